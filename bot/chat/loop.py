@@ -12,6 +12,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from adapters.llm.first_look.calls import is_of_look
 from adapters.llm.local_time import zone_in
 from adapters.llm.messages import (
     CompleteRequest,
@@ -52,8 +53,9 @@ from bot.domain.turn_events import (
     TurnEnd,
     TurnEvent,
 )
-from bot.ports.durability import Journal
+from bot.ports.durability import Due, Journal
 from tools.call_limits import Spent
+from tools.contract import PROPOSE_TOOL_ID
 from tools.records import CallEnded, CallEvent, ToolOutcome
 
 PARALLEL_CALLS = 10  # of one round at once; the others wait
@@ -203,7 +205,9 @@ class Loop:
                 asked = replace(asked, text=words + asked.text, own_words=words)
             return round_to_json(asked)
 
-        record = round_from_json(await self._journal.step(f"round:{number}", run))
+        record = round_from_json(
+            await self._journal.step(f"round:{number}", run, due=Due.BEFORE_NEXT)
+        )
         calls = record.tool_calls if record.provider == NO_MODEL else of_model(record.tool_calls)
         calls = unique_ids(calls, talk.request)
         record = replace(record, tool_calls=calls)
@@ -272,7 +276,8 @@ class Loop:
 
         numbered = list(enumerate(calls, start=first))
         try:
-            values = await self._journal.steps([step(c, n, talk.spend(c)) for n, c in numbered])
+            parts = [step(c, n, talk.spend(c)) for n, c in numbered]
+            values = await self._journal.steps(parts, only_read=_only_read(calls))
         except Exception:
             # What people have seen is kept below the end, though the round as a whole is not.
             for number, call in numbered:
@@ -310,6 +315,11 @@ class Loop:
     def _say(talk: Conversation, message: Message) -> None:
         talk.said.append(message)
         talk.request = replace(talk.request, messages=(*talk.request.messages, message))
+
+
+def _only_read(calls: Sequence[ToolCall]) -> bool:
+    """Whether they may be made again: not a proposal, nor the many queries of a look."""
+    return not any(call.name == PROPOSE_TOOL_ID or is_of_look(call) for call in calls)
 
 
 def _preface(talk: Conversation) -> str:

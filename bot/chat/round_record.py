@@ -12,7 +12,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from adapters.llm.messages import ErrorKind, Message, Role, StopReason, ToolCall, Usage
 from bot.domain.turn_events import TurnEvent
-from bot.ports.durability import Journal
+from bot.ports.durability import Due, Journal
 from tools.records import ToolOutcome
 
 
@@ -101,16 +101,25 @@ class QuietReplay(Journal):
             self._replayed.append(event)
 
     async def step(
-        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+        self,
+        name: str,
+        run: Callable[[], Awaitable[JsonValue]],
+        *,
+        due: Due = Due.NOW,
+        only_rows: bool = False,
     ) -> JsonValue:
         """See `Journal`."""
-        return await self._journal.step(name, self._aloud(run), with_next=with_next)
+        return await self._journal.step(name, self._aloud(run), due=due, only_rows=only_rows)
 
     async def steps(
-        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+        self,
+        parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
+        *,
+        only_read: bool = False,
     ) -> Sequence[JsonValue]:
         """See `Journal`."""
-        return await self._journal.steps([(name, self._aloud(run)) for name, run in parts])
+        aloud = [(name, self._aloud(run)) for name, run in parts]
+        return await self._journal.steps(aloud, only_read=only_read)
 
     def _aloud(self, run: Callable[[], Awaitable[JsonValue]]) -> Callable[[], Awaitable[JsonValue]]:
         async def running() -> JsonValue:

@@ -17,6 +17,7 @@ from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
 from bot.domain.turn_events import ToolProgress, TurnEnd, TurnEvent, TurnFinished
+from bot.ports.durability import Due
 from bot.ports.platform import PlatformTraits
 from tools.records import CallEnded, ToolOutcome
 from tools.redactor import Redacted
@@ -49,13 +50,17 @@ class PlainJournal:
         name: str,  # noqa: ARG002 - the port's
         run: Callable[[], Awaitable[JsonValue]],
         *,
-        with_next: bool = False,  # noqa: ARG002 - the port's
+        due: Due = Due.NOW,  # noqa: ARG002 - the port's
+        only_rows: bool = False,  # noqa: ARG002 - the port's
     ) -> JsonValue:
         """Run it; nothing is recorded."""
         return await run()
 
     async def steps(
-        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+        self,
+        parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
+        *,
+        only_read: bool = False,  # noqa: ARG002 - the port's
     ) -> Sequence[JsonValue]:
         """Run them together."""
         async with asyncio.TaskGroup() as group:

@@ -4,6 +4,8 @@ What a platform waits for is one short transaction at the head of the database's
 is begun right after, by whoever is told of it; should that process end before, by whoever looks next.
 """
 
+from asyncio import Lock
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -11,39 +13,66 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from bot.chat.traced import TurnTraces
+from bot.domain.ids import TurnId
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
-from bot.store.accepted import Accepted
+from bot.store.accepted import Accepted, Taken
 from bot.store.sqlite_threads import urgent
 
 _log = structlog.get_logger(__name__)
 _ASK: Final = TypeAdapter(Ask)
+# A message may be told of twice at once, and again where the answer to that was lost. Only speed depends
+# on it: the database knows them all.
+REMEMBERED: Final = 4096
+
+Begin = Callable[[Ask, Taken], None]
 
 
 class Admission:
-    """For one event loop, that of `accepted`. `begin` is told of each turn that is accepted, once."""
+    """For one event loop, that of `accepted`. `begin` is told of each turn that is accepted, once.
+
+    What was accepted here is known without the database when it is delivered again.
+    """
 
     def __init__(
         self,
         accepted: Accepted,
         is_open: Callable[[], bool],
-        begin: Callable[[Ask], None],
+        begin: Begin,
         traces: TurnTraces,
     ) -> None:
         self._accepted = accepted
         self._is_open = is_open
         self._begin = begin
         self._traces = traces
+        self._known: OrderedDict[TurnId, Lock] = OrderedDict()
 
     async def start_turn(self, ask: Ask) -> None:
         """Durable, with its place in the thread, when it returns. Raises StorageUnavailable."""
         if not self._is_open():
             raise StorageUnavailable("shutting down; nothing was started")
+        if (accepting := self._known.get(ask.turn_id)) is None:
+            accepting = self._known[ask.turn_id] = Lock()
+            await self._accept(ask, accepting)
+            return
+        async with accepting:
+            is_known = ask.turn_id in self._known
+        if not is_known:
+            await self.start_turn(ask)
+
+    async def _accept(self, ask: Ask, accepting: Lock) -> None:
         value = _ASK.dump_json(ask).decode()
-        with self._traces.accepting(ask), urgent():
-            is_new = await self._accepted.accept(ask.turn_id, ask.place.key, ask.ts, value)
-        if is_new:
-            self._begin(ask)
+        async with accepting:
+            try:
+                with self._traces.accepting(ask), urgent():
+                    taken = await self._accepted.accept(ask.turn_id, ask.place.key, ask.ts, value)
+            except BaseException:
+                self._known.pop(ask.turn_id, None)
+                raise
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        if taken is not Taken.KNOWN:
+            self._begin(ask, taken)
 
 
 class LeftBehind:

@@ -19,7 +19,7 @@ from pydantic import JsonValue, TypeAdapter
 from bot.chat.traced import EndingBody, TurnBody, TurnTraces
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
-from bot.engine.admission import Admission, LeftBehind
+from bot.engine.admission import Admission, Begin, LeftBehind
 from bot.engine.config import DecisionBody, EngineConfig
 from bot.engine.database_lock import take_lock
 from bot.engine.lease import Lease
@@ -28,7 +28,7 @@ from bot.engine.rows import EngineRows
 from bot.engine.stops import StopSignals
 from bot.engine.stranded import StrandedWork
 from bot.engine.take_over import DbosRecords, TakeOver
-from bot.engine.turn_journal import TurnJournals
+from bot.engine.turn_journal import TurnJournals, ends_recorded
 from bot.engine.under_way import Tasks, UnderWay
 from bot.engine.waiting import (
     MAX_LIVE_TURNS,
@@ -41,7 +41,7 @@ from bot.engine.waiting import (
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
-from bot.store.accepted import Accepted
+from bot.store.accepted import Accepted, Taken
 from bot.store.dialect import storage_errors
 from bot.store.replicas import STOOD_STILL_LEASES
 from bot.store.sqlite_threads import urgent
@@ -117,7 +117,7 @@ class Engine:
         if not self._config.sqlite_path:
             await self._presence.beat()
         self._show_in_line, self._leave = show_in_line, leave
-        self._turn_body, self._decision_body = self._traces.answering(turn), decision
+        self._turn_body, self._decision_body = ends_recorded(self._traces.answering(turn)), decision
         self._ending_body = self._traces.ending(ending)
         self._background = background
         self._launch()
@@ -130,7 +130,8 @@ class Engine:
         ]
         if not self._config.sqlite_path:
             lease = Lease(self._presence, self._config.lease_s)
-            holding = lease.hold(self._look_after_others, self._let_turns_go, self._let_lost_go)
+            look = partial(self._take_over.look, self._under_way.turns.values())
+            holding = lease.hold(look, self._let_turns_go, self._let_lost_go)
             self._watchers.append(background.create_task(holding, name="lease"))
         await self._begin_left(at_once=True)
 
@@ -222,19 +223,20 @@ class Engine:
         """Durable, with its place in the thread, when it returns. Raises StorageUnavailable."""
         await self._admission.start_turn(ask)
 
-    def admission(self, accepted: Accepted, begin: Callable[[Ask], None]) -> Admission:
+    def admission(self, accepted: Accepted, begin: Begin) -> Admission:
         """What takes messages in; on another event loop, `begin` brings them here to `begin_turn`."""
         return Admission(accepted, lambda: self._accepting, begin, self._traces)
 
-    def begin_turn(self, ask: Ask) -> None:
+    def begin_turn(self, ask: Ask, taken: Taken = Taken.KNOWN) -> None:
         """Begin what was accepted, soon. What cannot be begun now is begun by a later look."""
         if self._accepting and ask.turn_id not in self._under_way.turns.values():
+            self._order.expect(ask, taken)
             self._starts.join(ask.turn_id, partial(self._begin_accepted, ask), self._background)
 
     async def _begin_accepted(self, ask: Ask) -> Exception | None:
-        value = _ASK.dump_python(ask, mode="json")
-        failure = await self._begin(ask.turn_id, self._turn, [value])
+        failure = await self._begin(ask.turn_id, self._turn, [_ASK.dump_python(ask, mode="json")])
         if failure is not None:
+            self._order.forget(ask.turn_id)
             log.warning("turn_begins_later", turn=ask.turn_id, error=type(failure).__name__)
         return failure
 
@@ -287,7 +289,8 @@ class Engine:
         ask = _ASK.validate_python(ask_value)
         with self._counted(self._under_way.turns, ask.turn_id):
             try:
-                fresh = await self._order.enter(ask, self._tell_in_line)
+                at_once = not self._slots.are_taken
+                entered = await self._order.enter(ask, self._tell_in_line, at_once=at_once)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
@@ -295,9 +298,8 @@ class Engine:
                 with self._stops.of(ask.turn_id) as signal:
                     async with self._slots.hold(ask, signal):
                         # Only now: a turn that waits has done nothing that could end a process.
-                        journal = await self._order.patiently(
-                            ask, lambda: self._journals.of(ask.turn_id, fresh=fresh)
-                        )
+                        of = partial(self._journals.of, ask.turn_id, entered)
+                        journal = await self._order.patiently(ask, of)
                         if journal is not None:
                             await self._turn_body(ask, journal)
             except asyncio.CancelledError:
@@ -355,6 +357,3 @@ class Engine:
             if turn in lost:
                 self._leave(TurnId(turn))  # to be cancelled takes its time
                 task.cancel()
-
-    async def _look_after_others(self) -> None:
-        await self._take_over.look(self._under_way.turns.values())

@@ -9,7 +9,7 @@ read, until they are deleted.
 import asyncio
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,6 +22,7 @@ from pydantic import JsonValue
 
 from bot.engine.config import EngineConfig
 from bot.engine.quiet import stop_needless_clocks
+from bot.ports.durability import Due
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed
 from bot.store.sqlite_threads import GatedConnection
 
@@ -137,19 +138,27 @@ class DurableJournal:
     def __init__(self, *, gives_up: bool = False) -> None:
         self._gives_up = gives_up
 
-    async def step(self, name: str, run: Run, *, with_next: bool = False) -> JsonValue:  # noqa: ARG002 - each has a record of its own
+    async def step(
+        self,
+        name: str,
+        run: Run,
+        *,
+        due: Due = Due.NOW,  # noqa: ARG002 - each has a record of its own
+        only_rows: bool = False,  # noqa: ARG002
+    ) -> JsonValue:
         """One step, checkpointed. Raises GivenUp."""
         return value_of(await DBOS.run_step_async(_options(name), self._body(name, run)))
 
-    async def steps(self, parts: Sequence[tuple[str, Run]]) -> Sequence[JsonValue]:
+    async def steps(
+        self,
+        parts: Sequence[tuple[str, Run]],
+        *,
+        only_read: bool = False,  # noqa: ARG002
+    ) -> Sequence[JsonValue]:
         """Several at once; their ids are drawn in order, so a replay finds each its own."""
         reserved = [(DBOS.reserve_step(), name, self._body(name, run)) for name, run in parts]
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(slot.run_async(_options(name), body))
-                for slot, name, body in reserved
-            ]
-        return [value_of(task.result()) for task in tasks]
+        running = (slot.run_async(_options(name), body) for slot, name, body in reserved)
+        return [value_of(value) for value in await all_of(running)]
 
     def _body(self, name: str, run: Run) -> Callable[[], Coroutine[None, None, JsonValue]]:
         gives_up = self._gives_up  # all of those that run at once
@@ -161,6 +170,20 @@ class DurableJournal:
             return await run()
 
         return body
+
+
+async def all_of(running: Iterable[Awaitable[JsonValue]]) -> list[JsonValue]:
+    """Their values, in order. Raises what the first to fail raised, when all others have ended."""
+
+    async def one(each: Awaitable[JsonValue]) -> JsonValue:
+        return await each
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(each)) for each in running]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def given_up(name: str) -> JsonValue:

@@ -7,27 +7,37 @@ keeps them all the same (`bot.engine.library`).
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeVar
 
 from pydantic import JsonValue
 
+from bot.chat.traced import TurnBody
+from bot.domain.session import Ask
 from bot.engine.library import (
     RETRIES,
     DurableJournal,
     Run,
+    all_of,
     given_up,
     is_worth_retrying,
     value_of,
 )
-from bot.ports.durability import Journal
+from bot.engine.waiting import Entered
+from bot.ports.durability import Due, Journal
 from bot.ports.failures import StorageUnavailable, SurfaceFailed
-from bot.store.step_rows import StepRows, gathered
-from bot.store.tickets import Tickets
+from bot.store.step_rows import Entry, StepRows, gathered
+from bot.store.tickets import Superseded, Tickets
 from bot.store.turn_steps import Step, TurnSteps
 
 DEATHS_AT_A_STEP: Final = 3  # of the process that ran it; then the step is given up
 FIRST_WAIT_S: Final = 0.5  # then doubled: half a minute, beside the database's own patience
+# What took longer to read is on record at once, and all that was read after this long: a crash costs
+# the rest, and the trail tells of a call no later.
+READ_AGAIN_S: Final = 2.0
+LET_GO_S: Final = 2.0  # for what waits, of the five seconds that a turn has to end
 _FAILED: Final = "kortex:failed"
 
 T = TypeVar("T")
@@ -41,12 +51,15 @@ class TurnJournals:
         self._steps = steps
         self._owner = owner
 
-    async def of(self, turn: str, *, fresh: bool) -> Journal | None:
+    async def of(self, turn: str, entered: Entered) -> Journal | None:
         """What it goes on from; None of one that was carried through before its process died.
 
-        `fresh`: nobody was here before. A death is counted. Raises StorageUnavailable.
+        A death is counted. Raises StorageUnavailable.
         """
-        if fresh:
+        if entered is Entered.WITH_FIRST_STEP:
+            entry = Entry(self._tickets.entry(turn, self._owner))
+            return TurnJournal(turn, self._owner, self._steps, entry=entry)
+        if entered is Entered.FRESH:
             return TurnJournal(turn, self._owner, self._steps)
         past = await self._steps.past(turn)
         if past.is_over:
@@ -74,6 +87,7 @@ class TurnJournal(Journal):
         kept: Sequence[Step] | None = None,
         *,
         gives_up: bool = False,
+        entry: Entry | None = None,
     ) -> None:
         self._turn = turn
         self._owner = owner
@@ -82,20 +96,41 @@ class TurnJournal(Journal):
         # A process died with it: from now on every step is told from the one before it.
         self._waits = kept is None
         self._gives_up = gives_up
+        self._entry = entry
         self._begun = 0
         self._waiting: list[Step] = []
+        self._is_due = False  # what waits, before anything else is done
+        self._was_read = False  # some of what waits, and is not to wait for long
         self._rows = StepRows()
 
-    async def step(self, name: str, run: Run, *, with_next: bool = False) -> JsonValue:
+    async def step(
+        self, name: str, run: Run, *, due: Due = Due.NOW, only_rows: bool = False
+    ) -> JsonValue:
         """One step, recorded. Raises GivenUp, StorageUnavailable, and what the step raises."""
+
+        async def carried() -> JsonValue:
+            return await _patiently(lambda: self._run(run))
+
+        return await self._carried_out(name, carried, lambda: due, only_rows=only_rows)
+
+    async def _carried_out(
+        self, name: str, run: Run, due: Callable[[], Due], *, only_rows: bool = False
+    ) -> JsonValue:
         n, self._begun = self._begun, self._begun + 1
         if (kept := self._kept.get(n)) is not None:
             return _replayed(kept, name)
         try:
-            value = await self._value(name, run)
-            self._waiting.append(_step(n, name, value))
-            if not (with_next and self._waits):
+            if self._is_due and not only_rows:
                 await _patiently(self._record)
+            async with self._recording_soon():
+                value = await self._value(name, run)
+            self._waiting.append(_step(n, name, value))
+            when = due() if self._waits else Due.NOW
+            self._is_due |= when is not Due.WITH_NEXT
+            if when is Due.NOW:
+                await _patiently(self._record)
+        except Superseded as error:
+            raise asyncio.CancelledError("the turn is somebody else's") from error
         except StorageUnavailable as error:
             # Whoever goes on has to come by here: it failed for them, too.
             self._waiting = [step for step in self._waiting if step.n != n]
@@ -103,35 +138,95 @@ class TurnJournal(Journal):
             raise
         return value_of(value)
 
-    async def steps(self, parts: Sequence[tuple[str, Run]]) -> Sequence[JsonValue]:
+    async def steps(
+        self, parts: Sequence[tuple[str, Run]], *, only_read: bool = False
+    ) -> Sequence[JsonValue]:
         """All at once, and one record: cut off, all of them run again."""
+        began = time.monotonic()
 
         async def every() -> JsonValue:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(_patiently(run)) for _, run in parts]
-            return [task.result() for task in tasks]
+            return await all_of(_patiently(run) for _, run in parts)
 
-        values = await self.step(_name_of([name for name, _ in parts]), every)
+        def due() -> Due:
+            is_quick = time.monotonic() - began <= READ_AGAIN_S
+            return Due.WITH_NEXT if only_read and is_quick else Due.NOW
+
+        name = _name_of([name for name, _ in parts])
+        values = await self._carried_out(name, lambda: self._run(every), due)
+        self._was_read = bool(self._waiting)
         assert isinstance(values, list)  # noqa: S101 - written three lines up
         return values
+
+    async def let_go(self) -> None:
+        """Record what waits, for whoever goes on with the turn; tried once, for `LET_GO_S` at most."""
+        if not (self._waiting or self._rows):
+            return
+        with suppress(StorageUnavailable, Superseded, TimeoutError):
+            async with asyncio.timeout(LET_GO_S):
+                await self._keep(self._waiting, self._rows)
 
     async def _value(self, name: str, run: Run) -> JsonValue:
         if self._gives_up:
             self._gives_up = False
             return given_up(name)
-        return await _patiently(lambda: self._run(run))
+        return await run()
 
     async def _run(self, run: Run) -> JsonValue:
-        with gathered() as rows:
+        with gathered(self._entry) as rows:
             try:
                 return await run()
             finally:
                 self._rows.add(rows)  # what was paid was paid, also where the step fails after it
 
+    @asynccontextmanager
+    async def _recording_soon(self) -> AsyncIterator[None]:
+        """What was read is on record soon, however long the step within takes."""
+        if not self._was_read:
+            yield
+            return
+        recording = asyncio.create_task(self._record_soon())  # noqa: TID251  ended below
+        try:
+            yield
+        finally:
+            recording.cancel()
+            await asyncio.wait({recording})
+
+    async def _record_soon(self) -> None:
+        await asyncio.sleep(READ_AGAIN_S)
+        with suppress(StorageUnavailable):  # then it goes with the step's own
+            await self._record()
+
     async def _record(self) -> None:
-        if not await self._steps.keep(self._turn, self._owner, self._waiting, self._rows):
+        steps, rows, due = self._waiting, self._rows, self._is_due
+        # Others come in meanwhile.
+        self._waiting, self._rows, self._is_due = [], StepRows(), False
+        try:
+            is_mine = await self._keep(steps, rows)
+        except BaseException:
+            rows.add(self._rows)
+            self._waiting, self._rows = [*steps, *self._waiting], rows
+            self._is_due |= due
+            raise
+        if not is_mine:
             raise asyncio.CancelledError("the turn is somebody else's")
-        self._waiting, self._rows = [], StepRows()
+        self._was_read = False
+
+    async def _keep(self, steps: Sequence[Step], rows: StepRows) -> bool:
+        return await self._steps.keep(self._turn, self._owner, steps, rows, self._entry)
+
+
+def ends_recorded(body: TurnBody) -> TurnBody:
+    """What waits for a record has one when the turn is cancelled: it is handed over, or given up."""
+
+    async def answer(ask: Ask, journal: Journal) -> object:
+        try:
+            return await body(ask, journal)
+        except asyncio.CancelledError:
+            if isinstance(journal, TurnJournal):
+                await journal.let_go()
+            raise
+
+    return answer
 
 
 def _step(n: int, name: str, value: JsonValue) -> Step:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -16,6 +17,7 @@ from bot.domain.ids import TurnId
 from bot.domain.session import Ask
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
+from bot.store.accepted import Taken
 from bot.store.tickets import Tickets
 
 Begin = Callable[[], Coroutine[Any, Any, Exception | None]]
@@ -27,7 +29,7 @@ LOOK_AGAIN_S: Final = 0.25
 RETRY_S: Final = 1.0
 ENTERING: Final = 4  # at once: more would take the database from turns that are under way
 MAX_LIVE_TURNS: Final = 512
-# One writer, and a turn takes about a dozen transactions.
+# One writer, and a turn takes about eight transactions.
 MAX_LIVE_TURNS_SQLITE: Final = 128
 ShowWaiting = Callable[[Ask], Coroutine[Any, Any, None]]
 
@@ -81,6 +83,14 @@ class _Waiting:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+class Entered(Enum):
+    """How a turn came to its place in its thread."""
+
+    WITH_FIRST_STEP = auto()  # it will, with its first transaction; nobody was here before
+    FRESH = auto()  # nobody was here before
+    AGAIN = auto()
+
+
 class ThreadOrder:
     """The waiting turns of one replica, the owner of their tickets."""
 
@@ -91,6 +101,7 @@ class ThreadOrder:
         self._waiting: dict[TurnId, _Waiting] = {}
         self._anybody = asyncio.Event()
         self._first_attempts: set[TurnId] = set()
+        self._expected: set[TurnId] = set()
         self._unstarted: Collection[str] = ()
 
     async def drop_unstarted(self) -> None:
@@ -100,13 +111,25 @@ class ThreadOrder:
         """
         self._unstarted = await self._tickets.drop_unstarted(self._unstarted)
 
-    async def enter(self, ask: Ask, waits: Callable[[Ask], None] = lambda _ask: None) -> bool:
-        """Wait until this turn is the oldest of its thread; whether no attempt was here before.
+    def expect(self, ask: Ask, taken: Taken) -> None:
+        """It was accepted so just now: with its thread's slot, its first transaction may enter."""
+        if taken is Taken.FIRST:
+            self._expected.add(ask.turn_id)
+
+    async def enter(
+        self, ask: Ask, waits: Callable[[Ask], None] = lambda _ask: None, *, at_once: bool = False
+    ) -> Entered:
+        """Wait until this turn is the oldest of its thread.
 
         It was promised, so it waits for a database that is busy or gone, too. `waits` is called when
-        a first attempt has to wait for others of its thread. Raises Superseded.
+        a first attempt has to wait for others of its thread. `at_once`: it waits for nothing else.
+        Raises Superseded.
         """
-        return await self.patiently(ask, lambda: self._entered(ask, waits))
+        if at_once and ask.turn_id in self._expected:
+            self._first_attempts.add(ask.turn_id)
+            return Entered.WITH_FIRST_STEP
+        is_fresh = await self.patiently(ask, lambda: self._entered(ask, waits))
+        return Entered.FRESH if is_fresh else Entered.AGAIN
 
     @staticmethod
     async def patiently(ask: Ask, work: Callable[[], Awaitable[T]]) -> T:
@@ -150,6 +173,7 @@ class ThreadOrder:
     def forget(self, turn: TurnId) -> None:
         """It is over, or somebody else's."""
         self._first_attempts.discard(turn)
+        self._expected.discard(turn)
 
     async def _entered(self, ask: Ask, waits: Callable[[Ask], None]) -> bool:
         thread = ask.place.key
@@ -187,6 +211,11 @@ class TurnSlots:
         self._slots = asyncio.Semaphore(limit)
         self._show_waiting = show_waiting
         self._waiting: set[asyncio.Task[object]] = set()
+
+    @property
+    def are_taken(self) -> bool:
+        """Whether who comes now has to wait."""
+        return self._slots.locked()
 
     @asynccontextmanager
     async def hold(self, ask: Ask, stop: StopSignal) -> AsyncIterator[None]:

@@ -1,6 +1,7 @@
 """Steps that run once, starts that survive a crash, and stops."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from enum import Enum, auto
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -10,22 +11,41 @@ from bot.domain.session import Ask
 from bot.ports.proposals import Decision
 
 
+class Due(Enum):
+    """When a step is on record at the latest: until then, a crash has it run again."""
+
+    NOW = auto()  # as the call returns
+    BEFORE_NEXT = auto()  # before another step does anything but write rows
+    WITH_NEXT = auto()  # with the record of a later one
+
+
 class Journal(Protocol):
-    """Durable steps of one workflow: a finished step is never run again, its value is replayed."""
+    """Durable steps of one workflow: what is on record is never run again, its value is replayed."""
 
     async def step(
-        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+        self,
+        name: str,
+        run: Callable[[], Awaitable[JsonValue]],
+        *,
+        due: Due = Due.NOW,
+        only_rows: bool = False,
     ) -> JsonValue:
         """Run once; afterwards answer from the record. Raises GivenUp.
 
-        `with_next`: it may be recorded with the next step only, and so run again after a crash.
+        `only_rows`: it does nothing but write rows that wait for its record.
         """
         ...
 
     async def steps(
-        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+        self,
+        parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
+        *,
+        only_read: bool = False,
     ) -> Sequence[JsonValue]:
-        """Several at once; values in the order given. A crash among them may have all run again."""
+        """Several at once; values in the order given. A crash among them may have all run again.
+
+        `only_read`: so may a crash soon after, where that costs little.
+        """
         ...
 
 

@@ -34,7 +34,8 @@ async def beside_answers(base: Base, engine: Engine) -> AsyncIterator[Beside]:
         database = await loop.run(opening.__aenter__())
         try:
             admission = engine.admission(
-                Accepted(database), lambda ask: home.soon(partial(engine.begin_turn, ask))
+                Accepted(database),
+                lambda ask, taken: home.soon(partial(engine.begin_turn, ask, taken)),
             )
             yield Beside(loop, home, database, admission)
         finally:

@@ -6,15 +6,25 @@ that ended in between is begun by whoever looks next.
 """
 
 from collections.abc import Mapping
+from enum import Enum, auto
+from functools import cache
 
 import sqlalchemy as sa
 
 from bot.store.accepted_table import accepted
 from bot.store.columns import CleanText
 from bot.store.database import Database
-from bot.store.dialect import Connection, as_engines, insert_into
+from bot.store.dialect import INSERT, Connection, as_engines
 from bot.store.tables import tickets
 from bot.store.tickets import NOBODY, workflow_status
+
+
+class Taken(Enum):
+    """What became of a message that was to be accepted."""
+
+    KNOWN = auto()  # accepted before, here or on another replica: nothing is written
+    IN_LINE = auto()  # behind others of its thread
+    FIRST = auto()  # its thread's slot is kept for it: `Tickets.entry`
 
 
 class Accepted:
@@ -24,24 +34,22 @@ class Accepted:
         self._database = database
         self._workflows = workflow_status(database.dialect)
 
-    async def accept(self, turn: str, thread: str, ts: str, ask: str) -> bool:
-        """Keep the ask (JSON), with its place in the thread's line.
-
-        False, and nothing is written, when it was accepted before, here or on another replica.
-        """
+    async def accept(self, turn: str, thread: str, ts: str, ask: str) -> Taken:
+        """Keep the ask (JSON), with its place in the thread's line."""
         lost = False  # a commit whose answer did not come: what is there already may be ours
+        place = {"id": turn, "thread": thread, "ts": ts}
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: Connection) -> Taken:
             nonlocal lost
             again, lost = lost, True
-            if not await self._kept(connection, turn, ask):
-                return again
-            await connection.execute(
-                insert_into(connection, tickets)
-                .values(id=turn, thread=thread, ts=ts, state="waiting", owner=NOBODY)
-                .on_conflict_do_nothing(index_elements=["id"])
-            )
-            return True
+            dialect = connection.dialect.name
+            kept = await connection.execute(_keeping(dialect), {"id": turn, "ask": ask})
+            if kept.rowcount != 1:
+                return Taken.IN_LINE if again else Taken.KNOWN
+            taken = (await connection.execute(_placing(dialect), place)).first()
+            if taken is None:  # somebody else of the thread was placed at the same moment
+                await connection.execute(_waiting(dialect), place)
+            return Taken.FIRST if taken and taken.state == "running" else Taken.IN_LINE
 
         return await self._database.transact(work)
 
@@ -65,12 +73,33 @@ class Accepted:
             await self._database.transact(remove)
         return {turn: ask for turn, ask in found.items() if ask is not None}
 
-    async def _kept(self, connection: Connection, turn: str, ask: str) -> bool:
-        known = sa.exists().where(self._workflows.c.workflow_uuid == turn)
-        row = sa.select(sa.literal(turn, CleanText()), sa.literal(ask, CleanText())).where(~known)
-        kept = await connection.execute(
-            insert_into(connection, accepted)
-            .from_select(["id", "ask"], row)
-            .on_conflict_do_nothing(index_elements=["id"])
-        )
-        return kept.rowcount == 1
+
+def _given(name: str) -> sa.BindParameter[str]:
+    return sa.bindparam(name, type_=CleanText())
+
+
+@cache
+def _keeping(dialect: str) -> sa.Executable:
+    """Inserts an ask that nothing is known of; made once, which takes longer than to run it."""
+    known = sa.exists().where(workflow_status(dialect).c.workflow_uuid == as_engines(_given("id")))
+    row = sa.select(_given("id"), _given("ask")).where(~known)
+    insert = INSERT[dialect](accepted).from_select(["id", "ask"], row)
+    return insert.on_conflict_do_nothing(index_elements=["id"])
+
+
+@cache
+def _placing(dialect: str) -> sa.Executable:
+    """Inserts a place, with the slot of a thread in which nobody is."""
+    anybody = sa.exists().where(tickets.c.thread == _given("thread"))
+    state = sa.case((anybody, "waiting"), else_="running")
+    row = sa.select(*map(_given, ("id", "thread", "ts")), state, sa.literal(NOBODY, CleanText()))
+    insert = INSERT[dialect](tickets).from_select(["id", "thread", "ts", "state", "owner"], row)
+    # Of any index: PostgreSQL waits for another who is just taking the slot.
+    return insert.on_conflict_do_nothing().returning(tickets.c.state)
+
+
+@cache
+def _waiting(dialect: str) -> sa.Executable:
+    values = {name: _given(name) for name in ("id", "thread", "ts")}
+    insert = INSERT[dialect](tickets).values(values | {"state": "waiting", "owner": NOBODY})
+    return insert.on_conflict_do_nothing(index_elements=["id"])

@@ -1,12 +1,15 @@
 """What a round is held against: everything spent and held so far, limit by limit, in one statement."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 
 import sqlalchemy as sa
 
 from bot.domain.budget import NO_MODEL, BudgetLimits, Limit, Refusal
 from bot.ports.ledger import Reservation
+from bot.store.columns import CleanText
 from bot.store.dialect import Connection, seconds_ago, this_hour, today
 from bot.store.ledger_tables import reservations, spending, spent_days
 
@@ -20,6 +23,7 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 
 # No round lasts so long: what was held before belongs to a process that died with it.
 HELD_S = 3600.0
+_WANTED = ("id", "tenant", "channel_id", "turn_id", "session_id", "user")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +57,7 @@ async def used(connection: Connection, wanted: Reservation) -> Used:
     What a dead process held of money counts until its day ends, for it may have been billed; what
     it held of a thread's tokens lapses, or the thread would never have them again.
     """
-    others = reservations.c.id != wanted.id
-    in_day, held_in_day = since_midnight(), sa.and_(others, reservations.c.at >= today())
-    channel, held_channel = (
-        spent_days.c.channel_id == wanted.channel_id,
-        reservations.c.channel_id == wanted.channel_id,
-    )
-    workspace = spent_days.c.tenant == wanted.tenant
-    held_workspace = reservations.c.tenant == wanted.tenant
-    channel, held_channel = sa.and_(workspace, channel), sa.and_(held_workspace, held_channel)
-    held_here = sa.and_(
-        # Rounds of a turn follow each other: another hold of this one is a dead process's.
-        reservations.c.turn_id != wanted.turn_id,
-        reservations.c.session_id == wanted.session_id,
-        reservations.c.at >= seconds_ago(HELD_S),
-    )
-    found = await connection.execute(
-        sa.select(
-            _sum(spent_days.c.counted_usd_micros, in_day),
-            _sum(reservations.c.usd_micros, held_in_day),
-            _sum(spent_days.c.counted_usd_micros, in_day, workspace),
-            _sum(reservations.c.usd_micros, held_in_day, held_workspace),
-            _sum(spent_days.c.counted_usd_micros, in_day, channel),
-            _sum(reservations.c.usd_micros, held_in_day, held_channel),
-            _questions(wanted),
-            _sum(_TOKENS, spending.c.session_id == wanted.session_id),
-            _sum(reservations.c.tokens, held_here),
-        )
-    )
+    found = await connection.execute(_used(), {name: getattr(wanted, name) for name in _WANTED})
     day, day_held, own, own_held, here, here_held, questions, tokens, tokens_held = map(
         int, found.one()
     )
@@ -90,6 +67,35 @@ async def used(connection: Connection, wanted: Reservation) -> Used:
         Amount(here, here_held),
         Amount(questions),
         Amount(tokens, tokens_held),
+    )
+
+
+@cache
+def _used() -> sa.Executable:
+    """Of a reservation; made once: it is asked before every round, and takes longer to make than to run."""
+    wanted = {name: sa.bindparam(name, type_=CleanText()) for name in _WANTED}
+    others = reservations.c.id != wanted["id"]
+    in_day, held_in_day = since_midnight(), sa.and_(others, reservations.c.at >= today())
+    workspace = spent_days.c.tenant == wanted["tenant"]
+    held_workspace = reservations.c.tenant == wanted["tenant"]
+    channel = sa.and_(workspace, spent_days.c.channel_id == wanted["channel_id"])
+    held_channel = sa.and_(held_workspace, reservations.c.channel_id == wanted["channel_id"])
+    held_here = sa.and_(
+        # Rounds of a turn follow each other: another hold of this one is a dead process's.
+        reservations.c.turn_id != wanted["turn_id"],
+        reservations.c.session_id == wanted["session_id"],
+        reservations.c.at >= seconds_ago(HELD_S),
+    )
+    return sa.select(
+        _sum(spent_days.c.counted_usd_micros, in_day),
+        _sum(reservations.c.usd_micros, held_in_day),
+        _sum(spent_days.c.counted_usd_micros, in_day, workspace),
+        _sum(reservations.c.usd_micros, held_in_day, held_workspace),
+        _sum(spent_days.c.counted_usd_micros, in_day, channel),
+        _sum(reservations.c.usd_micros, held_in_day, held_channel),
+        _questions(wanted),
+        _sum(_TOKENS, spending.c.session_id == wanted["session_id"]),
+        _sum(reservations.c.tokens, held_here),
     )
 
 
@@ -128,21 +134,21 @@ def _sum(
     return sa.select(sa.func.coalesce(sa.func.sum(amount), 0)).where(*conditions).scalar_subquery()
 
 
-def _questions(wanted: Reservation) -> sa.ScalarSelect[int]:
+def _questions(wanted: Mapping[str, sa.BindParameter[str]]) -> sa.ScalarSelect[int]:
     """The other turns of the person in this hour that asked a model, or are about to."""
     asked = sa.union(
         sa.select(spending.c.turn_id).where(
             spending.c.at >= this_hour(),
-            spending.c.user_id == wanted.user,
-            spending.c.tenant == wanted.tenant,
-            spending.c.turn_id != wanted.turn_id,
+            spending.c.user_id == wanted["user"],
+            spending.c.tenant == wanted["tenant"],
+            spending.c.turn_id != wanted["turn_id"],
             spending.c.provider != NO_MODEL,
         ),
         sa.select(reservations.c.turn_id).where(
             reservations.c.at >= this_hour(),
-            reservations.c.user_id == wanted.user,
-            reservations.c.tenant == wanted.tenant,
-            reservations.c.turn_id != wanted.turn_id,
+            reservations.c.user_id == wanted["user"],
+            reservations.c.tenant == wanted["tenant"],
+            reservations.c.turn_id != wanted["turn_id"],
         ),
     ).subquery()
     return sa.select(sa.func.count()).select_from(asked).scalar_subquery()

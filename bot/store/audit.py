@@ -15,23 +15,25 @@ from bot.domain.audit import AuditEvent
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import clean
 from bot.store.database import Database
-from bot.store.dialect import Connection, lock_audit, now
+from bot.store.dialect import Connection, Work, lock_audit, now
 from bot.store.sealing import Sealing, sealing_of
 from bot.store.step_rows import waiting_rows
 from bot.store.tables import audit
 
 _LINKS = (audit.c.seq, audit.c.mac, audit.c.key_id, audit.c.tip)
 _NEWEST = sa.select(*_LINKS).order_by(audit.c.seq.desc()).limit(1).subquery()
-# The clock, the newest row, and the row of that key if there is one.
+_CLOCK = sa.select(sa.type_coerce(now(), sa.BigInteger()).label("us")).subquery()
+_WRITTEN = audit.alias()
+# The clock and the newest row, once for each of those keys that has a row, and once where none has.
 _BEFORE = sa.select(
-    sa.type_coerce(now(), sa.BigInteger()),
-    sa.select(_NEWEST.c.seq).scalar_subquery(),
-    *(sa.select(_NEWEST.c[column.name]).scalar_subquery() for column in _LINKS[1:]),
-    sa.select(audit.c.seq).where(audit.c.key == sa.bindparam("key")).scalar_subquery(),
-)
-# Which of those keys have a row.
-_WRITTEN = sa.select(audit.c.key, audit.c.seq).where(
-    audit.c.key.in_(sa.bindparam("keys", expanding=True))
+    _CLOCK.c.us,
+    *(_NEWEST.c[column.name] for column in _LINKS),
+    _WRITTEN.c.key,
+    _WRITTEN.c.seq.label("written"),
+).select_from(
+    _CLOCK.outerjoin(_NEWEST, sa.true()).outerjoin(
+        _WRITTEN, _WRITTEN.c.key.in_(sa.bindparam("keys", expanding=True))
+    )
 )
 _COLUMNS = [name for name in ChainRow._fields if name not in ("at_us", "erased_by")]
 _INSERT = audit.insert().values(
@@ -73,14 +75,9 @@ async def append_audits(connection: Connection, events: Sequence[AuditEvent]) ->
     keys = [clean(event.key) or None for event in events]
     await lock_audit(connection)
     # A statement of its own after the lock: under READ COMMITTED it sees the row before.
-    before = await connection.execute(_BEFORE, {"key": keys[0]})
-    at_us, seq, mac, key_id, tip, first = before.one()
-    written: dict[str | None, int] = {}
-    if keys[0] and first is not None:
-        written[keys[0]] = first
-    if more := [key for key in keys[1:] if key]:
-        found = await connection.execute(_WRITTEN, {"keys": more})
-        written |= {row.key: row.seq for row in found}
+    before = (await connection.execute(_BEFORE, {"keys": [key for key in keys if key]})).all()
+    at_us, seq, mac, key_id, tip, *_ = before[0]
+    written: dict[str | None, int] = {row.key: row.written for row in before if row.key}
     numbers, rows = [], []
     last, prev = seq or 0, mac or GENESIS
     for event, body, key in zip(events, bodies, keys, strict=True):
@@ -144,6 +141,22 @@ async def _is_of_first_edition(connection: Connection, sealing: Sealing, seq: in
             "last. Nothing was done. Stop Kortex, keep a copy of the database and run "
             "`kortex audit verify`"
         )
+
+
+async def write_telling(database: Database, work: Work[Sequence[AuditEvent]]) -> None:
+    """Idempotent `work`, and the events it returns, with the record of the step under way.
+
+    At once outside of any. Raises StorageUnavailable.
+    """
+
+    async def alone(connection: Connection) -> None:
+        await append_audits(connection, await work(connection))
+
+    rows = waiting_rows()
+    if rows is None:
+        await database.transact(alone)
+    else:
+        rows.telling.append(work)
 
 
 class StoredAudit:

@@ -4,10 +4,10 @@ Beside it the days of which a budget's alert was told.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -54,25 +54,7 @@ class StoredLedger:
             used = await allowance.used(connection, wanted)
             refusal = allowance.exceeded(used, wanted, limits)
             if refusal is None:
-                insert = insert_into(connection, reservations).values(
-                    id=wanted.id,
-                    session_id=wanted.session_id,
-                    turn_id=wanted.turn_id,
-                    user_id=wanted.user,
-                    channel_id=wanted.channel_id,
-                    usd_micros=wanted.usd_micros,
-                    tokens=wanted.tokens,
-                    at=now(),
-                    tenant=wanted.tenant,
-                )
-                amounts = {
-                    "usd_micros": insert.excluded.usd_micros,
-                    "tokens": insert.excluded.tokens,
-                    "at": insert.excluded.at,
-                }
-                await connection.execute(
-                    insert.on_conflict_do_update(index_elements=["id"], set_=amounts)
-                )
+                await connection.execute(_reserving(connection.dialect.name), _held(wanted))
             return refusal
 
         return await self._database.transact(work)
@@ -81,7 +63,7 @@ class StoredLedger:
         """Delete the reservation: nothing is held under that id any more."""
 
         async def work(connection: Connection) -> None:
-            await connection.execute(reservations.delete().where(reservations.c.id == reservation))
+            await connection.execute(_RELEASE, {"reservation": reservation})
 
         await write_with_step(self._database, work)
 
@@ -99,15 +81,10 @@ class StoredLedger:
         """Insert unless (turn, round, provider) is there; the reservation goes in its place."""
 
         async def work(connection: Connection) -> None:
-            held_at = (
-                await connection.scalar(
-                    reservations.delete()
-                    .where(reservations.c.id == reservation)
-                    .returning(reservations.c.at)
-                )
-                if reservation
-                else None
-            )
+            held_at = None
+            if reservation:
+                released = await connection.execute(_RELEASE, {"reservation": reservation})
+                held_at = released.scalar()
             values = _row(entry) | {"held_at": held_at}
             await connection.execute(_recording(connection.dialect.name), values)
 
@@ -200,6 +177,28 @@ def _within(day: date | None) -> tuple[sa.ColumnElement[bool], ...]:
         return (table.c.at >= today(),)
     start = datetime.combine(day, time(), tzinfo=UTC)
     return (table.c.at >= start, table.c.at < start + timedelta(days=1))
+
+
+_RELEASE: Final = (
+    reservations.delete()
+    .where(reservations.c.id == sa.bindparam("reservation"))
+    .returning(reservations.c.at)
+)
+
+
+@cache
+def _reserving(dialect: str) -> sa.Executable:
+    """Made once, which takes longer than to run it."""
+    amounts = ("usd_micros", "tokens")
+    names = ("id", "session_id", "turn_id", "user_id", "channel_id", "tenant", *amounts)
+    insert = INSERT[dialect](reservations).values({name: sa.bindparam(name) for name in names})
+    anew = {name: insert.excluded[name] for name in (*amounts, "at")}
+    return insert.values(at=now()).on_conflict_do_update(index_elements=["id"], set_=anew)
+
+
+def _held(wanted: Reservation) -> dict[str, object]:
+    values = asdict(wanted)
+    return values | {"user_id": values.pop("user")}
 
 
 @cache

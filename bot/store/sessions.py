@@ -12,7 +12,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId, TurnId, session_at
 from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Evidence
-from bot.store.audit import append_audit
+from bot.store.audit import append_audit, write_telling
 from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.incident_rows import keep_session
@@ -28,7 +28,7 @@ from bot.store.session_rows import (
     to_evidence,
     to_message,
 )
-from bot.store.step_rows import write_with_step
+from bot.store.step_rows import write_at_once, write_with_step
 from bot.store.tables import evidence as evidence_table
 from bot.store.tables import messages as messages_table
 from bot.store.tables import sessions, tickets, turns
@@ -58,7 +58,7 @@ class StoredSessions:
             await _begin(connection, ask, session, at, told)
             return session
 
-        return await self._database.transact(work)
+        return await write_at_once(self._database, work)
 
     async def _opened(self, connection: Connection, ask: Ask, name: str, at: datetime) -> Session:
         place = ask.place
@@ -134,15 +134,12 @@ class StoredSessions:
     ) -> None:
         """Close the running turn with what it said, consulted, and its audit row, once."""
 
-        async def work(connection: Connection) -> None:
-            closed = await connection.execute(
-                turns.update()
-                .where(turns.c.id == turn, turns.c.state == TurnState.RUNNING.value)
-                .values(state=state.value, ended_at=at, provider=_provider_of(messages))
-                .returning(turns.c.session_id, turns.c.asker_user)
-            )
+        ended_as = {"state": state.value, "ended_at": at, "provider": _provider_of(messages)}
+
+        async def work(connection: Connection) -> Sequence[AuditEvent]:
+            closed = await connection.execute(_CLOSE, ended_as | {"turn": turn})
             if (row := closed.first()) is None:
-                return
+                return ()
             if summary is not None and self._retain:
                 await keep_summary(connection, turn, summary)
             if not self._retain:
@@ -163,11 +160,11 @@ class StoredSessions:
                 session_id=row.session_id,
                 key=f"{turn}:ended",
             )
-            await append_audit(connection, ended)
             if state is TurnState.ANSWERED and evidence:
                 await keep_session(connection, row.session_id, turn, messages, at)
+            return (ended,)
 
-        await write_with_step(self._database, work)
+        await write_telling(self._database, work)
 
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
         """Remember which message is edited."""
@@ -273,6 +270,12 @@ async def _begin(
     await append_audit(connection, started)
 
 
+_CLOSE: Final = (
+    turns.update()
+    .where(turns.c.id == sa.bindparam("turn"), turns.c.state == TurnState.RUNNING.value)
+    .values({name: sa.bindparam(name) for name in ("state", "ended_at", "provider")})
+    .returning(turns.c.session_id, turns.c.asker_user)
+)
 _SET_ANSWER: Final = (
     turns.update()
     .where(turns.c.id == sa.bindparam("turn"))

@@ -1,13 +1,15 @@
 """The order of turns in a thread, and requests to stop them.
 
 A ticket is a row per turn that waits or runs, under its workflow's id. It is there before Slack is
-acknowledged (`bot.store.accepted`), without an owner until an attempt of the turn comes for it. The oldest message runs
-first; a unique index over the running ones lets no second turn of a thread in. Who owns a workflow
-now is read from the engine's own table: a replica that was frozen and given up must neither take
-the slot nor release its successor's.
+acknowledged (`bot.store.accepted`), in a thread where nobody is with the slot, and without an owner
+until an attempt of the turn comes for it. The oldest message runs first; a unique index over the
+running ones lets no second turn of a thread in. Who owns a workflow now is read from the engine's
+own table: a replica that was frozen and given up must neither take the slot nor release its
+successor's.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 import sqlalchemy as sa
@@ -15,7 +17,7 @@ import sqlalchemy as sa
 from bot.store.accepted_table import accepted
 from bot.store.columns import CleanText, EngineText
 from bot.store.database import Database
-from bot.store.dialect import Connection, as_engines, insert_into
+from bot.store.dialect import INSERT, Connection, Work, as_engines
 from bot.store.tables import tickets
 from bot.store.turn_step_table import turn_steps
 
@@ -67,17 +69,27 @@ class Tickets:
         """
 
         async def work(connection: Connection) -> bool:
-            if await connection.scalar(self._held_by(ticket, owner)) is None:
+            dialect, mine = connection.dialect.name, {"ticket": ticket, "mine": owner}
+            if (await connection.execute(_held(dialect), mine)).first() is None:
                 raise Superseded(ticket)
-            await connection.execute(
-                insert_into(connection, tickets)
-                .values(id=ticket, thread=thread, ts=ts, state="waiting", owner=owner)
-                .on_conflict_do_update(index_elements=["id"], set_={"owner": owner})
-            )
-            await connection.execute(accepted.delete().where(accepted.c.id == ticket))
-            return await _claim(connection, ticket, thread, ts)
+            place = {"thread": thread, "ts": ts}
+            await connection.execute(_standing(dialect), mine | place)
+            await connection.execute(_BEGUN, {"ticket": ticket})
+            return await _claim(connection, {"ticket": ticket, "line": thread, "since": ts})
 
         return await self._database.transact(work)
+
+    def entry(self, ticket: str, owner: str) -> Work[None]:
+        """Takes the slot that was kept for the turn as its message was accepted. Raises Superseded."""
+
+        async def work(connection: Connection) -> None:
+            mine = {"ticket": ticket, "mine": owner}
+            taken = await connection.execute(_entering(connection.dialect.name), mine)
+            if taken.rowcount != 1:
+                raise Superseded(ticket)
+            await connection.execute(_BEGUN, {"ticket": ticket})
+
+        return work
 
     async def blocked(self, owner: str) -> Collection[str]:
         """Those of this replica for which a try to enter would change nothing now."""
@@ -131,18 +143,10 @@ class Tickets:
 
         What is on record of the turn goes with it: it has nothing left to do.
         """
-        workflows = self._workflows.c
-        handed_over = sa.exists().where(
-            workflows.workflow_uuid == ticket,
-            sa.or_(workflows.executor_id != owner, workflows.status.in_(_QUEUED)),
-        )
 
         async def work(connection: Connection) -> bool:
-            left = await connection.execute(
-                tickets.delete().where(
-                    tickets.c.id == ticket, tickets.c.owner == owner, ~handed_over
-                )
-            )
+            mine = {"ticket": ticket, "mine": owner}
+            left = await connection.execute(_leaving(connection.dialect.name), mine)
             if left.rowcount != 1:
                 return False
             await connection.execute(_FORGET, {"turns": [ticket]})
@@ -197,12 +201,12 @@ class Tickets:
         return await self._database.transact(work)
 
     async def stops_for(self, owner: str) -> Mapping[str, str]:
-        """The turns of this replica that somebody asked to stop, and who."""
+        """The turns that somebody asked to stop, and who: this replica's, and those just beginning."""
 
         async def work(connection: Connection) -> Mapping[str, str]:
             found = await connection.execute(
                 sa.select(tickets.c.id, tickets.c.stop_by)
-                .where(tickets.c.owner == owner, tickets.c.stop_by.is_not(None))
+                .where(tickets.c.owner.in_([owner, NOBODY]), tickets.c.stop_by.is_not(None))
                 .order_by(tickets.c.id)
             )
             return {row.id: row.stop_by for row in found}
@@ -248,18 +252,64 @@ class Tickets:
         workflows = self._workflows.c
         return sa.select(workflows.workflow_uuid).where(workflows.workflow_uuid == workflow)
 
-    def _held_by(self, ticket: str, owner: str) -> sa.Select[str]:
-        workflows = self._workflows.c
-        # Locked, so that the workflow cannot be handed over between this look and the claim.
-        return (
-            sa.select(workflows.workflow_uuid)
-            .where(
-                workflows.workflow_uuid == ticket,
-                workflows.executor_id == owner,
-                workflows.status == HELD,
-            )
-            .with_for_update(read=True)
+
+_TICKET: Final = sa.bindparam("ticket", type_=CleanText())
+_MINE: Final = sa.bindparam("mine", type_=CleanText())
+_BEGUN: Final = accepted.delete().where(accepted.c.id == _TICKET)
+
+
+@cache
+def _entering(dialect: str) -> sa.Executable:
+    """Takes a slot that nobody has, or this owner had; the workflow is this owner's until the commit."""
+    return (
+        tickets.update()
+        .where(
+            tickets.c.id == _TICKET,
+            tickets.c.state == "running",
+            tickets.c.owner.in_([NOBODY, _MINE]),
+            sa.exists(_held(dialect)),
         )
+        .values(owner=_MINE)
+    )
+
+
+@cache
+def _held(dialect: str) -> sa.Select[str]:
+    """The workflow while it is that owner's: locked, so that it cannot be handed over until the commit."""
+    workflows = workflow_status(dialect).c
+    return (
+        sa.select(workflows.workflow_uuid)
+        .where(
+            workflows.workflow_uuid == as_engines(_TICKET),
+            workflows.executor_id == as_engines(_MINE),
+            workflows.status == HELD,
+        )
+        .with_for_update(read=True)
+    )
+
+
+@cache
+def _leaving(dialect: str) -> sa.Executable:
+    """Deletes a ticket, unless its workflow was given to somebody else."""
+    workflows = workflow_status(dialect).c
+    handed_over = sa.exists().where(
+        workflows.workflow_uuid == as_engines(_TICKET),
+        sa.or_(workflows.executor_id != as_engines(_MINE), workflows.status.in_(_QUEUED)),
+    )
+    # Nobody's: it ended before its first transaction.
+    whose = tickets.c.owner.in_([_MINE, NOBODY])
+    return tickets.delete().where(tickets.c.id == _TICKET, whose, ~handed_over)
+
+
+@cache
+def _standing(dialect: str) -> sa.Executable:
+    """Inserts a waiting ticket, or makes the one that is there this owner's."""
+    place = {"id": _TICKET, "owner": _MINE, "state": "waiting"}
+    place |= {name: sa.bindparam(name, type_=CleanText()) for name in ("thread", "ts")}
+    insert = INSERT[dialect](tickets).values(place)
+    return insert.on_conflict_do_update(
+        index_elements=["id"], set_={"owner": insert.excluded.owner}
+    )
 
 
 _FORGET: Final = turn_steps.delete().where(
@@ -271,21 +321,23 @@ def _count(condition: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
     return sa.select(sa.func.count()).where(condition).scalar_subquery()
 
 
-async def _claim(connection: Connection, ticket: str, thread: str, ts: str) -> bool:
-    older = tickets.alias()
-    first = ~sa.exists().where(
-        older.c.thread == thread,
-        sa.tuple_(older.c.ts, older.c.id)
-        < sa.tuple_(sa.literal(ts, CleanText()), sa.literal(ticket, CleanText())),
-    )
+_older = tickets.alias()
+_FIRST: Final = ~sa.exists().where(
+    _older.c.thread == sa.bindparam("line", type_=CleanText()),
+    sa.tuple_(_older.c.ts, _older.c.id)
+    < sa.tuple_(sa.bindparam("since", type_=CleanText()), _TICKET),
+)
+_CLAIM: Final = (
+    tickets.update()
+    .where(tickets.c.id == _TICKET, sa.or_(tickets.c.state == "running", _FIRST))
+    .values(state="running")
+)
+
+
+async def _claim(connection: Connection, place: Mapping[str, str]) -> bool:
     try:
         # A savepoint: when a later message got in first, the conflict must not undo the ticket.
         async with connection.begin_nested():
-            entered = await connection.execute(
-                tickets.update()
-                .where(tickets.c.id == ticket, sa.or_(tickets.c.state == "running", first))
-                .values(state="running")
-            )
-            return entered.rowcount == 1
+            return (await connection.execute(_CLAIM, place)).rowcount == 1
     except sa.exc.IntegrityError:
         return False

@@ -7,7 +7,7 @@ turn's ticket: a replica that was given up records nothing. It goes when the tur
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -16,7 +16,7 @@ from bot.store.audit import append_audits
 from bot.store.columns import CleanText
 from bot.store.database import Database
 from bot.store.dialect import INSERT, Connection
-from bot.store.step_rows import StepRows
+from bot.store.step_rows import Entry, StepRows
 from bot.store.tables import tickets, turns
 from bot.store.tickets import workflow_steps
 from bot.store.turn_step_table import turn_steps
@@ -69,22 +69,54 @@ class TurnSteps:
 
         return await self._database.fetch(work)
 
-    async def keep(self, turn: str, owner: str, steps: Sequence[Step], rows: StepRows) -> bool:
-        """Record them with their rows; False, and nothing, when the turn is no longer that owner's."""
+    async def keep(
+        self,
+        turn: str,
+        owner: str,
+        steps: Sequence[Step],
+        rows: StepRows,
+        entry: Entry | None = None,
+    ) -> bool:
+        """Record them with their rows; False, and nothing, when the turn is no longer that owner's.
+
+        Raises `bot.store.tickets.Superseded` where it was so before the turn's `entry`.
+        """
 
         async def work(connection: Connection) -> bool:
-            insert, mine = _kept(connection.dialect.name), {"turn": turn, "owner": owner}
-            first, *rest = (mine | asdict(step) for step in steps)
-            if (await connection.execute(insert, first)).rowcount != 1:
+            mine = {"turn": turn, "owner": owner}
+            if entry is not None and not entry.done:
+                await entry.work(connection)
+            if not steps:
+                if (await connection.execute(_HELD, mine)).first() is None:
+                    return False
+            elif not await _inserted(connection, [mine | asdict(step) for step in steps]):
                 return False
-            if rest:  # with the ticket locked
-                await connection.execute(insert, rest)
             for each in rows.works:
                 await each(connection)
-            await append_audits(connection, rows.events)
+            told = [event for each in rows.telling for event in await each(connection)]
+            await append_audits(connection, [*rows.events, *told])
             return True
 
-        return await self._database.transact(work)
+        is_mine = await self._database.transact(work)
+        if entry is not None:
+            entry.done = True
+        return is_mine
+
+
+_HELD: Final = (
+    sa.select(tickets.c.id)
+    .where(tickets.c.id == sa.bindparam("turn"), tickets.c.owner == sa.bindparam("owner"))
+    .with_for_update(read=True)
+)
+
+
+async def _inserted(connection: Connection, steps: Sequence[dict[str, Any]]) -> bool:
+    insert = _kept(connection.dialect.name)
+    if (await connection.execute(insert, steps[0])).rowcount != 1:
+        return False
+    if rest := steps[1:]:  # with the ticket locked
+        await connection.execute(insert, rest)
+    return True
 
 
 @cache

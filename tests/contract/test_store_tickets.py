@@ -1,6 +1,7 @@
 """Turns of a thread run one at a time, in order, across replicas that crash, freeze and wake."""
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -10,7 +11,7 @@ import sqlalchemy as sa
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.store.accepted import Accepted
+from bot.store.accepted import Accepted, Taken
 from bot.store.accepted_table import accepted as rows
 from bot.store.database import Database
 from bot.store.dialect import Work
@@ -142,7 +143,7 @@ async def test_a_message_whose_workflow_starts_first_waits_for_the_one_accepted_
     engine: Engine, tickets: Tickets, accepted: Accepted
 ) -> None:
     for n in ("1", "2"):
-        assert await accepted.accept(f"t{n}", THREAD, n, "{}")
+        await accepted.accept(f"t{n}", THREAD, n, "{}")
         await engine.run(f"t{n}", "a")
     assert not await tickets.try_enter("t2", THREAD, "2", "a")
     assert await tickets.try_enter("t1", THREAD, "1", "a")
@@ -153,20 +154,90 @@ async def test_a_message_whose_workflow_starts_first_waits_for_the_one_accepted_
 async def test_what_is_accepted_again_keeps_its_place(
     engine: Engine, tickets: Tickets, accepted: Accepted
 ) -> None:
-    assert await accepted.accept("t1", THREAD, "1", "{}")
-    assert not await accepted.accept("t1", THREAD, "1", "{}")
+    assert await accepted.accept("t1", THREAD, "1", "{}") is Taken.FIRST
+    assert await accepted.accept("t1", THREAD, "1", "{}") is Taken.KNOWN
     assert await tickets.is_fresh("t1")
     await engine.run("t1", "a")
     await tickets.try_enter("t1", THREAD, "1", "a")
-    assert not await accepted.accept("t1", THREAD, "1", "{}")
+    assert await accepted.accept("t1", THREAD, "1", "{}") is Taken.KNOWN
     assert await states(engine.database) == {"t1": ("running", "a")}
     assert not await tickets.is_fresh("t1")
 
 
 async def test_what_has_ended_gets_no_place_again(engine: Engine, accepted: Accepted) -> None:
     await engine.run("t1", "a", "SUCCESS")
-    assert not await accepted.accept("t1", THREAD, "1", "{}")
+    assert await accepted.accept("t1", THREAD, "1", "{}") is Taken.KNOWN
     assert await states(engine.database) == {}
+
+
+async def test_the_first_of_a_thread_has_its_slot_as_it_is_accepted_and_the_next_have_not(
+    accepted: Accepted,
+) -> None:
+    taken = [await accepted.accept(f"t{n}", THREAD, f"{n}", "{}") for n in (1, 2)]
+    taken.append(await accepted.accept("t3", "another", "3", "{}"))
+    assert taken == [Taken.FIRST, Taken.IN_LINE, Taken.FIRST]
+
+
+async def test_of_messages_of_a_thread_accepted_at_once_one_has_the_slot(
+    accepted: Accepted, other: Database
+) -> None:
+    both = [accepted, Accepted(other)]
+    asks = [(both[n % 2], f"t{n}") for n in range(20)]
+    taken = await asyncio.gather(*[each.accept(name, THREAD, name, "{}") for each, name in asks])
+    assert Counter(taken) == {Taken.FIRST: 1, Taken.IN_LINE: 19}
+    assert len(await states(other)) == 20
+
+
+async def test_the_slot_that_was_kept_is_taken_by_the_owner_of_the_workflow(
+    engine: Engine, tickets: Tickets, accepted: Accepted, database: Database
+) -> None:
+    await accepted.accept("t1", THREAD, "1", "{}")
+    await engine.run("t1", "a")
+    for _ in range(2):  # a commit that was not heard of is made again
+        await database.transact(tickets.entry("t1", "a"))
+    assert await states(database) == {"t1": ("running", "a")}
+    assert await _kept(database) == 0
+    assert not await tickets.is_fresh("t1")
+
+
+@pytest.mark.parametrize(
+    ("runs", "status", "holds"),
+    [("b", "PENDING", ""), ("a", "ENQUEUED", ""), ("a", "PENDING", "b")],
+    ids=["taken-over", "handed-over", "entered-by-another"],
+)
+async def test_the_slot_is_not_taken_by_who_lost_the_turn(
+    engine: Engine,
+    tickets: Tickets,
+    accepted: Accepted,
+    database: Database,
+    runs: str,
+    status: str,
+    holds: str,
+) -> None:
+    await accepted.accept("t1", THREAD, "1", "{}")
+    await engine.run("t1", runs, status)
+    await in_state(database, "t1", holds, "running")
+    with pytest.raises(Superseded):
+        await database.transact(tickets.entry("t1", "a"))
+    assert await states(database) == {"t1": ("running", holds)}
+    assert await _kept(database) == 1
+
+
+async def test_a_turn_that_ended_before_it_had_written_anything_leaves_its_thread(
+    engine: Engine, tickets: Tickets, accepted: Accepted
+) -> None:
+    await accepted.accept("t1", THREAD, "1", "{}")
+    await engine.run("t1", "a")
+    assert await tickets.leave("t1", "a")
+    assert await states(engine.database) == {}
+
+
+async def test_a_stop_of_a_turn_that_is_just_beginning_is_heard(
+    tickets: Tickets, accepted: Accepted
+) -> None:
+    await accepted.accept("t1", THREAD, "1", "{}")
+    await tickets.request_stop("t1", "U1")
+    assert await tickets.stops_for("a") == {"t1": "U1"}
 
 
 class AnswerLost(Database):
@@ -181,7 +252,7 @@ async def test_a_message_whose_commit_was_not_heard_of_is_begun_all_the_same(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "__class__", AnswerLost)
-    assert await Accepted(database).accept("t1", THREAD, "1", "{}")
+    assert await Accepted(database).accept("t1", THREAD, "1", "{}") is Taken.IN_LINE
 
 
 async def test_of_many_who_accept_a_message_at_once_one_does(
@@ -189,7 +260,7 @@ async def test_of_many_who_accept_a_message_at_once_one_does(
 ) -> None:
     both = [accepted, Accepted(other)]
     taken = await asyncio.gather(*[each.accept("t1", THREAD, "1", "{}") for each in both * 10])
-    assert sorted(taken) == [False] * 19 + [True]
+    assert Counter(taken) == {Taken.FIRST: 1, Taken.KNOWN: 19}
 
 
 async def test_what_no_workflow_answers_yet_is_found_with_what_was_asked(

@@ -10,6 +10,8 @@ from typing import TypeVar
 import orjson
 from pydantic import JsonValue
 
+from bot.ports.durability import Due
+
 T = TypeVar("T")
 
 
@@ -56,12 +58,20 @@ class MemoryJournal:
     """One workflow's record. `resumed` is what the next process gets after a crash."""
 
     def __init__(
-        self, fuse: Fuse | None = None, record: list[tuple[str, bytes]] | None = None
+        self,
+        fuse: Fuse | None = None,
+        record: list[tuple[str, bytes]] | None = None,
+        *,
+        at_once: bool = False,
     ) -> None:
+        """`at_once`: every step is recorded as it ends, whenever it is due."""
         self._fuse = fuse or Fuse()
         self._at = 0
         self._waiting: list[tuple[str, bytes]] = []
-        self._waits = record is None  # after a death each step has a record of its own
+        self._is_due = False
+        self._waits = (
+            record is None and not at_once
+        )  # after a death each step has a record of its own
         self.record = record if record is not None else []
 
     def resumed(self, fuse: Fuse | None = None) -> "MemoryJournal":
@@ -69,7 +79,12 @@ class MemoryJournal:
         return MemoryJournal(fuse, self.record)
 
     async def step(
-        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+        self,
+        name: str,
+        run: Callable[[], Awaitable[JsonValue]],
+        *,
+        due: Due = Due.NOW,
+        only_rows: bool = False,
     ) -> JsonValue:
         """Run and record, or replay; a replay that asks for another step is a bug."""
         place, self._at = self._at, self._at + 1
@@ -79,17 +94,28 @@ class MemoryJournal:
             replayed: JsonValue = orjson.loads(value)
             return replayed
         self._fuse.tick()
+        if self._is_due and not only_rows:
+            self._write()
         text = orjson.dumps(await run())
         self._fuse.tick()
         self._waiting.append((name, text))
-        if not (with_next and self._waits):
-            self.record += self._waiting
-            self._waiting.clear()
+        self._is_due |= due is not Due.WITH_NEXT
+        if due is Due.NOW or not self._waits:
+            self._write()
         kept_value: JsonValue = orjson.loads(text)
         return kept_value
 
+    def _write(self) -> None:
+        self.record += self._waiting
+        self._waiting.clear()
+        self._is_due = False
+
     async def steps(
-        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+        self,
+        parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
+        *,
+        only_read: bool = False,
     ) -> Sequence[JsonValue]:
         """One after the other."""
-        return [await self.step(name, run) for name, run in parts]
+        due = Due.WITH_NEXT if only_read else Due.NOW
+        return [await self.step(name, run, due=due) for name, run in parts]

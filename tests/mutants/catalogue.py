@@ -161,15 +161,15 @@ MUTANTS = (
     Mutant(
         "steps are not recorded",
         "bot/engine/turn_journal.py",
-        "                await _patiently(self._record)\n",
-        "                pass\n",
+        "            is_mine = await self._keep(steps, rows)\n",
+        "            is_mine = True\n",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[tools-recorded]",),
     ),
     Mutant(
         "a round is recorded with its tools",
         "bot/engine/turn_journal.py",
-        "            if not (with_next and self._waits):\n",
-        '            if not (with_next and self._waits) and not name.startswith("round"):\n',
+        "            if self._is_due and not only_rows:\n",
+        "            if self._is_due and False:\n",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[between-tools]",),
     ),
     Mutant(
@@ -335,15 +335,15 @@ MUTANTS = (
     Mutant(
         "turns of a thread do not wait for each other",
         "bot/store/tickets.py",
-        "            return await _claim(connection, ticket, thread, ts)",
-        "            return await _claim(connection, ticket, thread, ts) or True",
+        '            return await _claim(connection, {"ticket": ticket, "line": thread, "since": ts})',
+        '            return await _claim(connection, {"ticket": ticket, "line": thread, "since": ts}) or True',
         (f"{_DUPLICATES}test_turns_of_a_thread_over_two_replicas_run_one_after_the_other",),
     ),
     Mutant(
         "a message is acknowledged without a place in its thread",
         "bot/store/accepted.py",
-        "                return again\n            await connection.execute(",
-        "                return again\n            return True\n            await connection.execute(",
+        "            taken = (await connection.execute(_placing(dialect), place)).first()\n",
+        "            return Taken.IN_LINE\n",
         (f"{_ENGINE}test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_first",),
     ),
     Mutant(
@@ -366,8 +366,8 @@ MUTANTS = (
     Mutant(
         "a message is acknowledged before it is durable",
         "bot/engine/admission.py",
-        "            is_new = await self._accepted.accept(ask.turn_id, ask.place.key, ask.ts, value)",
-        "            is_new = True",
+        "taken = await self._accepted.accept(ask.turn_id, ask.place.key, ask.ts, value)",
+        "taken = Taken.IN_LINE",
         (f"{_ENGINE}test_what_was_accepted_is_begun_by_who_comes_next_six_times_killed",),
     ),
     Mutant(
@@ -400,16 +400,23 @@ MUTANTS = (
     Mutant(
         "who lost the workflow may still take the thread's slot",
         "bot/store/tickets.py",
-        "                raise Superseded(ticket)",
-        "                pass",
+        "is None:\n                raise Superseded(ticket)",
+        "is None:\n                pass",
         (f"{_TICKETS}test_a_zombie_waiting_at_the_gate_does_not_take_the_slot",),
     ),
     Mutant(
         "who lost the workflow may still free its successor's slot",
         "bot/store/tickets.py",
-        "tickets.c.id == ticket, tickets.c.owner == owner, ~handed_over",
-        "tickets.c.id == ticket",
+        "tickets.c.id == _TICKET, whose, ~handed_over",
+        "tickets.c.id == _TICKET",
         (f"{_TICKETS}test_a_zombie_does_not_release_its_successors_slot",),
+    ),
+    Mutant(
+        "who lost the workflow may still take the slot that was kept for it",
+        "bot/store/tickets.py",
+        "            if taken.rowcount != 1:\n                raise Superseded(ticket)\n",
+        "",
+        (f"{_TICKETS}test_the_slot_is_not_taken_by_who_lost_the_turn",),
     ),
     # Replicas.
     Mutant(

@@ -4,11 +4,19 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+import sqlalchemy as sa
 
 from bot.domain.callers import CallerKind, KnownCaller, caller_id
 from bot.store.callers import StoredCallers
+from bot.store.turn_step_table import turn_steps
 from tests.fixtures_api import Api, Told
-from tests.scenario.durability.investigation import AFTER_FIRST_TEXT, ASK, FINAL, three_rounds
+from tests.scenario.durability.investigation import (
+    AFTER_FIRST_TEXT,
+    ALL_READ,
+    ASK,
+    FINAL,
+    three_rounds,
+)
 from tests.scenario.durability.world import world_on
 
 ALICE = KnownCaller(
@@ -31,7 +39,12 @@ async def test_a_reader_goes_on_at_another_replica(tmp_path: Path) -> None:
                 async for event in events:
                     told.append(event)
                     if held.reached.is_set() and event.name == "text":
+                        await world.until(all_is_recorded)
                         await world.kill(victim)
+
+        async def all_is_recorded() -> bool:
+            step = sa.select(turn_steps.c.n).where(turn_steps.c.name == ALL_READ)
+            return bool(await world.rows(step))
 
         with pytest.raises(aiohttp.ClientError):
             await read_until_it_dies()

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenario.durability.investigation import ASK, FINAL, ended_well, three_rounds
+from tests.scenario.durability.investigation import (
+    ALL_READ,
+    ASK,
+    FINAL,
+    ended_well,
+    three_rounds,
+)
 from tests.scenario.durability.world import Asked, World, world_on
 
 Reach = Callable[[World], Awaitable[Asked]]
@@ -38,6 +44,7 @@ def appending(point: str, *, lost: bool = False) -> Reach:
         hold = world.hold_round(ASK, 3, at=5)
         asked = await reach(world)
         await hold.wait()
+        await world.is_recorded(asked, ALL_READ)
         return asked
 
     return last
@@ -49,6 +56,7 @@ async def in_the_last_round(world: World) -> Asked:
     asked = await world.ask(ASK)
     await hold.wait()
     await world.workspace.wait_for(lambda: "Looking at web and cart." in world.said(asked)[-1].text)
+    await world.is_recorded(asked, ALL_READ)
     return asked
 
 

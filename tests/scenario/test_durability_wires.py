@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures_providers import WIRES
-from tests.scenario.durability.investigation import ASK, ended_well, three_rounds
+from tests.scenario.durability.investigation import ASK, FIRST_READ, ended_well, three_rounds
 from tests.scenario.durability.world import world_on
 
 
@@ -19,6 +19,7 @@ async def test_a_killed_process_asks_only_the_round_under_way_again(
         hold = world.hold_round(ASK, 2, at=-1)
         asked = await world.ask(ASK)
         await hold.wait()
+        await world.is_recorded(asked, FIRST_READ)
         await world.kill(first)
         world.open()
         await world.start()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.scenario.durability.investigation import (
     AFTER_FIRST_TEXT,
+    ALL_READ,
     ASK,
     ended_well,
     three_rounds,
@@ -34,6 +35,7 @@ async def _in_the_last_round_of_the_first(world: World, workers: Workers) -> Ask
     with workers.only_first():
         asked = await world.ask(ASK)
         await hold.wait()
+        await world.is_recorded(asked, ALL_READ)
     return asked
 
 

@@ -16,6 +16,7 @@ from tests.fakes.model_server import Round
 from tests.scenario.durability.deliveries import ask_via
 from tests.scenario.durability.investigation import (
     AFTER_FIRST_TEXT,
+    ALL_READ,
     ASK,
     ended_well,
     three_rounds,
@@ -59,6 +60,7 @@ async def test_a_frozen_replica_does_not_touch_the_answer_of_its_successor(world
     asked = await world.ask(ASK)
     await hold.wait()
     await world.shows(asked, "The new")
+    await world.is_recorded(asked, ALL_READ)
     zombie = await world.runner_of(asked)
     zombie.signal(signal.SIGSTOP)
     await ended_well(world, asked, round_again=3)

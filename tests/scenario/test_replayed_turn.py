@@ -17,6 +17,7 @@ from bot.chat.aftermath import LOST
 from bot.domain.audit import AuditKind
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState
+from bot.ports.durability import Due
 from bot.ports.failures import GivenUp
 from bot.ports.platform import AnswerStream
 from bot.slack.sending.outbox import Outbox
@@ -50,9 +51,14 @@ class Unhurried(MemoryJournal):
     """Reading a record takes as long as an edit."""
 
     async def step(
-        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+        self,
+        name: str,
+        run: Callable[[], Awaitable[JsonValue]],
+        *,
+        due: Due = Due.NOW,
+        only_rows: bool = False,
     ) -> JsonValue:
-        value = await super().step(name, run, with_next=with_next)
+        value = await super().step(name, run, due=due, only_rows=only_rows)
         for _ in range(30):
             await asyncio.sleep(0)
         return value
@@ -67,11 +73,16 @@ class GivesUp(Unhurried):
     at = ""
 
     async def step(
-        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+        self,
+        name: str,
+        run: Callable[[], Awaitable[JsonValue]],
+        *,
+        due: Due = Due.NOW,
+        only_rows: bool = False,
     ) -> JsonValue:
         if name == self.at:
             raise GivenUp(name)
-        return await super().step(name, run, with_next=with_next)
+        return await super().step(name, run, due=due, only_rows=only_rows)
 
     def resumed(self, fuse: Fuse | None = None) -> "GivesUp":
         same = GivesUp(fuse, self.record)

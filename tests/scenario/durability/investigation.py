@@ -10,6 +10,7 @@ from tests.scenario.durability.world import Asked, World, logs_of
 
 ASK = "why is checkout slow"
 FINAL = "The new version leaks connections."
+FIRST_READ, ALL_READ = "tool:1:core__get_logs", "tool:2:core__get_logs and 1 more"
 AFTER_FIRST_TEXT = 3  # events of the wire: the message and the block begin, a text
 
 

@@ -312,6 +312,14 @@ class World:
         )
         return [row[0] for row in found]
 
+    async def is_recorded(self, asked: Asked, step: str) -> None:
+        """Return when it is: what was read waits for the round after it, but not for long."""
+
+        async def look() -> bool:
+            return step in await self.finished_steps(asked)
+
+        await self.until(look)
+
     async def rows(self, statement: sa.Select[Any]) -> Sequence[Any]:
         """What a query finds."""
         async with self.database.read() as connection:

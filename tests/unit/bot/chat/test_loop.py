@@ -245,9 +245,12 @@ class Losing(PlainJournal):
     """Runs every step, and loses the record of the last."""
 
     async def steps(
-        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+        self,
+        parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
+        *,
+        only_read: bool = False,
     ) -> Sequence[JsonValue]:
-        await super().steps(parts)
+        await super().steps(parts, only_read=only_read)
         raise StorageUnavailable("gone")
 
 
@@ -363,8 +366,8 @@ def story() -> Scripted:
 async def test_a_turn_taken_up_again_tells_the_same_and_runs_nothing_recorded_twice(
     tick: int,
 ) -> None:
-    expected_end, expected, events = await story().run(MemoryJournal())
-    scripted, journal = story(), MemoryJournal(Fuse(tick))
+    expected_end, expected, events = await story().run(MemoryJournal(at_once=True))
+    scripted, journal = story(), MemoryJournal(Fuse(tick), at_once=True)
     with pytest.raises(Crash):
         await scripted.run(journal)
     recorded = [name for name, _ in journal.record]
@@ -381,7 +384,7 @@ async def test_a_turn_taken_up_again_tells_the_same_and_runs_nothing_recorded_tw
 
 
 async def test_a_finished_turn_replays_without_asking_or_running_anything() -> None:
-    journal = MemoryJournal()
+    journal = MemoryJournal(at_once=True)
     _, _, events = await story().run(journal)
     again = story()
 
@@ -409,7 +412,7 @@ async def test_a_round_passed_on_leaves_nothing_behind_but_its_cost() -> None:
 
 
 async def test_a_round_passed_on_is_passed_on_again_when_the_turn_is_replayed() -> None:
-    journal = MemoryJournal()
+    journal = MemoryJournal(at_once=True)
     script = [said(1, "half", passed_on=True), said(2, "whole")]
     await Scripted(script).run(journal=journal)
 
@@ -502,7 +505,7 @@ async def test_where_nobody_can_investigate_it_stays_and_is_told_to_be_unchecked
 
 
 async def test_what_was_taken_back_is_taken_back_again_when_the_turn_is_replayed() -> None:
-    journal = MemoryJournal()
+    journal = MemoryJournal(at_once=True)
     script = [said(1, "A guess."), said(2, "", call("a"), provider="triage"), FOUND]
     await Scripted(script).run(journal=journal, question=NEEDS, fallback="triage")
 
@@ -528,8 +531,8 @@ async def test_each_call_is_told_what_the_turn_has_spent_and_how_often_it_was_ma
 @pytest.mark.parametrize("tick", range(0, 14, 2))
 async def test_a_turn_taken_up_again_counts_the_same(tick: int) -> None:
     whole = story()
-    await whole.run(MemoryJournal())
-    before, journal = story(), MemoryJournal(Fuse(tick))
+    await whole.run(MemoryJournal(at_once=True))
+    before, journal = story(), MemoryJournal(Fuse(tick), at_once=True)
     with pytest.raises(Crash):
         await before.run(journal)
 

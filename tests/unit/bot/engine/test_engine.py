@@ -18,7 +18,7 @@ from bot.engine.admission import _ASK
 from bot.engine.config import EARLIER_VERSIONS
 from bot.ports.failures import StorageUnavailable
 from bot.service.loop_thread import loop_thread
-from bot.store.accepted import Accepted
+from bot.store.accepted import Accepted, Taken
 from bot.store.replicas import Replicas
 from bot.store.sessions import StoredSessions
 from bot.store.tickets import Tickets, workflow_status
@@ -70,7 +70,10 @@ async def test_two_hundred_live_turns_and_a_held_loop_keep_no_message_waiting(li
 
         async def accepted() -> None:
             async with lives.database.beside() as database:
-                await engine.admission(Accepted(database), begun.append).start_turn(elsewhere(-1))
+                admission = engine.admission(
+                    Accepted(database), lambda ask, _taken: begun.append(ask)
+                )
+                await admission.start_turn(elsewhere(-1))
 
         asyncio.run_coroutine_threadsafe(accepted(), loop.loop).result(10)  # holds this loop
         assert begun == [elsewhere(-1)]
@@ -92,9 +95,9 @@ def elsewhere(number: int) -> Ask:
 class NoReturn(Accepted):
     """Its process ends just after the message was accepted, before anybody hears of it."""
 
-    async def accept(self, turn: str, thread: str, ts: str, ask: str) -> bool:
+    async def accept(self, turn: str, thread: str, ts: str, ask: str) -> Taken:
         await super().accept(turn, thread, ts, ask)
-        return False
+        return Taken.KNOWN
 
 
 async def test_what_was_accepted_is_begun_by_who_comes_next_six_times_killed(lives: Lives) -> None:
@@ -235,7 +238,7 @@ async def test_turns_of_another_version_are_left_to_a_process_that_knows_it(
     await die_with_one_waiting(lives, "1")
     async with lives.life("2") as engine:
         await Replicas(lives.database, known).beat("old")
-        await engine._look_after_others()
+        await engine._take_over.look(())
         for _ in range(3):
             await engine.look_after_threads()
     async with lives.life("1"):

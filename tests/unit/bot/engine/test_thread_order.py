@@ -10,7 +10,7 @@ import pytest
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine import waiting
-from bot.engine.waiting import ThreadOrder
+from bot.engine.waiting import Entered, ThreadOrder
 from bot.store.accepted import Accepted
 from bot.store.accepted_table import accepted
 from bot.store.database import Database
@@ -207,6 +207,20 @@ async def test_an_attempt_after_the_first_may_have_been_seen(database: Database)
     await gone.enter(ASK)
     looks = [each.take_first_look(ASK) for each in (order, again, gone)]
     assert looks == [True, False, False]
+
+
+async def test_a_turn_with_its_threads_slot_enters_by_itself_where_nothing_else_keeps_it(
+    database: Database,
+) -> None:
+    order = ThreadOrder(Tickets(database), "here")
+    order.expect(ASK, await Accepted(database).accept(ASK.turn_id, ASK.place.key, ASK.ts, "{}"))
+    await run_by(database, "here")
+
+    assert await order.enter(ASK, at_once=True) is Entered.WITH_FIRST_STEP
+    assert order.take_first_look(ASK)
+
+    assert await order.enter(ASK) is Entered.FRESH  # it waits for more: its place is on record
+    assert await ThreadOrder(Tickets(database), "here").enter(ASK, at_once=True) is Entered.AGAIN
 
 
 async def test_a_turn_that_is_somebody_elses_does_not_wait(database: Database) -> None:

@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from pydantic import JsonValue
 
 from bot.engine import turn_journal
+from bot.engine.library import RETRIES
 from bot.engine.turn_journal import TurnJournal
+from bot.ports.durability import Due
 from bot.ports.failures import GivenUp, StorageUnavailable
 from bot.store.database import Database
-from bot.store.step_rows import StepRows
 from bot.store.tables import tickets
-from bot.store.turn_steps import Step, TurnSteps
+from bot.store.turn_steps import TurnSteps
 from tests.fixtures_database import database, sqlite_url
 
 __all__ = ["database", "sqlite_url"]
@@ -58,7 +60,7 @@ async def test_a_finished_step_is_answered_from_its_record(steps: TurnSteps) -> 
 
 async def test_a_step_that_goes_with_the_next_is_on_record_with_it(steps: TurnSteps) -> None:
     journal = TurnJournal(TURN, "me", steps)
-    await journal.step("open", says("a"), with_next=True)
+    await journal.step("open", says("a"), due=Due.WITH_NEXT)
     assert not (await steps.past(TURN)).steps
 
     await journal.step("round:1", says("b"))
@@ -68,7 +70,7 @@ async def test_a_step_that_goes_with_the_next_is_on_record_with_it(steps: TurnSt
 
 
 async def test_after_a_death_every_step_has_a_record_of_its_own(steps: TurnSteps) -> None:
-    await (await resumed(steps)).step("open", says("a"), with_next=True)
+    await (await resumed(steps)).step("open", says("a"), due=Due.WITH_NEXT)
 
     assert [step.name for step in (await steps.past(TURN)).steps] == ["open"]
 
@@ -125,10 +127,10 @@ async def test_a_step_whose_record_failed_fails_for_whoever_goes_on(
     class Full(TurnSteps):
         is_full = True
 
-        async def keep(self, turn: str, owner: str, some: list[Step], rows: StepRows) -> bool:  # type: ignore[override]
+        async def keep(self, *given: Any) -> bool:
             if self.is_full:
                 raise StorageUnavailable("the disk is full")
-            return await super().keep(turn, owner, some, rows)
+            return await super().keep(*given)
 
     full = Full(database)
     journal = TurnJournal(TURN, "me", full)
@@ -148,3 +150,152 @@ async def test_another_step_than_the_one_on_record_is_refused(steps: TurnSteps) 
 
     with pytest.raises(RuntimeError, match=r"round:1.*recap"):
         await (await resumed(steps)).step("recap", never)
+
+
+async def names(steps: TurnSteps) -> list[str]:
+    return [step.name for step in (await steps.past(TURN)).steps]
+
+
+async def test_a_step_that_is_due_before_the_next_is_on_record_when_that_runs(
+    steps: TurnSteps,
+) -> None:
+    async def recorded() -> JsonValue:
+        return list[JsonValue](await names(steps))
+
+    journal = TurnJournal(TURN, "me", steps)
+    await journal.step("round:1", says("a"), due=Due.BEFORE_NEXT)
+    assert await names(steps) == []
+
+    assert list(await journal.steps([("tool:1", recorded)])) == [["round:1"]]
+
+
+async def test_a_step_that_only_writes_rows_is_recorded_with_what_waits(steps: TurnSteps) -> None:
+    async def recorded() -> JsonValue:
+        return list[JsonValue](await names(steps))
+
+    journal = TurnJournal(TURN, "me", steps)
+    await journal.step("round:1", says("a"), due=Due.BEFORE_NEXT)
+
+    assert await journal.step("keep", recorded, only_rows=True) == []
+    assert await names(steps) == ["round:1", "keep"]
+
+
+@pytest.mark.parametrize(
+    ("only_read", "again_s", "recorded"),
+    [(True, 60.0, []), (True, -1.0, ["tool:1"]), (False, 60.0, ["tool:1"])],
+    ids=["read-quickly", "read-slowly", "may-have-done-something"],
+)
+async def test_only_what_was_read_quickly_waits_for_the_next_record(
+    steps: TurnSteps,
+    monkeypatch: pytest.MonkeyPatch,
+    only_read: bool,
+    again_s: float,
+    recorded: list[str],
+) -> None:
+    monkeypatch.setattr(turn_journal, "READ_AGAIN_S", again_s)
+    journal = TurnJournal(TURN, "me", steps)
+    await journal.steps([("tool:1", says("lines"))], only_read=only_read)
+    assert await names(steps) == recorded
+
+    await journal.step("round:2", says("b"))
+
+    assert await names(steps) == ["tool:1", "round:2"]
+
+
+async def test_what_was_read_is_on_record_soon_while_the_next_step_still_runs(
+    steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow() -> JsonValue:
+        async with asyncio.timeout(5):
+            while not await names(steps):  # noqa: ASYNC110 - a thread writes
+                await asyncio.sleep(0.01)
+        return "b"
+
+    monkeypatch.setattr(turn_journal, "READ_AGAIN_S", 0.05)
+    journal = TurnJournal(TURN, "me", steps)
+    await journal.steps([("tool:1", says("lines"))], only_read=True)
+    await journal.step("round:2", slow)
+
+    again = await resumed(steps)
+    assert list(await again.steps([("tool:1", never)])) == ["lines"]
+    assert await again.step("round:2", never) == "b"
+
+
+async def test_a_record_that_was_cut_off_goes_with_the_next(
+    database: Database, steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = asyncio.Event()
+
+    class Stuck(TurnSteps):
+        async def keep(self, *given: Any) -> bool:
+            if not begun.is_set():
+                begun.set()
+                await asyncio.Event().wait()
+            return await super().keep(*given)
+
+    async def until_recording() -> JsonValue:
+        await begun.wait()
+        return "b"
+
+    monkeypatch.setattr(turn_journal, "READ_AGAIN_S", 0.05)
+    journal = TurnJournal(TURN, "me", Stuck(database))
+    await journal.steps([("tool:1", says("lines"))], only_read=True)
+    await journal.step("round:2", until_recording)
+
+    assert await names(steps) == ["tool:1", "round:2"]
+
+
+async def test_what_waits_is_recorded_as_the_turn_is_handed_over(steps: TurnSteps) -> None:
+    journal = TurnJournal(TURN, "me", steps)
+    await journal.steps([("tool:1", says("lines"))], only_read=True)
+
+    await journal.let_go()
+
+    again = await resumed(steps)
+    assert list(await again.steps([("tool:1", never)])) == ["lines"]
+
+
+async def test_nothing_is_recorded_of_a_turn_that_others_have_by_then(
+    steps: TurnSteps, database: Database
+) -> None:
+    journal = TurnJournal(TURN, "me", steps)
+    await journal.steps([("tool:1", says("lines"))], only_read=True)
+    async with database.write() as connection:
+        await connection.execute(sa.update(tickets).values(owner="successor"))
+
+    await journal.let_go()
+
+    assert await names(steps) == []
+
+
+async def test_a_turn_is_let_go_of_though_the_database_does_not_answer(
+    database: Database, steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stuck(TurnSteps):
+        async def keep(self, *_: Any) -> bool:
+            await asyncio.Event().wait()
+            return True
+
+    monkeypatch.setattr(turn_journal, "LET_GO_S", 0.05)
+    journal = TurnJournal(TURN, "me", Stuck(database))
+    await journal.steps([("tool:1", says("lines"))], only_read=True)
+
+    await asyncio.wait_for(journal.let_go(), 5)
+
+    assert await names(steps) == []
+
+
+async def test_a_database_that_fails_one_of_several_steps_is_told_as_that_and_once(
+    steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_journal, "FIRST_WAIT_S", 0.0)
+    tries = 0
+
+    async def fails() -> JsonValue:
+        nonlocal tries
+        tries += 1
+        raise StorageUnavailable("the disk is full")
+
+    with pytest.raises(StorageUnavailable, match="full"):
+        await TurnJournal(TURN, "me", steps).steps([("tool:1", fails), ("tool:2", says("lines"))])
+    assert tries == RETRIES
