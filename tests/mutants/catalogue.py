@@ -470,9 +470,9 @@ MUTANTS = (
     ),
     Mutant(
         "a stop is not looked for where the turn runs",
-        "bot/engine/engine.py",
-        "asked = await self._tickets.stops_for(self.executor_id)",
-        "asked = list[str]()",
+        "bot/engine/stops.py",
+        "(await self._tickets.stops_for(self._owner)).items()",
+        "dict[str, str]().items()",
         (f"{_STOP}test_a_stop_reaches_the_replica_that_runs_the_turn",),
     ),
     Mutant(
