@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # loaded only where there is a step to take: a tenth of a sta
 _NAMED = re.compile(r'^(revision|down_revision) = (?:"(\w+)"|None)$', re.MULTILINE)
 
 # https://www.postgresql.org/docs/current/errcodes-appendix.html
-_LOCK_NOT_AVAILABLE = "55P03"
+_GIVES_WAY = frozenset({"55P03", "40P01"})  # lock not available, deadlock detected
 _MIGRATION_LOCK = 0x6B6F72746578_01  # replicas that start together migrate one after the other
 
 # A change that waits for a table keeps everybody else waiting behind it: beside a dump, which holds
@@ -180,14 +180,14 @@ async def _patiently(engine: AsyncEngine) -> str:
 
 
 class _Waited(Exception):
-    """Others kept a table for longer than the change may wait; it was undone."""
+    """Others kept a table for longer than the change may wait, or wait for it; it was undone."""
 
 
 def _upgrade_unless_waited(connection: sa.Connection) -> str:
     try:
         return _upgrade(connection)
     except sa.exc.DBAPIError as error:
-        if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+        if getattr(error.orig, "sqlstate", None) not in _GIVES_WAY:
             raise
         raise _Waited from error
 

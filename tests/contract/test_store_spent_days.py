@@ -192,3 +192,28 @@ async def test_a_round_that_is_being_written_as_the_upgrade_begins_counts_once(
             assert await connection.run_sync(_by_days) == await connection.run_sync(_by_rounds)
             assert await connection.scalar(sa.select(spent_days.c.cost_usd_micros)) == 5
         await engine.dispose()
+
+
+async def test_an_upgrade_and_a_turn_that_wait_for_each_other_both_get_there(
+    tmp_path: Path,
+) -> None:
+    async with new_database("postgresql", tmp_path, migrated=False) as url:
+        await migrated_to("0024", url, tmp_path)  # the next one takes turns, then spending
+        engine = create_async_engine(url)
+        values = {**ROUND, "at": datetime.now(UTC), "cost_usd_micros": 5}
+        async with (
+            engine.connect() as looks,
+            engine.begin() as writes,
+            asyncio.TaskGroup() as group,
+        ):
+            await writes.execute(spending.insert().values(values))
+            upgrade = group.create_task(schema.migrate(url))
+            async with asyncio.timeout(10):
+                await _waits_for_a_table(looks)
+            await writes.execute(sa.text("SET LOCAL deadlock_timeout = '60s'"))  # not this one
+            await writes.execute(sa.text("SELECT count(*) FROM turns"))
+            await writes.commit()
+            assert await upgrade == schema.head()
+        async with engine.connect() as connection:
+            assert await connection.scalar(sa.select(spent_days.c.cost_usd_micros)) == 5
+        await engine.dispose()
