@@ -9,7 +9,8 @@ import email.utils
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from types import TracebackType
@@ -37,6 +38,9 @@ from adapters.trust import usual_trust
 # Idle connections are dropped before common load balancers drop them (nginx 75 s, AWS ALB 60 s,
 # Node 5 s is the outlier), so that a POST rarely meets a connection that is already closed.
 KEEPALIVE_S: Final = 15.0
+
+# Under which an httpx answer carries aiohttp's own: httpx has no way to stop reading for a while.
+_ANSWER: Final = "kortex.aiohttp_answer"
 
 # Most specific class wins; the aiohttp cause of an httpx error is more exact than the error
 # itself (httpx-aiohttp reports a reset connection as ConnectTimeout).
@@ -118,7 +122,9 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
             check_egress(self._proxy_host)
         if self._reachable is not None:
             self._reachable.check(host)
-        return await self._inner.handle_async_request(request)
+        response = await self._inner.handle_async_request(request)
+        response.extensions[_ANSWER] = getattr(response.stream, "_aiohttp_response", None)
+        return response
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -302,6 +308,25 @@ def _foreign_name(error: BaseException) -> str:
             return cause.strerror.split("[", 1)[0].strip() or type(cause).__name__
         error, cause = cause, cause.__cause__
     return type(error).__name__
+
+
+@contextmanager
+def paused(response: httpx.Response) -> Iterator[None]:
+    """Nothing of a streamed answer is read from its socket within, so that nothing wakes the process.
+
+    Its silence is counted anew afterwards. An answer that is there already stays as it is.
+    """
+    answer = response.extensions.get(_ANSWER)
+    connection = answer.connection if isinstance(answer, aiohttp.ClientResponse) else None
+    protocol = connection.protocol if connection is not None else None
+    if protocol is None:
+        yield
+        return
+    protocol.pause_reading()
+    try:
+        yield
+    finally:
+        protocol.resume_reading()
 
 
 def check_status(response: httpx.Response, detail: str = "") -> None:

@@ -12,11 +12,12 @@ from typing import Final, cast
 import httpx
 
 from adapters.errors import AdapterError, BadAnswer
-from adapters.http import check_status, http_client, mapped_errors, read_capped
+from adapters.http import check_status, http_client, mapped_errors, paused, read_capped
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
 from adapters.llm.framing import MAX_ANSWER_BYTES, round_limit_s
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk, TextChunk
+from adapters.llm.pace import ReadPace
 from adapters.llm.port import decoding
 from adapters.llm.wire_json import parse
 
@@ -143,27 +144,26 @@ class Exchange:
     async def _decoded(
         self, response: httpx.Response, decoder: Decoder
     ) -> AsyncGenerator[StreamChunk, None]:
-        loop = asyncio.get_running_loop()
-        vitals = Vitals(loop.time(), self._timeout_s)
+        now = asyncio.get_running_loop().time
+        vitals, pace = Vitals(now(), self._timeout_s), ReadPace(now())
         rested = 0
         delimited = _is_delimited(response)
         async with aclosing(_body(response)) as body:
             while True:
+                if (wait_s := pace.wait_s(now())) > 0:
+                    with paused(response):
+                        await asyncio.sleep(wait_s)
                 try:
                     with mapped_errors(self._provider):
                         data = await anext(body, b"")
                 except AdapterError as error:
                     yield from_adapter_error(error)
                     return
+                heard, said = decoder.heard, 0
                 for part in _parts(data):
-                    with decoding():
-                        chunks = (
-                            decoder.feed(part) if data else decoder.close(is_delimited=delimited)
-                        )
-                    wrong = vitals.wrong(loop.time(), len(part), decoder.heard)
-                    if wrong is not None and not _has_ended(chunks):
-                        chunks = [*chunks, ErrorChunk(wrong[0], f"{self._provider} {wrong[1]}")]
-                    for chunk in joined(chunks):
+                    chunks = self._told(part, decoder, vitals, is_delimited=delimited)
+                    said += _text_chars(chunks)
+                    for chunk in chunks:
                         if isinstance(chunk, DoneChunk) and data:
                             await _drain(body)
                         yield chunk
@@ -172,6 +172,19 @@ class Exchange:
                         await asyncio.sleep(0)
                 if not data:
                     return
+                pace.read(now(), len(data), decoder.heard - heard, said)
+
+    def _told(
+        self, part: bytes, decoder: Decoder, vitals: "Vitals", *, is_delimited: bool
+    ) -> Sequence[StreamChunk]:
+        """What these bytes complete; none are the end of the answer."""
+        with decoding():
+            told = decoder.feed(part) if part else decoder.close(is_delimited=is_delimited)
+        now = asyncio.get_running_loop().time()
+        wrong = vitals.wrong(now, len(part), decoder.heard)
+        if wrong is not None and not _has_ended(told):
+            told = [*told, ErrorChunk(wrong[0], f"{self._provider} {wrong[1]}")]
+        return joined(told)
 
 
 class Vitals:
@@ -223,6 +236,10 @@ def joined(chunks: Sequence[StreamChunk]) -> Sequence[StreamChunk]:
     if texts:
         whole.append(TextChunk("".join(texts)))
     return whole
+
+
+def _text_chars(chunks: Sequence[StreamChunk]) -> int:
+    return sum(len(chunk.text) for chunk in chunks if isinstance(chunk, TextChunk))
 
 
 def _has_ended(chunks: Sequence[StreamChunk]) -> bool:

@@ -1,0 +1,78 @@
+"""How often an answer is read: as it comes until people see it, then in even steps while it is fast."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.llm.pace import BACKLOG_BYTES, FIRST_CHARS, READ_EVERY_S, ReadPace
+
+ODD_START = 1_000.013
+
+
+def reads(gap_s: float, seconds: float, *, chars: int = 20) -> Sequence[float]:
+    """When a stream with an event every `gap_s` is read, by the pace alone."""
+    now, seen, pace, at = ODD_START, 0, ReadPace(ODD_START), []
+    while now < ODD_START + seconds:
+        now = max(now + pace.wait_s(now), ODD_START + (seen + 1) * gap_s)
+        events = math.floor((now - ODD_START) / gap_s + 1e-9) - seen
+        seen += events
+        pace.read(now, 100 * events, events, chars * events)
+        at.append(now)
+    return at
+
+
+def test_an_answer_that_flows_is_read_25_times_a_second() -> None:
+    first = FIRST_CHARS / 20
+    assert len(reads(0.005, 10.0)) <= 10 * 25 + first + 1
+    assert len(reads(0.01, 10.0)) <= 10 * 25 + first + 1
+
+
+def test_an_answer_that_is_no_faster_is_read_as_it_comes() -> None:
+    at = reads(0.035, 10.0)
+
+    assert at == pytest.approx([ODD_START + (n + 1) * 0.035 for n in range(len(at))])
+
+
+def test_the_first_words_are_read_as_they_come() -> None:
+    at = reads(0.01, 1.0)
+
+    as_they_come = [ODD_START + (n + 1) * 0.01 for n in range(FIRST_CHARS // 20)]
+    assert at[: len(as_they_come)] == pytest.approx(as_they_come)
+
+
+def test_without_text_it_is_read_as_it_comes() -> None:
+    at = reads(0.01, 1.0, chars=0)
+
+    assert at == pytest.approx([ODD_START + (n + 1) * 0.01 for n in range(len(at))])
+
+
+def test_a_backlog_is_read_on_at_once() -> None:
+    pace = ReadPace(ODD_START)
+    pace.read(ODD_START + 0.01, BACKLOG_BYTES, 60, 10 * FIRST_CHARS)
+
+    assert pace.wait_s(ODD_START + 0.01) == 0
+
+
+@given(
+    begins=st.floats(0, 1e6),
+    steps=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 99_999), st.integers(0, 999))),
+)
+def test_no_wait_is_longer_than_an_interval(
+    begins: float, steps: Sequence[tuple[float, int, int]]
+) -> None:
+    pace, now = ReadPace(begins), begins
+    for gap_s, size, events in steps:
+        now += gap_s
+        pace.read(now, size, events, events)
+        assert 0 <= pace.wait_s(now) <= READ_EVERY_S + 1e-6
+
+
+def test_answers_that_flow_are_read_in_the_same_moments() -> None:
+    one, other = ReadPace(5.0), ReadPace(5.007)
+    one.read(5.001, 100, 9, FIRST_CHARS)
+    other.read(5.012, 100, 9, FIRST_CHARS)
+
+    assert 5.001 + one.wait_s(5.001) == pytest.approx(5.012 + other.wait_s(5.012))
