@@ -44,7 +44,7 @@ _OPEN_BLOCK: Final = re.compile(r"-----BEGIN [A-Z0-9 ]*(?:-----)?")
 _BLOCK_END: Final = re.compile(r"-----END [A-Z0-9 ]*-----")
 # Whatever follows such a name on its line, or on the next one, may be its value or a part of it.
 _NAMED: Final = re.compile(
-    r"(?i)[^\s]*(?:cookie|authori[sz]ation|bearer|basic|passw|passphrase|passcode|pwd|secret|token|key"
+    r"(?i)(?:cookie|authori[sz]ation|bearer|basic|passw|passphrase|passcode|pwd|secret|token|key"
     r"|credential|private|access|auth|identified|machine|login|curl|mysql|mariadb|sshpass|psql|redis-cli"
     r"|mongo|docker|helm|kind:|data:|phone|tel|mobile|cell|desk|fax|call|dial|sms|ssn|social|cvv|cvc"
     r"|security|AWS4)"
@@ -282,7 +282,7 @@ def settled(text: str) -> int:
     lines = text.rfind("\n", 0, max(0, text.rfind("\n"))) + 1
     named = _NAMED.search(text, lines)
     if named is not None:
-        at = min(at, named.start())
+        at = min(at, _word_start(text, named.start()))
     hidden = None if text.isascii() else HIDDEN.search(text, lines)
     if hidden is not None:
         at = min(at, _word_start(text, hidden.start()))

@@ -56,6 +56,23 @@ def test_plain_prose_is_shown_word_by_word() -> None:
     assert text[: settled(text)] == "The pods of checkout restart because the disk is "
 
 
+@pytest.mark.parametrize(
+    ("calm", "word"),
+    [
+        ("the disk ", "Password"),
+        ("the disk ", "my_PASSWORD"),
+        ("the disk ", "é-x.y=Passwords"),
+        ("the first line\n", "db.password"),
+        ("a\u2003", "token"),
+        ("a\x1f", "auth-token"),
+    ],
+)
+def test_a_name_waits_with_the_whole_word_that_it_stands_in(calm: str, word: str) -> None:
+    text = f"{calm}{word} is what "
+
+    assert text[: settled(text)] == calm
+
+
 def test_the_beginning_of_a_plain_word_is_shown_and_of_anything_else_not() -> None:
     assert showable("Checkout fails") == "Checkout fails"
     assert showable("the key of AKIAQ3") == "the "
