@@ -111,7 +111,7 @@ class SlackAnswerStream(AnswerStream):
                 self._messages.replace()
             await self._post_missing(parts)
             while (index := self._messages.stale(parts)) is not None:
-                await persist(self._patience, self._final_edit(index))
+                await persist(self._patience, self._final_edit(index, parts[index]))
             await persist(self._patience, lambda: self._messages.trim(len(parts)))
             if self._messages.posted[0] != self._known_at:
                 await self._stands(self._messages.posted[0])
@@ -169,12 +169,11 @@ class SlackAnswerStream(AnswerStream):
         self._text_is_due = bool(hold_back(showable(self._view.text)).strip())
         return self._text_is_due
 
-    def _final_edit(self, index: int) -> Callable[[], Awaitable[None]]:
+    def _final_edit(self, index: int, part: Part) -> Callable[[], Awaitable[None]]:
         async def edit() -> None:
             await self._slot.permit()
             try:
-                parts = self._parts()
-                await self._messages.show(index, parts[index])
+                await self._messages.show(index, part)
             finally:
                 self._slot.done()
 

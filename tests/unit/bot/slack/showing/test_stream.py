@@ -116,6 +116,23 @@ async def test_the_final_has_the_whole_text_over_as_many_messages_as_it_takes(
     assert "turn:stop" not in str(slack.messages)
 
 
+async def test_the_final_is_rendered_once_however_many_messages_it_takes(
+    slack: FakeSlackWeb, scheduler: EditScheduler
+) -> None:
+    rendered: list[str] = []
+
+    def redact(text: str) -> str:
+        rendered.append(text)
+        return text
+
+    surface = SlackSurface(Outbox(slack, scheduler, bot_user_id="UBOT"), redact=redact)
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+    assert len(rendered) == 1
+
+
 async def test_a_live_answer_rolls_over_into_the_next_message(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
