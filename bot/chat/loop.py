@@ -53,7 +53,7 @@ from bot.domain.turn_events import (
     TurnEnd,
     TurnEvent,
 )
-from bot.ports.durability import Due, Journal
+from bot.ports.durability import Journal
 from tools.call_limits import Spent
 from tools.contract import PROPOSE_TOOL_ID
 from tools.records import CallEnded, CallEvent, ToolOutcome
@@ -205,9 +205,7 @@ class Loop:
                 asked = replace(asked, text=words + asked.text, own_words=words)
             return round_to_json(asked)
 
-        record = round_from_json(
-            await self._journal.step(f"round:{number}", run, due=Due.BEFORE_NEXT)
-        )
+        record = round_from_json(await self._journal.step(f"round:{number}", run))
         calls = record.tool_calls if record.provider == NO_MODEL else of_model(record.tool_calls)
         calls = unique_ids(calls, talk.request)
         record = replace(record, tool_calls=calls)
