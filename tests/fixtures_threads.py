@@ -20,7 +20,6 @@ from bot.app import Base, Conversation, build_base, build_conversation
 from bot.commands.headless import NamedByUser, NeverStopped, headless_ask
 from bot.domain.ids import MessageTs, UserId
 from bot.domain.turn_events import TurnFinished
-from bot.ports.durability import Due
 from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
 from bot.wiring.in_force import Directory
@@ -41,11 +40,9 @@ class TextJournal(MemoryJournal):
         super().__init__()
         self.kept: list[str] = []
 
-    async def step(
-        self, name: str, run: Callable[[], Any], *, due: Due = Due.NOW, only_rows: bool = False
-    ) -> Any:
+    async def step(self, name: str, run: Callable[[], Any], *, with_next: bool = False) -> Any:
         """See `MemoryJournal`."""
-        value = await super().step(name, run, due=due, only_rows=only_rows)
+        value = await super().step(name, run, with_next=with_next)
         kept = name + DBOSPortableJSONSerializer().serialize(value)
         assert "\x00" not in kept.encode().decode()
         self.kept.append(kept)

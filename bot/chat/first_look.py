@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from adapters.llm.first_look.calls import is_named_as_ours, is_of_look
 from adapters.llm.messages import CompleteRequest, ToolCall
-from bot.ports.durability import Due, Journal
+from bot.ports.durability import Journal
 
 # Of each call; a sweep takes at most 5 s. What has not answered by then is told to the model as that.
 PATIENCE_S: Final = 15.0
@@ -41,7 +41,7 @@ async def planned(
     async def plan() -> JsonValue:
         return [[call.id, call.name, call.arguments] for call in look(request)]
 
-    kept = await journal.step(step, plan, due=Due.WITH_NEXT)
+    kept = await journal.step(step, plan, with_next=True)
     assert isinstance(kept, list)  # noqa: S101 - written two lines up
     rows = [row for row in kept if isinstance(row, list)]
     return tuple(ToolCall(str(row[0]), str(row[1]), str(row[2])) for row in rows)

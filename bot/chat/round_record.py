@@ -12,7 +12,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from adapters.llm.messages import ErrorKind, Message, Role, StopReason, ToolCall, Usage
 from bot.domain.turn_events import TurnEvent
-from bot.ports.durability import Due, Journal
+from bot.ports.durability import Journal
 from tools.records import ToolOutcome
 
 
@@ -105,11 +105,10 @@ class QuietReplay(Journal):
         name: str,
         run: Callable[[], Awaitable[JsonValue]],
         *,
-        due: Due = Due.NOW,
-        only_rows: bool = False,
+        with_next: bool = False,
     ) -> JsonValue:
         """See `Journal`."""
-        return await self._journal.step(name, self._aloud(run), due=due, only_rows=only_rows)
+        return await self._journal.step(name, self._aloud(run), with_next=with_next)
 
     async def steps(
         self,

@@ -17,7 +17,7 @@ from bot.chat.turn_trace import TurnTrace, as_json, current, usage_attributes
 from bot.domain.ids import session_at
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnEnd, TurnFinished
-from bot.ports.durability import Due, Journal
+from bot.ports.durability import Journal
 from bot.telemetry import conventions as names
 from bot.telemetry.spans import (
     NO_SPANS,
@@ -134,9 +134,7 @@ class TracedJournal(Journal):
         self.began_ns = time.time_ns()
         self.resumed = False
 
-    async def step(
-        self, name: str, run: Run, *, due: Due = Due.NOW, only_rows: bool = False
-    ) -> JsonValue:
+    async def step(self, name: str, run: Run, *, with_next: bool = False) -> JsonValue:
         """See `Journal`."""
         ran = False
 
@@ -145,7 +143,7 @@ class TracedJournal(Journal):
             ran = True
             return await self._timed(name, run)
 
-        value = await self._journal.step(name, running, due=due, only_rows=only_rows)
+        value = await self._journal.step(name, running, with_next=with_next)
         if name == _OPEN and not ran:
             self.resumed = True
             self.began_ns = _began_ns(value) or self.began_ns

@@ -40,7 +40,7 @@ from bot.domain.channel import channel_of, session_name
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Notice, TurnEnd, TurnFinished
-from bot.ports.durability import Due, Journal, Stops, StopSignal
+from bot.ports.durability import Journal, Stops, StopSignal
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import (
     AnswerStream,
@@ -164,9 +164,9 @@ class Turns:
         async def open_answer() -> JsonValue:
             return await self._delivery.open(ask)
 
-        kept = await journal.step("open", open_session, due=Due.WITH_NEXT)
+        kept = await journal.step("open", open_session, with_next=True)
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
-        ts = await journal.step("placeholder", open_answer, due=Due.WITH_NEXT)
+        ts = await journal.step("placeholder", open_answer, with_next=True)
         if ts is None:
             log.info("turn_place_gone", turn=ask.turn_id)
             await self._keep(ask, None, journal)
@@ -304,7 +304,7 @@ class Turns:
             )
             return None
 
-        await journal.step("keep", store, only_rows=True)
+        await journal.step("keep", store)
 
     async def _deliver(
         self,
@@ -319,8 +319,8 @@ class Turns:
 
         try:
             # Its end is the turn's, and shown once more it is the same; a first post is to be known.
-            due = Due.NOW if ts == NOT_YET else Due.WITH_NEXT
-            await journal.step("deliver", lambda: show(final), due=due)
+            has_been_posted = ts != NOT_YET
+            await journal.step("deliver", lambda: show(final), with_next=has_been_posted)
         except GivenUp as error:
             short = broken(ask, error, None, self._redactor)
             await journal.step("deliver:short", lambda: show(short))

@@ -17,7 +17,6 @@ from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
 from bot.domain.turn_events import ToolProgress, TurnEnd, TurnEvent, TurnFinished
-from bot.ports.durability import Due
 from bot.ports.platform import PlatformTraits
 from tools.records import CallEnded, ToolOutcome
 from tools.redactor import Redacted
@@ -50,8 +49,7 @@ class PlainJournal:
         name: str,  # noqa: ARG002 - the port's
         run: Callable[[], Awaitable[JsonValue]],
         *,
-        due: Due = Due.NOW,  # noqa: ARG002 - the port's
-        only_rows: bool = False,  # noqa: ARG002 - the port's
+        with_next: bool = False,  # noqa: ARG002 - the port's
     ) -> JsonValue:
         """Run it; nothing is recorded."""
         return await run()

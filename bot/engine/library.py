@@ -22,7 +22,6 @@ from pydantic import JsonValue
 
 from bot.engine.config import EngineConfig
 from bot.engine.quiet import stop_needless_clocks
-from bot.ports.durability import Due
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed
 from bot.store.sqlite_threads import GatedConnection
 
@@ -143,8 +142,7 @@ class DurableJournal:
         name: str,
         run: Run,
         *,
-        due: Due = Due.NOW,  # noqa: ARG002 - each has a record of its own
-        only_rows: bool = False,  # noqa: ARG002
+        with_next: bool = False,  # noqa: ARG002 - each has a record of its own
     ) -> JsonValue:
         """One step, checkpointed. Raises GivenUp."""
         return value_of(await DBOS.run_step_async(_options(name), self._body(name, run)))

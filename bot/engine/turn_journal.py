@@ -26,7 +26,7 @@ from bot.engine.library import (
     value_of,
 )
 from bot.engine.waiting import Entered
-from bot.ports.durability import Due, Journal
+from bot.ports.durability import Journal
 from bot.ports.failures import StorageUnavailable, SurfaceFailed
 from bot.store.step_rows import Entry, StepRows, gathered
 from bot.store.tickets import Superseded, Tickets
@@ -99,35 +99,26 @@ class TurnJournal(Journal):
         self._entry = entry
         self._begun = 0
         self._waiting: list[Step] = []
-        self._is_due = False  # what waits, before anything else is done
         self._was_read = False  # some of what waits, and is not to wait for long
         self._rows = StepRows()
 
-    async def step(
-        self, name: str, run: Run, *, due: Due = Due.NOW, only_rows: bool = False
-    ) -> JsonValue:
+    async def step(self, name: str, run: Run, *, with_next: bool = False) -> JsonValue:
         """One step, recorded. Raises GivenUp, StorageUnavailable, and what the step raises."""
 
         async def carried() -> JsonValue:
             return await _patiently(lambda: self._run(run))
 
-        return await self._carried_out(name, carried, lambda: due, only_rows=only_rows)
+        return await self._carried_out(name, carried, lambda: with_next)
 
-    async def _carried_out(
-        self, name: str, run: Run, due: Callable[[], Due], *, only_rows: bool = False
-    ) -> JsonValue:
+    async def _carried_out(self, name: str, run: Run, with_next: Callable[[], bool]) -> JsonValue:
         n, self._begun = self._begun, self._begun + 1
         if (kept := self._kept.get(n)) is not None:
             return _replayed(kept, name)
         try:
-            if self._is_due and not only_rows:
-                await _patiently(self._record)
             async with self._recording_soon():
                 value = await self._value(name, run)
             self._waiting.append(_step(n, name, value))
-            when = due() if self._waits else Due.NOW
-            self._is_due |= when is not Due.WITH_NEXT
-            if when is Due.NOW:
+            if not (with_next() and self._waits):
                 await _patiently(self._record)
         except Superseded as error:
             raise asyncio.CancelledError("the turn is somebody else's") from error
@@ -147,12 +138,11 @@ class TurnJournal(Journal):
         async def every() -> JsonValue:
             return await all_of(_patiently(run) for _, run in parts)
 
-        def due() -> Due:
-            is_quick = time.monotonic() - began <= READ_AGAIN_S
-            return Due.WITH_NEXT if only_read and is_quick else Due.NOW
+        def with_next() -> bool:
+            return only_read and time.monotonic() - began <= READ_AGAIN_S
 
         name = _name_of([name for name, _ in parts])
-        values = await self._carried_out(name, lambda: self._run(every), due)
+        values = await self._carried_out(name, lambda: self._run(every), with_next)
         self._was_read = bool(self._waiting)
         assert isinstance(values, list)  # noqa: S101 - written three lines up
         return values
@@ -197,15 +187,14 @@ class TurnJournal(Journal):
             await self._record()
 
     async def _record(self) -> None:
-        steps, rows, due = self._waiting, self._rows, self._is_due
+        steps, rows = self._waiting, self._rows
         # Others come in meanwhile.
-        self._waiting, self._rows, self._is_due = [], StepRows(), False
+        self._waiting, self._rows = [], StepRows()
         try:
             is_mine = await self._keep(steps, rows)
         except BaseException:
             rows.add(self._rows)
             self._waiting, self._rows = [*steps, *self._waiting], rows
-            self._is_due |= due
             raise
         if not is_mine:
             raise asyncio.CancelledError("the turn is somebody else's")

@@ -1,7 +1,6 @@
 """Steps that run once, starts that survive a crash, and stops."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from enum import Enum, auto
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -9,14 +8,6 @@ from pydantic import JsonValue
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.ports.proposals import Decision
-
-
-class Due(Enum):
-    """When a step is on record at the latest: until then, a crash has it run again."""
-
-    NOW = auto()  # as the call returns
-    BEFORE_NEXT = auto()  # before another step does anything but write rows
-    WITH_NEXT = auto()  # with the record of a later one
 
 
 class Journal(Protocol):
@@ -27,12 +18,11 @@ class Journal(Protocol):
         name: str,
         run: Callable[[], Awaitable[JsonValue]],
         *,
-        due: Due = Due.NOW,
-        only_rows: bool = False,
+        with_next: bool = False,
     ) -> JsonValue:
         """Run once; afterwards answer from the record. Raises GivenUp.
 
-        `only_rows`: it does nothing but write rows that wait for its record.
+        `with_next`: it may be recorded with the next step only, and so run again after a crash.
         """
         ...
 

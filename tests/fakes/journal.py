@@ -10,8 +10,6 @@ from typing import TypeVar
 import orjson
 from pydantic import JsonValue
 
-from bot.ports.durability import Due
-
 T = TypeVar("T")
 
 
@@ -68,7 +66,6 @@ class MemoryJournal:
         self._fuse = fuse or Fuse()
         self._at = 0
         self._waiting: list[tuple[str, bytes]] = []
-        self._is_due = False
         self._waits = (
             record is None and not at_once
         )  # after a death each step has a record of its own
@@ -83,8 +80,7 @@ class MemoryJournal:
         name: str,
         run: Callable[[], Awaitable[JsonValue]],
         *,
-        due: Due = Due.NOW,
-        only_rows: bool = False,
+        with_next: bool = False,
     ) -> JsonValue:
         """Run and record, or replay; a replay that asks for another step is a bug."""
         place, self._at = self._at, self._at + 1
@@ -94,13 +90,10 @@ class MemoryJournal:
             replayed: JsonValue = orjson.loads(value)
             return replayed
         self._fuse.tick()
-        if self._is_due and not only_rows:
-            self._write()
         text = orjson.dumps(await run())
         self._fuse.tick()
         self._waiting.append((name, text))
-        self._is_due |= due is not Due.WITH_NEXT
-        if due is Due.NOW or not self._waits:
+        if not (with_next and self._waits):
             self._write()
         kept_value: JsonValue = orjson.loads(text)
         return kept_value
@@ -108,7 +101,6 @@ class MemoryJournal:
     def _write(self) -> None:
         self.record += self._waiting
         self._waiting.clear()
-        self._is_due = False
 
     async def steps(
         self,
@@ -117,5 +109,4 @@ class MemoryJournal:
         only_read: bool = False,
     ) -> Sequence[JsonValue]:
         """One after the other."""
-        due = Due.WITH_NEXT if only_read else Due.NOW
-        return [await self.step(name, run, due=due) for name, run in parts]
+        return [await self.step(name, run, with_next=only_read) for name, run in parts]

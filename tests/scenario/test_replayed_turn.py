@@ -17,7 +17,6 @@ from bot.chat.aftermath import LOST
 from bot.domain.audit import AuditKind
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState
-from bot.ports.durability import Due
 from bot.ports.failures import GivenUp
 from bot.ports.platform import AnswerStream
 from bot.slack.sending.outbox import Outbox
@@ -55,10 +54,9 @@ class Unhurried(MemoryJournal):
         name: str,
         run: Callable[[], Awaitable[JsonValue]],
         *,
-        due: Due = Due.NOW,
-        only_rows: bool = False,
+        with_next: bool = False,
     ) -> JsonValue:
-        value = await super().step(name, run, due=due, only_rows=only_rows)
+        value = await super().step(name, run, with_next=with_next)
         for _ in range(30):
             await asyncio.sleep(0)
         return value
@@ -77,12 +75,11 @@ class GivesUp(Unhurried):
         name: str,
         run: Callable[[], Awaitable[JsonValue]],
         *,
-        due: Due = Due.NOW,
-        only_rows: bool = False,
+        with_next: bool = False,
     ) -> JsonValue:
         if name == self.at:
             raise GivenUp(name)
-        return await super().step(name, run, due=due, only_rows=only_rows)
+        return await super().step(name, run, with_next=with_next)
 
     def resumed(self, fuse: Fuse | None = None) -> "GivesUp":
         same = GivesUp(fuse, self.record)

@@ -18,7 +18,6 @@ from bot.domain.claims import ClaimState
 from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.session import TurnState
 from bot.domain.turn_events import TextDelta, TurnEnd
-from bot.ports.durability import Due
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.recording_surface import RecordingSurface
@@ -426,9 +425,9 @@ class _LosesTheDatabase(MemoryJournal):
         self._after = after
         self._lost = False
 
-    async def step(self, name, run, *, due=Due.NOW, only_rows=False):  # type: ignore[no-untyped-def]
+    async def step(self, name, run, *, with_next=False):  # type: ignore[no-untyped-def]
         if self._lost:
             self._lost = False
             raise StorageUnavailable("database is locked")
         self._lost = name == self._after
-        return await super().step(name, run, due=due, only_rows=only_rows)
+        return await super().step(name, run, with_next=with_next)

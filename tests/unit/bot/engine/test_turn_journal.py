@@ -11,7 +11,6 @@ from pydantic import JsonValue
 from bot.engine import turn_journal
 from bot.engine.library import RETRIES
 from bot.engine.turn_journal import TurnJournal
-from bot.ports.durability import Due
 from bot.ports.failures import GivenUp, StorageUnavailable
 from bot.store.database import Database
 from bot.store.tables import tickets
@@ -60,7 +59,7 @@ async def test_a_finished_step_is_answered_from_its_record(steps: TurnSteps) -> 
 
 async def test_a_step_that_goes_with_the_next_is_on_record_with_it(steps: TurnSteps) -> None:
     journal = TurnJournal(TURN, "me", steps)
-    await journal.step("open", says("a"), due=Due.WITH_NEXT)
+    await journal.step("open", says("a"), with_next=True)
     assert not (await steps.past(TURN)).steps
 
     await journal.step("round:1", says("b"))
@@ -70,7 +69,7 @@ async def test_a_step_that_goes_with_the_next_is_on_record_with_it(steps: TurnSt
 
 
 async def test_after_a_death_every_step_has_a_record_of_its_own(steps: TurnSteps) -> None:
-    await (await resumed(steps)).step("open", says("a"), due=Due.WITH_NEXT)
+    await (await resumed(steps)).step("open", says("a"), with_next=True)
 
     assert [step.name for step in (await steps.past(TURN)).steps] == ["open"]
 
@@ -156,28 +155,15 @@ async def names(steps: TurnSteps) -> list[str]:
     return [step.name for step in (await steps.past(TURN)).steps]
 
 
-async def test_a_step_that_is_due_before_the_next_is_on_record_when_that_runs(
-    steps: TurnSteps,
-) -> None:
+async def test_a_step_is_on_record_when_the_next_runs(steps: TurnSteps) -> None:
     async def recorded() -> JsonValue:
         return list[JsonValue](await names(steps))
 
     journal = TurnJournal(TURN, "me", steps)
-    await journal.step("round:1", says("a"), due=Due.BEFORE_NEXT)
-    assert await names(steps) == []
+    await journal.step("round:1", says("a"))
+    assert await names(steps) == ["round:1"]
 
     assert list(await journal.steps([("tool:1", recorded)])) == [["round:1"]]
-
-
-async def test_a_step_that_only_writes_rows_is_recorded_with_what_waits(steps: TurnSteps) -> None:
-    async def recorded() -> JsonValue:
-        return list[JsonValue](await names(steps))
-
-    journal = TurnJournal(TURN, "me", steps)
-    await journal.step("round:1", says("a"), due=Due.BEFORE_NEXT)
-
-    assert await journal.step("keep", recorded, only_rows=True) == []
-    assert await names(steps) == ["round:1", "keep"]
 
 
 @pytest.mark.parametrize(
