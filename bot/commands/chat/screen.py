@@ -39,11 +39,13 @@ class Screen:
     write: Callable[[str], None]
     colour: bool = False
     _shown: str = ""  # of the answer so far, tools and notes beside it left out
+    _round: str = ""  # the newest part of it, with nothing beside it
     _in_line: bool = False  # its last line has no end yet
 
     def line(self, text: str = "") -> None:
         """Our own words."""
         self._end_text()
+        self._round = ""
         self.write(f"{text}\n")
 
     def note(self, text: str) -> None:
@@ -108,6 +110,7 @@ class Screen:
     def _grow(self, text: str) -> None:
         safe = clean(text)
         self._shown += safe
+        self._round += safe
         self._in_line = not (safe or "\n").endswith("\n")
         self.write(safe)
 
@@ -126,7 +129,7 @@ class Screen:
         """The whole text, where what was streamed is not it; what it rests on; what it cost."""
         whole = clean(event.text)
         if not _letters(self._shown).endswith(_letters(whole)):
-            self.line(whole)
+            self._complete(whole)
         self._end_text()
         self._shown = ""
         for line in event.evidence:
@@ -137,6 +140,14 @@ class Screen:
             self.note(f"verdict: {event.verdict}")
         self.note(f"{event.provider} {event.model}, {event.end}{_cost(event)}")
 
+    def _complete(self, whole: str) -> None:
+        """The end that did not flow any more; all of it where something else stands between."""
+        for grown in (self._shown, self._round) if self._round else ():
+            if (rest := _rest(grown, whole)) is not None:
+                self._grow(rest)
+                return
+        self.line(whole)
+
     def _in(self, style: str, text: str) -> str:
         return f"{style}{text}{_PLAIN}" if self.colour else text
 
@@ -144,6 +155,19 @@ class Screen:
 def _letters(text: str) -> str:
     """Without what stands between words: pieces of an answer are parted by what is beside it."""
     return "".join(text.split())
+
+
+def _rest(shown: str, whole: str) -> str | None:
+    """What `whole` says after `shown`; None where it does not begin with it."""
+    if not _letters(whole).startswith(_letters(shown)):
+        return None
+    letters = len(_letters(shown))
+    seen = 0
+    for at, letter in enumerate(whole):
+        if seen == letters:
+            return whole[at:].lstrip() if shown[-1:].isspace() else whole[at:]
+        seen += not letter.isspace()
+    return ""
 
 
 def _call(event: models.ToolEndEvent) -> str:

@@ -52,10 +52,20 @@ def shown(*events: Any) -> str:
             done("The pool is full."),
         ),
         (DOUBT.model_copy(update={"claims": []}), done("The pool is full.")),
+        (text("The pool "), done("The pool is full.")),
+        (text("Wait."), LOOKED, text("The pool"), done("Wait.\n\nThe pool is full.")),
+        (text("Wait."), LOOKED, text("The pool"), done("The pool is full.")),
+        (text("The pool"), DOUBT, done("The pool is full.")),
     ],
 )
 def test_an_answer_stands_once(events: tuple[models.Event, ...]) -> None:
     assert shown(*events).count("The pool is full.\n") == 1
+
+
+def test_an_answer_whose_end_did_not_flow_is_completed_in_its_line() -> None:
+    told = shown(text("I looked. The pool "), done("I looked.\nThe pool is full."))
+
+    assert told.startswith("I looked. The pool is full.\n")
 
 
 def test_a_whole_text_that_is_not_what_grew_is_shown() -> None:
