@@ -1,7 +1,7 @@
 """The HTTP side of a running bot: probes, webhooks, and what operators and programs may ask."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,7 @@ from bot.slack.connection.teams import TeamApps
 from bot.slack.handling.ingress_ports import ProvidersReport
 from bot.web.alerts import TakeAlerts, alert_routes
 from bot.web.front import serving, why_not
-from bot.web.health import Note
+from bot.web.health import Check, Note
 from bot.web.ingest import ingest_handler
 from bot.web.server import create_events_app, create_web_app
 from bot.web.siblings import LOOPBACK, SiblingCalls, Siblings
@@ -121,8 +121,17 @@ async def listen(
         raise ConfigurationError(f"http.port: {why_not(error, host, port)}") from error
 
 
-def _connected(socket: SocketMode, beside: Beside) -> Callable[[], Awaitable[bool]]:
-    return lambda: beside.loop.run(socket.is_connected())
+def _connected(socket: SocketMode, beside: Beside) -> Check:
+    """While Slack is away the page and the API are what is left: that alone is no reason to close them."""
+
+    async def standing() -> str | Note | None:
+        if await beside.loop.run(socket.is_connected()):
+            return None
+        if socket.refusal:
+            return f"not connected: Slack refuses the app's token ({socket.refusal})"
+        return Note("not connected, tried again all the time; page, API and alerts are served")
+
+    return standing
 
 
 def _apart(slack: Incoming, secret: str) -> Apart:

@@ -45,7 +45,7 @@ Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def create_web_app(
     *,
     database: Database,
-    slack_connected: Callable[[], Awaitable[bool]] | None = None,
+    slack_connected: Check | None = None,
     slack_access: Check | None = None,
     slack_events: Handler | None = None,
     ingest: Handler | None = None,
@@ -110,7 +110,7 @@ async def _refuse_unreadable(request: web.Request, handler: AiohttpHandler) -> w
 
 def _checks(
     database: Database,
-    slack_connected: Callable[[], Awaitable[bool]] | None,
+    slack_connected: Check | None,
     slack_access: Check | None,
 ) -> Mapping[str, Check]:
     writable = Writable(database)
@@ -131,12 +131,7 @@ def _checks(
 
     checks: dict[str, Check] = {"database": usable, "schema": fits}
     if slack_connected is not None:
-        connected = slack_connected
-
-        async def slack() -> str | None:
-            return None if await connected() else "not connected"
-
-        checks["slack"] = slack
+        checks["slack"] = slack_connected
     if slack_access is not None:
         checks["slack token"] = slack_access
     return checks

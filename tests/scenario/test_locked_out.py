@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import pytest
@@ -30,16 +31,21 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
 
 
 class Locked(RateLimiter):
-    """Slack's front door; while `code` is set every method of the bot's token is answered by it."""
+    """Slack's front door; while `code` is set every method of the bot's token is answered by it.
+
+    `app_code` is the same of the app's own token, by which connections are opened.
+    """
 
     def __init__(self) -> None:
         super().__init__(RateLimits.unlimited())
         self.code = ""
+        self.app_code = ""
 
     def take(self, method: str, tier: int | None, channel: str) -> None:
         super().take(method, tier, channel)
-        if self.code and method != "apps.connections.open":
-            raise SlackRefused(self.code)
+        code = self.app_code if method == "apps.connections.open" else self.code
+        if code:
+            raise SlackRefused(code)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -47,14 +53,26 @@ async def door(shared_stage: Stage) -> AsyncIterator[Locked]:
     door = Locked()
     shared_stage.workspace.limiter = door
     yield door
-    door.code = ""
+    door.code = door.app_code = ""
 
 
 async def ready(stage: Stage) -> tuple[int, bool]:
+    status, parts = await looked_at(stage)
+    return status, parts["slack token"]["ok"]
+
+
+async def looked_at(stage: Stage) -> tuple[int, dict[str, Any]]:
     url = f"http://127.0.0.1:{stage.service.http_port}/readyz"
     async with aiohttp.ClientSession() as session, session.get(url) as response:
-        parts = (await response.json())["parts"]
-        return response.status, parts["slack token"]["ok"]
+        return response.status, (await response.json())["parts"]
+
+
+async def until_slack_is(stage: Stage, word: str) -> tuple[int, bool]:
+    """Wait until the connection is told of with that word; whether all, and it, is ready."""
+    async with asyncio.timeout(25):  # its library looks every ten seconds
+        while word not in (found := await looked_at(stage))[1]["slack"]["detail"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    return found[0], found[1]["slack"]["ok"]
 
 
 async def until_ready(stage: Stage, status: int) -> tuple[int, bool]:
@@ -96,3 +114,14 @@ async def held_back(stage: Stage, count: int) -> None:
     async with asyncio.timeout(15):
         while len(stage.query("SELECT turn_id FROM undelivered")) != count:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+
+
+async def test_slack_being_away_closes_neither_page_nor_api_and_a_refusal_is_told(
+    shared_stage: Stage, door: Locked
+) -> None:
+    door.app_code = "internal_error"
+    await shared_stage.workspace.sockets.drop()
+    assert await until_slack_is(shared_stage, "tried again") == (200, True)
+
+    door.app_code = "invalid_auth"
+    assert await until_slack_is(shared_stage, "invalid_auth") == (503, False)

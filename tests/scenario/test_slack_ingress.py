@@ -412,6 +412,31 @@ async def test_readiness_follows_the_connection(socket_bot: Bot) -> None:
     await socket_bot.workspace.wait_for(lambda: not socket_bot.workspace.sockets.connections)
 
 
+async def test_a_refused_app_token_is_known_until_slack_takes_it_again() -> None:
+    refused: dict[str, str] = {}
+    workspace = Workspace(Setup(delivery=QUICK_DELIVERY, refused=refused))
+    async with serving(workspace), running_bot(workspace, "socket") as bot:
+        socket = bot.socket
+        assert socket is not None
+        for code, known in (
+            ("internal_error", ""),
+            ("invalid_auth", "invalid_auth"),
+            ("internal_error", "invalid_auth"),  # says nothing of the token
+        ):
+            refused["apps.connections.open"] = code
+            workspace.calls.clear()
+            await workspace.sockets.drop()
+            await workspace.wait_for(lambda: workspace.calls, 15)
+            async with asyncio.timeout(5):
+                while socket.refusal != known:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            assert not await socket.is_connected()
+
+        refused.clear()
+        await workspace.wait_for(lambda: workspace.sockets.connections, 15)
+        assert not socket.refusal
+
+
 async def test_stopping_acknowledges_what_is_under_way(workspace: Workspace) -> None:
     async with running_bot(workspace, "socket") as bot:
         assert bot.socket is not None

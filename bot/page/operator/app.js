@@ -251,7 +251,7 @@ function markConversations() {
 
 async function refreshParts() {
   const found = state.me && await parts();
-  const bad = Object.entries(found || {}).filter(([, part]) => !part.ok).map(([name, part]) => `${name}: ${part.detail}`);
+  const bad = Object.entries(found || {}).filter(([, part]) => !part.ok || part.detail).map(([name, part]) => `${name}: ${part.detail}`);
   $("parts").textContent = bad.length ? `Not working: ${visible(bad.join("; "))}` : "";
   $("parts").hidden = !bad.length;
 }

@@ -163,6 +163,12 @@ def _text(value: JsonValue) -> str:
     return str(value)
 
 
+def refusal_of(error: SlackApiError) -> str:
+    """Slack's code where it takes the token for nothing at all, else ""."""
+    code = _read(error)[2]
+    return code if code in _LOCKED_OUT else ""
+
+
 def _mapped(method: str, error: SlackApiError) -> SurfaceGone | SurfaceFailed:
     status, headers, code = _read(error)
     if status == 429 or code in _RATE_LIMITED:

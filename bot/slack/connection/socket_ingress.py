@@ -14,10 +14,13 @@ from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.adapter.socket_mode.internals import build_headers
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_bolt.logger.messages import warning_client_prioritized_and_token_skipped
+from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot.slack.api.web_api import refusal_of
 from bot.slack.connection.outage import Outage
 from bot.slack.connection.startup import StartupError
 from bot.slack.connection.teams import Dispatches
@@ -27,6 +30,22 @@ _CONNECT_TIMEOUT_S = 30.0
 _CLOSE_TIMEOUT_S = 3.0
 
 NAME = "kortex.slack_libraries"
+
+
+class _Opening(AsyncWebClient):
+    """Asks for addresses to connect to, and knows whether the app's token is refused for it."""
+
+    refusal = ""
+
+    async def apps_connections_open(self, *, app_token: str, **more: object) -> AsyncSlackResponse:
+        try:
+            opened = await super().apps_connections_open(app_token=app_token, **more)
+        except SlackApiError as error:
+            # What is no answer says nothing about the token: what was known of it stays.
+            self.refusal = refusal_of(error) or self.refusal
+            raise
+        self.refusal = ""
+        return opened
 
 
 class _Handler(AsyncSocketModeHandler):
@@ -84,6 +103,7 @@ class SocketMode:
         self._base_url = api_base_url.rstrip("/") + "/"
         self._ping_interval_s = ping_interval_s
         self._handler: _Handler | None = None
+        self._opening: _Opening | None = None
         self._outage = Outage()
 
     async def start(self) -> None:
@@ -91,9 +111,10 @@ class SocketMode:
 
         Raises StartupError when there is no connection after 30 s.
         """
-        web = AsyncWebClient(base_url=self._base_url, logger=framework_logger())
+        opening = _Opening(base_url=self._base_url, logger=framework_logger())
+        self._opening = opening
         self._handler = _Handler(
-            self._app, self._app_token, web, self._ping_interval_s, self._dispatch
+            self._app, self._app_token, opening, self._ping_interval_s, self._dispatch
         )
         self._handler.client.message_listeners.append(self._heard)  # type: ignore[arg-type]
         framework_logger().addFilter(self._outage)
@@ -108,8 +129,13 @@ class SocketMode:
         _log.info("slack.socket.connected")
 
     async def is_connected(self) -> bool:
-        """Whether envelopes can arrive now: the readiness probe."""
+        """Whether envelopes can arrive now."""
         return self._handler is not None and await self._handler.client.is_connected()
+
+    @property
+    def refusal(self) -> str:
+        """Slack's code for why it takes the app's token for no new connection; empty while it does."""
+        return self._opening.refusal if self._opening else ""
 
     async def _heard(
         self, _client: SocketModeClient, message: dict[str, object], _raw: str

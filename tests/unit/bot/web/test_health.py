@@ -79,12 +79,8 @@ async def breaks() -> str | None:
     raise ValueError("token=canary")
 
 
-async def connected() -> bool:
-    return True
-
-
-async def disconnected() -> bool:
-    return False
+async def disconnected() -> str | None:
+    return "not connected: Slack refuses the app's token (invalid_auth)"
 
 
 async def echo(request: web.Request) -> web.StreamResponse:
@@ -92,7 +88,7 @@ async def echo(request: web.Request) -> web.StreamResponse:
 
 
 async def test_a_working_process_is_up_and_ready(database: Database, client_of: Made) -> None:
-    client = await client_of(create_web_app(database=database, slack_connected=connected))
+    client = await client_of(create_web_app(database=database, slack_connected=works))
 
     up, ready = await client.get("/healthz"), await client.get("/readyz")
 
@@ -110,7 +106,7 @@ async def test_a_part_with_a_note_is_ready(client_of: Made) -> None:
     assert (await ready.json())["parts"]["slack"] == {"ok": True, "detail": "cannot be reached now"}
 
 
-async def test_a_lost_slack_connection_is_not_ready_but_up(
+async def test_a_slack_that_refuses_is_not_ready_but_up(
     database: Database, client_of: Made
 ) -> None:
     client = await client_of(create_web_app(database=database, slack_connected=disconnected))
@@ -119,7 +115,8 @@ async def test_a_lost_slack_connection_is_not_ready_but_up(
 
     said = await ready.json()
     assert (up.status, ready.status) == (200, 503)
-    assert said["parts"]["slack"] == {"ok": False, "detail": "not connected"}
+    assert not said["parts"]["slack"]["ok"]
+    assert "invalid_auth" in said["parts"]["slack"]["detail"]
     assert said["parts"]["database"]["ok"]
 
 
