@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from adapters.llm.decided import Decided
 from adapters.llm.triage.about import (
     assumed_of_all,
     everybody,
@@ -27,16 +26,9 @@ from adapters.llm.triage.evidence import (
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
 from adapters.llm.triage.listed import deploy_lines, log_lines, marks
-from adapters.llm.triage.plan import (
-    PROPOSE,
-    decided_before,
-    left_open,
-    open_proposal,
-    worth_rolling_back,
-)
+from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, told, told_of
-from adapters.llm.triage.undone import Undone, can_tell
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
 
 _MOST_LINES = 12
@@ -113,7 +105,7 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
     match judgement.verdict:
         case "cause":
             yield from _abnormal(case, judgement)
-            yield _next_step(case, judgement, signals)
+            yield next_step(case, judgement, signals)
         case "symptoms" if not judgement.suspects:
             yield from _only_errors(case, judgement)
         case "healthy":
@@ -205,56 +197,6 @@ def _ruled_out(case: Case, judgement: Judgement) -> Iterator[str]:
                 f"the deploy of {fact.product} {fact.version} at {clock(fact.at, case.now)} "
                 f"[{fact.seen.mark}], which hardly moved"
             )
-
-
-def _next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
-    top = judgement.suspects[0]
-    product = plain(top.product)
-    already = open_proposal(case, judgement, signals)
-    if already and judgement.undone is None:
-        return (
-            f"A rollback of {product} is proposed already ({already}): its card is above in this "
-            "thread. Nothing happens unless somebody with the role confirms it."
-        )
-    decided = decided_before(case, judgement, signals)
-    if decided is not None and judgement.undone is None:
-        return _decided_before(case, decided)
-    proposed = next((s for s in case.seen if s.tool == PROPOSE), None)
-    if proposed is not None and proposed.ok:
-        return (
-            f"A rollback of {product} is proposed below. {left_open(top.deploy) if top.deploy else ''}"
-            "Nothing happens unless somebody with the role confirms it."
-        )
-    if proposed is not None:
-        return f"A rollback could not be proposed here; see [{proposed.mark}]."
-    if judgement.undone is not None:
-        return _after_undoing(case, judgement.undone)
-    if worth_rolling_back(judgement):
-        return "Next: consider rolling that deploy back."
-    return f"Next: look into {product} by hand, starting with the evidence above."
-
-
-def _decided_before(case: Case, decided: Decided) -> str:
-    then = decided.then.replace("; succeeded", ", and is done").replace(
-        "; running", ", and is running"
-    )
-    told = (
-        f"A rollback of {plain(decided.product)} was {decided.how} by {plain(decided.by)} at "
-        f"{clock(decided.at, case.now)}{then}"
-    )
-    if decided.how == "rejected":
-        return f"{told}, and no deploy came since: so it is not proposed again. Look on by hand."
-    return (
-        f"{told}; no deploy came since, so it is not proposed again. What stands above may be of the "
-        "time before it: ask about the time since then."
-    )
-
-
-def _after_undoing(case: Case, over: Undone) -> str:
-    when = f"The rollback went out at {over.back.at:%H:%M} UTC [{over.back.seen.mark}]"
-    if can_tell(case, over):
-        return f"{when}, and what came since is not calm: it was not enough. Look on."
-    return f"{when}: too short ago to tell whether it helped. Ask me again in a few minutes."
 
 
 def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
