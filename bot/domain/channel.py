@@ -126,10 +126,17 @@ class KeptName:
 ChannelNow: TypeAlias = Callable[[Place], Awaitable[Channel]]
 
 
+_UNREAD: Final = (
+    "the channel's name cannot be read now, and who may decide here goes by a name read within the "
+    "last minute. It stays as it is: decide once the chat platform answers again, or ask on the "
+    "operator's page or in `kortex chat`, for what is proposed there needs no such name"
+)
+
+
 def out_of_place(now: Channel, shown_in: str, product: str) -> str | None:
     """Why what was shown there may not be decided on now; None when it may. `shown_in`: then."""
     if not now.is_known:
-        return "the channel's name cannot be read now, so its rules are not known"
+        return _UNREAD
     if shown_in not in {UNKNOWN, now.name}:
         return "the channel was renamed since; ask for a new proposal"
     if not now.rule.covers(product):

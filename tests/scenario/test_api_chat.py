@@ -10,6 +10,8 @@ import pytest
 import pytest_asyncio
 
 from bot.actions.decide import ExpirySweep
+from bot.demo.workspace.errors import SlackRefused
+from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
 from bot.demo.workspace.seeds import RESPONDER, SECOND_RESPONDER
 from bot.domain.callers import CallerKind
 from bot.domain.session import Ask
@@ -345,6 +347,41 @@ async def test_a_person_of_slack_is_the_same_person_over_http(
     status, told = await anna.call("POST", f"/api/v1/proposals/{row[0]}/reject", {"reason": "no"})
     assert (status, told["result"]) == (200, "won")
     assert told["proposal"]["decided_by"] == RESPONDER
+
+
+class Away(RateLimiter):
+    """Slack's front door on a bad day."""
+
+    def take(self, method: str, tier: int | None, channel: str) -> None:
+        raise SlackRefused("internal_error")
+
+
+async def test_while_slack_is_away_a_card_of_slack_is_decided_by_a_name_of_the_last_minute(
+    stage: Stage, alice: Api
+) -> None:
+    paths = []
+    for _ in range(2):
+        asked = await stage.ask("@kortex propose a way out", stage.newcomer())
+        await stage.answer(asked)
+        (row,) = stage.query(
+            "SELECT id FROM proposals WHERE card_ts = ?", (await stage.card(asked)).ts
+        )
+        paths.append(f"/api/v1/proposals/{row[0]}")
+    limiter = stage.workspace.limiter
+    stage.workspace.limiter = Away(RateLimits.unlimited())
+    try:
+        stage.query("UPDATE channel_names SET read_at = read_at - 30000000")
+        within, _ = await alice.call("POST", f"{paths[0]}/confirm", {})
+        stage.query("UPDATE channel_names SET read_at = read_at - 31000000")
+        later, told = await alice.call("POST", f"{paths[1]}/confirm", {})
+    finally:
+        stage.workspace.limiter = limiter
+    again, won = await alice.call("POST", f"{paths[1]}/reject", {"reason": "Slack is back"})
+
+    assert (within, later, told["error"]["code"]) == (200, 503, "channel")
+    assert "read within the last minute" in told["error"]["message"]
+    assert "what is proposed there needs no" in told["error"]["message"]
+    assert (again, won["result"]) == (200, "won")
 
 
 async def test_of_a_press_and_a_request_at_once_exactly_one_wins(
