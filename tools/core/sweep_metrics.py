@@ -1,7 +1,7 @@
 """core__sweep_metrics: every role of every product against the time before, in a few requests."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
@@ -87,11 +87,19 @@ class SweepMetrics:
         return _with_courses(output, swept.series, window, arguments.product)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
-        """`3 products moved, 44 within usual`."""
-        del arguments
+        """`3 products moved, 44 within usual`; of whoever is asked about by name."""
         moved = {one.product for one in output.shifts if one.score >= 3}
-        quiet = len(output.within.keys() - moved)
-        return f"{len(moved)} product{'' if len(moved) == 1 else 's'} moved, {quiet} within usual"
+        quiet = output.within.keys() - moved
+        asked = clean_text(arguments.product)
+        if not asked:
+            return f"{_number(moved)} moved, {len(quiet)} within usual"
+        own = "moved" if asked in moved else "within usual" if asked in quiet else "not compared"
+        others = f"{len(moved - {asked})} of others moved, {len(quiet - {asked})} within usual"
+        return f"{asked} {own}; {others}"
+
+
+def _number(products: Collection[str]) -> str:
+    return f"{len(products)} product{'' if len(products) == 1 else 's'}"
 
 
 class _Judged:

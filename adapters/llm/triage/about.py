@@ -2,28 +2,48 @@
 
 from typing import Final
 
-from adapters.llm.triage.case import Case, plain
+from adapters.llm.triage.case import Case, plain, text_of
+from adapters.llm.triage.evidence import METRICS
 from adapters.llm.triage.judgement import Judgement
+from adapters.llm.triage.linked import own_trouble
+from adapters.llm.triage.plan import mark_of
 from adapters.llm.triage.telling import named
 
 _MOST_NAMED: Final = 5
 
 
-def own_blindness(case: Case, judgement: Judgement) -> str:
-    """Where nothing of whoever is asked about could be compared, that, and who stands out instead."""
-    if not judgement.own_blind:
-        return ""
+def asked_first(case: Case, judgement: Judgement) -> str:
+    """What of whoever is asked about comes before all else: that it is as usual, or not known.
+
+    Empty where somebody else stands out and it has trouble as well, and where nobody else does.
+    """
     other = _other(case, judgement)
-    instead = f" What stands out is {other}." if other else ""
-    return f"You asked about {judgement.own_blind}.{instead}"
+    if judgement.own_blind:
+        itself = judgement.own_blind
+    elif other and not own_trouble(case, judgement.facts):
+        itself = f"{plain(case.subject)}: {_calm(case)}"
+    else:
+        return ""
+    return f"You asked about {itself}.{f' What stands out is {other}.' if other else ''}"
 
 
-def other_than_asked(case: Case, judgement: Judgement) -> str:
-    """That somebody else stands out than was asked about; empty where that is said already."""
-    other = _other(case, judgement)
-    if not other or judgement.own_blind:
+def asked_as_well(case: Case, judgement: Judgement) -> str:
+    """How whoever is asked about moved where somebody else stands out more; else empty."""
+    other, moved = _other(case, judgement), own_trouble(case, judgement.facts)
+    if not other or not moved or judgement.own_blind:
         return ""
-    return f"You asked about {plain(case.subject)}; what stands out is {other}."
+    return f"You asked about {plain(case.subject)}: {moved[0]}; what stands out most is {other}."
+
+
+def _calm(case: Case) -> str:
+    metrics = case.of(METRICS)
+    if metrics is None:
+        return "none of its own figures are known"
+    roles = text_of(metrics.mapping("within"), case.subject).split()
+    if not roles:
+        return f"none of its own figures could be compared [{metrics.mark}]"
+    are = "is" if len(roles) == 1 else "are"
+    return f"its {', '.join(roles)} {are} as usual [{metrics.mark}]"
 
 
 def of_whom(case: Case, product: str, text: str) -> str:
@@ -55,4 +75,4 @@ def _other(case: Case, judgement: Judgement) -> str:
     top = next(iter(judgement.suspects), None)
     if top is None or not case.names_subject or top.product == case.subject:
         return ""
-    return plain(top.product)
+    return f"{plain(top.product)} [{mark_of(top.ordered[0].fact)}]"

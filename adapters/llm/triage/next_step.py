@@ -3,6 +3,7 @@
 from adapters.llm.decided import Decided
 from adapters.llm.triage.case import Case, Signals, plain
 from adapters.llm.triage.judgement import Judgement
+from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.plan import (
     PROPOSE,
     decided_before,
@@ -37,6 +38,10 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
         return f"A rollback could not be proposed here; see [{proposed.mark}]."
     if judgement.undone is not None:
         return _after_undoing(case, judgement.undone)
+    if not is_linked(case, judgement):
+        nothing = ", so nothing is proposed for it here" if worth_rolling_back(judgement) else ""
+        asked = plain(case.subject)
+        return f"Nothing that I saw links {product} to {asked}{nothing}: ask about {product}."
     if worth_rolling_back(judgement):
         return "Next: consider rolling that deploy back."
     return f"Next: look into {product} by hand, starting with the evidence above."

@@ -21,6 +21,7 @@ from adapters.llm.triage.evidence import (
     swept,
 )
 from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
+from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.surroundings import ERRORS, Wish, errors_of, wishes
 from adapters.llm.triage.telling import clock
 from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
@@ -158,7 +159,7 @@ def _closing(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wis
     """The judgement is made: it is stated, and a proposal raised where one is due."""
     yield REPORT, findings(judgement)
     if not open_proposal(case, judgement, signals) and not decided_before(case, judgement, signals):
-        yield from _proposal(judgement, signals, case.now)
+        yield from _proposal(case, judgement, signals)
 
 
 def open_proposal(case: Case, judgement: Judgement, signals: Signals) -> str:
@@ -203,9 +204,9 @@ def mark_of(fact: object) -> str:
     return str(seen.mark if seen is not None else getattr(fact, "mark", ""))
 
 
-def _proposal(judgement: Judgement, signals: Signals, now: datetime | None) -> Iterator[Wish]:
-    top = next(iter(judgement.suspects), None)
-    if top is None or not worth_rolling_back(judgement):
+def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    top, now = next(iter(judgement.suspects), None), case.now
+    if top is None or not worth_rolling_back(judgement) or not is_asked_for(case, judgement):
         return
     deploy = top.deploy
     assert deploy is not None  # noqa: S101 - said by worth_rolling_back
@@ -225,6 +226,13 @@ def _proposal(judgement: Judgement, signals: Signals, now: datetime | None) -> I
             "reversible": True,
         },
     )
+
+
+def is_asked_for(case: Case, judgement: Judgement) -> bool:
+    """Whether a proposal for the first suspect would be about what was asked."""
+    if case.asked.wants_undone and case.names_subject:
+        return judgement.suspects[0].product == case.subject
+    return is_linked(case, judgement)
 
 
 def left_open(deploy: DeployFact) -> str:

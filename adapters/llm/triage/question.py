@@ -30,6 +30,11 @@ _ERRORS: Final = re.compile(
 _SLOW: Final = re.compile(
     r"\b(slow|latency|tim(e|es|ed|ing)[ -]?outs?|lag|hang|sluggish|respon[sd])", re.IGNORECASE
 )
+_ROLL_BACK: Final = re.compile(
+    r"\W*(?:(?:please|pls|plz|now|just|can|could|would|will|should|shall|you|we|kortex)\W+)*"
+    r"(?:roll(?:ing)?[ -]?back|revert|undo)\b",
+    re.IGNORECASE,
+)
 # What Kubernetes itself answers, whether or not anything else is measured.
 _CLUSTER: Final = re.compile(
     r"\b(pods?|nodes?|deployments?|replicasets?|rollouts?|kubernetes|k8s|containers?|probes?|namespace)\b",
@@ -105,6 +110,7 @@ class Asked:
     of_cluster: bool = False
     apart: str = ""
     is_time_unread: bool = False
+    wants_undone: bool = False
 
 
 def understand(
@@ -151,6 +157,7 @@ def understand(
         fails=failing is not None,
         of_cluster=of_cluster,
         is_time_unread=when is None and now is not None and speaks_of_time(lowered),
+        wants_undone=_ROLL_BACK.match(text) is not None,
     )
 
 

@@ -3,13 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from adapters.llm.triage.about import (
-    assumed_of_all,
-    everybody,
-    of_whom,
-    other_than_asked,
-    own_blindness,
-)
+from adapters.llm.triage.about import asked_as_well, asked_first, assumed_of_all, everybody, of_whom
 from adapters.llm.triage.attached import file_lines
 from adapters.llm.triage.case import Case, Signals, plain
 from adapters.llm.triage.evidence import (
@@ -25,8 +19,10 @@ from adapters.llm.triage.evidence import (
 )
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
+from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.listed import deploy_lines, log_lines, marks
 from adapters.llm.triage.next_step import next_step
+from adapters.llm.triage.not_rolled_back import no_rollback
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, told, told_of
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
@@ -101,7 +97,8 @@ def _not_understood(case: Case) -> str:
 
 def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
     yield answer_to(case, judgement)
-    yield own_blindness(case, judgement)
+    yield no_rollback(case, judgement)
+    yield asked_first(case, judgement)
     match judgement.verdict:
         case "cause":
             yield from _abnormal(case, judgement)
@@ -133,8 +130,11 @@ def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
 def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     top = judgement.suspects[0]
     gone = f" {judgement.undone.words}." if judgement.undone else ""
-    head = f"**{headline(top, case.now)}{gone}**"
-    yield f"{head} {other_than_asked(case, judgement)}".strip()
+    head = headline(top, case.now)
+    if not is_linked(case, judgement):
+        head = f"Elsewhere, {head[0].lower()}{head[1:]}"
+    yield f"**{head}{gone}**"
+    yield asked_as_well(case, judgement)
     points = _told_of(top, case.asked.symptom)
     lines = (of_whom(case, top.product, told(point, case.now)) for point in points)
     yield "\n".join(f"- {line}" for line in lines)

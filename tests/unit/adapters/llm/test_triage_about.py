@@ -29,14 +29,98 @@ def bullets(found: Investigation) -> list[str]:
     return [line for line in found.text.splitlines() if line.startswith("- ")]
 
 
-async def test_another_product_than_was_asked_about_is_said_to_be_another() -> None:
+async def test_how_the_product_asked_about_is_itself_comes_before_who_stands_out() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
-    found = await asked("why is web slow?", CHECKOUT_SLOW, deploys=[row])
+    found = await asked("is web ok?", CHECKOUT_SLOW, deploys=[row])
 
-    assert "the deploy of checkout v2" in found.text.splitlines()[0]
-    assert "You asked about web; what stands out is checkout." in found.text.splitlines()[0]
+    assert found.text.startswith(
+        "You asked about web: its errors, latency, traffic are as usual [E1]. "
+        "What stands out is checkout [E1].\n\n"
+        "**Elsewhere, most likely cause: the deploy of checkout v2 at 14:09 UTC.**"
+    )
     assert all("checkout" in line for line in bullets(found))
     assert found.marks == ()
+
+
+async def test_of_a_product_that_moved_as_well_the_answer_says_how() -> None:
+    shifts = [*CHECKOUT_SLOW, moved("web", "latency", ONSET, score=5.0)]
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    found = await asked("is web ok?", shifts, deploys=[row])
+
+    assert found.text.startswith(
+        "**Most likely cause: the deploy of checkout v2 at 14:09 UTC.**\n\nYou asked about web: latency "
+        "rose to 1.9 s at 14:10 UTC (normally 0.2 s) [E1]; what stands out most is checkout [E1].\n\n"
+    )
+    assert len(found.asked("core__propose_action")) == 1
+
+
+async def test_nothing_is_proposed_for_whom_nothing_links_to_the_product_asked_about() -> None:
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    found = await asked(
+        "What is wrong with web since 2026-04-07T14:20Z?", CHECKOUT_SLOW, deploys=[row]
+    )
+
+    assert found.asked("core__propose_action") == []
+    assert (
+        "Nothing that I saw links checkout to web, so nothing is proposed for it here: ask about checkout."
+        in found.text
+    )
+
+
+CALLED = {"sweep_traces": {"calls": ["web > checkout"], "traces_before": 9, "traces_after": 9}}
+NAMED = {
+    "error_patterns": {
+        "changes": [
+            {"product": "web", "level": "warn", "change": "new", "before": 0, "after": 9,
+             "expected": 0.0, "example": "checkout: too slow", "names": ["checkout"]}
+        ]
+    }
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("around", [CALLED, NAMED], ids=["called", "named in its log"])
+async def test_whom_the_product_asked_about_calls_is_proposed_for(
+    around: Mapping[str, object],
+) -> None:
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    found = await asked("is web ok?", CHECKOUT_SLOW, deploys=[row], around=around)
+
+    assert len(found.asked("core__propose_action")) == 1
+    assert "Nothing that I saw links" not in found.text
+
+
+@pytest.mark.parametrize(
+    "question", ["roll back web", "please revert web!", "can you rollback web?"]
+)
+async def test_a_rollback_that_is_asked_for_and_not_due_is_refused_with_the_reason(
+    question: str,
+) -> None:
+    rows = [deploy("checkout", "2026-04-07T14:09:00Z"), deploy("web", "2026-04-07T12:40:00Z", "v9")]
+    shifts = [*CHECKOUT_SLOW, moved("web", "latency", ONSET, score=5.0)]
+    found = await asked(question, shifts, deploys=rows)
+
+    assert found.asked("core__propose_action") == []
+    assert found.text.startswith(
+        "A rollback of web is not proposed: no trouble of its own began soon after its last deploy, "
+        "v9 at 12:40 UTC [E5].\n\n"
+    )
+    assert found.marks == ()
+
+
+async def test_a_rollback_of_a_product_without_deploys_is_refused() -> None:
+    found = await asked("roll back web")
+
+    assert found.text.startswith(
+        "A rollback of web is not proposed: no deploy of it is known in that time [E5].\n\n"
+    )
+
+
+async def test_a_rollback_that_is_asked_for_and_due_is_proposed() -> None:
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    found = await asked("roll back checkout", CHECKOUT_SLOW, deploys=[row])
+
+    assert len(found.asked("core__propose_action")) == 1
+    assert "not proposed" not in found.text
 
 
 async def test_the_product_that_was_asked_about_is_not_named_in_every_line() -> None:
@@ -50,7 +134,7 @@ async def test_a_product_without_data_of_its_own_is_said_before_all_else() -> No
     found = await asked("why is web slow?", CHECKOUT_SLOW, within={"checkout": "traffic"})
 
     assert found.text.startswith(
-        "You asked about web: no metrics were found that are its own. What stands out is checkout.\n\n"
+        "You asked about web: no metrics were found that are its own. What stands out is checkout [E1].\n\n"
     )
     assert all("checkout" in line for line in bullets(found)[:2])
     assert "Not looked at: web" not in found.text

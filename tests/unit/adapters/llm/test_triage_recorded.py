@@ -113,7 +113,7 @@ async def test_every_figure_and_citation_comes_from_a_tool(channel: str, questio
     assert found.rounds <= MOST_ROUNDS
 
 
-@pytest.mark.parametrize("question", PHRASINGS)
+@pytest.mark.parametrize("question", [each for each in PHRASINGS if each != "payments?"])
 async def test_the_bad_deploy_is_found_and_its_rollback_proposed(question: str) -> None:
     found = await look_into("incident-checkout", question)
 
@@ -121,6 +121,18 @@ async def test_the_bad_deploy_is_found_and_its_rollback_proposed(question: str) 
     assert "not the cause: the deploy of recommendations v1.19.3" in found.text
     (proposed,) = found.asked("core__propose_action")
     assert (proposed["product"], proposed["params"]) == ("checkout", {"version": "v2.3.7"})
+
+
+async def test_a_bad_deploy_of_another_is_told_and_not_proposed_to_whoever_asks_of_a_calm_one() -> (
+    None
+):
+    found = await look_into("incident-checkout", "payments?")
+
+    assert found.text.startswith(
+        "You asked about payments: its cpu, errors, latency, memory, traffic are"
+    )
+    assert "Elsewhere, most likely cause: the deploy of checkout v2.4.0" in found.text
+    assert found.asked("core__propose_action") == []
 
 
 @pytest.mark.parametrize("question", PHRASINGS)

@@ -15,6 +15,8 @@ from tests.fakes.set_clock import SetClock
 from tests.fakes.tools import bench
 from tests.packs import NOW, minutes
 from tools.core.error_patterns import ErrorPatterns
+from tools.core.metric_sweep import MetricSweep
+from tools.core.sweep_arguments import SweepInput
 from tools.core.sweep_cluster import SweepCluster
 from tools.core.sweep_metrics import SweepMetrics
 from tools.core.sweep_traces import SweepTraces
@@ -262,3 +264,20 @@ async def test_who_crashed_is_described_and_of_the_others_their_warnings_tell() 
     assert told["web-1"] == ("image cannot be pulled", "Failed: Failed of web-1")
     assert told["db-1"][0] == "out of memory"
     assert found["requests"] == 4 + 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("", "1 product moved, 1 within usual"),
+        ("web", "web within usual; 1 of others moved, 0 within usual"),
+        ("cart", "cart moved; 0 of others moved, 1 within usual"),
+        ("db", "db not compared; 1 of others moved, 1 within usual"),
+    ],
+)
+async def test_the_line_about_a_sweep_says_who_of_them_moved(asked: str, said: str) -> None:
+    name = "http_request_duration_seconds_p99"
+    found = await sweep(SweepMetrics, metrics=[metric(name, "web", 0.2), metric(name, "cart", 1.9)])
+    output = MetricSweep.model_validate(found)
+
+    assert SweepMetrics().summarise(output, SweepInput(product=asked)) == said

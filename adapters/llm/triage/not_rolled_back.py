@@ -1,0 +1,30 @@
+"""Why a rollback that somebody asks for is not proposed."""
+
+from adapters.llm.triage.case import Case, plain
+from adapters.llm.triage.evidence import DEPLOYS
+from adapters.llm.triage.judgement import Judgement
+from adapters.llm.triage.plan import PROPOSE, worth_rolling_back
+from adapters.llm.triage.telling import clock
+
+
+def no_rollback(case: Case, judgement: Judgement) -> str:
+    """One sentence; empty where none is asked for, or where it is due."""
+    if not case.asked.wants_undone or not case.names_subject or case.called(PROPOSE):
+        return ""
+    subject, top = case.subject, next(iter(judgement.suspects), None)
+    if top is not None and top.product == subject and worth_rolling_back(judgement):
+        return ""  # it is proposed or decided already, which the answer ends with
+    return f"A rollback of {plain(subject)} is not proposed: {_reason(case, judgement)}."
+
+
+def _reason(case: Case, judgement: Judgement) -> str:
+    seen = case.of(DEPLOYS)
+    if seen is None:
+        return "its deploys could not be read"
+    last = next((one for one in judgement.facts.deploys if one.product == case.subject), None)
+    if last is None:
+        return f"no deploy of it is known in that time [{seen.mark}]"
+    return (
+        "no trouble of its own began soon after its last deploy, "
+        f"{last.version} at {clock(last.at, case.now)} [{last.seen.mark}]"
+    )
