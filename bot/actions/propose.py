@@ -20,7 +20,7 @@ from bot.actions.remind import begin_reminder
 from bot.actions.target import Target, rehearsed
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.change import left_open
-from bot.domain.channel import Channel, not_covered
+from bot.domain.channel import Channel, nobody_decides, not_covered
 from bot.domain.ids import Person, Place, SessionId, TeamId, TurnId, UserId
 from bot.domain.proposal import (
     LIFETIME,
@@ -95,8 +95,8 @@ class ProposalDesk:
     async def propose(self, draft: ProposalDraft, call: CallContext) -> ProposalReceipt:
         """Store the proposal with its audit row and show its card; idempotent per tool call.
 
-        Raises InvalidArguments for what is not declared, cannot be shown whole, or is one too many;
-        CapabilityUnavailable when it could not be stored.
+        Raises InvalidArguments for what is not declared, cannot be shown whole, is one too many, or
+        nobody could decide on; CapabilityUnavailable when it could not be stored.
         """
         try:
             venue = await self._venue_of(call)
@@ -110,7 +110,7 @@ class ProposalDesk:
         """`propose` where the place and its roles are known."""
         try:
             proposal = self._checked(draft, call, venue, await self._store.now())
-            stored = await self._kept(proposal) or await self._stored(await self._read(proposal))
+            stored = await self._kept(proposal) or await self._new(proposal, venue.channel)
             await begin_reminder(self._watches, stored)
             posted = await self._shown(stored)
         except StorageUnavailable as error:
@@ -158,6 +158,11 @@ class ProposalDesk:
 
     async def _kept(self, proposal: Proposal) -> Proposal | None:
         return await self._store.get(proposal.id)
+
+    async def _new(self, proposal: Proposal, channel: Channel) -> Proposal:
+        if not proposal.confirm_roles:
+            raise InvalidArguments(nobody_decides(channel))
+        return await self._stored(await self._read(proposal))
 
     async def _read(self, proposal: Proposal) -> Proposal:
         """With what its target says now; nothing is read for one card too many."""

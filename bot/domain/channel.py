@@ -152,6 +152,19 @@ def not_covered(channel: Channel, product: str) -> str:
     return f"this channel is for {whose}, so nothing may be proposed for {product} here"
 
 
+def nobody_decides(channel: Channel) -> str:
+    """Say in words that no role may confirm there, and who would have to be named where."""
+    if not channel.is_known:
+        return "the channel's name cannot be read now, so nobody may confirm anything here"
+    here = {DIRECT: "in direct messages", GROUP: "in group messages"}
+    named = UNKNOWN if channel.rule is UNMATCHED else channel.rule.match
+    return (
+        f"no role may confirm {here.get(channel.name, 'in this channel')}, so no card was posted; "
+        "whoever runs Kortex would have to name a role under confirm in the [[channels]] rule "
+        f'with match = "{named or channel.name}"'
+    )
+
+
 def rules_for(rules: Sequence[ChannelRule], tenant: str) -> Sequence[ChannelRule]:
     """Those that hold for that tenant. Beyond its own rules another workspace gets nothing.
 

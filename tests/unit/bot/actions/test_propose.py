@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.audit import AuditKind
-from bot.domain.channel import Channel, ChannelRule
+from bot.domain.channel import DIRECT, UNKNOWN, Channel, ChannelRule, channel_of
 from bot.domain.proposal import LIFETIME, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.showing.cards import CONFIRM_ACTION, card
@@ -64,9 +64,8 @@ async def test_an_actions_own_roles_are_wanted_beside_the_channels() -> None:
 async def test_an_action_cannot_give_a_channel_people_whom_it_does_not_name() -> None:
     world = World(rules=(replace(ROLLBACK, confirm=("sre-lead",)),), channel=NOBODYS)
 
-    receipt = await world.desk().propose(DRAFT, call())
-
-    assert receipt.awaits == ()
+    with pytest.raises(InvalidArguments, match="no role may confirm in this channel"):
+        await world.desk().propose(DRAFT, call())
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
@@ -221,12 +220,32 @@ async def test_storage_that_is_gone_is_said_as_unavailable() -> None:
     assert world.wall.cards == {}
 
 
-async def test_a_channel_where_nobody_may_confirm_says_so_in_the_receipt() -> None:
-    world = World(channel=NOBODYS)
+@pytest.mark.parametrize(
+    ("channel", "said"),
+    [
+        (channel_of((), "incident-x"), 'in this channel, so no card .* match = "incident-x"$'),
+        (channel_of((ChannelRule("incident-*"),), "incident-x"), 'match = "incident-\\*"$'),
+        (channel_of((), DIRECT), 'in direct messages, so no card .* match = "@direct"$'),
+        (channel_of((), UNKNOWN), "name cannot be read now, so nobody may confirm"),
+    ],
+)
+async def test_where_nobody_may_confirm_no_card_is_raised_and_whom_to_name_is_said(
+    channel: Channel, said: str
+) -> None:
+    world = World(channel=channel)
 
-    receipt = await world.desk().propose(DRAFT, call())
+    with pytest.raises(InvalidArguments, match=said):
+        await world.desk().propose(DRAFT, call())
 
-    assert receipt.awaits == ()
+    assert (world.store.rows, world.wall.cards, world.memory.trail) == ({}, {}, [])
+
+
+async def test_a_card_that_was_raised_stays_when_its_channel_loses_its_roles() -> None:
+    world = World()
+    first = await world.desk().propose(DRAFT, call())
+    world.channel = NOBODYS
+
+    assert await world.desk().propose(DRAFT, call()) == first
 
 
 async def test_nothing_is_proposed_for_a_product_of_another_channel() -> None:
