@@ -222,6 +222,7 @@ def _decided(row: Proposal, decision: Decision) -> AuditEvent:
             "product": row.product,
             "digest": row.digest,
             "by": decision.by,
+            **({"reason": decision.reason} if decision.reason else {}),
         },
         session_id=row.session_id,
         key=f"{row.id}:{decision.to.value}",

@@ -148,6 +148,8 @@ async def test_a_rejection_with_a_reason_reaches_the_card_and_the_model(stage: S
 
     after = await stage.card(asked, "Rejected")
     assert "the schema migration cannot go back" in shown(after)
+    ((row,),) = stage.query("SELECT body FROM audit WHERE kind = 'proposal.rejected'")
+    assert json.loads(row)["reason"] == "the schema migration cannot go back"
     await stage.answered("and now?", thread=asked.thread)
     told = str(turn_of(stage.models.requests[-1])[0]["content"])
     assert f"rejected by {RESPONDER} at " in told

@@ -74,6 +74,8 @@ async def test_a_rejection_keeps_its_reason_and_sends_nothing() -> None:
 
     assert world.control.posts == []
     assert world.row(row.id).reason == "not now"
+    assert world.memory.trail[-1].kind is AuditKind.PROPOSAL_REJECTED
+    assert world.memory.trail[-1].body["reason"] == "not now"
     assert world.wall.shown(row.id).state is S.REJECTED
 
 
