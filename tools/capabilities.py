@@ -357,7 +357,11 @@ class IncidentQuery:
 
 @dataclass(frozen=True, slots=True)
 class PastIncident:
-    """One incident of the past. `closed_at` None while it is open."""
+    """One incident of the past. `closed_at` None while it is open.
+
+    `is_own_answer`: no incident, but what was answered here before: the question is its title, the
+    answer its resolution, and nobody confirmed it.
+    """
 
     id: str
     title: str
@@ -366,13 +370,17 @@ class PastIncident:
     product: str = ""
     severity: str = ""
     resolution: str = ""
+    is_own_answer: bool = False
 
 
 class IncidentHistory(Protocol):
     """Searches incidents of the past."""
 
     async def search(self, query: IncidentQuery) -> Sequence[PastIncident]:
-        """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
+        """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable.
+
+        Neither incidents nor earlier answers take the other's half of the limit.
+        """
         ...
 
 

@@ -14,6 +14,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.incident_query import Asked, WordIndex, asked_of
+from bot.store.incident_rows import SESSIONS
 from bot.store.incident_words_postgresql import GinWords
 from bot.store.incident_words_sqlite import FtsWords
 from tools.capabilities import IncidentQuery, PastIncident
@@ -42,7 +43,7 @@ class StoredIncidents:
                 return []
             asked = asked_of(query, counts, index.rare_at_most)
             found = await _candidates(index, asked, query.limit)
-            return [_incident(row) for row in asked.best(found.values(), query.limit)]
+            return [_incident(row) for row in _best(asked, list(found.values()), query.limit)]
 
         try:
             if self._database.dialect == "postgresql":
@@ -62,6 +63,14 @@ async def _candidates(index: WordIndex, asked: Asked, limit: int) -> dict[int, s
     return found
 
 
+def _best(asked: Asked, found: Sequence[sa.Row[Any]], limit: int) -> Sequence[sa.Row[Any]]:
+    """Incidents first; neither they nor earlier answers take the other's half of the places."""
+    incidents = asked.best((row for row in found if row.source != SESSIONS), limit)
+    answers = asked.best((row for row in found if row.source == SESSIONS), limit)
+    places = max(limit - len(answers), limit - limit // 2)
+    return [*incidents[:places], *answers][:limit]
+
+
 def _incident(row: sa.Row[Any]) -> PastIncident:
     return PastIncident(
         id=f"{row.source}:{row.external_id}",
@@ -71,6 +80,7 @@ def _incident(row: sa.Row[Any]) -> PastIncident:
         opened_at=row.opened_at,
         closed_at=row.closed_at,
         resolution=row.resolution,
+        is_own_answer=row.source == SESSIONS,
     )
 
 

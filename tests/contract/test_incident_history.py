@@ -225,12 +225,12 @@ async def test_a_store_that_is_gone_is_unavailable(tmp_path: Path) -> None:
         await empty.close()
 
 
-async def a_session(database: Database, state: TurnState, channel: str = "C1") -> None:
-    place = Place(TeamId("T1"), ChannelId(channel), MessageTs("1.1"))
+async def a_session(
+    database: Database, state: TurnState, channel: str = "C1", ts: str = "1.1"
+) -> None:
+    place = Place(TeamId("T1"), ChannelId(channel), MessageTs(ts))
     person = Person(TeamId("T1"), UserId("U1"))
-    ask = Ask(
-        place, MessageTs("1.1"), person, Redacted("why is  checkout slow?"), "incident-checkout"
-    )
+    ask = Ask(place, MessageTs(ts), person, Redacted("why is  checkout slow?"), "incident-checkout")
     arguments = '{"product": "pricing"}'
     said = (
         Message(Role.ASSISTANT, "", (ToolCall("c1", "core__get_logs", arguments),)),
@@ -254,8 +254,24 @@ async def test_an_answered_session_is_found_in_its_channel(database: Database) -
         "pricing",
         NOW,
     )
+    assert found.is_own_answer
     assert await history.search(replace(query, channel="C2")) == []
     assert await history.search(replace(query, channel="")) == []
+
+
+@pytest.mark.parametrize("limit", [2, 3, 9])
+async def test_earlier_answers_take_no_more_than_half_of_the_places(
+    database: Database, limit: int
+) -> None:
+    await fill(database)
+    for number in range(12):
+        await a_session(database, TurnState.ANSWERED, ts=f"{number}.5")
+
+    found = await StoredIncidents(database).search(IncidentQuery("checkout", "C1", limit=limit))
+
+    people_told = len(await StoredIncidents(database).search(IncidentQuery("checkout", "C9")))
+    kept = min(people_told, limit - limit // 2)
+    assert [one.is_own_answer for one in found] == [False] * kept + [True] * (limit - kept)
 
 
 @pytest.mark.parametrize("state", [TurnState.FAILED, TurnState.STOPPED])

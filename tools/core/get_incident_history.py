@@ -42,11 +42,23 @@ class IncidentEntry(ToolOutput):
     resolution_summary: str | None = None
 
 
+class EarlierAnswer(ToolOutput):
+    """What Kortex itself answered in this channel before. Nobody confirmed it."""
+
+    id: str
+    question: str
+    product: str | None = None
+    asked_at: str
+    answered_at: str | None = None
+    answer: str | None = None
+
+
 class HistoryOutput(ToolOutput):
     """The best match first. `ongoing` have not ended: alerts that fire are the present, no history."""
 
     incidents: list[IncidentEntry]
     ongoing: list[IncidentEntry] | None = None
+    earlier_answers: list[EarlierAnswer] | None = None
     range: str | None = None
     notes: list[str] | None = None
 
@@ -59,8 +71,8 @@ class GetIncidentHistory:
         description=(
             "Past incidents like this one and how they were resolved, by free text, best match"
             " first; `ongoing` are those that have not ended. Use once the symptoms are known, to"
-            " check a suspicion against what happened"
-            " before."
+            " check a suspicion against what happened before. `earlier_answers` are Kortex' own of"
+            " this channel: not confirmed, no evidence."
         ),
         input=HistoryInput,
         output=HistoryOutput,
@@ -72,6 +84,7 @@ class GetIncidentHistory:
                 for of in ("incidents", "ongoing")
                 for name in IncidentEntry.model_fields
             }
+            | {f"earlier_answers[].{name}" for name in EarlierAnswer.model_fields}
         ),
         timeouts=LOOKUP,
         capabilities=frozenset({"incidents"}),
@@ -97,21 +110,26 @@ class GetIncidentHistory:
                 limit=arguments.limit,
             )
         )
-        told = [one for one in found if not one.product or within(call, one.product)]
+        here = [one for one in found if not one.product or within(call, one.product)]
+        told = [one for one in here if not one.is_own_answer]
         return HistoryOutput(
             incidents=[_entry(one) for one in told if not _goes_on(one, call.now)],
             ongoing=[_entry(one) for one in told if _goes_on(one, call.now)] or None,
+            earlier_answers=[_answer(one) for one in here if one.is_own_answer] or None,
             range=when.text if when else None,
             notes=[when.assumed] if when and when.assumed else None,
         )
 
     def summarise(self, output: HistoryOutput, arguments: HistoryInput) -> str:
-        """`2 past incidents, "pool exhausted"`."""
+        """`2 past incidents, 1 earlier answer (not confirmed), "pool exhausted"`."""
         number = len(output.incidents)
         noun = "past incident" if number == 1 else "past incidents"
         words = " ".join(clean_text(arguments.query).split())
         going_on = f", {len(output.ongoing)} ongoing" if output.ongoing else ""
-        return f'{number or "no"} {noun}{going_on}, "{words[:40]}"'
+        answers = len(output.earlier_answers or ())
+        said = "earlier answer" if answers == 1 else "earlier answers"
+        own = f", {answers} {said} (not confirmed)" if answers else ""
+        return f'{number or "no"} {noun}{going_on}{own}, "{words[:40]}"'
 
 
 def _goes_on(one: PastIncident, now: datetime) -> bool:
@@ -128,4 +146,15 @@ def _entry(one: PastIncident) -> IncidentEntry:
         closed_at=instant_text(one.closed_at) if one.closed_at else None,
         severity=clean_text(one.severity) or None,
         resolution_summary=clean_text(one.resolution) or None,
+    )
+
+
+def _answer(one: PastIncident) -> EarlierAnswer:
+    return EarlierAnswer(
+        id=clean_text(one.id),
+        question=clean_text(one.title),
+        product=clean_text(one.product) or None,
+        asked_at=instant_text(one.opened_at),
+        answered_at=instant_text(one.closed_at) if one.closed_at else None,
+        answer=clean_text(one.resolution) or None,
     )

@@ -95,3 +95,26 @@ async def test_what_still_fires_is_the_present_and_no_history(
     b = bench([GetIncidentHistory()], caps=fake_capabilities(incidents=FakeHistory([alert])))
     found = await asked(b, query="checkout")
     assert {name for name, rows in found.items() if rows} == {where}
+
+
+async def test_what_was_answered_here_before_is_no_past_incident() -> None:
+    answer = PastIncident(
+        "kortex:s1", "why is it slow?", NOW, NOW, "checkout", "", "The deploy.", is_own_answer=True
+    )
+    b = bench([GetIncidentHistory()], caps=fake_capabilities(incidents=FakeHistory([PAST, answer])))
+
+    outcome = await b.run('{"query":"slow"}', "core__get_incident_history")
+
+    found = orjson.loads(outcome.content)
+    assert [one["id"] for one in found["incidents"]] == ["pager:1"]
+    assert found["earlier_answers"] == [
+        {
+            "id": "kortex:s1",
+            "question": "why is it slow?",
+            "product": "checkout",
+            "asked_at": "2026-04-07T14:35:00Z",
+            "answered_at": "2026-04-07T14:35:00Z",
+            "answer": "The deploy.",
+        }
+    ]
+    assert outcome.summary == '1 past incident, 1 earlier answer (not confirmed), "slow"'
