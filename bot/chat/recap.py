@@ -92,12 +92,12 @@ class Recaps:
         place = ask.place
         if place.thread_ts != ask.ts:
             return await self._of_thread(ask)
-        found = await self._records.recent(place, LATELY, THREADS + 1)
-        others = [each for each in found if each != session_at(place)][:THREADS]
-        if not others and not _ALWAYS.fullmatch(" ".join(ask.text.split())):
+        found = await self._records.recent(place, LATELY, THREADS)
+        if not found.sessions and not _ALWAYS.fullmatch(" ".join(ask.text.split())):
             return None
-        parts = [await self._part(each, ask) for each in others]
-        return channel_digest([each for each in parts if each is not None], _hours(LATELY))
+        parts = [await self._part(each, ask) for each in found.sessions]
+        told = [each for each in parts if each is not None]
+        return channel_digest(told, _hours(LATELY), found.total)
 
     async def _of_thread(self, ask: Ask) -> str:
         place = ask.place

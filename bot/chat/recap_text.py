@@ -85,11 +85,12 @@ def thread_digest(part: ChannelPart, asked_by: str) -> str:
     )
 
 
-def channel_digest(parts: Sequence[ChannelPart], hours: int) -> str:
-    """The threads of a channel in which I was asked lately, newest first."""
+def channel_digest(parts: Sequence[ChannelPart], hours: int, total: int) -> str:
+    """Of the `total` threads of a channel in which I was asked lately, these."""
     if not parts:
         return f"Nobody asked me anything in this channel in the last {hours} hours."
-    lines = [f"**The threads here in which I was asked, last {hours} hours** (times are UTC)"]
+    some = f"{len(parts)} of {total}, those with proposals first; " if total > len(parts) else ""
+    lines = [f"**The threads here in which I was asked, last {hours} hours** ({some}times are UTC)"]
     for part in parts:
         lines += ["", *_of_thread(part)]
     return "\n".join(lines)
@@ -109,7 +110,8 @@ def _of_thread(part: ChannelPart) -> Iterator[str]:
     yield f"- {count} of {_count(people, 'person', 'people')}{until}"
     if part.missing:
         yield f"- \u26a0 Not all: {part.missing}."
-    yield from _known(part)[-2:]
+    known = sorted([*_answers(part)[-2:], *_carried_out(part)[-2:]])
+    yield from (line for _, line in known)
     yield from (f"{line} (open)" for line in _open(part, "")[:3])
 
 
@@ -143,6 +145,11 @@ def _decided(part: ChannelPart, row: Proposal) -> Iterator[tuple[datetime, str]]
 
 
 def _known(part: ChannelPart) -> list[str]:
+    lines = sorted([*_answers(part), *_carried_out(part)])
+    return [line for _, line in lines][-_KNOWN:]
+
+
+def _answers(part: ChannelPart) -> list[tuple[datetime, str]]:
     answers = {m.ts: m for m in part.messages if m.speaker is Speaker.ANSWER}
     lines: list[tuple[datetime, str]] = []
     for turn in part.turns:
@@ -153,12 +160,17 @@ def _known(part: ChannelPart) -> list[str]:
         if head and not head.startswith(_OWN):
             line = f"- {_clock(turn.ended_at, shown.link)} Kortex: {_marked(head)}"
             lines.append((turn.ended_at, line))
+    return sorted(lines)
+
+
+def _carried_out(part: ChannelPart) -> list[tuple[datetime, str]]:
+    lines: list[tuple[datetime, str]] = []
     for row in part.proposals:
         if row.state in _HANDLED and row.decided_at:
             link = _link(part, row.card_ts)
             what = f"{inert(named(row), QUOTED)}: {became(row)}"
             lines.append((row.decided_at, f"- {_clock(row.decided_at, link)} {what}"))
-    return [line for _, line in sorted(lines)][-_KNOWN:]
+    return sorted(lines)
 
 
 def _headline(answer: str) -> str:

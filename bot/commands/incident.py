@@ -44,6 +44,7 @@ LOOK_UP_TIMEOUT_S = 30.0
 POST_TIMEOUT_S = 120.0  # a long report is several messages, and Slack wants a second between them
 MAX_LINKS = 200
 MOST_MESSAGES = 1_000  # of the thread: five pages of Slack's
+MOST_OTHERS = 5
 STDOUT = "-"
 
 
@@ -54,19 +55,22 @@ def write_report(config: Path, wanted: str | None, output: str, *, post: bool) -
         async with AsyncExitStack() as stack:
             stores = await open_stores(settings, stack)
             dossier = await _dossier(stores, wanted)
+            beside = await _beside(stores, dossier, wanted)
             redactor = open_redactor(settings)
             slack = await stack.enter_async_context(_slack(settings, redactor, dossier))
             if post and slack is None:
                 raise ConfigurationError(
                     "slack.bot_token: --post needs it, and a session that began in Slack"
                 )
-            facts = await _facts(stores, settings, dossier)
+            facts = replace(await _facts(stores, settings, dossier), beside=beside)
             if slack is not None:
                 facts = await _looked_up(facts, dossier, slack)
             text = redactor.redact(report(dossier, facts))
             path = _kept(output, dossier, text)
             if post and slack is not None and not await _posted(stores, slack, dossier, text):
                 return FAILED
+        if beside:
+            print(f"kortex: {beside}", file=sys.stderr)
         if path:
             print(f"written to {path}" + (", and posted in the thread" if post else ""))
         return OK
@@ -83,6 +87,23 @@ async def _dossier(stores: Stores, wanted: str | None) -> Dossier:
             raise ConfigurationError("there is no session yet: nobody has asked anything")
         raise ConfigurationError(f"there is no session {wanted!r}; write {FORMS}")
     return dossier
+
+
+async def _beside(stores: Stores, dossier: Dossier, wanted: str | None) -> str:
+    """What else might have been meant; empty where one session alone fits, or was named itself."""
+    session = dossier.session
+    if wanted not in (None, session.name):
+        return ""
+    others = await Dossiers(stores.database).others(session.id, wanted, MOST_OTHERS)
+    if not others.total:
+        return ""
+    of_name = f" named {wanted}" if wanted else ""
+    told = f"this is the newest of {others.total + 1} threads{of_name}"
+    if not others.proposed:
+        return f"{told}; in no other was an action proposed"
+    named = ", ".join(others.newest_proposed)
+    more = ", …" if others.proposed > len(others.newest_proposed) else ""
+    return f"{told}; actions were proposed in {others.proposed} of the others: {named}{more}"
 
 
 async def _facts(stores: Stores, settings: Settings, dossier: Dossier) -> ReportFacts:

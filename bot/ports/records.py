@@ -1,11 +1,20 @@
 """What is on record about conversations, read together."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
 from bot.domain.dossier import Dossier
 from bot.domain.ids import Place, SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class RecentThreads:
+    """Some of the `total` sessions that were looked for."""
+
+    sessions: Sequence[SessionId]
+    total: int
 
 
 class Records(Protocol):
@@ -15,6 +24,9 @@ class Records(Protocol):
         """All of one session; None when there is none."""
         ...
 
-    async def recent(self, place: Place, within: timedelta, limit: int) -> Sequence[SessionId]:
-        """The sessions of the place's channel in which something was asked lately, newest first."""
+    async def recent(self, place: Place, within: timedelta, limit: int) -> RecentThreads:
+        """The other sessions of the place's channel in which something was asked lately.
+
+        Those with proposals come first, then the newest.
+        """
         ...

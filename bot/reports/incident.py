@@ -40,7 +40,10 @@ _STORY: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReportFacts:
-    """What is beside the dossier. `thread`: what people said there. `names` by user id; `links` by message; both may lack some."""
+    """What is beside the dossier. `names` by user id; `links` by message; both may lack some.
+
+    `thread`: what people said there. `beside`: which other threads may have been meant, in words.
+    """
 
     written_at: datetime
     verdict: Summary
@@ -48,6 +51,7 @@ class ReportFacts:
     names: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     thread: ThreadRead | None = None  # None: there is none to read, or nobody to ask for it
+    beside: str = ""
 
 
 def people_in(dossier: Dossier) -> set[str]:
@@ -79,6 +83,8 @@ def _head(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
     yield f"# Incident report: {_cell(session.name)}"
     yield ""
     yield f"- Session: `{session.id}`" + (f" ([thread]({thread}))" if thread else "")
+    if facts.beside:
+        yield f"- Other threads are not in this report: {_cell(facts.beside)}"
     yield f"- From {_at(session.created_at)} to {_at(session.active_at)}"
     counts = (
         _count(len(dossier.turns), "question"),

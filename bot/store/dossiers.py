@@ -1,6 +1,7 @@
 """Everything on record about one session, read together."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from bot.domain.audit import TrailEntry
 from bot.domain.dossier import Dossier, DossierCost, DossierTurn
 from bot.domain.ids import API, ChannelId, MessageTs, Place, ProposalId, SessionId, session_at
 from bot.domain.proposal import Proposal
+from bot.ports.records import RecentThreads
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
 from bot.store.chat_tables import chat_sessions
 from bot.store.database import Database
@@ -20,6 +22,17 @@ from bot.store.proposals import StoredProposals
 from bot.store.session_rows import to_evidence, to_message
 from bot.store.sessions import StoredSessions
 from bot.store.tables import evidence, messages, proposals, sessions, turns
+
+_PROPOSED = sa.exists().where(proposals.c.session_id == sessions.c.id)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSessions:
+    """How many there are, how many of those have proposals, and the newest of these."""
+
+    total: int
+    proposed: int
+    newest_proposed: Sequence[SessionId]
 
 
 class Dossiers:
@@ -82,21 +95,43 @@ class Dossiers:
         found = await self._database.fetch(work)
         return None if found is None else SessionId(found)
 
-    async def recent(self, place: Place, within: timedelta, limit: int) -> Sequence[SessionId]:
-        """The sessions of the place's channel in which something was asked lately, newest first."""
+    async def recent(self, place: Place, within: timedelta, limit: int) -> RecentThreads:
+        """See `bot.ports.records.Records.recent`."""
+        lately = (
+            (sessions.c.team == place.team)
+            & (sessions.c.channel == place.channel)
+            & (sessions.c.active_at >= seconds_ago(within.total_seconds()))
+            & (sessions.c.id != session_at(place))
+        )
 
-        async def work(connection: Connection) -> Sequence[SessionId]:
+        async def work(connection: Connection) -> RecentThreads:
             found = await connection.scalars(
                 sa.select(sessions.c.id)
-                .where(
-                    sessions.c.team == place.team,
-                    sessions.c.channel == place.channel,
-                    sessions.c.active_at >= seconds_ago(within.total_seconds()),
-                )
+                .where(lately)
+                .order_by(_PROPOSED.desc(), sessions.c.active_at.desc(), sessions.c.id)
+                .limit(limit)
+            )
+            ids = [SessionId(each) for each in found]
+            return RecentThreads(ids, await _count(connection, lately))
+
+        return await self._database.fetch(work)
+
+    async def others(self, session: SessionId, name: str | None, limit: int) -> OtherSessions:
+        """Sessions beside that one, of the name; None: of any."""
+        beside = sessions.c.id != session
+        if name is not None:
+            beside &= sessions.c.name == name
+
+        async def work(connection: Connection) -> OtherSessions:
+            found = await connection.scalars(
+                sa.select(sessions.c.id)
+                .where(beside, _PROPOSED)
                 .order_by(sessions.c.active_at.desc(), sessions.c.id)
                 .limit(limit)
             )
-            return [SessionId(each) for each in found]
+            ids = [SessionId(each) for each in found]
+            proposed = await _count(connection, beside & _PROPOSED)
+            return OtherSessions(await _count(connection, beside), proposed, ids)
 
         return await self._database.fetch(work)
 
@@ -198,3 +233,8 @@ async def _costs(connection: Connection, session_id: str) -> Sequence[DossierCos
         DossierCost(row[0], row[1], int(row[2]), int(row[3]), int(row[4]), int(row[5]))
         for row in found
     ]
+
+
+async def _count(connection: Connection, which: sa.ColumnElement[bool]) -> int:
+    counted = sa.select(sa.func.count()).select_from(sessions).where(which)
+    return int(await connection.scalar(counted) or 0)

@@ -123,3 +123,27 @@ async def test_a_session_that_is_not_there_is_a_usage_error(
         detector.deactivate()
         assert await kortex(running, ["incident", "report", "incident-nowhere"]) == 2
         detector.activate()
+
+
+async def test_a_report_of_a_name_says_which_other_threads_it_leaves_out(
+    stage: Start, tmp_path: Path, detector: BlockBuster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with stage(propose, {"audit": {"key": KEY, "checkpoint_stdout": False}}) as running:
+        for _ in range(2):
+            asked = await running.ask("@kortex why is checkout slow?", RESPONDER)
+            await running.answer(asked)
+        ((first,), (newest,)) = running.query("SELECT id FROM sessions ORDER BY active_at")
+        detector.deactivate()
+        file = tmp_path / "report.md"
+        report = ["incident", "report", "--output", str(file)]
+        assert await kortex(running, [*report, "incident-checkout"]) == 0
+        by_name = file.read_text("utf-8")
+        assert await kortex(running, [*report, str(newest)]) == 0
+        by_id = file.read_text("utf-8")
+        detector.activate()
+
+    told = "this is the newest of 2 threads named incident-checkout; actions were proposed in 1 of"
+    assert f"- Other threads are not in this report: {told} the others: {first}" in by_name
+    assert f"- Session: `{newest}`" in by_name
+    assert f"kortex: {told} the others: {first}\n" in capfd.readouterr().err
+    assert "Other threads" not in by_id

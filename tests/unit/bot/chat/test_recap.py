@@ -13,16 +13,19 @@ from bot.chat.recap_text import LINES, ChannelPart, channel_digest, inert, threa
 from bot.chat.stopping import Signal
 from bot.domain.dossier import Dossier, DossierTurn
 from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId
+from bot.domain.proposal import ProposalState
 from bot.domain.session import Ask, Session
 from bot.domain.thread import Said, Speaker, ThreadRead
 from bot.domain.turn_events import TurnEnd
 from bot.ports.failures import StorageUnavailable
+from bot.ports.records import RecentThreads
 from bot.slack.text.links import LinkPolicy
 from bot.slack.text.markdown import lines
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_slack import safe_markdown
 from tests.fixtures_turn import ASK, LATER, turn_bench
+from tests.golden.slack_views import proposal
 from tests.injections import INJECTIONS
 from tools.redactor import Redacted, RedactionFailed
 
@@ -99,7 +102,35 @@ def test_nobody_speaks_as_the_bot_by_taking_its_name(name: str) -> None:
 
 
 def test_a_channel_without_threads_says_so() -> None:
-    assert "Nobody asked me anything" in channel_digest([], 24)
+    assert "Nobody asked me anything" in channel_digest([], 24, 0)
+
+
+def test_a_channel_with_more_threads_than_are_told_says_how_many() -> None:
+    heads = [channel_digest([part(said("slow?"))], 24, total).splitlines()[0] for total in (1, 25)]
+    assert heads == [
+        "**The threads here in which I was asked, last 24 hours** (times are UTC)",
+        "**The threads here in which I was asked, last 24 hours** (1 of 25, those with proposals "
+        "first; times are UTC)",
+    ]
+
+
+def test_what_was_carried_out_is_told_of_a_channel_however_much_was_answered_since() -> None:
+    failed = proposal(ProposalState.FAILED, decided_at=AT)
+    turns = [
+        DossierTurn(f"turn:{n}", "U1", "why?", "", "answered", AT, AT, f"{n}.1", evidence=())
+        for n in (1, 2, 3)
+    ]
+    answers = [said(f"Answer {n}.", n, speaker=Speaker.ANSWER) for n in (1, 2, 3)]
+    shown = [said("slow?"), *answers]
+    session = Session(SessionId("s"), PLACE, "s", AT, AT)
+    whole = replace(part(*shown), dossier=Dossier(session, turns, [failed], [], []))
+
+    digest = channel_digest([whole], 24, 1)
+
+    assert ": failed" in digest
+    assert "Answer 1." not in digest
+    assert "Answer 2." in digest
+    assert "Answer 3." in digest
 
 
 @pytest.mark.parametrize("hostile", INJECTIONS.values())
@@ -186,8 +217,8 @@ class Records:
         if self.broken:
             raise StorageUnavailable("gone")
 
-    async def recent(self, place: Place, within: timedelta, limit: int) -> list[SessionId]:
-        return []
+    async def recent(self, place: Place, within: timedelta, limit: int) -> RecentThreads:
+        return RecentThreads([], 0)
 
 
 IN_THREAD = replace(LATER, text=Redacted("catch me up"))
