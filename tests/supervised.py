@@ -43,7 +43,13 @@ def _work(worker: Worker, signals: Signals, what: str) -> int:
         return int(code)
     if kind == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signals.tell(lambda: say("reload", worker.number) if signals.take_reload() else None)
+
+    def reload() -> None:
+        if signals.take_reload():
+            say("reload", worker.number)
+            worker.reloaded()
+
+    signals.tell(reload)
     worker.serves()
     say("serves", worker.number, os.getpid())
     if kind == "fall":
@@ -72,6 +78,8 @@ def _main(count: str, folder: str, plan: str, patience: str) -> int:
             lambda: say("ready"),
             lambda: say("stopping"),
             Patience(**orjson.loads(patience)),
+            reloading=lambda: say("asked"),
+            reloaded=lambda: say("taken"),
         )
         found = supervisor.run()
         if isinstance(found, int):

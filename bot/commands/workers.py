@@ -8,7 +8,8 @@ import structlog
 
 from bot.commands import verbs
 from bot.commands.ending import announce
-from bot.service.lifecycle import Service, serving
+from bot.commands.held import Held
+from bot.service.lifecycle import RELOADED, Service, serving
 from bot.service.times import Times
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
@@ -22,6 +23,7 @@ from bot.web.front import why_not
 from bot.web.reserved import reserved
 from bot.web.siblings import LOOPBACK, Siblings
 from bot.wiring import rules
+from bot.wiring.stores import open_redactor
 
 # An app has at most ten connections of Socket Mode, and one more while Slack renews another
 # (https://docs.slack.dev/apis/events-api/using-socket-mode).
@@ -63,11 +65,19 @@ def _supervised(
 
         rates = rates or Rates.with_edits(settings.slack.edits_per_minute)
         rates = rates.shared(SharedShelf(), count)
-        found = Supervisor(count, signals, ready, lambda: announce(verbs.STOPPING)).run()
+        held = Held(settings, lambda: load(config), RELOADED)
+        found = Supervisor(
+            count,
+            signals,
+            ready,
+            lambda: announce(verbs.STOPPING),
+            reloading=held.asked,
+            reloaded=held.taken,
+        ).run()
         if isinstance(found, int):
             return found
         siblings = Siblings(found.number, port, ports)
-        return verbs.guarded(lambda: _serve(config, signals, found, siblings, times, rates))
+        return verbs.guarded(lambda: _serve(config, held, signals, found, siblings, times, rates))
 
 
 def _check(settings: Settings, count: int) -> None:
@@ -86,6 +96,7 @@ def _check(settings: Settings, count: int) -> None:
 
 async def _serve(
     config: Path,
+    held: Held,
     signals: Signals,
     worker: Worker,
     siblings: Siblings,
@@ -93,9 +104,12 @@ async def _serve(
     rates: Rates,
 ) -> int:
     structlog.contextvars.bind_contextvars(worker=worker.number)
-    settings = verbs.read(config)
+    settings = held.settings
+    logs.configure(open_redactor(settings))
+    held.tell()
 
-    def ready(_service: Service) -> None:
+    def ready(service: Service) -> None:
+        service.reload.tell(worker.reloaded)
         spare_what_stays()
         worker.serves()
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import aiohttp
 import structlog
@@ -64,6 +65,8 @@ REVIEW_TIMEOUT_S = 5.0
 STRANDED_S = 30.0
 # Slack's connections: enough for edits of hundreds of live answers, which are paced anyway.
 SLACK_CONNECTIONS = 100
+# The tables of kortex.toml that a reload puts in force.
+RELOADED: Final = (*SECTIONS, "plugins", "mcp", "policy")
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,15 @@ class Reload:
         self._audit = audit
         self._parts: dict[str, _Part] = {}
         self._one_at_a_time = asyncio.Lock()
+        self._tell_taken: Callable[[], None] = lambda: None
 
     def add(self, name: str, sections: Collection[str], prepare: Prepare) -> None:
         """Ask that part at every reload; it answers for those tables of kortex.toml (`llm.tools`)."""
         self._parts[name] = _Part(frozenset(sections), prepare)
+
+    def tell(self, taken: Callable[[], None]) -> None:
+        """Call that whenever a file came into force."""
+        self._tell_taken = taken
 
     async def run(self) -> bool:
         """Whether the file as it is now is in force. Every outcome is a row and a log line."""
@@ -93,14 +98,12 @@ class Reload:
             _log.error("config.reload.refused", why=str(error), kept="what was in force")
             await self._record({"outcome": "refused", "why": str(error)})
             return False
-        changed = _changed(self._in_force, settings, self._sections())
+        differs = changed(self._in_force, settings, self.sections)
         lacking = self._lacking(settings)
-        waiting = sorted(
-            (changed | {each.key.split(".")[0] for each in lacking}) - self._sections()
-        )
+        waiting = sorted((differs | {each.key.split(".")[0] for each in lacking}) - self.sections)
         told: dict[str, JsonValue] = {
             "outcome": "in force",
-            "changed": [*sorted(changed & self._sections())],
+            "changed": [*sorted(differs & self.sections)],
             "needs_restart": [*waiting],
             **({"not_in_environment": [_as_words(each) for each in lacking]} if lacking else {}),
             "parts": {name: each.told for name, each in prepared.items() if each.told},
@@ -109,38 +112,34 @@ class Reload:
         await self._record(told)
         for each in prepared.values():
             each.put_in_force()
-        self._take_over(settings)
+        self._in_force = taken_over(self._in_force, settings, self.sections)
+        self._tell_taken()
         _log.info("config.reloaded", **told)
         return True
 
-    def _sections(self) -> frozenset[str]:
+    @property
+    def sections(self) -> frozenset[str]:
+        """The tables that its parts answer for."""
         return frozenset(name for part in self._parts.values() for name in part.sections)
 
     def _check_secrets(self, settings: Settings) -> None:
         """The redactors know the secrets of the start; one they do not know would leave unmasked."""
-        candidate = _with(self._in_force, settings, self._sections())
+        candidate = _with(self._in_force, settings, self.sections)
         if candidate.secrets() - self._masked:
             raise ConfigurationError(
-                f"a new secret stands in {', '.join(sorted(self._sections()))}; "
+                f"a new secret stands in {', '.join(sorted(self.sections))}; "
                 "a secret is taken at a restart only"
             )
 
     def _check_variables(self, settings: Settings) -> None:
         """An environment stays as it was at the start: what is read from it anew would be empty."""
-        tables = self._sections()
+        tables = self.sections
         lacking = [each for each in self._lacking(settings) if _is_within(each, tables)]
         if lacking:
             raise ConfigurationError("; ".join(_as_words(each) for each in lacking))
 
     def _lacking(self, settings: Settings) -> tuple[Unset, ...]:
         return newly_unset(self._in_force.unset, settings.unset)
-
-    def _take_over(self, settings: Settings) -> None:
-        tables, before = self._sections(), self._in_force.unset
-        kept = [each for each in before if not _is_within(each, tables)]
-        taken = [each for each in settings.unset if _is_within(each, tables)]
-        self._in_force = _with(self._in_force, settings, tables)
-        self._in_force.remember((*kept, *taken))
 
     async def _record(self, body: dict[str, JsonValue]) -> None:
         await self._audit.append(AuditEvent(AuditKind.CONFIG_RELOADED, _BY, body))
@@ -176,7 +175,16 @@ def _as_words(unset: Unset) -> str:
     )
 
 
-def _changed(before: Settings, after: Settings, tables: Collection[str]) -> frozenset[str]:
+def taken_over(before: Settings, after: Settings, tables: Collection[str]) -> Settings:
+    """The settings of before, with those tables of after."""
+    kept = [each for each in before.unset if not _is_within(each, tables)]
+    taken = [each for each in after.unset if _is_within(each, tables)]
+    both = _with(before, after, tables)
+    both.remember((*kept, *taken))
+    return both
+
+
+def changed(before: Settings, after: Settings, tables: Collection[str]) -> frozenset[str]:
     """Those of the tables that differ, and what differs beside them."""
     own = {name for name in tables if _at(before, name) != _at(after, name)}
     rest = _with(before, after, tables)

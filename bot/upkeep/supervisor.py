@@ -25,6 +25,8 @@ _LOOK_S: Final = (
     60.0  # for processes that nobody waits for any more: in a container we are their parent
 )
 _FAILED: Final = 1
+_SERVES: Final = b"."
+_RELOADED: Final = b"r"
 
 _log = structlog.get_logger(__name__)
 
@@ -51,15 +53,22 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """This process, one of those forked: which, from 0, and how it says that it serves."""
+    """This process, one of those forked: which, from 0, and how it says how it does."""
 
     number: int
     _told: int
 
     def serves(self) -> None:
         """Let the supervisor know. One that is gone already will be noticed otherwise."""
+        self._say(_SERVES)
+
+    def reloaded(self) -> None:
+        """Let the supervisor know that what SIGHUP asked for is in force here."""
+        self._say(_RELOADED)
+
+    def _say(self, what: bytes) -> None:
         with suppress(BrokenPipeError):
-            os.write(self._told, b".")
+            os.write(self._told, what)
 
 
 @dataclass(slots=True)
@@ -72,6 +81,7 @@ class _Place:
     served_at: float | None = None
     failures: int = 0
     next_at: float = 0.0
+    missed: bool = False  # a reload that was passed on before it was started
 
 
 @dataclass(slots=True)
@@ -82,7 +92,8 @@ class Supervisor:
 
     As long as one serves, one that does not is started again and again, with longer and longer
     pauses. When none has ever served, or none does and one fails time after time, all is ended with
-    the exit code of who failed.
+    the exit code of who failed. `reloading` is called before SIGHUP is passed on, `reloaded` when a
+    worker has taken it.
     """
 
     count: int
@@ -90,11 +101,14 @@ class Supervisor:
     ready: Callable[[], None]
     stopping: Callable[[], None]
     patience: Patience = Patience()
+    reloading: Callable[[], None] = lambda: None
+    reloaded: Callable[[], None] = lambda: None
     _places: Sequence[_Place] = field(init=False)
     _wake: tuple[int, int] = field(init=False)
     _alive: tuple[int, int] = field(init=False)
     _has_served: bool = False
     _was_ready: bool = False
+    _is_reloading: bool = False
     _kill_at: float | None = None
     _code: int = 0
 
@@ -137,6 +151,7 @@ class Supervisor:
 
     def _ended(self, place: _Place, code: int) -> None:
         self._hear(place)  # it may have served for a moment
+        _close(place)
         now, served_at = time.monotonic(), place.served_at
         place.pid, place.served_at = 0, None
         if self._kill_at is not None:
@@ -161,6 +176,10 @@ class Supervisor:
             self.stopping()
             self._stop()
         if self.signals.take_reload() and self._kill_at is None:
+            self.reloading()
+            self._is_reloading = True
+            for place in self._running():
+                place.missed = False
             self._send(signal.SIGHUP)
         if self._kill_at is not None and now >= self._kill_at:
             _log.error("worker.killed", workers=[place.number for place in self._running()])
@@ -201,7 +220,7 @@ class Supervisor:
         if pid is None:
             self._ended(place, _FAILED)
         else:
-            place.pid = pid
+            place.pid, place.missed = pid, self._is_reloading
         return None
 
     def _as_worker(self, worker: Worker) -> Worker:
@@ -230,16 +249,30 @@ class Supervisor:
             self._hear(place)
 
     def _hear(self, place: _Place) -> None:
-        """What it says, if it does: that it serves."""
+        """What it says, if it does."""
         if place.told < 0:
             return
         os.set_blocking(place.told, False)
-        said = b""
-        with suppress(BlockingIOError):
-            said = os.read(place.told, 1)
-        _close(place)
-        if not said:
+        try:
+            said = os.read(place.told, 4096)
+        except BlockingIOError:
             return
+        if not said:
+            _close(place)
+        if _SERVES in said:
+            self._serves(place)
+        if _RELOADED in said:
+            self._taken()
+
+    def _taken(self) -> None:
+        self.reloaded()
+        self._is_reloading = False
+        for place in self._running():
+            if place.missed:  # it began with what was held before
+                place.missed = False
+                os.kill(place.pid, signal.SIGHUP)
+
+    def _serves(self, place: _Place) -> None:
         place.served_at, self._has_served = time.monotonic(), True
         if not self._was_ready and all(each.served_at is not None for each in self._places):
             self._was_ready = True

@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
+import sqlalchemy as sa
 
+from bot.store.tables import audit
 from tests.scenario.durability.investigation import (
     AFTER_FIRST_TEXT,
     ALL_READ,
@@ -52,6 +55,23 @@ async def test_a_turn_of_a_worker_that_is_killed_goes_on_in_another(world: World
         assert second in workers.pids()
         assert len(workers.pids()) == 2
         assert '"event":"worker.ended"' in workers.said()
+
+
+async def test_a_worker_started_again_holds_what_the_others_hold(world: World) -> None:
+    async with workers_of(world) as workers:
+        await workers.serve()
+        with world.config.open("a") as file:
+            file.write("\n[llm.budget]\ndaily_usd_limit = 1.0\n")
+        first, _ = workers.pids()
+        os.kill(first, signal.SIGKILL)
+        started = sa.select(audit.c.body).where(audit.c.kind == "process.started")
+
+        async def all_three() -> list[str]:
+            bodies = [orjson.loads(row.body) for row in await world.rows(started)]
+            return [str(body["digest"]) for body in bodies] if len(bodies) == 3 else []
+
+        assert len(set(await world.until(all_three))) == 1
+        assert '"needs_restart":["llm"]' in workers.said()
 
 
 async def test_a_stop_lets_the_turns_of_all_workers_end(world: World) -> None:

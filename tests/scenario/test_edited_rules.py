@@ -17,6 +17,7 @@ from bot import cli
 from bot.commands.health_check import examine
 from bot.demo.workspace.seeds import RESPONDER, RESPONDERS
 from bot.demo.workspace.stored_messages import Message
+from bot.service.lifecycle import RELOADED
 from bot.settings.reading import load
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
@@ -180,3 +181,9 @@ def test_check_refuses_a_rule_that_cannot_stand(
     told = capsys.readouterr()
     assert ended.value.code != 0
     assert words in told.out + told.err
+
+
+async def test_workers_are_started_again_with_every_table_that_a_reload_takes(
+    shared_stage: Stage,
+) -> None:
+    assert shared_stage.service.reload.sections == frozenset(RELOADED)

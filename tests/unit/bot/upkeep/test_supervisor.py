@@ -156,6 +156,20 @@ async def test_a_reload_is_passed_on_to_every_worker(tmp_path: Path) -> None:
         assert heard == {"0", "1"}
 
 
+async def test_it_knows_of_a_reload_before_it_is_passed_on_and_when_it_was_taken(
+    tmp_path: Path,
+) -> None:
+    async with supervised(tmp_path, "serve", count=1) as run:
+        await run.hears("ready")
+        run.process.send_signal(signal.SIGHUP)
+        await run.hears("taken")
+        run.process.send_signal(signal.SIGHUP)
+        await run.hears("taken")
+
+        told = [each.split()[0] for each in run.said if each != "ready"]
+        assert told == ["serves", *["asked", "reload", "taken"] * 2]
+
+
 async def test_a_worker_that_does_not_stop_is_killed_and_that_is_a_failure(tmp_path: Path) -> None:
     async with supervised(tmp_path, "deaf serve", stop_s=0.2) as run:
         await run.hears("ready")
