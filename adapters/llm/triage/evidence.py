@@ -172,9 +172,9 @@ def facts_of(case: Case) -> Facts:
         ill=list(_ill(cluster, name)) if cluster else [],
         deploys=deploys(case),
         graph=CallGraph(_calls(traces, name) if traces else ()),
-        ways_slow={name.of(one): value for one in ways if (value := number_of(ways, one))},
+        ways_slow={name.of(one): value for one in ways if (value := _count_of(ways, one))},
         usual_requests=median(busy) if busy else None,
-        subject_requests=number_of(metrics.mapping("traffic"), case.subject) if metrics else None,
+        subject_requests=_count_of(metrics.mapping("traffic"), case.subject) if metrics else None,
         more_errors=_more_errors(logs, name) if logs else {},
         failing_no_more=frozenset(_with_role(metrics, "errors") if metrics else ()),
         measured=frozenset(metrics.mapping("within")) if metrics else frozenset(),
@@ -244,15 +244,21 @@ def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Moved:
         usual=number_of(row, "usual") or 0.0,
         worst=number_of(row, "worst") or 0.0,
         falls=row.get("direction") == "down",
-        score=number_of(row, "score") or 0.0,
+        score=_count_of(row, "score") or 0.0,
         beyond=row.get("beyond_all_before") is True,
         since=instant(text_of(row, "since")),
         since_before=row.get("since_before") is True,
         until=instant(text_of(row, "until")),
         last_at=instant(text_of(row, "last_at")),
-        requests=number_of(row, "requests"),
+        requests=_count_of(row, "requests"),
         mark=seen.mark,
     )
+
+
+def _count_of(row: Mapping[str, JsonValue], name: str) -> float | None:
+    """A number that cannot be below nothing; None where it is, or absent."""
+    number = number_of(row, name)
+    return None if number is None or number < 0 else number
 
 
 def _standings(seen: Seen, subject: str, name: _Names) -> Iterator[StandingFact]:
@@ -287,9 +293,9 @@ def _log(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> LogFact:
         product=name.of(text_of(row, "product")),
         level=text_of(row, "level"),
         change=text_of(row, "change"),
-        before=int(number_of(row, "before") or 0),
-        after=int(number_of(row, "after") or 0),
-        expected=number_of(row, "expected") or 0.0,
+        before=int(_count_of(row, "before") or 0),
+        after=int(_count_of(row, "after") or 0),
+        expected=_count_of(row, "expected") or 0.0,
         example=text_of(row, "example"),
         names=tuple(name.of(str(one)) for one in names) if isinstance(names, list) else (),
         since=instant(text_of(row, "since")),
@@ -304,9 +310,9 @@ def _span(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> SpanFact:
         what=text_of(row, "what"),
         operation=text_of(row, "operation"),
         callee=name.of(text_of(row, "callee")),
-        before=number_of(row, "before") or 0.0,
-        after=number_of(row, "after") or 0.0,
-        weight=number_of(row, "weight") or 0.0,
+        before=_count_of(row, "before") or 0.0,
+        after=_count_of(row, "after") or 0.0,
+        weight=_count_of(row, "weight") or 0.0,
         mark=seen.mark,
     )
 

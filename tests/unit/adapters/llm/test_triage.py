@@ -761,6 +761,17 @@ IN_THE_DATABASE = [
 ]
 
 
+@pytest.mark.parametrize("odd", [-1.0, 1e308, -1e308, "9", None, True])
+async def test_a_figure_that_no_sweep_gives_ends_no_answer(odd: object) -> None:
+    shifts = [
+        moved("checkout", "latency", ONSET, score=odd, usual=odd, worst=odd, requests=odd),
+        moved("checkout", "errors", ONSET),
+    ]
+    found = await investigate(world(shifts))
+
+    assert "checkout" in found.text
+
+
 async def test_what_people_rule_out_is_no_suspect_and_the_answer_says_what_that_changed() -> None:
     answer, products = world(IN_THE_DATABASE), ("checkout", "orders-db")
     before = await investigate(answer, products=products)
