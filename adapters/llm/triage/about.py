@@ -6,6 +6,7 @@ from adapters.llm.triage.case import Case, plain, text_of
 from adapters.llm.triage.evidence import METRICS
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import own_trouble
+from adapters.llm.triage.period import period
 from adapters.llm.triage.plan import mark_of
 from adapters.llm.triage.telling import named
 
@@ -17,11 +18,11 @@ def asked_first(case: Case, judgement: Judgement) -> str:
 
     Empty where somebody else stands out and it has trouble as well, and where nobody else does.
     """
-    other = _other(case, judgement)
+    other, when = _other(case, judgement), period(case)
     if judgement.own_blind:
-        itself = judgement.own_blind
+        itself = judgement.own_blind.replace(": ", f"{when}: ", 1)
     elif other and not own_trouble(case, judgement.facts):
-        itself = f"{plain(case.subject)}: {_calm(case)}"
+        itself = f"{plain(case.subject)}{when}: {_calm(case)}"
     else:
         return ""
     return f"You asked about {itself}.{f' What stands out is {other}.' if other else ''}"
@@ -42,7 +43,8 @@ def _calm(case: Case) -> str:
     roles = text_of(metrics.mapping("within"), case.subject).split()
     if not roles:
         return f"none of its own figures could be compared [{metrics.mark}]"
-    are = "is" if len(roles) == 1 else "are"
+    are, were = ("is", "was") if len(roles) == 1 else ("are", "were")
+    are = were if case.is_past else are
     return f"its {', '.join(roles)} {are} as usual [{metrics.mark}]"
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import orjson
@@ -37,6 +37,7 @@ class Signals:
 _FORMERLY: Final[Mapping[str, tuple[str, Mapping[str, JsonValue]]]] = {
     "core__sweep_logs": ("core__error_patterns", {"others": True}),
 }
+_STILL_NOW: Final = timedelta(minutes=2)
 OWN_CALL: Final = "triage-"  # how the ids of its calls begin
 
 
@@ -104,6 +105,12 @@ class Case:
     def names_subject(self) -> bool:
         """Whether the question names a product of the channel."""
         return bool(self.asked.subject)
+
+    @property
+    def is_past(self) -> bool:
+        """Whether it is about a time that ended a while ago."""
+        end = self.asked.end
+        return end is not None and self.now is not None and self.now - end > _STILL_NOW
 
     def of(self, tool: str) -> Seen | None:
         """The latest successful result of a tool."""

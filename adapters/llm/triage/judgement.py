@@ -316,7 +316,9 @@ def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
         words = too_young(metrics, subject, sorted(short), is_usual=is_usual)
         yield f"{plain(subject)}: {words}"
     if subject in metrics.texts("without") or not (known | moved | short):
-        yield f"{plain(subject)}: no metrics were found that are its own"
+        none = "no data of its own was found of that time"
+        none = none if case.is_past else "no metrics were found that are its own"
+        yield f"{plain(subject)}: {none}"
     elif not (known | moved | short) & _NEEDED:
         yield f"{plain(subject)}: neither latency nor errors nor traffic are measured"
     if metrics.result.get("truncated") is True:

@@ -4,11 +4,11 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from adapters.llm.triage.meaning import is_understood
-from adapters.llm.triage.when import speaks_of_time, window_in
+from adapters.llm.triage.when import SHORTEST, speaks_of_time, window_in
 from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.timerange import MAX_RANGE
 
@@ -93,7 +93,8 @@ class Asked:
 
     `fails`: people say that something fails, whatever else they say.
     `of_cluster`: it is about what Kubernetes itself knows, and about nothing else.
-    `is_exact`: both ends, or the beginning, were given. `is_time_unread`: a time is said, and none that
+    `is_exact`: both ends, or the beginning, were given. `is_cut`: not all of that can be looked at.
+    `is_time_unread`: a time is said, and none that
     can be read. `assumed` are words about it for the answer.
     """
 
@@ -111,6 +112,7 @@ class Asked:
     apart: str = ""
     is_time_unread: bool = False
     wants_undone: bool = False
+    is_cut: bool = False
 
 
 def understand(
@@ -140,7 +142,8 @@ def understand(
     symptom = "latency" if slow and not failing else "errors" if failing and not slow else ""
     of_cluster = _CLUSTER.search(text) is not None and not slow and not failing
     longest = LONGEST_WINDOW if topic == "cause" else MAX_RANGE
-    when = window_in(lowered, now.astimezone(UTC), zone, longest) if now else None
+    shortest = SHORTEST if topic == "cause" else timedelta(0)
+    when = window_in(lowered, now.astimezone(UTC), zone, longest, shortest) if now else None
     told = (subject, stranger, thought, slow, failing, when, of_cluster)
     if topic == "cause" and products and not any(told) and not is_understood(text):
         topic = "unclear"
@@ -157,6 +160,7 @@ def understand(
         fails=failing is not None,
         of_cluster=of_cluster,
         is_time_unread=when is None and now is not None and speaks_of_time(lowered),
+        is_cut=when is not None and when.is_cut,
         wants_undone=_ROLL_BACK.match(text) is not None,
     )
 

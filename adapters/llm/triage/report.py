@@ -23,6 +23,7 @@ from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.listed import deploy_lines, log_lines, marks
 from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.not_rolled_back import no_rollback
+from adapters.llm.triage.period import framed, period
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, told, told_of
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
@@ -133,7 +134,7 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     head = headline(top, case.now)
     if not is_linked(case, judgement):
         head = f"Elsewhere, {head[0].lower()}{head[1:]}"
-    yield f"**{head}{gone}**"
+    yield f"**{framed(case, head)}{gone}**"
     yield asked_as_well(case, judgement)
     points = _told_of(top, case.asked.symptom)
     lines = (of_whom(case, top.product, told(point, case.now)) for point in points)
@@ -205,7 +206,8 @@ def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
         whom = everybody(case)
     since = f" since {judgement.undone.words}" if judgement.undone else ""
     mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
-    yield f"**Nothing is wrong that I can see with {whom}{since}.**{mark}"
+    when = period(case)
+    yield f"**Nothing {'was' if when else 'is'} wrong that I can see with {whom}{since}{when}.**{mark}"
     small = [one for one in judgement.others if one.weight >= DOUBTFUL_FIGURES][:2]
     lines = [
         *_quiet(case, judgement),
@@ -213,9 +215,10 @@ def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
         *around(case),
     ]
     yield "\n".join(f"- {line}" for line in lines)
+    now = "" if when else " If you see slowness now, tell me where and since when."
     yield (
-        "Not established: anything these signals do not show, such as one customer or one region. "
-        "If you see slowness now, tell me where and since when."
+        "Not established: anything these signals do not show, such as one customer or one region"
+        f"{', or what came since' if case.is_past else ''}.{now}"
     )
 
 
@@ -223,7 +226,7 @@ def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
     """There are more errors than usual, and nothing that tells their cause."""
     moved = any(isinstance(p.fact, Moved) for one in judgement.others for p in one.points)
     figures = "A little moved" if moved else "No figure moved"
-    yield f"**{figures}; {errors_told(judgement.errors[0], case.now)}**"
+    yield f"**{framed(case, figures)}; {errors_told(judgement.errors[0], case.now)}**"
     lines = [
         *(errors_told(fact, case.now) for fact in judgement.errors[1:4]),
         *_figures(case, judgement),
@@ -247,10 +250,12 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
         failed = [seen for seen in case.seen if not seen.ok]
         yield f"What I asked failed: {marks(failed)}." if failed else ""
     else:
+        when = period(case)
         yield (
-            "**I found no failure that stands out, but I cannot say that nothing is wrong.**"
+            f"**I found no failure that stands out{when}, but I cannot say that nothing "
+            f"{'was' if when else 'is'} wrong.**"
             if not judgement.others and not judgement.errors
-            else "**Something moved, but it is too little to name a cause.**"
+            else f"**Something moved{when}, but it is too little to name a cause.**"
         )
     lines = [
         *(errors_told(fact, case.now) for fact in judgement.errors[:4]),

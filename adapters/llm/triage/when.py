@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -14,7 +14,7 @@ USUAL: Final = timedelta(minutes=30)  # looked at where no time is said
 _BEFORE_CLAIMED: Final = timedelta(minutes=1)  # "about 14:46": what began with it is inside
 # A rule fires once its condition has held for some minutes: `for` of Prometheus, usually 5 to 15.
 _BEFORE_ALERT: Final = timedelta(minutes=10)
-_SHORTEST: Final = timedelta(minutes=5)  # of what is said to last; fewer samples show no onset
+SHORTEST: Final = timedelta(minutes=5)  # fewer samples show no onset
 _AROUND: Final = timedelta(minutes=30)
 _DAY: Final = timedelta(days=1)
 
@@ -48,6 +48,7 @@ _SPEAKS_OF_TIME: Final = re.compile(
 )
 
 _Walls = tuple[datetime, datetime]
+_Fits = tuple[timedelta, timedelta]  # the shortest and the longest that is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,14 @@ class Window:
     """Instants in UTC. `assumed` are words about it for the answer.
 
     `is_exact`: somebody means just that. An alert tells when it fired; its trouble may be older.
+    `is_cut`: more was asked for than can be looked at.
     """
 
     start: datetime
     end: datetime
     assumed: tuple[str, ...] = ()
     is_exact: bool = True
+    is_cut: bool = False
 
 
 def speaks_of_time(text: str) -> bool:
@@ -69,37 +72,50 @@ def speaks_of_time(text: str) -> bool:
 
 
 def window_in(
-    text: str, now: datetime, zone: str, longest: timedelta = LONGEST_WINDOW
+    text: str,
+    now: datetime,
+    zone: str,
+    longest: timedelta = LONGEST_WINDOW,
+    shortest: timedelta = SHORTEST,
 ) -> Window | None:
     """What a question in lower case says; None when it says no time, or none that can be read.
 
     `zone` is the asker's, by name, or empty where it is not known: then times are UTC. What is
-    longer than `longest` is cut, and that is said.
+    longer than `longest` is cut, what is shorter than `shortest` begins earlier, and that is said.
     """
+    fits = (shortest, longest)
     told_utc = _IN_UTC.search(text) is not None
     name = zone if is_zone(zone) and not told_utc else "UTC"
     if instants := _INSTANT.findall(text):
-        return _of_instants(text, instants[:2], now, name, longest)
+        return _of_instants(text, instants[:2], now, name, fits)
     if (lasting := lasting_in(text)) is not None:
         ending = now - lasting.end
         if not lasting.lasts:
-            return _cut(now - lasting.begin, ending, longest, keeps_end=True)
-        begun = now - max(lasting.begin + _BEFORE_CLAIMED, _SHORTEST)
-        return _cut(begun, ending, longest)
+            return _cut(now - lasting.begin, ending, fits, keeps_end=True)
+        return _cut(now - lasting.begin - _BEFORE_CLAIMED, ending, fits)
     here = now.astimezone(zone_of(name))
     dated = _DATE.search(text)
     day = _day(text, dated[0] if dated else "", here)
     walls = _walls(text, day, here, is_dated=dated is not None) if day else None
     if walls is None or (dated and in_utc(walls[0])[0] >= now):
         return None
-    start, end = _past(*walls, now)
-    said = () if told_utc else (_said(name, start, end, now, known=bool(zone)),)
-    found = _cut(start, end, longest)
-    return Window(found.start, found.end, (*said, *found.assumed))
+    found = _cut(*_past(*walls, now), fits, keeps_end=_begins_some_time(text))
+    said = () if told_utc else (_said(name, found.start, found.end, now, known=bool(zone)),)
+    return replace(found, assumed=(*said, *found.assumed))
 
 
-def _cut(start: datetime, end: datetime, longest: timedelta, *, keeps_end: bool = False) -> Window:
+def _begins_some_time(text: str) -> bool:
+    """Whether it goes on since a day, without a time at which it began."""
+    began = _SINCE.search(text) or _SINCE_HOUR.search(text)
+    return _GOES_ON.search(text) is not None and not began
+
+
+def _cut(start: datetime, end: datetime, fits: _Fits, *, keeps_end: bool = False) -> Window:
     """What began is looked at from its beginning, of "the last days" the last of them."""
+    shortest, longest = fits
+    if end - start < shortest:
+        words = "less than five minutes show no onset, so five are looked at"
+        return Window(end - shortest, end, (words,))
     if end - start <= longest:
         return Window(start, end)
     if keeps_end:
@@ -110,7 +126,7 @@ def _cut(start: datetime, end: datetime, longest: timedelta, *, keeps_end: bool 
         f"of that time I looked at {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, "
         "which is the most at once"
     )
-    return Window(start, end, (words,))
+    return Window(start, end, (words,), is_cut=True)
 
 
 def _of_instants(
@@ -118,7 +134,7 @@ def _of_instants(
     told: Sequence[tuple[str, str, str]],
     now: datetime,
     zone: str,
-    longest: timedelta,
+    fits: _Fits,
 ) -> Window | None:
     """As a log, an alert or a tool writes them: one, or from one to another."""
     times = [_instant(*one, zone) for one in told]
@@ -127,11 +143,11 @@ def _of_instants(
         return None
     last = times[1] if len(times) > 1 else None
     if last is not None and last > first:
-        return _cut(first, min(last, now), longest)
+        return _cut(first, min(last, now), fits)
     if re.search(rf"\b(?:since|after|from)\s+{told[0][0]}", text) is None:
-        return Window(first - _AROUND, min(first + _AROUND, now))
-    found = _cut(min(first - _BEFORE_ALERT, now - USUAL), now, longest)
-    return Window(found.start, found.end, found.assumed, is_exact=False)
+        return _cut(first - _AROUND, min(first + _AROUND, now), fits)
+    found = _cut(min(first - _BEFORE_ALERT, now - USUAL), now, fits)
+    return replace(found, is_exact=False)
 
 
 def _instant(date: str, clock: str, offset: str, zone: str) -> datetime | None:
@@ -151,7 +167,8 @@ def _said(name: str, start: datetime, end: datetime, now: datetime, *, known: bo
     if name == "UTC":
         return "times are taken as UTC"
     day = "" if start.date() == now.date() else f"{start:%Y-%m-%d} "
-    return f"times are taken as {name}: {day}{start:%H:%M} to {end:%H:%M} UTC"
+    to = "" if start.date() == end.date() else f"{end:%Y-%m-%d} "
+    return f"times are taken as {name}: {day}{start:%H:%M} to {to}{end:%H:%M} UTC"
 
 
 def _day(text: str, date: str, here: datetime) -> datetime | None:

@@ -1,0 +1,18 @@
+"""The time that an answer is about, in words, where it is not the usual one up to now."""
+
+from adapters.llm.triage.case import Case
+
+
+def period(case: Case) -> str:
+    """` between 08:00 and 09:00 UTC`; empty where all was looked at of a time that goes on until now."""
+    start, end, now = case.asked.start, case.asked.end, case.now
+    if start is None or end is None or now is None or not (case.is_past or case.asked.is_cut):
+        return ""
+    form = "%H:%M" if start.date() == end.date() == now.date() else "%Y-%m-%d %H:%M"
+    return f" between {start:{form}} and {end:{form}} UTC"
+
+
+def framed(case: Case, head: str) -> str:
+    """A headline with that time before it."""
+    when = period(case).strip()
+    return f"{when[0].upper()}{when[1:]}, {head[0].lower()}{head[1:]}" if when else head

@@ -1,0 +1,99 @@
+"""A time that is over, or cut to what can be looked at: the first sentence says which it is."""
+
+import pytest
+
+from adapters.llm.local_time import in_zone
+from tests.fixtures_triage import deploy, investigate, moved, world
+
+ONSET = "2026-04-07T08:10:00Z"
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("was checkout slow at 08:30?", "with checkout between 08:00 and 09:00 UTC.**"),
+        ("was checkout slow between 08:00 and 08:30 utc?", "between 08:00 and 08:30 UTC.**"),
+        (
+            "was checkout slow yesterday around 12:00?",
+            "between 2026-04-06 11:30 and 2026-04-06 12:30 UTC.**",
+        ),
+        (
+            "is checkout slow since yesterday?",
+            "between 2026-04-06 14:35 and 2026-04-07 14:35 UTC.**",
+        ),
+    ],
+)
+async def test_an_all_clear_of_a_past_time_says_of_which(question: str, first: str) -> None:
+    found = await investigate(world(), question)
+
+    assert found.text.startswith("**Nothing was wrong that I can see with checkout")
+    assert first in found.text.splitlines()[0]
+    assert "slowness now" not in found.text
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize("question", ["is checkout slow?", "is checkout slow since 14:00?"])
+async def test_of_the_time_up_to_now_no_range_is_told(question: str) -> None:
+    found = await investigate(world(), question)
+
+    assert found.text.startswith("**Nothing is wrong that I can see with checkout.**")
+    assert "If you see slowness now" in found.text
+
+
+async def test_a_cause_of_a_past_time_is_told_as_that() -> None:
+    shifts = [moved("checkout", "latency", ONSET), moved("checkout", "errors", ONSET, worst=0.6)]
+    row = deploy("checkout", "2026-04-07T08:09:00Z")
+    found = await investigate(world(shifts, [row]), "why was checkout slow at 08:30?")
+
+    assert found.text.startswith(
+        "**Between 08:00 and 09:00 UTC, most likely cause: the deploy of checkout v2 at 08:09 UTC.**"
+    )
+
+
+async def test_too_little_of_a_past_time_is_told_as_that() -> None:
+    shifts = [moved("checkout", "latency", ONSET, score=2.0, worst=0.3, beyond_all_before=False)]
+    found = await investigate(world(shifts), "was checkout slow at 08:30?")
+
+    assert "between 08:00 and 09:00 UTC" in found.text.splitlines()[0]
+
+
+async def test_a_time_before_the_data_is_told_as_that_and_not_as_a_wrong_name() -> None:
+    gone = {"sweep_metrics": {"shifts": [], "within": {}, "without": ["checkout", "cart"]}}
+    found = await investigate(world(around=gone), "why is checkout slow at 15:05?")
+
+    assert found.text.startswith(
+        "You asked about checkout between 2026-04-06 14:35 and 2026-04-06 15:35 UTC: no data of its "
+        "own was found of that time.\n\n"
+    )
+    assert "no metrics were found that are its own" not in found.text
+
+
+async def test_another_product_than_was_asked_about_is_told_with_the_time() -> None:
+    shifts = [moved("cart", "latency", ONSET), moved("cart", "errors", ONSET, worst=0.6)]
+    found = await investigate(world(shifts), "was checkout ok at 08:30?")
+
+    assert found.text.startswith(
+        "You asked about checkout between 08:00 and 09:00 UTC: its errors, latency, traffic were as usual"
+    )
+
+
+@pytest.mark.parametrize("question", ["since 2 minutes", "in the last 3 minutes", "since 14:33"])
+async def test_a_time_too_short_to_look_at_is_said_to_be_looked_at_as_five_minutes(
+    question: str,
+) -> None:
+    found = await investigate(world(), f"is checkout slow {question}?")
+
+    (asked,) = {one["time_range"] for one in found.asked("core__sweep_metrics")}
+    assert asked == "2026-04-07T14:30:00Z/2026-04-07T14:35:00Z"
+    assert "less than five minutes show no onset, so five are looked at" in found.text
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize("question", ["since yesterday", "between 13:30 and 13:32", "at 11:00"])
+async def test_the_time_that_is_assumed_bears_no_mark(question: str) -> None:
+    told = f"Now\n- {in_zone('Europe/Berlin')}"
+    asked = f"is checkout slow {question}?"
+    found = await investigate(world(), asked, told=told)
+
+    assert "Assumed: times are taken as Europe/Berlin:" in found.text
+    assert found.marks == ()
