@@ -160,7 +160,8 @@ class ProposalDesk:
         return await self._store.get(proposal.id)
 
     async def _new(self, proposal: Proposal, channel: Channel) -> Proposal:
-        if not proposal.confirm_roles:
+        # A name that is not known now may be at the press, whose rules it is judged by.
+        if channel.is_known and not proposal.confirm_roles:
             raise InvalidArguments(nobody_decides(channel))
         return await self._stored(await self._read(proposal))
 

@@ -153,9 +153,7 @@ def not_covered(channel: Channel, product: str) -> str:
 
 
 def nobody_decides(channel: Channel) -> str:
-    """Say in words that no role may confirm there, and who would have to be named where."""
-    if not channel.is_known:
-        return "the channel's name cannot be read now, so nobody may confirm anything here"
+    """Say in words that no role may confirm in a known one, and in which rule one would be named."""
     here = {DIRECT: "in direct messages", GROUP: "in group messages"}
     named = UNKNOWN if channel.rule is UNMATCHED else channel.rule.match
     return (
