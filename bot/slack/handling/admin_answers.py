@@ -36,7 +36,7 @@ FROZEN_HERE = (
 LIFTED = "Not frozen any more: confirmed actions run again. Quiet hours and windows still hold."
 NOT_LIFTED = "Still frozen: the database cannot be written now. Try again later."
 UNREADABLE = "I cannot read whether actions are frozen, so none runs for now."
-USAGE = "Use `/kortex freeze on [reason]`, `/kortex freeze off` or `/kortex freeze`."
+USAGE = "Use `/kortex freeze on [reason]` or `/kortex freeze off`; `/kortex freeze` tells whether it is on."
 
 
 async def audit_answer(trail: Trail) -> str:
@@ -135,7 +135,7 @@ async def freeze_answer(switch: KillSwitch, user: str, arguments: str) -> str:
             return FROZEN if stored else FROZEN_HERE
         case "off":
             return await _lift(switch, user)
-        case "":
+        case "" | "status":
             return await _state(switch)
         case _:
             return USAGE

@@ -29,7 +29,8 @@ ADMINS_HELP = (
     "`/kortex providers` which models can be used, and why not (admins)\n"
     "`/kortex tools` every tool, how its calls went, and what was not loaded (admins)\n"
     "`/kortex quality` how answers were judged, and why not well (admins)\n"
-    "`/kortex freeze on [reason]`, `freeze off` stop every action, let them run again (admins)\n"
+    "`/kortex freeze` whether every action is stopped; `freeze on [reason]`, `freeze off` stop them, let "
+    "them run again (admins)\n"
     "`/kortex audit` what was decided last, and where the trail stands (admins)"
 )
 COMMAND_HELP = EVERYBODYS_HELP + ADMINS_HELP

@@ -204,6 +204,7 @@ async def test_freeze_says_what_holds_when_the_database_is_read_only(ingress: In
     assert "Still frozen" in answer
     assert ingress.switch.frozen
     assert "&lt;!channel&gt; now" in await ask(ingress, "freeze")
+    assert "&lt;!channel&gt; now" in await ask(ingress, "freeze status")
 
 
 async def test_freeze_needs_no_audit_row_to_take_effect(ingress: Ingress) -> None:
@@ -215,7 +216,7 @@ async def test_freeze_needs_no_audit_row_to_take_effect(ingress: Ingress) -> Non
     assert ingress.switch.frozen
 
 
-@pytest.mark.parametrize("text", ["freeze on", "freeze off", "freeze"])
+@pytest.mark.parametrize("text", ["freeze on", "freeze off", "freeze", "freeze status"])
 async def test_freeze_is_for_admins(ingress: Ingress, text: str) -> None:
     answer = await ask(ingress, text, user_id="U2")
     assert answer == "Actions are frozen, and let run again, by admins: @lead."
