@@ -21,13 +21,14 @@ _NOT_STATED: Final = "the answer states no outcome; this was read from its first
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """`since` is RFC 3339 or empty. `evidence` are marks such as E3."""
+    """`since` and `until` are RFC 3339 or empty; empty `until`: it goes on, or is not known. `evidence` are marks such as E3."""
 
     product: str
     kind: str
     since: str
     score: float
     evidence: tuple[str, ...]
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Findings:
                     "product": one.product,
                     "kind": one.kind,
                     "since": one.since or None,
+                    "until": one.until or None,
                     "score": one.score,
                     "evidence": list(one.evidence),
                 }
@@ -90,6 +92,7 @@ def _suspect(row: Mapping[str, JsonValue]) -> Suspect:
         since=str(row.get("since") or ""),
         score=float(score) if isinstance(score, int | float) else 0.0,
         evidence=_texts(row.get("evidence")),
+        until=str(row.get("until") or ""),
     )
 
 

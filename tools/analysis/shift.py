@@ -52,7 +52,8 @@ class Shift:
     or more of a short time each. `most` and `least` were reached before. `up` and `down` are how
     many spreads they lie from `usual`; `since` is when the longest run of unusual samples began,
     None without one. `from_start`: it was under way when the window began. `until` is from when on
-    every sample was usual again, None while the newest two are not. `last` is the newest sample,
+    every sample was usual again (where none was unusual: nearer to usual than to the extreme), None
+    while the newest two are not. `last` is the newest sample,
     of the moment `last_at`; `middle` the window's median, which says nothing of its end. `n` is the
     number of samples before.
     """
@@ -104,8 +105,9 @@ def shift(
     up, down = (high - usual) / spread, (usual - low) / spread
     most, least = max(before), min(before)
     upwards = worse == "up" or (worse == "either" and up >= down)
-    unusual = _unusual(window, usual, spread, upwards=upwards)
+    unusual = _unusual(window, usual, UNUSUAL * spread, upwards=upwards)
     since, from_start = _onset(window, unusual)
+    halfway = max((up if upwards else down) * spread / 2, spread / 2)
     return Shift(
         usual=usual,
         spread=spread,
@@ -118,7 +120,9 @@ def shift(
         down=min(CAP, down),
         since=since,
         from_start=from_start,
-        until=_end(window, unusual),
+        until=_end(
+            window, unusual if any(unusual) else _unusual(window, usual, halfway, upwards=upwards)
+        ),
         n=len(before),
         most=most,
         least=least,
@@ -165,10 +169,10 @@ def _extremes(window: Points, role: Role, step_s: float) -> tuple[float, float]:
     return high, low
 
 
-def _unusual(window: Points, usual: float, spread: float, *, upwards: bool) -> Sequence[bool]:
-    """Of each sample whether it is."""
+def _unusual(window: Points, usual: float, away: float, *, upwards: bool) -> Sequence[bool]:
+    """Of each sample whether it is that far `away`."""
     sign = 1.0 if upwards else -1.0
-    return [sign * (value - usual) >= UNUSUAL * spread for _, value in window]
+    return [sign * (value - usual) >= away for _, value in window]
 
 
 def _end(window: Points, unusual: Sequence[bool]) -> float | None:

@@ -18,6 +18,7 @@ from tools.timerange import range_text
 
 MOST_PATTERNS: Final = 40
 MOST_CHARS: Final = 300
+_SILENT_S: Final = 180.0  # what comes by tens does so within it; lines arrive late by seconds
 
 
 class PatternsInput(SweepInput):
@@ -44,7 +45,8 @@ class LogPattern(ToolOutput):
     """A kind of line: `new`, `grown`, `gone` though its product still writes, or `steady`.
 
     `before` and `after` are lines before and within the range, `expected` what it would hold had
-    nothing changed; `names` are products that the example speaks of.
+    nothing changed; `names` are products that the example speaks of. `until` is when the last one came,
+    where none did for long since (None: they come).
     """
 
     product: str
@@ -56,6 +58,7 @@ class LogPattern(ToolOutput):
     size: float
     since: str
     since_before: bool = False
+    until: str | None = None
     example: str
     hosts: list[str] | None = None
     names: list[str] | None = None
@@ -164,6 +167,16 @@ def _telling(pattern: Pattern) -> tuple[bool, bool, bool, float]:
     return changed, bad, pattern.level == "warn" or pattern.change == "gone", pattern.size
 
 
+def _ended(pattern: Pattern, window: Interval) -> str | None:
+    """None while they come: some minutes without one, and thrice what lay between two, are an end."""
+    if pattern.change == "gone":
+        return None
+    last_s = pattern.last_ns / 1e9
+    between_s = (last_s - pattern.first_ns / 1e9) / max(1, pattern.count - 1)
+    silent_s = window.end.timestamp() - last_s
+    return at_text(last_s, window.start) if silent_s > max(_SILENT_S, 3 * between_s) else None
+
+
 def _told(pattern: Pattern, window: Interval) -> LogPattern:
     return LogPattern(
         product=clean_text(pattern.product),
@@ -175,6 +188,7 @@ def _told(pattern: Pattern, window: Interval) -> LogPattern:
         size=round(pattern.size, 1),
         since=at_text(pattern.first_ns / 1e9, window.start),
         since_before=pattern.began_before,
+        until=_ended(pattern, window),
         example=clean_text(pattern.example)[:MOST_CHARS],
         hosts=[clean_text(host) for host in pattern.hosts] or None,
         names=list(pattern.names) or None,

@@ -19,6 +19,7 @@ class Suspect(ToolInput):
     product: Annotated[str, Field(max_length=128)]
     kind: Annotated[str, Field(max_length=64, description="deploy, cpu, ...")] = ""
     since: Annotated[str, Field(max_length=40, description="RFC 3339")] = ""
+    until: Annotated[str, Field(max_length=40, description="RFC 3339, where it is over")] = ""
     score: float = 0.0
     evidence: Annotated[tuple[str, ...], Field(max_length=_MOST, description="E3, ...")] = ()
 
@@ -71,7 +72,9 @@ class ReportFindings:
         return FindingsOutput(verdict=arguments.verdict, suspects=len(arguments.suspects))
 
     def summarise(self, output: FindingsOutput, arguments: FindingsInput) -> str:
-        """`cause: checkout`."""
+        """`cause: checkout`, `cause: checkout (over)`."""
         del output
-        names = ", ".join(one.product for one in arguments.suspects[:3])
+        names = ", ".join(
+            f"{one.product}{' (over)' if one.until else ''}" for one in arguments.suspects[:3]
+        )
         return f"{arguments.verdict}: {names}" if names else arguments.verdict

@@ -37,7 +37,8 @@ class Moved:
     since: datetime | None
     since_before: bool
     until: datetime | None  # usual again from then on
-    last_at: datetime | None  # of its newest sample, where none came for long
+    last: float  # its newest sample
+    last_at: datetime | None  # of that one, where none came for long
     requests: float | None
     mark: str
 
@@ -45,6 +46,20 @@ class Moved:
     def is_unusual(self) -> bool:
         """Further than ever before, or than chance goes; else it is as it was at times before."""
         return self.beyond or self.score >= UNUSUAL
+
+    @property
+    def over_since(self) -> datetime | None:
+        """None while it goes on, and where that cannot be told."""
+        return self.until if self.last_at is None else None
+
+    @property
+    def is_back(self) -> bool:
+        """Whether its newest sample is as usual, and nearer to usual than to the worst.
+
+        One such sample is no end.
+        """
+        away, worst = abs(self.last - self.usual), abs(self.worst - self.usual)
+        return away * self.score < min(UNUSUAL, self.score / 2) * worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,7 @@ class LogFact:
     names: tuple[str, ...]
     since: datetime | None
     since_before: bool
+    until: datetime | None  # the last one, where none came for long
     mark: str
 
     @property
@@ -236,19 +252,21 @@ def _if_plain(value: JsonValue) -> str:
 
 
 def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Moved:
+    worst = number_of(row, "worst") or 0.0
     return Moved(
         product=name.of(text_of(row, "product")),
         role=text_of(row, "role"),
         signal=plain(text_of(row, "signal")),
         unit=text_of(row, "unit"),
         usual=number_of(row, "usual") or 0.0,
-        worst=number_of(row, "worst") or 0.0,
+        worst=worst,
         falls=row.get("direction") == "down",
         score=_count_of(row, "score") or 0.0,
         beyond=row.get("beyond_all_before") is True,
         since=instant(text_of(row, "since")),
         since_before=row.get("since_before") is True,
         until=instant(text_of(row, "until")),
+        last=worst if (last := number_of(row, "last")) is None else last,
         last_at=instant(text_of(row, "last_at")),
         requests=_count_of(row, "requests"),
         mark=seen.mark,
@@ -300,6 +318,7 @@ def _log(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> LogFact:
         names=tuple(name.of(str(one)) for one in names) if isinstance(names, list) else (),
         since=instant(text_of(row, "since")),
         since_before=row.get("since_before") is True,
+        until=instant(text_of(row, "until")),
         mark=seen.mark,
     )
 

@@ -20,10 +20,11 @@ from adapters.llm.triage.evidence import (
     facts_of,
     swept,
 )
+from adapters.llm.triage.ranking import suspicions
 from adapters.llm.triage.surroundings import ERRORS, new_errors
 from adapters.llm.triage.too_young import too_young
 from adapters.llm.triage.undone import Undone, before, looked_since, settled, undone
-from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure, suspicions
+from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure
 from adapters.llm.triage.worth_a_look import worth_a_look
 
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
@@ -103,7 +104,12 @@ def _judged(case: Case, facts: Facts) -> Judgement:
     named = [one for one in found if one.weight >= SUSPECTED]
     missing = [*_missing(case), *_blind(case)]
     errors = more_errors(facts, case.asked.subject)
-    if named and named[0].weight >= BLAMED and named[0].firm >= FIRM:
+    if (
+        named
+        and named[0].weight >= BLAMED
+        and named[0].firm >= FIRM
+        and not _is_over_alone(named[0], found[0])
+    ):
         verdict: Verdict = "cause"
     elif missing or left_out or not _seen_anything(case):
         verdict = "unknown"
@@ -132,6 +138,11 @@ def _judged(case: Case, facts: Facts) -> Judgement:
         left_out=left_out,
         own_blind=_own_blind(case, found if is_cause else faint),
     )
+
+
+def _is_over_alone(named: Suspicion, first: Suspicion) -> bool:
+    """Whether who could be blamed is over, and comes after somebody whose trouble goes on."""
+    return named.over_since is not None and first.over_since is None
 
 
 def _own_blind(case: Case, suspects: Sequence[Suspicion]) -> str:

@@ -11,7 +11,7 @@ from adapters.llm.triage.plan import (
     open_proposal,
     worth_rolling_back,
 )
-from adapters.llm.triage.telling import clock
+from adapters.llm.triage.telling import clock, over_text
 from adapters.llm.triage.undone import Undone, can_tell
 
 
@@ -19,10 +19,11 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     """What is proposed, was proposed or decided already, or where to look. The cause is named."""
     top = judgement.suspects[0]
     product = plain(top.product)
+    over = over_text(top, case.now)
     already = open_proposal(case, judgement, signals)
     if already and judgement.undone is None:
         return (
-            f"A rollback of {product} is proposed already ({already}): its card is above in this "
+            f"{over}{' ' if over else ''}A rollback of {product} is proposed already ({already}): its card is above in this "
             "thread. Nothing happens unless somebody with the role confirms it."
         )
     decided = decided_before(case, judgement, signals)
@@ -36,6 +37,8 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
         )
     if proposed is not None:
         return f"A rollback could not be proposed here; see [{proposed.mark}]."
+    if over and judgement.undone is None:
+        return "Since it is over, nothing is proposed. Ask me again if it comes back."
     if judgement.undone is not None:
         return _after_undoing(case, judgement.undone)
     if not is_linked(case, judgement):

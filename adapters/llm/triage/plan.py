@@ -188,6 +188,7 @@ def findings(judgement: Judgement) -> dict[str, JsonValue]:
                 "product": one.product,
                 "kind": one.kind[:64],
                 "since": _instant(one.since) if one.since else "",
+                **({"until": _instant(one.over_since)} if one.over_since else {}),
                 "score": round(one.weight, 1),
                 "evidence": list(dict.fromkeys(mark_of(point.fact) for point in one.ordered[:5])),
             }
@@ -246,9 +247,9 @@ def left_open(deploy: DeployFact) -> str:
 
 
 def worth_rolling_back(judgement: Judgement) -> bool:
-    """Whether there is a deploy that still runs, and a mechanism of the product's own behind it."""
+    """Whether there is a deploy that still runs, and a mechanism of the product's own that goes on."""
     top = judgement.suspects[0]
-    if top.deploy is None or top.firm < BLAMED:
+    if top.deploy is None or top.firm < BLAMED or top.over_since is not None:
         return False
     return not any(
         one.product == top.product and one.at > top.deploy.at for one in judgement.facts.deploys

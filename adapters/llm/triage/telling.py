@@ -36,7 +36,7 @@ def told(point: Point, now: datetime | None = None) -> str:
         case StandingFact():
             text = _standing(fact, now)
         case LogFact():
-            text = _log(point, fact)
+            text = _log(point, fact) + _last(fact, now)
         case SpanFact():
             text = _span(fact)
         case IllFact():
@@ -81,12 +81,24 @@ def errors_told(fact: LogFact, now: datetime | None = None) -> str:
     since = ""
     if fact.since is not None:
         since = f" since {'before ' if fact.since_before else ''}{clock(fact.since, now)}"
-    return f'{number} of {product}{usual}{since}: "{_line(fact.example)}" [{fact.mark}]'
+    return f'{number} of {product}{usual}{since}: "{_line(fact.example)}"{_last(fact, now)} [{fact.mark}]'
 
 
 def headline(top: Suspicion, now: datetime | None = None) -> str:
-    """Who, what and since when, as sure as the evidence is."""
+    """Who, what and since when, as sure as the evidence is; that it is over before all."""
+    return f"{over_text(top, now)} {_cause(top, now)}".strip()
+
+
+def over_text(one: Suspicion, now: datetime | None = None) -> str:
+    """`What moved in checkout is usual again since 09:40 UTC.`; empty while any of it is not."""
+    if one.over_since is None:
+        return ""
+    return f"What moved in {plain(one.product)} is usual again since {clock(one.over_since, now)}."
+
+
+def _cause(top: Suspicion, now: datetime | None) -> str:
     product, when = plain(top.product), since_text(top, now)
+    is_over = top.over_since is not None
     deploy = top.deploy
     if deploy is not None:
         version = deploy.version
@@ -105,16 +117,19 @@ def headline(top: Suspicion, now: datetime | None = None) -> str:
         return f"Most likely cause: {product}, its {role} {how}."
     if full is not None:
         role = "CPU" if full.role == "cpu" else full.role
-        return f"Most likely cause: {product} is saturated{when} ({role})."
+        verb = "was" if is_over else "is"
+        return f"Most likely cause: {product} {verb} saturated{when} ({role})."
     kind = _KINDS.get(top.kind, top.kind)
-    return f"The trouble seems to begin in {product}{when} ({kind}); why is not established."
+    begin = "to have begun" if is_over else "to begin"
+    return f"The trouble seems {begin} in {product}{when} ({kind}); why is not established."
 
 
 def since_text(one: Suspicion, now: datetime | None = None) -> str:
-    """` since 14:46 UTC`, or that it began before what was looked at."""
+    """` since 14:46 UTC`, or that it began before what was looked at; ` from` then where it is over."""
     if one.since is None:
         return ""
-    return f" since {'before ' if one.began_before else ''}{clock(one.since, now)}"
+    word = "since" if one.over_since is None else "from"
+    return f" {word} {'before ' if one.began_before else ''}{clock(one.since, now)}"
 
 
 def clock(at: datetime, now: datetime | None = None) -> str:
@@ -135,8 +150,9 @@ def _moved(fact: Moved, now: datetime | None) -> str:
     if fact.since is not None:
         when = f" {'before' if fact.since_before else 'at'} {clock(fact.since, now)}"
     if fact.role == "errors" and fact.unit.lower() in SHARES:
-        since = when.replace(" at ", " from " if fact.until else " since ")
-        verb = "failed" if fact.until else "fail"
+        is_over = fact.until is not None or fact.is_back
+        since = when.replace(" at ", " from " if is_over else " since ")
+        verb = "failed" if is_over else "fail"
         return f"{worst} of requests {verb}{since} (normally {usual}){_end(fact, now)}"
     way = "fell" if fact.falls else "rose"
     return f"{_what(fact.role, fact.signal)} {way} to {worst}{when} (normally {usual}){_end(fact, now)}"
@@ -146,7 +162,9 @@ def _end(fact: Moved, now: datetime | None) -> str:
     """That it is over, or that it cannot be told, since no more samples came."""
     if fact.last_at is not None:
         return f"; no sample of it after {clock(fact.last_at, now)}"
-    return f"; usual again since {clock(fact.until, now)}" if fact.until is not None else ""
+    if fact.until is not None:
+        return f"; usual again since {clock(fact.until, now)}"
+    return f"; {in_words(fact.last, fact.usual, fact.unit)[0]} now" if fact.is_back else ""
 
 
 def _what(role: str, signal: str) -> str:
@@ -192,6 +210,10 @@ def _log(point: Point, fact: LogFact) -> str:
     kind = "" if point.kind != "named by errors" else f"the log of {product} names it: "
     such = ":" if fact.after == 1 else ", such as"
     return f'{kind}{fact.after} {lines} of {product}{such} "{example}"'
+
+
+def _last(fact: LogFact, now: datetime | None) -> str:
+    return f"; none after {clock(fact.until, now)}" if fact.until is not None else ""
 
 
 def _span(fact: SpanFact) -> str:

@@ -1,7 +1,6 @@
-"""From facts to ranked suspicions. Each kind of evidence gives points; nothing here knows a name.
+"""From facts to points against products. Each kind of evidence gives some; nothing here knows a name.
 
-Points are comparable within one case. What travels along calls (latency, errors, waiting) is taken
-from whoever calls a product that explains it: the deepest on an anomalous path keeps it.
+Points are comparable within one case.
 """
 
 import math
@@ -31,11 +30,9 @@ BLAMED: Final = 14.0  # below it the first suspect is a symptom, not a cause
 OWN_ERRORS: Final = "errors in its log"
 _FEW_ERRORS: Final = 3.0  # lines; a client that went away is no trouble
 _MANY_ERRORS: Final = 5.0  # from which they may be a cause alone
-_COUNTS: Final = 3.0  # points from which a figure's onset is the product's
-_INHERITED: Final = 0.25  # of what callers pass on, what speaks against the called one as well
+_COUNTS: Final = 3.0  # points
 _ALL_WAYS: Final = 0.8
-_PASSED_ON: Final = 0.4  # what a caller keeps of what the called one explains
-_EXPLAINS: Final = 0.4  # of the caller's points along calls
+PASSED_ON: Final = 0.4  # what a caller keeps of what the called one explains
 _CONFIRMED: Final = 1.5  # where whoever is asked about moved in the same way
 _UNCONFIRMED: Final = 0.6  # where its figures are there and did not move
 _PER_DOUBLING: Final = {"latency": 6.0, "errors": 9.0}  # points; failures are noisy far less
@@ -53,7 +50,8 @@ _SCALES: Final = {"percent": 100.0, "%": 100.0, "ratio": 1.0, "millicores": 1000
 class Point:
     """Points of one piece of evidence. `travels`: it may come from a called product.
 
-    `is_weak`: alone it never makes a cause.
+    `is_weak`: alone it never makes a cause. `until`: it is over since then; None where it goes on, and
+    where its kind tells no time.
     """
 
     kind: str
@@ -61,6 +59,17 @@ class Point:
     travels: bool
     is_weak: bool
     fact: Moved | StandingFact | LogFact | SpanFact | IllFact | DeployFact
+    until: datetime | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether its onset and its end are the product's."""
+        return self.points >= _COUNTS
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether it would tell its end. A deploy is a moment, a span's figure one of all the range."""
+        return not isinstance(self.fact, SpanFact | DeployFact)
 
 
 @dataclass(slots=True)
@@ -94,7 +103,7 @@ class Suspicion:
         return sum(p.points for p in self.points if not p.travels and not p.is_weak)
 
     def _kept(self, point: Point) -> float:
-        return point.points * (_PASSED_ON if self.passed_to and point.travels else 1.0)
+        return point.points * (PASSED_ON if self.passed_to and point.travels else 1.0)
 
     @property
     def ordered(self) -> Sequence[Point]:
@@ -116,9 +125,20 @@ class Suspicion:
         return any(moved.since_before for moved in self._figures)
 
     @property
+    def over_since(self) -> datetime | None:
+        """When the last of what counts ended; None where any of it goes on.
+
+        A figure has to tell: a log that is silent may be one of a product that nobody asks anything.
+        """
+        timed = [p for p in self.points if p.counts and p.tells_time]
+        ends = [p.until for p in timed if p.until is not None]
+        is_told = any(isinstance(p.fact, Moved) for p in timed)
+        return max(ends) if is_told and len(ends) == len(timed) else None
+
+    @property
     def _figures(self) -> Sequence[Moved]:
         """Its figures that clearly moved and count."""
-        heavy = [p for p in self.ordered if p.points >= _COUNTS]
+        heavy = [p for p in self.ordered if p.counts]
         return [p.fact for p in heavy if isinstance(p.fact, Moved) and p.fact.score >= 3]
 
     @property
@@ -132,57 +152,8 @@ class Suspicion:
         return "deploy" if self.deploy else self.ordered[0].kind if self.points else ""
 
 
-def suspicions(
-    facts: Facts, subject: str, symptom: str, *, is_of_one: bool = True
-) -> Sequence[Suspicion]:
-    """Ranked, strongest first. `symptom` is the role that people complain about, or empty.
-
-    Whoever the symptom's requests never come to is suspected only where nobody else is; unless the
-    question is of nobody in particular, not `is_of_one`.
-    """
-    bounded = is_of_one and facts.graph.called_by(subject)
-    reach = facts.graph.reach(subject) if bounded else frozenset()
-    found = _ranked(facts, subject, symptom, reach)
-    if reach and not any(one.weight >= SUSPECTED for one in found):
-        return _ranked(facts, subject, symptom, frozenset())
-    return found
-
-
-def _ranked(facts: Facts, subject: str, symptom: str, reach: frozenset[str]) -> Sequence[Suspicion]:
-    found: dict[str, Suspicion] = {}
-    for product, point in _points(facts, subject, symptom):
-        if not product or (reach and product not in reach and facts.graph.knows(product)):
-            continue
-        found.setdefault(product, Suspicion(product)).points.append(point)
-    for product, one in list(found.items()):
-        one.points = list(_heaviest(one.points))
-        if not one.points:
-            del found[product]
-    _blame_deploys(found, facts)
-    path = {p: sum(x.points for x in one.points if x.travels) for p, one in found.items()}
-    firm = {p: sum(x.points for x in one.points if not x.is_weak) for p, one in found.items()}
-    for product, one in found.items():
-        explains = {**firm, product: path[product]}
-        one.passed_to = facts.graph.passes_on(product, explains, _EXPLAINS)
-        if one.passed_to:
-            lost = path[product] * (1 - _PASSED_ON)
-            found[one.passed_to].inherited += min(lost, path[one.passed_to]) * _INHERITED
-    ranked = sorted(
-        found.values(),
-        key=lambda one: (_is_only_symptom(one, subject, found), -one.weight, one.product),
-    )
-    causes = [one for one in ranked if not _is_only_symptom(one, subject, found)]
-    first = max(causes, key=lambda one: one.blame, default=None)
-    return sorted(ranked, key=lambda one: one is not first)
-
-
-def _is_only_symptom(one: Suspicion, subject: str, found: dict[str, Suspicion]) -> bool:
-    """Whoever is asked about comes last, unless something is its own or nobody else explains it."""
-    others = any(o.weight >= SUSPECTED for p, o in found.items() if p != subject)
-    return one.product == subject and one.own < BLAMED and others
-
-
-def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
+def points_of(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
+    """Every piece of evidence with whom it is of. `symptom` is what people complain about, or empty."""
     yield from _metric_points(facts, subject, symptom)
     yield from _log_points(facts)
     yield from _span_points(facts)
@@ -210,7 +181,11 @@ def _metric_points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[s
             elif calm and moved.role == "latency":
                 points *= _UNCONFIRMED
             if moved.score >= 1.5 and _grew(moved, 0.2):
-                yield moved.product, Point(moved.role, points, True, moved.score < UNUSUAL, moved)
+                is_weak = moved.score < UNUSUAL
+                yield (
+                    moved.product,
+                    Point(moved.role, points, True, is_weak, moved, moved.over_since),
+                )
         else:
             yield from _capacity_points(moved)
 
@@ -222,10 +197,11 @@ def _capacity_points(moved: Moved) -> Iterator[tuple[str, Point]]:
         if moved.score >= 4 and _grew(moved, 0.3 if is_full(moved) else 1.0):
             points = 10 * math.log2(1 + min(moved.score, 60.0))
             points *= 1.0 if full is not None and full >= 0.5 else 0.3
-            yield moved.product, Point(moved.role, points, False, full is None, moved)
+            is_weak = full is None
+            yield moved.product, Point(moved.role, points, False, is_weak, moved, moved.over_since)
     elif moved.score >= 6:
         points = min(8.0, math.log2(1 + moved.score))
-        yield moved.product, Point(moved.role, points, True, True, moved)
+        yield moved.product, Point(moved.role, points, True, True, moved, moved.over_since)
 
 
 def _standing_point(fact: StandingFact) -> Point:
@@ -314,13 +290,14 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
         if bad and lines >= _FEW_ERRORS:
             first, points = _most_grown(bad), _error_points(lines)
             is_weak = lines < _MANY_ERRORS or product in facts.failing_no_more
-            yield product, Point(OWN_ERRORS, points, True, is_weak, first)
+            yield product, Point(OWN_ERRORS, points, True, is_weak, first, _last_of(bad))
             yield from _named_by(bad, lines)
         warned = [f for f in found if f.level == "warn" and f.change != "gone"]
         more = sum(fact.more for fact in warned)
         if warned and more >= 5:
             first = _most_grown(warned)
-            yield product, Point("warnings", 2 * math.log2(1 + more), True, True, first)
+            points = 2 * math.log2(1 + more)
+            yield product, Point("warnings", points, True, True, first, _last_of(warned))
         silent = [fact for fact in found if fact.change == "gone"]
         if silent:
             first = max(silent, key=lambda fact: fact.expected)
@@ -335,7 +312,13 @@ def _named_by(bad: Sequence[LogFact], most: float) -> Iterator[tuple[str, Point]
         lines = min(most, _more_lines(telling))
         if lines >= _FEW_ERRORS:
             points, first = _error_points(lines) / 3, _most_grown(telling)
-            yield named, Point("named by errors", points, True, True, first)
+            yield named, Point("named by errors", points, True, True, first, _last_of(telling))
+
+
+def _last_of(facts: Sequence[LogFact]) -> datetime | None:
+    """When the last of all these lines came; None while some come."""
+    ends = [fact.until for fact in facts if fact.until is not None]
+    return max(ends) if ends and len(ends) == len(facts) else None
 
 
 def _more_lines(facts: Sequence[LogFact]) -> float:
@@ -366,26 +349,3 @@ def _span_points(facts: Facts) -> Iterator[tuple[str, Point]]:
             # Slow on (nearly) all of its ways: that is not of one of those that it calls.
             travels = share < _ALL_WAYS
             yield end, Point("way to others", points * share, travels, False, fact)
-
-
-def _heaviest(points: Sequence[Point]) -> Iterator[Point]:
-    """The heaviest of each kind; of objects that are ill, three."""
-    taken: dict[str, int] = {}
-    for point in sorted(points, key=lambda one: -one.points):
-        most = 3 if isinstance(point.fact, IllFact) else 1
-        if point.points > 0 and taken.get(point.kind, 0) < most:
-            taken[point.kind] = taken.get(point.kind, 0) + 1
-            yield point
-
-
-def _blame_deploys(found: dict[str, Suspicion], facts: Facts) -> None:
-    """A product's own deploy shortly before its trouble began; only where there is trouble."""
-    for product, one in found.items():
-        since = one.since
-        if since is None or one.weight < SUSPECTED:
-            continue
-        for deploy in facts.deploys:
-            first, last = deploy.at - CLOCK_TOLERANCE, deploy.at + BLAMED_WITHIN
-            if deploy.product == product and first <= since <= last:
-                one.points.append(Point("deploy", 30.0, False, False, deploy))
-                break

@@ -28,7 +28,15 @@ def final(text: str, *outcomes: ToolOutcome, seen: bool = True) -> TurnFinished:
 
 STATED: dict[str, JsonValue] = {
     "verdict": "cause",
-    "suspects": [{"product": "web", "kind": "cpu", "score": 3.5, "evidence": ["E1"]}],
+    "suspects": [
+        {
+            "product": "web",
+            "kind": "cpu",
+            "until": "2026-11-20T09:40:00Z",
+            "score": 3.5,
+            "evidence": ["E1"],
+        }
+    ],
     "looked_at": ["cpu"],
     "missing": ["traces"],
 }
@@ -38,8 +46,8 @@ def test_closing_statement_is_what_counts() -> None:
     found = findings_of(final("checkout is slow", outcome(STATED)), PRODUCTS)
 
     assert found.verdict == "cause"
-    assert [(s.product, s.kind, s.score, s.evidence) for s in found.suspects] == [
-        ("web", "cpu", 3.5, ("E1",))
+    assert [(s.product, s.kind, s.until, s.score, s.evidence) for s in found.suspects] == [
+        ("web", "cpu", "2026-11-20T09:40:00Z", 3.5, ("E1",))
     ]
     assert (found.looked_at, found.missing) == (("cpu",), ("traces",))
 

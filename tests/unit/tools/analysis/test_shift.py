@@ -89,6 +89,15 @@ def test_one_usual_sample_at_the_end_is_no_end(end: tuple[float, ...]) -> None:
     assert moved(0.2, 0.9, 0.9, *end).until is None
 
 
+def test_what_was_never_unusual_ends_where_it_is_nearer_to_usual() -> None:
+    spoiled = [(at, 0.2 if n < 100 else 0.5) for n, (at, _) in enumerate(series())]
+    after = [(START + n * STEP, value) for n, value in enumerate((0.5, 0.5, 0.2, 0.2))]
+    found = shift([*spoiled, *after], START, START + 4 * STEP, "latency", "seconds", STEP, "up")
+
+    assert found is not None
+    assert (found.up < 3, found.since, found.until) == (True, None, START + 2 * STEP)
+
+
 def test_onset_and_end_are_of_the_way_that_hurts() -> None:
     points = series(0.5, 0.5, 0.5, 6.0, 6.0, 2.0, 2.0, usual=2.0)
     found = shift(points, START, START + 7 * STEP, "latency", "seconds", STEP, "down")

@@ -175,6 +175,21 @@ async def test_new_kinds_of_errors_are_told_with_whom_they_name() -> None:
     assert found["without"] == ["web", "db"]
 
 
+@pytest.mark.parametrize(
+    ("silent", "until"), [(5, "2026-11-20T13:55:00Z"), (2, None)], ids=["ended", "goes on"]
+)
+async def test_errors_that_come_no_more_have_an_end(silent: int, until: str | None) -> None:
+    def line(at: float, text: str, level: str) -> dict[str, object]:
+        return {"ts_ns": int(at * 1e9), "labels": {"service": "cart", "level": level}, "line": text}
+
+    usual = [line(at, "served", "info") for at in minutes(90)]
+    bad = [line(at, "no answer from db", "error") for at in minutes(14)[:-silent]]
+    found = await sweep(ErrorPatterns, logs=[*usual, *bad])
+
+    (change,) = found["changes"]
+    assert change.get("until") == until
+
+
 async def test_traces_tell_who_calls_whom_and_whose_time_grew() -> None:
     def spans(at: float, own_ms: int) -> list[dict[str, object]]:
         start, trace = int(at * 1e9), f"{int(at):032x}"

@@ -1,0 +1,196 @@
+"""Trouble that is over: it is told as over, nothing is proposed for it, and what goes on comes first."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.fixtures_swept import Minute, measured, product
+from tests.fixtures_triage import Investigation, deploy, investigate, moved, world
+
+PRODUCTS = ("checkout", "web")
+TOOLS = (
+    "core__get_recent_deploys",
+    "core__sweep_metrics",
+    "core__report_findings",
+    "core__propose_action",
+)
+DEPLOYED = deploy("checkout", "2026-11-23T09:03:00Z", "v2.4.0", "v2.3.7")
+HEALED = {"until": "2026-04-07T14:30:00Z", "last": 0.2}
+ONSET = "2026-04-07T14:10:00Z"
+
+
+def at(hour: int, minute: int, second: int = 0) -> datetime:
+    return datetime(2026, 11, 23, hour, minute, second, tzinfo=UTC)
+
+
+def checkout(when: datetime) -> Minute | None:
+    """Bad from 09:04:31 to 09:39:16, its pool a minute earlier; three minutes without samples."""
+    if at(9, 36, 15) <= when < at(9, 39, 16):
+        return None
+    is_bad = at(9, 4, 31) <= when < at(9, 39, 16)
+    pool = 20.0 if at(9, 3, 31) <= when < at(9, 39, 16) else 6.0
+    return Minute(1.6, 0.03, pool) if is_bad else Minute(pool=pool)
+
+
+def web(when: datetime) -> Minute | None:
+    return Minute(1.6 if when >= at(9, 42, 16) else 0.04, pool=4.0)
+
+
+async def asked(question: str, now: datetime) -> Investigation:
+    series = [*product("checkout", now, checkout), *product("web", now, web)]
+    tools = measured(now, series, PRODUCTS, [DEPLOYED])
+    return await investigate(tools, question, PRODUCTS, TOOLS, now=now)
+
+
+async def test_what_is_over_is_said_first_and_nothing_is_proposed() -> None:
+    found = await asked("is checkout fixed?", at(9, 41, 48))
+
+    assert found.text.startswith(
+        "**What moved in checkout is usual again since 09:39 UTC. "
+        "Most likely cause: the deploy of checkout v2.4.0 at 09:03 UTC.**"
+    )
+    assert found.asked("core__propose_action") == []
+    assert "Since it is over, nothing is proposed." in found.text
+    (stated,) = found.asked("core__report_findings")
+    assert stated["verdict"] == "cause"
+    assert stated["suspects"][0]["until"] == "2026-11-23T09:39:48Z"
+    assert found.marks == ()
+
+
+async def test_what_goes_on_has_no_end_and_is_proposed_for() -> None:
+    found = await asked("why is checkout slow?", at(9, 28))
+
+    assert found.text.startswith("**Most likely cause: the deploy of checkout v2.4.0")
+    assert "usual again" not in found.text
+    assert "3 % of requests fail since 09:05 UTC" in found.text
+    (stated,) = found.asked("core__report_findings")
+    assert "until" not in stated["suspects"][0]
+    assert len(found.asked("core__propose_action")) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "now"),
+    [
+        ("is checkout ok since 2 minutes?", at(9, 40, 21)),
+        ("is checkout ok since 2 minutes?", at(9, 41, 48)),
+        ("is web slow?", at(9, 43, 1)),
+        ("why is checkout slow?", at(9, 44, 45)),
+    ],
+)
+async def test_requests_that_fail_no_more_are_not_told_in_the_present(
+    question: str, now: datetime
+) -> None:
+    found = await asked(question, now)
+
+    assert "requests fail " not in found.text
+    assert "usual again since 09:" in found.text
+
+
+@pytest.mark.parametrize("question", ["why is web slow?", "why is checkout slow?"])
+async def test_who_is_in_trouble_now_comes_before_who_was(question: str) -> None:
+    found = await asked(question, at(9, 44, 45))
+
+    assert "trouble seems to begin in web since 09:42 UTC" in found.text
+    assert (
+        "Also suspected: checkout: latency rose to 1.6 s (normally 0.12 s); usual again since"
+        in (found.text)
+    )
+
+
+async def test_whoever_is_asked_about_comes_first_where_it_moved_too_little_to_blame() -> None:
+    shifts = [
+        moved("checkout", "latency", ONSET, **HEALED),
+        moved("checkout", "errors", ONSET, worst=0.9, **HEALED),
+        moved("cart", "latency", "2026-04-07T14:33:00Z", worst=0.3, score=4.0, last=0.3),
+    ]
+    found = await investigate(world(shifts), "why does cart throw errors?")
+
+    (stated,) = found.asked("core__report_findings")
+    assert stated["verdict"] == "symptoms"
+    assert [one["product"] for one in stated["suspects"]] == ["cart", "checkout"]
+    assert "Most likely cause" not in found.text
+
+
+async def test_a_called_product_that_is_well_again_explains_nothing_that_goes_on() -> None:
+    shifts = [
+        moved("checkout", "latency", ONSET),
+        moved("payments", "latency", ONSET, worst=9.0, **HEALED),
+    ]
+    found = await investigate(world(shifts, calls=["checkout > payments"]))
+
+    assert found.text.startswith("**The trouble seems to begin in checkout since 14:10 UTC")
+    assert "It calls payments" not in found.text
+
+
+LINE = {
+    "product": "checkout", "level": "error", "change": "new", "before": 0, "after": 40,
+    "expected": 0.0, "example": "no connection", "since": ONSET,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shifts", "around", "is_over"),
+    [
+        ([{}, {"role": "errors"}], {}, True),
+        ([{}, {"role": "errors", "until": None, "last": 1.9}], {}, False),
+        ([{}, {"until": None, "last": 1.9, "worst": 0.9, "signal": "another"}], {}, False),
+        ([{"last_at": "2026-04-07T14:31:00Z"}], {}, False),
+        ([{}], {"error_patterns": {"changes": [LINE], "lines": {}}}, False),
+        ([{}], {"error_patterns": {"changes": [{**LINE, "until": "2026-04-07T14:29:00Z"}]}}, True),
+        ([{}], {"sweep_traces": {"shifts": [
+            {"product": "checkout", "what": "own", "operation": "GET", "before": 9, "after": 900,
+             "weight": 1.0}]}}, True),
+        ([{}], {"sweep_cluster": {"ill": [
+            {"product": "checkout", "kind": "Pod", "name": "checkout-1", "state": "Failed"}]}}, False),
+    ],
+    ids=["all usual", "another figure is not", "another of its kind is not", "no more samples",
+         "errors come", "errors come no more", "spans tell no time", "a pod is ill"],
+)  # fmt: skip
+async def test_it_is_over_only_where_all_that_counts_is(
+    shifts: Sequence[Mapping[str, object]], around: Mapping[str, object], is_over: bool
+) -> None:
+    rows = [
+        {**moved("checkout", "latency", ONSET, worst=3.0, **HEALED), **changes}
+        for changes in shifts
+    ]
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    found = await investigate(world(rows, [row], around=around))
+
+    assert ("usual again since 14:30 UTC. " in found.text.splitlines()[0]) is is_over
+    assert (found.asked("core__propose_action") == []) is is_over
+
+
+async def test_a_card_that_is_open_for_what_is_over_is_pointed_to_with_that() -> None:
+    rows = [moved("checkout", "latency", ONSET, **HEALED)]
+    note = "- Proposal p-7 (rollback-deploy checkout {'version': 'v1'}): pending until 14:40 UTC; do not propose it again."
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    found = await investigate(world(rows, [row]), told=f"Now\n- Time: x.\n{note}")
+
+    assert (
+        "What moved in checkout is usual again since 14:30 UTC. A rollback of checkout is proposed "
+        "already (p-7)" in found.text
+    )
+
+
+async def test_saturation_that_is_over_is_told_in_the_past() -> None:
+    full = moved("checkout", "pool", ONSET, worst=0.99, **HEALED)
+    found = await investigate(world([full]))
+
+    assert "Most likely cause: checkout was saturated from 14:10 UTC (pool)." in found.text
+
+
+async def test_one_usual_sample_is_told_and_is_no_end() -> None:
+    row = moved("checkout", "errors", ONSET, worst=0.9, last=0.21)
+    found = await investigate(world([row]))
+
+    assert "90 % of requests failed from 14:10 UTC (normally 20 %); 21 % now" in found.text
+    assert found.text.startswith("**The trouble seems to begin in checkout")
+    assert found.marks == ()
+
+
+async def test_errors_that_come_no_more_are_told_as_that() -> None:
+    around = {"error_patterns": {"changes": [{**LINE, "until": "2026-04-07T14:29:00Z"}]}}
+    found = await investigate(world(around=around))
+
+    assert "no connection; none after 14:29 UTC [E" in found.text.replace('"', "")
