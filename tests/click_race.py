@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from bot.actions.catalog import ActionRule
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
-from bot.domain.proposal import LIFETIME, Proposal, ProposalState
+from bot.domain.proposal import LIFETIME, Proposal, ProposalState, digest
 from bot.ports.proposals import Decision
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.ingress_ports import IngressSettings
@@ -113,12 +113,17 @@ def _confirm(row: ProposalId, ts: MessageTs, user: str, number: int) -> Payload:
     )
 
 
-async def stored_row(database: Database, number: int, approvals: int = 1) -> Proposal:
+async def stored_row(
+    database: Database, number: int, approvals: int = 1, params: str = "{}"
+) -> Proposal:
     """A pending proposal with a card."""
     now = datetime.now(UTC)
+    pending = proposal(approvals=approvals)
     row = replace(
-        proposal(approvals=approvals),
+        pending,
         id=ProposalId(f"p-{number}"),
+        params=params,
+        digest=digest(pending.action, pending.product, params),
         created_at=now,
         expires_at=now + LIFETIME,
         card_ts=CARD_TS,

@@ -86,6 +86,11 @@ def call(number: int = 1, **changes: object) -> CallContext:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
+def another(number: int) -> ProposalDraft:
+    """An order of its own."""
+    return replace(DRAFT, params={"version": f"v{number}"})
+
+
 def confirm(row: Proposal, by: str = "U-lead", press: int = 1) -> Decision:
     """A press of Confirm."""
     return Decision(ProposalState.CONFIRMED, UserId(by), f"{row.id}:confirmed:{by}:{press}")
@@ -126,11 +131,11 @@ class World:
         self.cards: LapsingCards = MemoryCards(self.store, self.clock.now)
         self.watches = MemoryWatches(self.store, self.clock.now)
 
-    def desk(self, **options: int) -> ProposalDesk:
+    def desk(self, place: Place = PLACE, **options: int) -> ProposalDesk:
         """The proposing side."""
 
         async def venue_of(_call: CallContext) -> Venue:
-            return Venue(PLACE, self.channel)
+            return Venue(place, self.channel)
 
         store = Fragile(self.store, Fuse())
         return ProposalDesk(
@@ -203,9 +208,11 @@ class World:
             on_state=self.came_into.append,
         )
 
-    async def proposed(self, draft: ProposalDraft = DRAFT, number: int = 1) -> Proposal:
+    async def proposed(
+        self, draft: ProposalDraft = DRAFT, number: int = 1, place: Place = PLACE
+    ) -> Proposal:
         """A stored proposal with its card."""
-        receipt = await self.desk(max_open=50).propose(draft, call(number))
+        receipt = await self.desk(place, max_open=50).propose(draft, call(number))
         return self.row(receipt.proposal_id)
 
     def row(self, proposal_id: str) -> Proposal:

@@ -4,8 +4,10 @@ The only caller is `bot.actions.decide`.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
+import structlog
 from pydantic import JsonValue
 
 from adapters.control_plane.port import (
@@ -26,14 +28,19 @@ from bot.actions.orders import (
     outcome_of,
     progress_of,
     refusal,
+    retired,
     safe,
+    sent_before,
     to_answer,
 )
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.proposal import LEGAL, ConfirmedProposal, Proposal, ProposalState
+from bot.domain.proposal import LEGAL, ONE_ORDER, ConfirmedProposal, Proposal, ProposalState
 from bot.ports.durability import Journal
+from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import OnState, ProposalStore, Watches, WatchKind, uncounted
 from tools.redactor import Redactor
+
+log = structlog.stdlib.get_logger(__name__)
 
 # Before each question about a lost or still running order. Nothing waits for minutes in a workflow.
 ASK_DELAYS_S: Final = (0.0, 2.0, 5.0)
@@ -116,15 +123,31 @@ class Dispatch:
             refused = await self._guards.refusal(confirmed, row)
             if refused is not None:
                 return refused
-            permit.intent_is_ours = await self._store.advance(
-                row.id, row.state, ProposalState.DISPATCHING, "", _intent(row)
-            )
+            departure = await self._store.begin_dispatch(row.id, _intent(row))
+            if departure.same is not None:
+                return await self._guards.refused_for(departure.same, row)
+            permit.intent_is_ours = departure.is_ours
         if row is None or not permit.intent_is_ours:
             return None  # an earlier attempt came this far: no permit
         refused = await self._guards.refusal_once_counted(confirmed, row)
         if refused is None:
+            await self._retire_same(row)
             permit.issue()
         return refused
+
+    async def _retire_same(self, row: Proposal) -> None:
+        """Other cards of this order can only be refused from now on; they say so at once."""
+        sent = replace(row, state=ProposalState.DISPATCHING)
+        outcome = refusal(ONE_ORDER, sent_before(sent), outdated=True)
+        try:
+            over = await self._store.retire_same(
+                row.id, outcome.text, lambda each: retired(each, sent, outcome)
+            )
+        except StorageUnavailable:
+            log.warning("proposal.same_not_retired", proposal=row.id)
+            return
+        for _ in over:
+            self._on_state(outcome.state)
 
     async def _settled(
         self, confirmed: ConfirmedProposal, permit: _SendPermit, journal: Journal

@@ -12,11 +12,13 @@ import orjson
 from pydantic import JsonValue
 
 from bot.actions.catalog import Action, ActionCatalog
+from bot.actions.orders import sent_before
 from bot.actions.params import too_wide
 from bot.actions.target import Target, TargetUnread, changes
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import ChannelNow, out_of_place
 from bot.domain.proposal import (
+    ONE_ORDER,
     ConfirmedProposal,
     Proposal,
     ProposalState,
@@ -135,6 +137,25 @@ class InItsChannel:
         if reason is None and not channel.rule.confirm:
             reason = "nobody may decide in this channel any more"
         return Judgement(reason or "")
+
+
+class OneOrder:
+    """The same order has not gone out since this one was raised: of equal cards one runs."""
+
+    name = ONE_ORDER
+
+    def __init__(self, store: ProposalStore) -> None:
+        self._store = store
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """By the store, which asks once more as it lets the order go out."""
+        same = await self._store.same_order(subject.row.id)
+        return PASSED if same is None else in_the_way(same)
+
+
+def in_the_way(same: Proposal) -> Judgement:
+    """The no because of that other proposal."""
+    return Judgement(sent_before(same), facts={"same": same.id}, outdated=True)
 
 
 class NotFrozen:
@@ -293,6 +314,7 @@ class GuardLine:
         self._guards: Sequence[Guard] = (
             RequireApproval(),
             SameDigest(),
+            OneOrder(store),
             ValidParams(catalog),
             InItsChannel(channel_now),
             self._freeze,
@@ -313,6 +335,12 @@ class GuardLine:
             if said.reason:
                 return Refused(guard.name, said.reason, said.outdated)
         return None
+
+    async def refused_for(self, same: Proposal, row: Proposal) -> Refused:
+        """On record: the store did not let it go out because of that other one."""
+        said = in_the_way(same)
+        await self._record(row, ONE_ORDER, said)
+        return Refused(ONE_ORDER, said.reason, said.outdated)
 
     async def refusal_once_counted(
         self, confirmed: ConfirmedProposal, row: Proposal

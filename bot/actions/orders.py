@@ -10,7 +10,15 @@ from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder
 from bot.actions.catalog import ActionCatalog
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.change import named, outcome_words
-from bot.domain.proposal import Proposal, ProposalState, became, sign
+from bot.domain.proposal import (
+    AGAIN,
+    ONE_ORDER,
+    Proposal,
+    ProposalState,
+    became,
+    refused_by,
+    sign,
+)
 from tools.errors import InvalidArguments
 from tools.redactor import RedactionFailed, Redactor
 
@@ -89,6 +97,34 @@ def refusal(guard: str, reason: str, *, outdated: bool = False) -> Outcome:
     return _outcome(state, {"error": _NOTHING_DONE + reason, "guard": guard})
 
 
+def sent_before(same: Proposal) -> str:
+    """Why one is not sent: the identical order that went out under another proposal."""
+    at = f", confirmed at {same.decided_at:%H:%M} UTC" if same.decided_at else ""
+    return f"the same order was sent after this was proposed ({same.id}{at}){_CAME_OF[same.state]}"
+
+
+_CAME_OF: Final = {
+    ProposalState.DISPATCHING: "; it had not ended yet",
+    ProposalState.SUCCEEDED: " and succeeded",
+    ProposalState.FAILED: " and failed",
+    ProposalState.UNKNOWN: "; whether it took effect could not be learned, so look at the target first",
+}
+
+
+def retired(row: Proposal, same: Proposal, outcome: Outcome) -> AuditEvent:
+    """The row of the trail of an open one that is over because the same order goes out."""
+    body: dict[str, JsonValue] = {
+        "proposal": row.id,
+        "action": row.action,
+        "product": row.product,
+        "digest": row.digest,
+        "same": same.id,
+        "outcome": outcome.text,
+    }
+    key = f"{row.id}:{outcome.state.value}"
+    return AuditEvent(AuditKind.PROPOSAL_SUPERSEDED, "kortex", body, row.session_id, key)
+
+
 def line(proposal: Proposal) -> str:
     """The thread's line about a proposal that runs or reached an end."""
     state = proposal.state
@@ -96,7 +132,8 @@ def line(proposal: Proposal) -> str:
     if state is ProposalState.DISPATCHING:
         return f"{told} The card shows how far it is, this thread its end."
     said = outcome_words(proposal.outcome).replace("`", "´")
-    return f"{told}{_NEXT.get(state, '')}" + (f"\n```\n{said}\n```" if said else "")
+    then = f" {AGAIN}" if refused_by(proposal) == ONE_ORDER else _NEXT.get(state, "")
+    return f"{told}{then}" + (f"\n```\n{said}\n```" if said else "")
 
 
 def _outcome(state: ProposalState, said: JsonValue) -> Outcome:

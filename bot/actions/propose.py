@@ -298,7 +298,8 @@ def _became(row: Proposal) -> str:
     if row.state is ProposalState.PENDING:
         return f"{word(row.state)} until {row.expires_at:%H:%M} UTC; do not propose it again."
     at = f" at {decision_time(row.decided_at)}" if row.decided_at else ""
-    who = "" if row.state is ProposalState.EXPIRED else f" by {row.decided_by or 'someone'}{at}"
+    nobody = row.state is ProposalState.EXPIRED or not row.decided_by
+    who = "" if nobody else f" by {row.decided_by}{at}"
     told = (row.outcome or row.reason)[:MAX_WORDS]
     return decision_note(became(row, who), told, stands=row.state in _STANDS)
 

@@ -3,6 +3,7 @@
 pending → confirmed → dispatching → succeeded | failed | unknown
 pending → rejected | expired | superseded
 confirmed → superseded, when the target is no longer what the card showed
+pending | confirmed → superseded, when the same order was sent after it was raised
 any open one → unknown, in a database that was restored from a copy, and nowhere else
 
 Its state in words stands here too: the card, the thread, the report, the model's notes and those who
@@ -23,6 +24,9 @@ from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, Turn
 from bot.domain.roles import also_words
 
 LIFETIME = timedelta(minutes=10)  # RFC 005 section 6.2.8
+# As an outcome names what refused: the same order went out under another proposal.
+ONE_ORDER = "one_order"
+AGAIN = "Ask again if it should be done once more."
 BLAST_RADII = ("one host", "one service", "whole cluster")  # narrowest first
 
 
@@ -178,6 +182,18 @@ def unapproved(row: Proposal) -> str | None:
     return None
 
 
+def refused_by(row: Proposal) -> str:
+    """The guard that refused it, so that nothing was sent; empty: none did."""
+    if row.state not in (ProposalState.FAILED, ProposalState.SUPERSEDED) or not row.outcome:
+        return ""
+    try:
+        said = orjson.loads(row.outcome)
+    except orjson.JSONDecodeError:
+        return ""
+    guard = said.get("guard") if isinstance(said, dict) else None
+    return guard if isinstance(guard, str) else ""
+
+
 _CONFIRMED = object()
 
 
@@ -278,6 +294,8 @@ def became(row: Proposal, who: str = "") -> str:
             return f"{said}{who}, nothing was run"
         case ProposalState.EXPIRED:
             return f"{said}{who}, nobody decided in time and nothing was run"
+        case ProposalState.SUPERSEDED if refused_by(row) == ONE_ORDER:
+            return f"{_confirmed(who)}{said} and not run: the same was sent by another proposal"
         case ProposalState.SUPERSEDED if row.outcome:
             return f"{_confirmed(who)}{said} and not run: its target is not what the card showed"
         case ProposalState.SUPERSEDED:
@@ -292,8 +310,11 @@ def too_late(row: Proposal, decider: str) -> str:
     expired = row.state is ProposalState.EXPIRED
     at = row.expires_at if expired else row.decided_at
     when = f" at {at:%H:%M} UTC" if at else ""
-    told = became(row, when if expired else f" by {decider}{when}")
-    return f"Already {told}. {_ADVICE.get(row.state, 'Your click changed nothing.')}"
+    is_repeat = refused_by(row) == ONE_ORDER
+    by = "" if is_repeat and not row.decided_by else f" by {decider}{when}"
+    told = became(row, when if expired else by)
+    advice = AGAIN if is_repeat else _ADVICE.get(row.state, "Your click changed nothing.")
+    return f"Already {told}. {advice}"
 
 
 _ADVICE = {

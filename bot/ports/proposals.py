@@ -50,6 +50,17 @@ class Verdict:
     voted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Whether the caller's compare-and-set made it dispatching: then, and only then, it may send.
+
+    `same` is the other proposal whose identical order stands in the way.
+    """
+
+    is_ours: bool
+    same: Proposal | None = None
+
+
 class ProposalStore(Protocol):
     """Proposals. Every change of state and its audit row are one transaction on database time."""
 
@@ -95,7 +106,30 @@ class ProposalStore(Protocol):
         outcome: str,
         audit: AuditEvent,
     ) -> bool:
-        """confirmed → dispatching → an end, one compare-and-set; False when it was not `before`."""
+        """confirmed | dispatching → an end, one compare-and-set; False when it was not `before`.
+
+        Raises IllegalTransition for dispatching: only `begin_dispatch` comes there.
+        """
+        ...
+
+    async def begin_dispatch(self, proposal_id: ProposalId, audit: AuditEvent) -> Departure:
+        """confirmed → dispatching, unless `same_order` stands in the way: one transaction.
+
+        No two identical orders of a tenant can pass it side by side, on any number of replicas.
+        """
+        ...
+
+    async def same_order(self, proposal_id: ProposalId) -> Proposal | None:
+        """Another proposal of the tenant whose identical order went out, and had not ended before
+        this one was raised; by the trail's order, not by a clock. Once there is one there always is,
+        unless a guard refused that one at last and nothing was sent. None as well for no such row.
+        """
+        ...
+
+    async def retire_same(
+        self, proposal_id: ProposalId, outcome: str, event: Callable[[Proposal], AuditEvent]
+    ) -> Sequence[ProposalId]:
+        """Open ones that `same_order` now stands in the way of: pending → superseded, with `event`."""
         ...
 
     async def due(self, limit: int) -> Sequence[ProposalId]:

@@ -175,6 +175,14 @@ async def lock_alerts(connection: Connection) -> None:
         await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ALERT_LOCK)))
 
 
+async def lock_order(connection: Connection, digest: str) -> None:
+    """One transaction at a time proposes or sends orders of that digest; see `lock_audit`."""
+    if connection.dialect.name == "postgresql":
+        # 60 bits of it: another order on the same number would only wait its turn.
+        number = sa.literal(int(digest[:15], 16), sa.BigInteger())
+        await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
+
+
 async def lock_audit(connection: Connection) -> None:
     """One writer of the trail at a time, until the transaction ends.
 

@@ -1,6 +1,6 @@
 """`bot.ports.proposals.ProposalStore` in the database: who wins is one UPDATE on the database's clock."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -9,12 +9,20 @@ import sqlalchemy as sa
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, SessionId, UserId
-from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
-from bot.ports.proposals import Decision, Verdict
+from bot.domain.proposal import (
+    LIFETIME,
+    IllegalTransition,
+    Proposal,
+    ProposalState,
+    Vote,
+    check_transition,
+)
+from bot.ports.proposals import Decision, Departure, Verdict
 from bot.store.audit import append_audit
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now, seconds_ago
+from bot.store.dialect import Connection, insert_into, lock_order, now, seconds_ago
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
+from bot.store.same_orders import order_in_the_way, pending_like, retired
 from bot.store.tables import proposals
 
 _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {
@@ -118,22 +126,63 @@ class StoredProposals:
         Not repeated when the connection is lost: whether the first try took effect must be read.
         """
         check_transition(before, after)
-        values: dict[str, Any] = {"state": after.value, "outcome": outcome, **REPAINT}
         if after is ProposalState.DISPATCHING:
-            values["dispatched_at"] = now()
+            raise IllegalTransition(f"{proposal_id}: only begin_dispatch makes it dispatching")
+        values: dict[str, Any] = {"state": after.value, "outcome": outcome}
 
         async def work(connection: Connection) -> bool:
-            moved = await connection.execute(
-                proposals.update()
-                .where(proposals.c.id == proposal_id, proposals.c.state == before.value)
-                .values(values)
-            )
-            if moved.rowcount != 1:
-                return False
-            await append_audit(connection, audit)
-            return True
+            return await _moved(connection, proposal_id, before, values, audit)
 
         return await self._database.transact(work, again=False)
+
+    async def begin_dispatch(self, proposal_id: ProposalId, audit: AuditEvent) -> Departure:
+        """One compare-and-set with its audit row, under the lock of that order.
+
+        Not repeated when the connection is lost, as `advance`.
+        """
+        before = ProposalState.CONFIRMED
+        values: dict[str, Any] = {
+            "state": ProposalState.DISPATCHING.value,
+            "outcome": "",
+            "dispatched_at": now(),
+        }
+
+        async def work(connection: Connection) -> Departure:
+            row = await _find(connection, proposal_id)
+            if row is None or row.state is not before:
+                return Departure(is_ours=False)
+            await lock_order(connection, row.digest)
+            if (same := await order_in_the_way(connection, row)) is not None:
+                return Departure(is_ours=False, same=same)
+            return Departure(await _moved(connection, proposal_id, before, values, audit))
+
+        return await self._database.transact(work, again=False)
+
+    async def same_order(self, proposal_id: ProposalId) -> Proposal | None:
+        """The latest that went out."""
+
+        async def work(connection: Connection) -> Proposal | None:
+            row = await _find(connection, proposal_id)
+            return None if row is None else await order_in_the_way(connection, row)
+
+        return await self._database.fetch(work)
+
+    async def retire_same(
+        self, proposal_id: ProposalId, outcome: str, event: Callable[[Proposal], AuditEvent]
+    ) -> Sequence[ProposalId]:
+        """All in one transaction, each by its own compare-and-set."""
+
+        async def work(connection: Connection) -> Sequence[ProposalId]:
+            row = await _find(connection, proposal_id)
+            found = [] if row is None else await pending_like(connection, row)
+            over = [each for each in found if await order_in_the_way(connection, each)]
+            for each in over:
+                await connection.execute(retired(each, outcome, REPAINT))
+            for each in over:
+                await append_audit(connection, event(each))
+            return [each.id for each in over]
+
+        return await self._database.transact(work)
 
     async def due(self, limit: int) -> Sequence[ProposalId]:
         """Pending ones past their time, longest past first."""
@@ -183,6 +232,24 @@ class StoredProposals:
             return int(found.scalar_one())
 
         return await self._database.fetch(work)
+
+
+async def _moved(
+    connection: Connection,
+    proposal_id: ProposalId,
+    before: ProposalState,
+    values: Mapping[str, Any],
+    audit: AuditEvent,
+) -> bool:
+    moved = await connection.execute(
+        proposals.update()
+        .where(proposals.c.id == proposal_id, proposals.c.state == before.value)
+        .values({**values, **REPAINT})
+    )
+    if moved.rowcount != 1:
+        return False
+    await append_audit(connection, audit)
+    return True
 
 
 async def _find(connection: Connection, proposal_id: ProposalId) -> Proposal | None:

@@ -37,7 +37,8 @@ async def test_orders_at_once_on_two_replicas_keep_the_limit_also_after_a_restar
 ) -> None:
     control = FakeControlPlane()
     rules = (replace(ROLLBACK, rate_limit="3/10m"),)
-    rows = [await stored_row(database, number) for number in range(7)]
+    versions = [f'{{"version":"v{number}"}}' for number in range(7)]
+    rows = [await stored_row(database, n, params=given) for n, given in enumerate(versions)]
 
     async def decided(on: Database, number: int) -> None:
         decision: Decision = confirm(rows[number])

@@ -46,7 +46,7 @@ async def confirm(stores: Stores) -> None:
 
 
 async def dispatch(stores: Stores) -> None:
-    await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
+    await stores.proposals.begin_dispatch(ID, INTENT)
 
 
 async def succeed(stores: Stores) -> None:

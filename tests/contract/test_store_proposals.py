@@ -160,7 +160,7 @@ async def test_the_same_key_again_is_the_same_win(stores: Stores) -> None:
 async def test_the_same_key_is_a_win_after_the_dispatch_too(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     await confirm(stores)
-    await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
+    await stores.proposals.begin_dispatch(ID, INTENT)
     verdict = await stores.proposals.decide(ID, decision(S.CONFIRMED), audit_of(S.CONFIRMED))
     assert verdict is not None
     assert verdict.won
@@ -189,7 +189,7 @@ async def test_a_decision_is_only_what_the_machine_has(stores: Stores, to: Propo
 async def test_a_confirmed_one_advances_step_by_step(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     await confirm(stores)
-    assert await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
+    assert (await stores.proposals.begin_dispatch(ID, INTENT)).is_ours
     assert await stores.proposals.advance(ID, S.DISPATCHING, S.SUCCEEDED, '{"ok":1}', OUTCOME)
     row = await stores.proposals.get(ID)
     assert row is not None
@@ -204,7 +204,7 @@ async def test_a_confirmed_one_advances_step_by_step(stores: Stores) -> None:
 
 async def test_advancing_from_another_state_changes_nothing(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
-    assert not await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "x", INTENT)
+    assert not (await stores.proposals.begin_dispatch(ID, INTENT)).is_ours
     assert await stores.proposals.get(ID) == a_proposal()
     assert await stores.trail() == [AuditKind.PROPOSAL_CREATED]
 
@@ -212,8 +212,8 @@ async def test_advancing_from_another_state_changes_nothing(stores: Stores) -> N
 async def test_advancing_twice_succeeds_once(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     await confirm(stores)
-    assert await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
-    assert not await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
+    assert (await stores.proposals.begin_dispatch(ID, INTENT)).is_ours
+    assert not (await stores.proposals.begin_dispatch(ID, INTENT)).is_ours
 
 
 async def test_advancing_where_the_machine_has_no_edge_is_refused(stores: Stores) -> None:
@@ -251,10 +251,11 @@ async def test_a_session_lists_its_own_oldest_first(stores: Stores) -> None:
 
 async def test_dispatches_are_counted_by_action_and_product(stores: Stores) -> None:
     for name, product in (("1", "checkout"), ("2", "checkout"), ("3", "search"), ("4", "checkout")):
-        await stores.proposals.create(a_proposal(id=name, product=product), CREATED)
+        each = a_proposal(id=name, product=product, digest=name)
+        await stores.proposals.create(each, CREATED)
         await confirm(stores, ProposalId(name))
     for name in ("1", "2", "3"):
-        await stores.proposals.advance(ProposalId(name), S.CONFIRMED, S.DISPATCHING, "", INTENT)
+        await stores.proposals.begin_dispatch(ProposalId(name), INTENT)
     assert await stores.proposals.dispatches_since("rollback-deploy", "checkout", 3600) == 2
     assert await stores.proposals.dispatches_since("rollback-deploy", "billing", 3600) == 0
     assert await stores.proposals.dispatches_since("restart", "checkout", 3600) == 0

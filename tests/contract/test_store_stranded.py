@@ -39,6 +39,19 @@ async def engine(database: Database) -> Engine:
     return has
 
 
+async def _advance(
+    store: StoredProposals,
+    row: ProposalId,
+    before: ProposalState,
+    after: ProposalState,
+    event: AuditEvent,
+) -> None:
+    if after is S.DISPATCHING:
+        assert (await store.begin_dispatch(row, event)).is_ours
+    else:
+        assert await store.advance(row, before, after, "", event)
+
+
 async def confirmed(database: Database, name: str, *path: ProposalState) -> ProposalId:
     """A proposal confirmed under the key `name`, and advanced along the path."""
     store = StoredProposals(database)
@@ -47,12 +60,13 @@ async def confirmed(database: Database, name: str, *path: ProposalState) -> Prop
         id=ProposalId(name),
         expires_at=datetime.now(UTC) + timedelta(minutes=10),
         state=S.PENDING,
+        digest=name.encode().hex(),  # an order of its own
     )
     event = AuditEvent(AuditKind.DISPATCH_INTENT, "U1", {})
     await store.create(row, event)
     await store.decide(row.id, Decision(S.CONFIRMED, UserId("U1"), name), event)
     for before, after in zip((S.CONFIRMED, *path), path, strict=False):
-        await store.advance(row.id, before, after, "", event)
+        await _advance(store, row.id, before, after, event)
     return row.id
 
 

@@ -3,6 +3,7 @@
 `Memory` is the one world they share: the trail and the database's clock, which a test may move.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,19 @@ from adapters.told import IngestedEvent
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
-from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
+from bot.domain.proposal import (
+    LIFETIME,
+    IllegalTransition,
+    Proposal,
+    ProposalState,
+    Vote,
+    check_transition,
+    refused_by,
+)
 from bot.domain.session import Ask, Session, Summary, Turn, TurnState
 from bot.domain.turn_events import Evidence
 from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
-from bot.ports.proposals import Decision, Verdict
+from bot.ports.proposals import Decision, Departure, Verdict
 from bot.store.allowance import HELD_S, Amount, Used, exceeded
 from bot.store.session_rows import asked_in
 
@@ -239,10 +248,12 @@ class MemoryProposals:
         self._dispatched_at: dict[ProposalId, datetime] = {}
 
     async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
-        if proposal.id not in self.rows:
-            self.rows[proposal.id] = proposal
-            self._memory.append(audit)
-        return self.rows[proposal.id]
+        return self.rows.get(proposal.id) or self._insert(proposal, audit)
+
+    def _insert(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
+        self.rows[proposal.id] = proposal
+        self._memory.append(audit)
+        return proposal
 
     async def now(self) -> datetime:
         return self._memory.now()
@@ -301,7 +312,7 @@ class MemoryProposals:
         if verdict is not None and verdict.won and successor.id not in self.rows:
             begins = verdict.proposal.decided_at or self._memory.now()
             fresh = replace(successor, created_at=begins, expires_at=begins + LIFETIME)
-            await self.create(fresh, created)
+            self._insert(fresh, created)
         return verdict
 
     def _afterwards(self, row: Proposal, key: str) -> Verdict:
@@ -320,11 +331,69 @@ class MemoryProposals:
         row = self.rows.get(proposal_id)
         if row is None or row.state is not before:
             return False
-        self.rows[proposal_id] = replace(row, state=after, outcome=outcome)
         if after is ProposalState.DISPATCHING:
-            self._dispatched_at[proposal_id] = self._memory.now()
+            raise IllegalTransition("only begin_dispatch")
+        self.rows[proposal_id] = replace(row, state=after, outcome=outcome)
         self._memory.append(audit)
         return True
+
+    async def begin_dispatch(self, proposal_id: ProposalId, audit: AuditEvent) -> Departure:
+        row = self.rows.get(proposal_id)
+        if row is None or row.state is not ProposalState.CONFIRMED:
+            return Departure(is_ours=False)
+        if (same := self._in_the_way(row)) is not None:
+            return Departure(is_ours=False, same=same)
+        self.rows[proposal_id] = replace(row, state=ProposalState.DISPATCHING, outcome="")
+        self._dispatched_at[proposal_id] = self._memory.now()
+        self._memory.append(audit)
+        return Departure(is_ours=True)
+
+    async def same_order(self, proposal_id: ProposalId) -> Proposal | None:
+        row = self.rows.get(proposal_id)
+        return None if row is None else self._in_the_way(row)
+
+    async def retire_same(
+        self, proposal_id: ProposalId, outcome: str, event: Callable[[Proposal], AuditEvent]
+    ) -> Sequence[ProposalId]:
+        row = self.rows.get(proposal_id)
+        over = [
+            each
+            for each in (self._like(row) if row else ())
+            if each.state is ProposalState.PENDING and self._in_the_way(each)
+        ]
+        for each in over:
+            self.rows[each.id] = replace(
+                each,
+                state=ProposalState.SUPERSEDED,
+                outcome=outcome,
+                decided_at=self._memory.now(),
+            )
+            self._memory.append(event(each))
+        return [each.id for each in over]
+
+    def _like(self, row: Proposal) -> Sequence[Proposal]:
+        order = (row.action, row.product, row.digest)
+        return [
+            each
+            for each in self.rows.values()
+            if each.id != row.id and (each.action, each.product, each.digest) == order
+        ]
+
+    def _in_the_way(self, row: Proposal) -> Proposal | None:
+        raised = self._number(f"{row.id}:created")
+        found = [
+            (self._dispatched_at[each.id], each)
+            for each in self._like(row)
+            if each.id in self._dispatched_at
+            and not refused_by(each)
+            and not self._number(f"{each.id}:outcome") < raised
+        ]
+        return max(found, key=lambda one: one[0])[1] if found else None
+
+    def _number(self, key: str) -> float:
+        """Where a row stands in the trail; one that is not there comes last."""
+        found = [number for number, event in enumerate(self._memory.trail) if event.key == key]
+        return found[0] if found else math.inf
 
     async def due(self, limit: int) -> Sequence[ProposalId]:
         late = sorted(

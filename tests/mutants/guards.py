@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 _CLICKED = "tests/unit/bot/slack/handling/test_proposal_clicks.py::"
 _GUARDS = "tests/unit/bot/actions/test_guards.py::"
 _KEPT = "tests/contract/test_store_proposals.py::"
+_ONE_ORDER = "tests/contract/test_one_order.py::"
 _QUIET = "tests/unit/bot/domain/test_freeze.py::"
 _RELOAD = "tests/unit/bot/upkeep/test_reload.py::"
 _REVISE = "tests/unit/bot/actions/test_revise.py::"
@@ -13,6 +14,28 @@ _TARGET = "tests/unit/bot/actions/test_target_guards.py::"
 _VOTES = "tests/unit/bot/actions/test_votes.py::"
 
 GUARD_MUTANTS = (
+    # One order is one order.
+    Mutant(
+        "guard: an equal order that went out is not looked for as the order leaves",
+        "bot/store/proposals.py",
+        "if (same := await order_in_the_way(connection, row)) is not None:",
+        "if (same := None) is not None:",
+        (f"{_ONE_ORDER}test_two_that_passed_every_guard_are_let_out_one_after_the_other",),
+    ),
+    Mutant(
+        "guard: equal orders take no turns",
+        "bot/store/proposals.py",
+        "            await lock_order(connection, row.digest)\n",
+        "",
+        (f"{_ONE_ORDER}test_two_that_passed_every_guard_are_let_out_one_after_the_other",),
+    ),
+    Mutant(
+        "guard: an equal order counts only while it runs",
+        "bot/store/same_orders.py",
+        "sa.func.coalesce(ended < raised, sa.false())",
+        "ended.is_not(None)",
+        (f"{_ONE_ORDER}test_raised_before_that_end_it_is_refused_and_after_it_let_out",),
+    ),
     # Who decided.
     Mutant(
         "guard: four eyes are not looked for at the click",

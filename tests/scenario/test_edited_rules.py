@@ -127,8 +127,8 @@ async def test_a_rule_fires_once_when_confirmed_and_its_other_guards_hold(
     assert [(v["guard"], v["verdict"]) for v in first] == [
         (name, "passed")
         for name in (
-            "require_approval", "digest", "params", "channel", "freeze", "rate_limit", "blast_radius",
-            "dry_run", "drift",
+            "require_approval", "digest", "one_order", "params", "channel", "freeze", "rate_limit",
+            "blast_radius", "dry_run", "drift",
         )
     ]  # fmt: skip
     last = bodies(running, "guard.verdict", proposal_of(running, second))[-1]

@@ -48,7 +48,7 @@ async def test_everything_is_on_the_trail_before_it_happens() -> None:
     assert world.memory.kinds() == [
         AuditKind.PROPOSAL_CREATED,
         AuditKind.PROPOSAL_CONFIRMED,
-        *[AuditKind.GUARD_VERDICT] * 9,
+        *[AuditKind.GUARD_VERDICT] * 10,
         AuditKind.DISPATCH_INTENT,
         AuditKind.DISPATCH_OUTCOME,
     ]
@@ -56,6 +56,7 @@ async def test_everything_is_on_the_trail_before_it_happens() -> None:
     assert guards == [
         "require_approval",
         "digest",
+        "one_order",
         "params",
         "channel",
         "freeze",
@@ -355,7 +356,7 @@ def _ticks_of(answer: ControlAnswer, settled: int) -> int:
     return asyncio.run(count())
 
 
-DONE_TICKS = 72  # a little more than a confirmation has; `test_the_moments_are_all_tried` holds it
+DONE_TICKS = 76  # a little more than a confirmation has; `test_the_moments_are_all_tried` holds it
 
 
 def test_the_moments_are_all_tried() -> None:
@@ -415,7 +416,8 @@ async def test_two_processes_that_both_believe_they_won_send_once() -> None:
 async def test_a_guard_that_refuses_ends_in_failed_with_its_words_on_card_and_thread() -> None:
     world = World()
     first = await world.proposed(replace(DRAFT, action="scale", product="shop-web"), 1)
-    second = await world.proposed(replace(DRAFT, action="scale", product="shop-web"), 2)
+    other = replace(DRAFT, action="scale", product="shop-web", params={"version": "v40"})
+    second = await world.proposed(other, 2)
     await world.carry(first, confirm(first))
 
     await world.carry(second, confirm(second))

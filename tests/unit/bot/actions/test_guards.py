@@ -8,9 +8,10 @@ import pytest
 from bot.actions.catalog import ActionRule
 from bot.actions.guards import Refused
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import UserId
+from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import Proposal, ProposalState, confirmed_from_row
 from bot.ports.failures import StorageUnavailable
+from bot.ports.proposals import Departure
 from tests.fakes.stores import MemoryAudit
 from tests.fixtures_actions import ROLLBACK, World, confirm
 
@@ -39,7 +40,7 @@ async def test_a_sound_confirmation_passes_all() -> None:
 
     assert await judged(world) is None
     verdicts = [e.body["verdict"] for e in world.memory.trail if e.kind is AuditKind.GUARD_VERDICT]
-    assert verdicts == ["passed"] * 9
+    assert verdicts == ["passed"] * 10
 
 
 @pytest.mark.parametrize(
@@ -149,14 +150,14 @@ async def test_a_freeze_after_the_confirmation_stops_the_order() -> None:
 async def test_a_freeze_while_the_intent_is_written_stops_the_order_too() -> None:
     world = World()
     row = await world.proposed()
-    advance = world.store.advance
+    begin_dispatch = world.store.begin_dispatch
 
-    async def advance_and_freeze(*args: object) -> bool:
-        moved = await advance(*args)  # type: ignore[arg-type]
+    async def begin_and_freeze(proposal_id: ProposalId, audit: AuditEvent) -> Departure:
+        departure = await begin_dispatch(proposal_id, audit)
         world.freeze.words = "every action is frozen"
-        return moved
+        return departure
 
-    world.store.advance = advance_and_freeze  # type: ignore[method-assign,assignment]
+    world.store.begin_dispatch = begin_and_freeze  # type: ignore[method-assign]
     await world.carry(row, confirm(row))
     assert world.control.posts == []
     assert world.row(row.id).state is ProposalState.FAILED

@@ -13,14 +13,14 @@ from bot.actions.propose import MAX_NOTES, proposal_notes
 from bot.chat.prompts import situation
 from bot.domain.ids import UserId
 from bot.domain.proposal import ProposalState
-from tests.fixtures_actions import NOW, World, confirm, reject
+from tests.fixtures_actions import NOW, World, another, confirm, reject
 
 
 async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason() -> None:
     world = World()
     rows = []
     for number in range(3):
-        rows.append(await world.proposed(number=number))
+        rows.append(await world.proposed(another(number), number))
         world.later(seconds=1)
     await world.carry(rows[0], reject(rows[0]))
     await world.carry(rows[1], confirm(rows[1]))

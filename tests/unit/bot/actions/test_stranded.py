@@ -64,7 +64,7 @@ async def test_one_that_may_have_been_sent_is_unknown_on_card_thread_and_record(
     world = World()
     row = await world.proposed()
     await world.store.decide(row.id, confirm(row), world.memory.trail[0])
-    await world.store.advance(row.id, S.CONFIRMED, S.DISPATCHING, "", world.memory.trail[0])
+    await world.store.begin_dispatch(row.id, world.memory.trail[0])
 
     ended = await sweep(world, row.id).run()
 

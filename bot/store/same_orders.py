@@ -1,0 +1,85 @@
+"""Identical orders of one tenant: which went out before another.
+
+What came first is read from the trail, whose rows have one order on every replica and no clock.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from bot.domain.proposal import Proposal, ProposalState, refused_by
+from bot.store.dialect import Connection, now, seconds_ago
+from bot.store.proposal_rows import proposal_of
+from bot.store.tables import audit, proposals
+from bot.store.workspace_tables import installations
+
+# A card lives for minutes. What went out longer ago than this and has ended is of no concern, so that
+# the index of dispatches bounds what is read.
+_CONCERNS_S: Final = 24 * 3600.0
+
+
+async def order_in_the_way(connection: Connection, row: Proposal) -> Proposal | None:
+    """See `ProposalStore.same_order`; the latest of them. Asked under `lock_order` it stays true."""
+    raised = _number(sa.literal(f"{row.id}:created"))
+    ended = _number(proposals.c.id.concat(":outcome"))
+    over_before = sa.func.coalesce(ended < raised, sa.false())
+    recent = proposals.c.dispatched_at > seconds_ago(_CONCERNS_S)
+    under_way = proposals.c.state == ProposalState.DISPATCHING.value
+    found = await connection.execute(
+        sa.select(proposals)
+        .where(*_identical(row), proposals.c.dispatched_at.is_not(None), recent | under_way)
+        .where(~over_before)
+        .order_by(proposals.c.dispatched_at.desc(), proposals.c.id)
+    )
+    went_out = (proposal_of(each) for each in found)
+    # A guard's last no came before anything was sent.
+    return next((each for each in went_out if not refused_by(each)), None)
+
+
+async def pending_like(connection: Connection, row: Proposal) -> list[Proposal]:
+    """Identical ones of the tenant that nobody has decided about, in one order for all who lock."""
+    found = await connection.execute(
+        sa.select(proposals)
+        .where(sa.text("state = 'pending'"), *_identical(row))
+        .order_by(proposals.c.id)
+        .with_for_update()
+    )
+    return [proposal_of(each) for each in found]
+
+
+def retired(row: Proposal, outcome: str, values: dict[str, Any]) -> sa.Update:
+    """pending → superseded, without a person."""
+    return (
+        proposals.update()
+        .where(proposals.c.id == row.id, proposals.c.state == ProposalState.PENDING.value)
+        .values(
+            {
+                "state": ProposalState.SUPERSEDED.value,
+                "outcome": outcome,
+                "decided_at": now(),
+                **values,
+            }
+        )
+    )
+
+
+def _number(key: sa.ColumnElement[str]) -> sa.ScalarSelect[int]:
+    """Where a row of the trail stands in it."""
+    return sa.select(audit.c.seq).where(audit.c.key == key).scalar_subquery()
+
+
+def _identical(row: Proposal) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        proposals.c.action == row.action,
+        proposals.c.product == row.product,
+        proposals.c.digest == row.digest,
+        proposals.c.id != row.id,
+        _of_one_tenant(row.place.team),
+    )
+
+
+def _of_one_tenant(team: str) -> sa.ColumnElement[bool]:
+    """The same workspace, or neither of them of another one that installed the app."""
+    installed = sa.select(installations.c.team)
+    neither = proposals.c.team.not_in(installed) & sa.literal(team).not_in(installed)
+    return (proposals.c.team == team) | neither

@@ -1,0 +1,228 @@
+"""One order is one order: of equal cards that stand at once, one at most goes out, whoever confirms."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.control_plane.port import AnswerKind, ControlAnswer
+from bot.actions.decide import expiry
+from bot.domain.audit import AuditKind
+from bot.domain.ids import ChannelId, Place
+from bot.domain.proposal import Proposal, ProposalState, refused_by, too_late
+from bot.ports.failures import StorageUnavailable
+from tests.fakes.control_plane import LOST
+from tests.fakes.journal import Fuse
+from tests.fixtures_actions import DRAFT, PLACE, World, confirm
+
+S = ProposalState
+
+
+def channel(number: int) -> Place:
+    return replace(PLACE, channel=ChannelId(f"C{number}"))
+
+
+async def equal_cards(world: World, count: int = 2) -> list[Proposal]:
+    """The same order, proposed in as many channels."""
+    return [await world.proposed(DRAFT, number, channel(number)) for number in range(count)]
+
+
+async def test_the_second_of_two_equal_cards_says_that_the_first_was_sent() -> None:
+    world = World()
+    first, second = await equal_cards(world)
+
+    await world.carry(first, confirm(first))
+    await world.carry(second, confirm(second))
+    await world.quiet()
+
+    assert [post.idempotency_key for post in world.control.posts] == [first.id]
+    over = world.row(second.id)
+    assert (over.state, refused_by(over)) == (S.SUPERSEDED, "one_order")
+    assert f"the same order was sent after this was proposed ({first.id}" in over.outcome
+    assert world.wall.shown(second.id).state is S.SUPERSEDED
+
+
+async def test_the_other_cards_are_over_as_the_order_goes_out_with_a_row_of_the_trail_each() -> (
+    None
+):
+    world = World()
+    first, *others = await equal_cards(world, 4)
+
+    await world.carry(first, confirm(first))
+
+    assert {world.row(one.id).state for one in others} == {S.SUPERSEDED}
+    rows = [e for e in world.memory.trail if e.kind is AuditKind.PROPOSAL_SUPERSEDED]
+    assert [(e.body["proposal"], e.body["same"]) for e in rows] == [
+        (one.id, first.id) for one in others
+    ]
+    assert world.came_into.count(S.SUPERSEDED) == 3
+
+
+async def test_whoever_presses_on_such_a_card_is_told_that_nobody_confirmed_it() -> None:
+    world = World()
+    first, second = await equal_cards(world)
+    await world.carry(first, confirm(first))
+
+    told = too_late(world.row(second.id), "someone")
+
+    assert told == (
+        "Already superseded and not run: the same was sent by another proposal. "
+        "Ask again if it should be done once more."
+    )
+
+
+async def test_two_confirmed_in_the_same_moment_are_one_order_and_the_refusal_is_on_record() -> (
+    None
+):
+    world = World()
+    rows = await equal_cards(world)
+
+    async with asyncio.TaskGroup() as group:
+        for row in rows:
+            group.create_task(world.carry(row, confirm(row)))
+
+    assert len(world.control.posts) == 1
+    states = sorted(world.row(row.id).state for row in rows)
+    assert states == [S.SUCCEEDED, S.SUPERSEDED]
+    verdicts = [
+        e.body
+        for e in world.memory.trail
+        if e.kind is AuditKind.GUARD_VERDICT and e.body["verdict"] == "refused"
+    ]
+    assert [body["guard"] for body in verdicts] == ["one_order"]
+    assert "the same order was sent after this was proposed" in str(verdicts[0]["reason"])
+
+
+@given(
+    count=st.integers(2, 5),
+    turns=st.lists(st.integers(0, 4), max_size=60),
+    moments=st.lists(st.none() | st.integers(0, 80), min_size=5, max_size=5),
+)
+async def test_of_any_interleaving_with_any_deaths_one_is_sent_at_most(
+    count: int, turns: list[int], moments: list[int | None]
+) -> None:
+    world = World()
+    rows = await equal_cards(world, count)
+
+    async def pressed(number: int) -> None:
+        for _ in range(turns.count(number)):
+            await asyncio.sleep(0)
+        fuse = Fuse(moments[number])
+        await world.carry(rows[number], confirm(rows[number]), fuse)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(count):
+            group.create_task(pressed(number))
+
+    states = [world.row(row.id).state for row in rows]
+    went_out = [s for s in states if s in (S.SUCCEEDED, S.UNKNOWN)]
+    assert len(world.control.posts) <= 1
+    assert len(went_out) == 1
+    assert states.count(S.SUPERSEDED) == count - 1
+
+
+@pytest.mark.parametrize("moment", range(76))
+async def test_a_kill_at_any_moment_of_the_first_lets_no_second_out(moment: int) -> None:
+    world = World()
+    first, second = await equal_cards(world)
+
+    await world.carry(first, confirm(first), Fuse(moment))
+    await world.carry(second, confirm(second))
+
+    assert len(world.control.posts) <= 1
+    assert world.row(second.id).state is S.SUPERSEDED
+
+
+async def test_what_came_to_an_unknown_end_stops_its_equal_and_says_so() -> None:
+    world = World()
+    first, second = await equal_cards(world)
+    world.control.answer, world.control.before_settled = LOST, [LOST] * 3
+    keep = world.store.retire_same
+
+    async def gone(*_args: object) -> list[str]:
+        raise StorageUnavailable("for a moment")
+
+    world.store.retire_same = gone  # type: ignore[method-assign,assignment]
+    await world.carry(first, confirm(first))
+    world.store.retire_same = keep  # type: ignore[method-assign]
+    assert (world.row(first.id).state, world.row(second.id).state) == (S.UNKNOWN, S.PENDING)
+
+    await world.carry(second, confirm(second))
+
+    assert len(world.control.posts) == 1
+    assert world.row(second.id).state is S.SUPERSEDED
+    line = world.wall.lines[f"{second.id}:outcome"]
+    assert "whether it took effect could not be learned, so look at the target first" in line
+    assert "Ask again if it should be done once more." in line
+
+
+async def test_what_is_raised_after_the_first_ended_goes_out() -> None:
+    world = World()
+    first = await world.proposed()
+    await world.carry(first, confirm(first))
+
+    again = await world.proposed(DRAFT, 2)
+    await world.carry(again, confirm(again))
+
+    assert [post.idempotency_key for post in world.control.posts] == [first.id, again.id]
+
+
+async def test_what_is_raised_while_the_first_still_runs_does_not() -> None:
+    world = World()
+    world.control.answer = ControlAnswer(AnswerKind.RUNNING, "step 1 of 3")
+    first = await world.proposed()
+    await world.carry(first, confirm(first))
+    assert world.row(first.id).state is S.DISPATCHING
+
+    meanwhile = await world.proposed(DRAFT, 2, channel(2))
+    await world.carry(meanwhile, confirm(meanwhile))
+
+    assert len(world.control.posts) == 1
+    assert "it had not ended yet" in world.row(meanwhile.id).outcome
+
+
+async def test_another_parameter_is_another_order() -> None:
+    world = World()
+    first, other = (
+        await world.proposed(DRAFT, 1),
+        await world.proposed(replace(DRAFT, params={"version": "v40"}), 2),
+    )
+
+    await world.carry(first, confirm(first))
+    await world.carry(other, confirm(other))
+
+    assert len(world.control.posts) == 2
+
+
+async def test_one_that_was_rejected_or_expired_stands_in_nobodys_way() -> None:
+    world = World()
+    gone = await world.proposed()
+    world.later(minutes=11)
+    await world.carry(gone, expiry(gone.id))
+    row = await world.proposed(DRAFT, 2)
+
+    await world.carry(row, confirm(row))
+
+    assert len(world.control.posts) == 1
+
+
+async def test_one_that_a_guard_stopped_at_last_was_not_sent_and_stops_no_other() -> None:
+    world = World()
+    first, second = await equal_cards(world)
+    begin_dispatch = world.store.begin_dispatch
+
+    async def begin_and_freeze(*args: object) -> object:
+        departure = await begin_dispatch(*args)  # type: ignore[arg-type]
+        world.freeze.words = "every action is frozen"
+        return departure
+
+    world.store.begin_dispatch = begin_and_freeze  # type: ignore[method-assign,assignment]
+    await world.carry(first, confirm(first))
+    world.store.begin_dispatch = begin_dispatch  # type: ignore[method-assign]
+    world.freeze.words = ""
+
+    await world.carry(second, confirm(second))
+
+    assert [post.idempotency_key for post in world.control.posts] == [second.id]
