@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import aiohttp
 from pydantic import BaseModel, ValidationError
 
-from bot.commands.patience import AFTER_S
+from bot.commands.patience import AFTER_S, within
 from bot.domain.alerts import AlertRule
 from bot.domain.channel import rule_for
 from bot.ports.failures import SurfaceFailed, SurfaceGone
@@ -39,7 +39,7 @@ async def check_alerts(settings: Settings, identity: SlackIdentity | None) -> li
         return found
     async with aiohttp.ClientSession() as session:
         token = settings.slack.bot_token.get_secret_value()
-        api = create_api(token, settings.slack.api_base_url, session, AFTER_S)
+        api = create_api(token, settings.slack.api_base_url, session, within(AFTER_S))
         every = (_rule(settings, each, api) for each in rules.alert_rules(settings))
         return [*found, *await asyncio.gather(*every)]
 

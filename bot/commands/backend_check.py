@@ -9,7 +9,7 @@ from adapters.errors import AdapterError
 from adapters.fault import fault_of
 from bot.commands.installation import Asked, Installation
 from bot.commands.part_check import MOST_NAMES, sight, words_of
-from bot.commands.patience import PROBE_S
+from bot.commands.patience import PROBE_S, within
 from bot.reports.finding import Finding
 from bot.settings.error_tracker import ErrorsBackend
 from bot.settings.named_backends import FAMILIES, Family
@@ -97,7 +97,7 @@ async def tracked(
         return Finding("errors", False, "not set in [observe.errors]", configured=False)
     wanted = list(dict.fromkeys([*backend.projects, *products]))
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(within(PROBE_S)):
             found = await errors.discover(wanted)
             asked = next(iter(found), None)
             if asked:
@@ -122,7 +122,7 @@ async def check_cluster(asked: Asked) -> Sequence[Finding]:
         unset = asked.of.settings.kubernetes.kind in ("none", "recorded")
         return [Finding("kubernetes", False, "not set in [kubernetes]", False)] if unset else []
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(within(PROBE_S)):
             excess = await cluster.api.excess(cluster.reader.namespaces)
             await cluster.reader.table(ObjectQuery("pods"))
     except (ToolError, TimeoutError) as error:
@@ -201,7 +201,7 @@ async def check_patterns(asked: Asked) -> Sequence[Finding]:
 
 async def _probe(part: str, kind: str, asked_for: str, question: Awaitable[object]) -> Finding:
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(within(PROBE_S)):
             await question
     except InvalidArguments as error:
         return Finding(part, True, f"{kind} answers ({error.message[:80]})")

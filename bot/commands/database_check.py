@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from adapters.fault import Fault, fault_of
-from bot.commands.patience import SHARED_S, unanswered
+from bot.commands.patience import SHARED_S, unanswered, within
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
@@ -19,7 +19,7 @@ from bot.wiring.stores import open_stores
 async def check_database(settings: Settings) -> Sequence[Finding]:
     """Whether it serves, and sinks of the trail that are behind. An embedded one is brought to its schema."""
     try:
-        async with asyncio.timeout(SHARED_S), AsyncExitStack() as stack:
+        async with asyncio.timeout(within(SHARED_S)), AsyncExitStack() as stack:
             await _is_there(settings.database.url.get_secret_value())
             database = (await open_stores(settings, stack)).database
             at = await schema.standing(database)

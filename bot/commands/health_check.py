@@ -33,7 +33,14 @@ from bot.commands.outlet_check import (
     check_outlets,
 )
 from bot.commands.part_check import check_audit, check_channels, check_plugins, plugin_problems
-from bot.commands.patience import MCP_END_S, PART_S, SHARED_S, unanswered
+from bot.commands.patience import (
+    MCP_END_S,
+    PART_S,
+    SHARED_S,
+    share_what_is_left,
+    unanswered,
+    within,
+)
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
 from bot.commands.workspace_check import check_workspaces
@@ -72,10 +79,13 @@ class Part:
     read: Callable[[Installation], Sequence[Finding]] | None = None
 
 
-async def examine(settings: Settings, *, offline: bool = False) -> list[Finding]:
+async def examine(
+    settings: Settings, *, offline: bool = False, age_s: Callable[[], float] = lambda: 0.0
+) -> list[Finding]:
     """Try everything. Raises nothing that an operator can mend: it becomes a finding.
 
-    `offline` sends nothing to anybody and opens no database: it tells what can be read.
+    `offline` sends nothing to anybody and opens no database: it tells what can be read. `age_s` is
+    for how long whoever waits has waited already.
     """
     async with AsyncExitStack() as stack:
         try:
@@ -85,6 +95,7 @@ async def examine(settings: Settings, *, offline: bool = False) -> list[Finding]
         safe = _masking(settings)
         if offline:
             return [safe(each) for part in PARTS for each in _mended(part, _read(part, of))]
+        share_what_is_left(age_s())
         async with asyncio.TaskGroup() as group:
             slack = group.create_task(_slack(settings))
             database = group.create_task(check_database(settings))
@@ -114,7 +125,7 @@ async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
     if part.ask is None:
         return _mended(part, _read(part, asked.of))
     try:
-        async with asyncio.timeout(PART_S):
+        async with asyncio.timeout(within(PART_S)):
             found = await part.ask(asked)
     except TimeoutError:
         found = [Finding(part.name, False, unanswered(PART_S), fault=Fault.SILENT)]
@@ -156,7 +167,7 @@ async def _slack(settings: Settings) -> tuple[Sequence[Finding], SlackIdentity |
     if known := _slack_shape(access):
         return known, None
     try:
-        async with asyncio.timeout(SHARED_S):
+        async with asyncio.timeout(within(SHARED_S)):
             identity = await check_slack(access)
     except StartupError as error:
         fault = fault_of(error)
@@ -229,7 +240,7 @@ async def _ask_plugins(asked: Asked) -> Sequence[Finding]:
 async def _ask_tools(asked: Asked) -> Sequence[Finding]:
     """MCP servers, and what then is offered: with all of the backends configured, and bounded by channels."""
     settings, plugins = asked.of.settings, asked.of.plugins
-    until = asyncio.get_running_loop().time() + PART_S
+    until = asyncio.get_running_loop().time() + within(PART_S)
     async with AsyncExitStack() as stack:
         try:
             mcp = await open_mcp(settings, stack, until=until - MCP_END_S)

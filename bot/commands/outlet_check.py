@@ -24,7 +24,7 @@ from adapters.otlp_http import OtlpHttp
 from adapters.reach import REACH_S, reach, reach_alone
 from bot.commands.alert_check import postable
 from bot.commands.installation import Asked
-from bot.commands.patience import AFTER_S, PROBE_S, in_time
+from bot.commands.patience import AFTER_S, PROBE_S, in_time, within
 from bot.reports.finding import Finding
 from bot.settings.access import RouteSettings
 from bot.settings.actions import ActionSettings
@@ -86,7 +86,7 @@ async def check_outlets(asked: Asked) -> Sequence[Finding]:
     if audit.checkpoint_file:
         questions.append(in_time(part, asyncio.to_thread(_file, Path(audit.checkpoint_file))))
     sinks, channels, others = await asyncio.gather(
-        check_sinks(settings, PROBE_S), _channels(asked), asyncio.gather(*questions)
+        check_sinks(settings, within(PROBE_S)), _channels(asked), asyncio.gather(*questions)
     )
     return [*sinks, *channels, *others]
 
@@ -165,7 +165,7 @@ async def _channels(asked: Asked) -> Sequence[Finding]:
         return []
     async with aiohttp.ClientSession() as session:
         token = settings.slack.bot_token.get_secret_value()
-        api = create_api(token, settings.slack.api_base_url, session, AFTER_S)
+        api = create_api(token, settings.slack.api_base_url, session, within(AFTER_S))
         name = await postable("audit checkpoints", settings.audit.checkpoint_channel, api)
     if isinstance(name, Finding):
         return [name]

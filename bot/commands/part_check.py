@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from adapters.errors import AdapterError
 from adapters.fault import fault_of
 from adapters.plugins.tool import PluginTool
-from bot.commands.patience import PROBE_S, unanswered
+from bot.commands.patience import PROBE_S, unanswered, within
 from bot.domain.channel import ChannelRule
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
@@ -63,7 +63,7 @@ async def _finding(tool: PluginTool) -> Finding:
     manifest = tool.manifest
     where = f"{manifest.endpoint.method} {urlsplit(manifest.endpoint.url).netloc}"
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(within(PROBE_S)):
             await tool.reach()
     except (AdapterError, TimeoutError) as error:
         words = f"{where}: unreachable, {words_of(error)}"
@@ -158,7 +158,7 @@ async def _logs(kind: str, logs: Logs | None, products: Sequence[str], when: Int
     if logs is None:
         return Finding("logs", False, "not set in [observe.logs]", configured=False)
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(within(PROBE_S)):
             found = await logs.discover(products, when)
             nobody = bool(products) and len(found.without) == len(found.products)
             there = (await logs.discover((), when)).products if nobody else ()
@@ -175,7 +175,7 @@ async def _metrics(
     if metrics is None:
         return [Finding("metrics", False, "not set in [observe.metrics]", configured=False)]
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(within(PROBE_S)):
             found = await metrics.discover(products, when)
             nobody = bool(products) and len(found.without) == len(found.products)
             known = (await metrics.discover((), when)).products if nobody else ()

@@ -15,7 +15,7 @@ from adapters.llm.messages import (
 )
 from adapters.llm.port import Provider
 from adapters.llm.triage.provider import NAME as TRIAGE
-from bot.commands.patience import PROBE_S, unanswered
+from bot.commands.patience import PROBE_S, unanswered, within
 from bot.reports.finding import Finding
 
 # A few tokens of the configured model; some models refuse a bound below 16.
@@ -51,7 +51,7 @@ async def _finding(name: str, provider: Provider, *, is_asked: bool) -> Finding:
 
 async def _asked(part: str, provider: Provider) -> Finding:
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(within(PROBE_S)):
             stream = provider.stream(_QUESTION)
             async with aclosing(stream) as chunks:  # type: ignore[type-var]
                 async for chunk in chunks:

@@ -14,7 +14,7 @@ from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
-from bot.commands.patience import AFTER_S, PROBE_S, unanswered
+from bot.commands.patience import AFTER_S, PROBE_S, unanswered, within
 from bot.domain.channel import ChannelRule
 from bot.domain.tenancy import HOME
 from bot.reports.finding import Finding
@@ -43,7 +43,7 @@ async def check_roles(settings: Settings, identity: SlackIdentity | None) -> lis
         return await asyncio.gather(*(_rota(name, rota) for name, rota in rotas.items()))
     async with aiohttp.ClientSession() as session:
         token = settings.slack.bot_token.get_secret_value()
-        api = create_api(token, settings.slack.api_base_url, session, AFTER_S)
+        api = create_api(token, settings.slack.api_base_url, session, within(AFTER_S))
         duty = OnDutyDirectory(api, time.monotonic)
         on_duty = (
             _on_duty(name, rota, duty) if name in roles else _rota(name, rota)
@@ -65,7 +65,7 @@ async def check_roles(settings: Settings, identity: SlackIdentity | None) -> lis
 async def _rota(name: str, rota: OnCall) -> Finding:
     part = f"on call {name}"
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(within(PROBE_S)):
             people = await rota.people()
     except AdapterError as error:
         return Finding(part, False, error.message, fault=fault_of(error))

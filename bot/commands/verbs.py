@@ -58,7 +58,10 @@ def run(config: Path, signals: Signals) -> int:
 
 def check(config: Path, *, as_json: bool, offline: bool = False) -> int:
     """`kortex check`."""
-    return guarded(lambda: _check(loaded(config), as_json=as_json, offline=offline))
+    from bot.commands.patience import process_age
+
+    age_s = process_age()
+    return guarded(lambda: _check(loaded(config), age_s, as_json=as_json, offline=offline))
 
 
 def check_plugin(config: Path, file: Path, arguments: str) -> int:
@@ -267,12 +270,17 @@ async def stay(
     return OK
 
 
-async def _check(settings: Settings, *, as_json: bool, offline: bool) -> int:
+async def _check(
+    settings: Settings, age_s: Callable[[], float], *, as_json: bool, offline: bool
+) -> int:
     from bot.commands.health_check import examine
     from bot.commands.unwaited import UnwaitedThreads
 
     asyncio.get_running_loop().set_default_executor(UnwaitedThreads())
-    found = sorted(await examine(settings, offline=offline), key=lambda finding: finding.rank)
+    found = sorted(
+        await examine(settings, offline=offline, age_s=age_s),
+        key=lambda finding: finding.rank,
+    )
     if as_json:
         rows = [
             {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import aiohttp
 
 from bot.commands.installation import Asked
-from bot.commands.patience import AFTER_S
+from bot.commands.patience import AFTER_S, within
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import SealUnavailable, TokenSeal
@@ -53,7 +53,7 @@ async def _refused(settings: Settings, installed: Sequence[Installed]) -> list[F
     async with aiohttp.ClientSession() as session:
 
         async def one(each: Installed) -> Finding | None:
-            api = create_api(each.token, settings.slack.api_base_url, session, AFTER_S)
+            api = create_api(each.token, settings.slack.api_base_url, session, within(AFTER_S))
             try:
                 async with gate:
                     await api.call("auth.test")

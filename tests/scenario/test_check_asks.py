@@ -17,7 +17,15 @@ from cryptography.fernet import Fernet
 
 from bot.commands import health_check, outlet_check, patience, verbs
 from bot.commands.health_check import PARTS, examine
-from bot.commands.patience import AFTER_S, PART_S, PROBE_S, SHARED_S
+from bot.commands.patience import (
+    AFTER_S,
+    PART_S,
+    PROBE_S,
+    SHARED_S,
+    process_age,
+    share_what_is_left,
+    within,
+)
 from bot.domain.ids import TeamId, UserId
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import TokenSeal
@@ -97,6 +105,7 @@ description = "d"
 products = ["*"]
 endpoint = {{ url = "{there}/rollback" }}
 """
+IMPORTED = time.monotonic()
 EXAMPLE = Path(__file__).parents[2] / "docs" / "kortex.example.toml"
 ASKED = {
     "slack", "audit events", "audit checkpoints", "provider openai", "logs", "metrics", "traces",
@@ -146,6 +155,36 @@ def test_the_longest_wait_leaves_python_six_seconds_of_fifteen() -> None:
     one_after_the_other = max(SHARED_S + AFTER_S, PROBE_S)
 
     assert (one_after_the_other < PART_S, PART_S) == (True, 9.0)
+
+
+@pytest.mark.parametrize(("age_s", "waits_s"), [(0.0, 9.0), (3.5, 9.0), (5.5, 7.0), (60.0, 5.0)])
+async def test_a_slow_start_makes_every_wait_shorter_by_as_much(
+    age_s: float, waits_s: float
+) -> None:
+    share_what_is_left(age_s)
+
+    assert within(PART_S) == pytest.approx(waits_s)
+    assert within(PROBE_S) / within(PART_S) == pytest.approx(PROBE_S / PART_S)
+
+
+async def test_who_is_silent_is_told_with_the_wait_there_was(
+    tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "LEAST_S", 0.9)
+
+    found = await examine(everything(silent, tmp_path), age_s=lambda: 60.0)
+
+    assert failed(found)["slack"].detail == "no answer within 0.55 s"
+
+
+def test_the_age_of_this_process_is_known() -> None:
+    imported = time.monotonic() - IMPORTED
+    age_s = process_age()
+    before, at = age_s(), time.monotonic()
+    time.sleep(0.05)
+
+    assert before > imported
+    assert age_s() - before == pytest.approx(time.monotonic() - at, abs=0.02)
 
 
 async def test_who_is_silent_hides_nobody_of_the_same_part(
