@@ -123,7 +123,8 @@ async def _answered(found: Investigation, call: ToolCall, answer: Answer) -> Mes
     if isawaitable(value):
         value = await value
     failed = isinstance(value, Exception)
-    content = orjson.dumps({"error": str(value)} if failed else value).decode()
+    refused = {"error": "validation", "message": str(value)}
+    content = orjson.dumps(refused if failed else value).decode()
     number = len(found.evidence) + 1
     found.calls.append((call.name, arguments))
     found.evidence.append(

@@ -1,7 +1,10 @@
 """What people are to do next: the last sentences of an answer that names a cause."""
 
+import re
+from typing import Final
+
 from adapters.llm.decided import Decided
-from adapters.llm.triage.case import Case, Signals, plain
+from adapters.llm.triage.case import Case, Seen, Signals, plain
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.plan import (
@@ -13,6 +16,12 @@ from adapters.llm.triage.plan import (
 )
 from adapters.llm.triage.telling import clock, over_text
 from adapters.llm.triage.undone import Undone, can_tell
+from tools.errors import ToolErrorCode
+
+_CLAUSE_END: Final = re.compile(r"; |\. |\.$")
+# Formatting, links and mentions need one of the others; the colon of a clock time stays.
+_NOT_PLAIN: Final = re.compile(r"(?!(?<=\d\d):\d\d)[^\w\s.,;%()'-]|_")
+_MOST_REASON: Final = 200  # characters
 
 
 def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
@@ -36,7 +45,7 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
             "Nothing happens unless somebody with the role confirms it."
         )
     if proposed is not None:
-        return f"A rollback could not be proposed here; see [{proposed.mark}]."
+        return f"A rollback could not be proposed here: {_refusal(proposed)} [{proposed.mark}]."
     if over and judgement.undone is None:
         return "Since it is over, nothing is proposed. Ask me again if it comes back."
     if judgement.undone is not None:
@@ -48,6 +57,15 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     if worth_rolling_back(judgement):
         return "Next: consider rolling that deploy back."
     return f"Next: look into {product} by hand, starting with the evidence above."
+
+
+def _refusal(proposed: Seen) -> str:
+    """The first clause of what was answered, as plain words; clock times stay."""
+    if proposed.text("error") == ToolErrorCode.TOOL_TIMEOUT:
+        return "it could not be stored in time"
+    said = _CLAUSE_END.split(proposed.text("message"), maxsplit=1)[0]
+    words = " ".join(_NOT_PLAIN.sub(" ", said.replace(": ", ", ")).split())
+    return words[:_MOST_REASON] or "it was refused without a reason"
 
 
 def _decided_before(case: Case, decided: Decided) -> str:

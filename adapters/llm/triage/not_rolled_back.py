@@ -3,7 +3,7 @@
 from adapters.llm.triage.case import Case, plain
 from adapters.llm.triage.evidence import DEPLOYS
 from adapters.llm.triage.judgement import Judgement
-from adapters.llm.triage.plan import PROPOSE, worth_rolling_back
+from adapters.llm.triage.plan import PROPOSE, mark_of, worth_rolling_back
 from adapters.llm.triage.telling import clock
 
 
@@ -18,6 +18,12 @@ def no_rollback(case: Case, judgement: Judgement) -> str:
 
 
 def _reason(case: Case, judgement: Judgement) -> str:
+    one = next((each for each in judgement.suspects if each.product == case.subject), None)
+    if one is not None and one.over_since is not None:
+        return (
+            f"what moved in it is usual again since {clock(one.over_since, case.now)} "
+            f"[{mark_of(one.ordered[0].fact)}]"
+        )
     seen = case.of(DEPLOYS)
     if seen is None:
         return "its deploys could not be read"

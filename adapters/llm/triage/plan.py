@@ -212,7 +212,8 @@ def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wi
     deploy = top.deploy
     assert deploy is not None  # noqa: S101 - said by worth_rolling_back
     params: dict[str, JsonValue] = {"version": deploy.previous} if deploy.previous else {}
-    began = f"at {clock(top.since, now)}" if top.since else "right after"
+    when = "before" if top.began_before else "at"
+    began = f"{when} {clock(top.since, now)}" if top.since else "right after"
     yield (
         PROPOSE,
         {

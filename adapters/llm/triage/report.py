@@ -24,6 +24,7 @@ from adapters.llm.triage.listed import deploy_lines, log_lines, marks
 from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.not_rolled_back import no_rollback
 from adapters.llm.triage.period import framed, period
+from adapters.llm.triage.plan import PROPOSE, REPORT
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, told, told_of
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
@@ -246,7 +247,7 @@ def _figures(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
     if not any(case.of(tool) for tool in SWEEPS):
-        yield "**I could not look at anything, so I cannot say whether anything is wrong.**"
+        yield f"**{_blindness(case)}, so I cannot say whether anything is wrong.**"
         failed = [seen for seen in case.seen if not seen.ok]
         yield f"What I asked failed: {marks(failed)}." if failed else ""
     else:
@@ -270,6 +271,13 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
         yield "I could not look at: " + "; ".join(missing[:5]) + "."
 
 
+def _blindness(case: Case) -> str:
+    """Without any sweep: that nothing was read, or that what was tells of no state."""
+    if not any(seen.ok for seen in case.seen if seen.tool not in (PROPOSE, REPORT)):
+        return "I could not look at anything"
+    return f"I could read nothing that shows how {plain(case.subject) or 'anybody'} is"
+
+
 def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     """What was looked at and did not stand out."""
     seen = [swept(case, tool) for tool in SWEEPS]
@@ -289,9 +297,20 @@ def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     logs = swept(case, LOGS)
     if logs is not None and not logs.rows("changes"):
         yield f"no new kind of log lines [{logs.mark}]"
-    recent, deployed = deploys(case), case.of(DEPLOYS)
-    if recent:
-        fact = recent[0]
-        yield f"the last deploy was {fact.product} {fact.version} at {clock(fact.at, case.now)} [{fact.seen.mark}]"
-    elif deployed is not None:
-        yield f"no deploys in that time [{deployed.mark}]"
+    yield from _last_deploy(case)
+
+
+def _last_deploy(case: Case) -> Iterator[str]:
+    """Of the product that is named; else of anybody, and named as theirs."""
+    found, read = deploys(case), case.of(DEPLOYS)
+    own = [one for one in found if one.product == case.subject or not case.names_subject]
+    if read is None:
+        return
+    if not found:
+        yield f"no deploys in that time [{read.mark}]"
+        return
+    fact = (own or found)[0]
+    words = "the last deploy was"
+    if not own:
+        words = "no deploy of its own in that time; the last of others was"
+    yield f"{words} {fact.product} {fact.version} at {clock(fact.at, case.now)} [{fact.seen.mark}]"

@@ -249,13 +249,39 @@ async def test_a_previous_version_that_is_not_known_is_said_and_never_made_up() 
     assert found.marks == ()
 
 
-async def test_a_proposal_that_was_refused_is_not_said_to_exist() -> None:
-    refused = {"propose_action": LookupError("not allowed here")}
+FROZEN = (
+    "every action is frozen since 2026-04-07 14:12 UTC, by mira (*testing* <!here>); nothing can be "
+    "confirmed now. Tell people what you would have proposed."
+)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [
+        (LookupError("not allowed here"), "not allowed here"),
+        (LookupError(""), "it was refused without a reason"),
+        (LookupError("3 proposals are open here already: p-1, p-2. Wait."), "3 proposals are open here already, p-1, p-2"),
+        (LookupError(FROZEN), "every action is frozen since 2026-04-07 14:12 UTC, by mira ( testing here )"),
+    ],
+)  # fmt: skip
+async def test_a_proposal_that_was_refused_is_told_with_the_reason(
+    refusal: Exception, reason: str
+) -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
-    found = await investigate(world(SLOW, [row], around=refused))
+    found = await investigate(world(SLOW, [row], around={"propose_action": refusal}))
 
     assert "proposed below" not in found.text
-    assert "could not be proposed here" in found.text
+    assert f"A rollback could not be proposed here: {reason} [E" in found.text
+    assert found.marks == ()
+
+
+async def test_a_proposal_says_before_when_the_trouble_began_where_that_is_not_known() -> None:
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    shifts = [{**each, "since_before": True} for each in SLOW]
+    found = await investigate(world(shifts, [row]), "why is checkout slow since 14:11?")
+
+    (proposed,) = found.asked("core__propose_action")
+    assert "checkout left its baseline before 14:10 UTC, after v2" in str(proposed["rationale"])
 
 
 async def test_nothing_is_wrong_only_when_all_that_exists_was_looked_at() -> None:
@@ -508,6 +534,33 @@ async def test_what_only_the_cluster_knows_needs_no_metrics(
     found = await investigate(world(around=around), question, tools=CLUSTER_TOOLS)
 
     assert verdict(found)[0] == answer
+
+
+async def test_where_deploys_alone_could_be_read_nothing_else_is_said_of_that() -> None:
+    rows = [deploy("cart", "2026-04-07T14:09:00Z")]
+    failed = {name: LookupError("away") for name in ("sweep_metrics",)}
+    tools = ("core__sweep_metrics", "core__get_recent_deploys")
+    found = await investigate(world((), rows, around=failed), "is checkout ok?", tools=tools)
+
+    assert "I could not look at anything" not in found.text
+    assert found.text.startswith(
+        "**I could read nothing that shows how checkout is, so I cannot say whether anything is wrong.**"
+    )
+    assert (
+        "no deploy of its own in that time; the last of others was cart v2 at 14:09 UTC"
+        in found.text
+    )
+    assert found.marks == ()
+
+
+async def test_the_last_deploy_is_of_the_product_that_is_asked_about() -> None:
+    rows = [
+        deploy("cart", "2026-04-07T14:09:00Z"),
+        deploy("checkout", "2026-04-07T09:09:00Z", "v7"),
+    ]
+    found = await investigate(world((), rows), "is checkout ok?")
+
+    assert "- the last deploy was checkout v7 at 09:09 UTC" in found.text
 
 
 async def test_without_any_tool_it_says_that_it_cannot_say() -> None:

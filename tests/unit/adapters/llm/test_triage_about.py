@@ -115,6 +115,17 @@ async def test_a_rollback_of_a_product_without_deploys_is_refused() -> None:
     )
 
 
+async def test_a_rollback_of_what_is_usual_again_is_refused_with_the_time() -> None:
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    over = [{**each, "until": "2026-04-07T14:25:00Z"} for each in CHECKOUT_SLOW]
+    found = await asked("roll back checkout", over, deploys=[row])
+
+    assert found.asked("core__propose_action") == []
+    assert found.text.startswith(
+        "A rollback of checkout is not proposed: what moved in it is usual again since 14:25 UTC [E1].\n\n"
+    )
+
+
 async def test_a_rollback_that_is_asked_for_and_due_is_proposed() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     found = await asked("roll back checkout", CHECKOUT_SLOW, deploys=[row])
