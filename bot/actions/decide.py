@@ -28,7 +28,6 @@ from bot.domain.proposal import (
     too_late,
 )
 from bot.ports.durability import Journal, Workflows
-from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, OnState, ProposalStore, Watches, uncounted
 from bot.ports.trail import AuditLog
 from bot.telemetry.spans import log_ids
@@ -259,12 +258,9 @@ class ExpirySweep:
         self._batch = batch
 
     async def run(self) -> int:
-        """How many were started; what is left, or cannot be reached now, is the next sweep's."""
+        """How many were started. Raises StorageUnavailable: what is left is the next sweep's."""
         started = 0
-        try:
-            for proposal_id in await self._store.due(self._batch):
-                await self._workflows.start_decision(proposal_id, expiry(proposal_id))
-                started += 1
-        except StorageUnavailable:
-            log.warning("proposals.expiry.storage_unavailable", started=started)
+        for proposal_id in await self._store.due(self._batch):
+            await self._workflows.start_decision(proposal_id, expiry(proposal_id))
+            started += 1
         return started

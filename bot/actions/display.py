@@ -8,6 +8,7 @@ shown for a while comes the line that tells its action's end.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final, TypeVar
 
 import structlog
@@ -137,12 +138,8 @@ class CardSweep:
         self._display = display
 
     async def run(self) -> int:
-        """How many were tried; what cannot be reached now is a later sweep's."""
-        try:
-            due = await self._cards.due(BATCH)
-        except StorageUnavailable:
-            log.warning("cards.sweep.storage_unavailable")
-            return 0
+        """How many were tried. Raises StorageUnavailable."""
+        due = await self._cards.due(BATCH)
         await self.paint(due)
         return len(due)
 
@@ -160,10 +157,8 @@ class CardSweep:
                 group.create_task(self._paint(proposal_id))
 
     async def _paint(self, proposal_id: ProposalId) -> None:
-        try:
+        with suppress(StorageUnavailable):  # a later sweep's
             await self._display.refresh(proposal_id, ())
-        except StorageUnavailable:
-            log.warning("cards.sweep.storage_unavailable", proposal=proposal_id)
 
 
 def _later_s(tries: int) -> float:

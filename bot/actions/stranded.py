@@ -14,7 +14,6 @@ from bot.actions.display import ProposalDisplay
 from bot.actions.orders import ended, line, outcome_of
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
-from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import OnState, ProposalStore, uncounted
 
 log = structlog.stdlib.get_logger(__name__)
@@ -51,13 +50,10 @@ class StrandedSweep:
         self._on_state = on_state
 
     async def run(self) -> int:
-        """How many were ended; what cannot be reached now is the next sweep's."""
+        """How many were ended. Raises StorageUnavailable: what is left is the next sweep's."""
         ended = 0
-        try:
-            for proposal_id in await self._find(BATCH):
-                ended += await self._end(proposal_id)
-        except StorageUnavailable:
-            log.warning("proposals.stranded.storage_unavailable", ended=ended)
+        for proposal_id in await self._find(BATCH):
+            ended += await self._end(proposal_id)
         return ended
 
     async def _end(self, proposal_id: ProposalId) -> bool:

@@ -14,7 +14,6 @@ from bot.actions.effect import EffectCheck, begin_effect
 from bot.actions.orders import Outcome, ended, line, order_of, outcome_of, progress_of, safe
 from bot.actions.remind import reminder
 from bot.domain.proposal import Proposal, ProposalState
-from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import OnState, ProposalStore, Watch, Watches, WatchKind, uncounted
 from tools.redactor import Redactor
 
@@ -57,14 +56,11 @@ class WatchSweep:
         self._on_state = on_state
 
     async def run(self) -> int:
-        """How many were looked at; what cannot be reached now is the next sweep's."""
+        """How many were looked at. Raises StorageUnavailable: what is left is a later sweep's."""
         looked = 0
-        try:
-            for watch in await self._watches.claim(BATCH, AGAIN_S):
-                await self._look(watch)
-                looked += 1
-        except StorageUnavailable:
-            log.warning("watches.storage_unavailable", looked=looked)
+        for watch in await self._watches.claim(BATCH, AGAIN_S):
+            await self._look(watch)
+            looked += 1
         return looked
 
     async def _look(self, watch: Watch) -> None:

@@ -7,6 +7,7 @@ that goes on there: the message carries a mark it is found by, the turn an id ma
 import asyncio
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -65,22 +66,17 @@ class AlertThreads:
         self._gather_s = gather_s
 
     async def run(self) -> None:
-        """Everything that is due; what cannot be reached now is a later run's."""
-        try:
-            while due := await self._store.due(BATCH):
-                async with asyncio.TaskGroup() as group:
-                    for thread in due:
-                        group.create_task(self._shown(thread))
-        except StorageUnavailable:
-            log.warning("alerts.storage_unavailable")
+        """Everything that is due. Raises StorageUnavailable: what is left is a later run's."""
+        while due := await self._store.due(BATCH):
+            async with asyncio.TaskGroup() as group:
+                for thread in due:
+                    group.create_task(self._shown(thread))
 
     async def _shown(self, thread: str) -> None:
-        try:
+        with suppress(StorageUnavailable):  # a later run's
             claim = await self._store.claim(thread, CLAIM_CALLS * self._call_timeout_s)
             if claim is not None:
                 await self._show(claim)
-        except StorageUnavailable:
-            log.warning("alerts.storage_unavailable", thread=thread)
 
     async def _show(self, claim: AlertClaim) -> None:
         thread = claim.thread

@@ -13,7 +13,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import MessageTs, TeamId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnFinished
-from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, AnswerSurface
 from bot.ports.sessions import HeldBack, SessionStore, Undelivered
 from bot.ports.trail import AuditLog
@@ -97,16 +97,13 @@ class Redelivery:
         self._is_open = is_open
 
     async def run(self) -> int:
-        """How many were brought; what cannot be reached now is a later run's."""
+        """How many were brought. Raises StorageUnavailable: what is left is a later run's."""
         brought = 0
-        try:
-            for held in await self._undelivered.overdue(BATCH, GIVE_UP_S):
-                await self._give_up(held)
-            due = await self._undelivered.claim(BATCH, GIVE_UP_S) if self._is_open() else ()
-            for held in due:
-                brought += await self._bring(held)
-        except StorageUnavailable:
-            log.warning("answers.held_back.storage_unavailable", brought=brought)
+        for held in await self._undelivered.overdue(BATCH, GIVE_UP_S):
+            await self._give_up(held)
+        due = await self._undelivered.claim(BATCH, GIVE_UP_S) if self._is_open() else ()
+        for held in due:
+            brought += await self._bring(held)
         return brought
 
     async def _bring(self, held: HeldBack) -> bool:

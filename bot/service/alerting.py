@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import structlog
@@ -13,6 +13,7 @@ from bot.app import Base
 from bot.domain.alerts import Alert, FiledAlert
 from bot.domain.ids import TeamId
 from bot.engine.engine import Engine
+from bot.ports.failures import StorageUnavailable
 from bot.service.listening import alert_products
 from bot.service.times import Times
 from bot.slack.sending.outbox import Outbox
@@ -73,6 +74,7 @@ async def _show(threads: AlertThreads, due: asyncio.Event) -> None:
         await due.wait()
         due.clear()
         try:
-            await threads.run()
+            with suppress(StorageUnavailable):  # a later run's; the jobs tell that it is away
+                await threads.run()
         except Exception:  # a bug in one thread must not end the showing of all
             log.exception("alerts.failed")

@@ -106,7 +106,8 @@ def _handler(
         except IngestRefused as error:
             return refused(Denied(error.status, error.code, str(error)))
         except StorageUnavailable as error:
-            _log.warning("api.storage_unavailable", operation=operation.name, error=str(error))
+            # The caller is told; that it is away is told once by the clock's jobs (storage.away).
+            _log.debug("api.storage_unavailable", operation=operation.name, error=str(error))
             why = "The database cannot be used now; nothing was done. Try again."
             return refused(Denied(503, "unavailable", why, RETRY_AFTER_S))
         except RedactionFailed:

@@ -11,7 +11,6 @@ from bot.actions.stranded import StrandedSweep
 from bot.domain.audit import AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
-from bot.ports.failures import StorageUnavailable
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_actions import World, confirm, no_sleep, reject
 
@@ -105,14 +104,3 @@ async def test_what_was_decided_otherwise_is_left_as_it_is() -> None:
 
     assert await sweep(world, row.id, ProposalId("p_unknown")).run() == 0
     assert world.row(row.id).state is S.REJECTED
-
-
-async def test_a_storage_that_is_gone_leaves_it_for_the_next_sweep() -> None:
-    world = World()
-
-    async def find(_limit: int) -> Sequence[ProposalId]:
-        raise StorageUnavailable("away")
-
-    display = ProposalDisplay(world.cards, world.wall, sleep=no_sleep)
-
-    assert await StrandedSweep(find, world.store, display).run() == 0

@@ -1,6 +1,7 @@
-"""While the database is away a job says so once, and once when it goes on."""
+"""While the database is away its process says so once, and once when it is back."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from blockbuster import BlockBuster
@@ -15,22 +16,28 @@ def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
     _nothing_blocks_the_loop.deactivate()  # the scheduler looks the time zone up
 
 
-async def test_a_job_without_its_database_is_two_lines_and_no_traceback() -> None:
-    outcomes: list[Exception | None] = [StorageUnavailable("refused")] * 3 + [None, None]
+async def test_a_database_that_is_away_is_two_lines_whatever_misses_it_and_no_traceback() -> None:
+    outcomes: dict[str, list[Exception | None]] = {
+        "tickets": [StorageUnavailable("refused")] * 3 + [None, None],
+        "cards": [None, StorageUnavailable("refused"), StorageUnavailable("refused"), None],
+        "files": [None],
+    }
     done = asyncio.Event()
 
-    async def job() -> None:
-        outcome = outcomes.pop(0)
-        if not outcomes:
-            done.set()
+    async def of(name: str) -> None:
+        left = outcomes[name]
+        outcome = left.pop(0) if len(left) > 1 else left[0]
+        if all(len(each) == 1 for each in outcomes.values()):
+            asyncio.get_running_loop().call_later(0.03, done.set)
         if outcome is not None:
             raise outcome
 
+    named = {name: (0.01, partial(of, name)) for name in outcomes}
     with capture_logs() as lines:
-        async with jobs.running({"tickets": (0.01, job)}), asyncio.timeout(5):
+        async with jobs.running(named), asyncio.timeout(5):
             await done.wait()
 
     assert lines == [
-        {"event": "job.storage_unavailable", "log_level": "warning", "job": "tickets", "why": "refused"},
-        {"event": "job.goes_on", "log_level": "info", "job": "tickets", "missed": 3},
-    ]  # fmt: skip
+        {"event": "storage.away", "log_level": "warning", "job": "tickets", "why": "refused"},
+        {"event": "storage.back", "log_level": "info", "away_s": 0, "missed": 5},
+    ]
