@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from bot.audit.verify import Summary
 from bot.chat.budget_report import budget_report
 from bot.domain.channel import rule_for
 from bot.domain.chats import ChatSession
-from bot.domain.ids import API, Person, TeamId, UserId
+from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.tenancy import HOME
@@ -36,6 +36,7 @@ from bot.web.api.chat.people import UNKNOWN, CallerRoles
 from bot.web.api.chat.stream import Desk
 from bot.web.api.chat.surface import ChatLogSurface
 from bot.web.api.document import document_route
+from bot.web.api.naming import Naming
 from bot.web.api.nirmata import NirmataWire
 from bot.web.api.operations import Operation, routes
 from bot.web.api.proposals import Deciding
@@ -137,16 +138,8 @@ def http_api(
     async def name_of(user: UserId) -> str:
         return await (chats.people.name if user.startswith("@") else home.directory.name_of)(user)
 
-    deciding = Deciding(
-        stores.proposals,
-        StoredOverview(stores.database, HOME),
-        standing,
-        Judge(roles, conversation.channel_now, base.actions.roles_of, base.freezes, name_of),
-        engine,
-        stores.audit,
-        base.redactor,
-        name_of,
-    )
+    naming = Naming(stores.names.last_read, name_of, _link_of(home), time.monotonic)
+    deciding = _deciding(base, conversation, engine, standing, name_of, naming)
     conversations = Conversations(
         stores.chats,
         stores.sessions,
@@ -161,12 +154,40 @@ def http_api(
     operations = (
         *conversations.operations(),
         *deciding.operations(),
-        *_reports(base, conversation, standing).operations(),
+        *_reports(base, conversation, standing, naming).operations(),
     )
     served = [*routes(operations, door), document_route(operations)]
     served += NirmataWire(door, conversations).routes() if settings.nirmata_wire else []
     served += page_of(base.settings, door, claims_of)
     return HttpApi(served, operations, door, standing, streams)
+
+
+def _deciding(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    standing: Standing,
+    name_of: Callable[[UserId], Awaitable[str]],
+    naming: Naming,
+) -> Deciding:
+    stores = base.stores
+    return Deciding(
+        stores.proposals,
+        StoredOverview(stores.database, HOME),
+        standing,
+        Judge(
+            standing.roles,
+            conversation.channel_now,
+            base.actions.roles_of,
+            base.freezes,
+            name_of,
+        ),
+        engine,
+        stores.audit,
+        base.redactor,
+        name_of,
+        naming,
+    )
 
 
 def _door(base: Base, home: TeamId, claims_of: ClaimsOf | None) -> CallerDoor:
@@ -182,7 +203,16 @@ def _is_home(base: Base) -> Callable[[Proposal], bool]:
     return lambda row: base.in_force.tenant_of(row.place.team) == HOME
 
 
-def _reports(base: Base, conversation: Conversation, standing: Standing) -> Reports:
+def _link_of(home: SlackWorkspace) -> Callable[[Place, MessageTs], str]:
+    threads = home.directory.threads
+
+    def link(place: Place, ts: MessageTs) -> str:
+        return threads.link(place, ts) if threads and place.team == home.team else ""
+
+    return link
+
+
+def _reports(base: Base, conversation: Conversation, standing: Standing, naming: Naming) -> Reports:
     stores, limits = base.stores, rules.budget_limits(base.settings)
     tell_providers, tell_tools = providers_report(base), tools_report(base, conversation)
 
@@ -216,4 +246,5 @@ def _reports(base: Base, conversation: Conversation, standing: Standing) -> Repo
         overview,
         StoredTrail(stores.database, HOME),
         verified,
+        naming,
     )

@@ -3,6 +3,8 @@
 One row a channel, aged by the database's clock, so that every replica goes by the same name.
 """
 
+from collections.abc import Collection, Mapping
+
 import sqlalchemy as sa
 
 from bot.domain.channel import KeptName
@@ -29,6 +31,18 @@ class StoredNames:
             return KeptName(row.name, row.read_at, (row.now - row.read_at).total_seconds())
 
         return await self._database.fetch(work)
+
+    async def last_read(self, places: Collection[Place]) -> Mapping[Place, str]:
+        """What those were called when they were last read, however long ago: for eyes alone."""
+        by_key = {(place.team, place.channel): place for place in places}
+        keys = sa.tuple_(table.c.team, table.c.channel)
+
+        async def work(connection: Connection) -> Mapping[tuple[str, str], str]:
+            found = await connection.execute(sa.select(table).where(keys.in_(list(by_key))))
+            return {(row.team, row.channel): row.name for row in found}
+
+        names = await self._database.fetch(work) if by_key else {}
+        return {place: names.get((place.team, place.channel), "") for place in places}
 
     async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
         """See `NameStore.keep`."""

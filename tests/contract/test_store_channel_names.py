@@ -57,3 +57,21 @@ async def test_a_first_reading_that_a_rename_overtook_is_not_kept(names: NameSto
     asked_for = await names.get(HERE)
     await names.forget(HERE)
     assert not await names.keep(HERE, "old", asked_for)
+
+
+async def test_the_last_reading_of_several_channels_is_told_at_once(database: Database) -> None:
+    names = StoredNames(database)
+    await names.keep(HERE, "incident-checkout", None)
+    await names.keep(ELSEWHERE, "theirs", None)
+    await names.forget(ELSEWHERE)
+    unread = Place(TeamId("T1"), ChannelId("C9"), MessageTs("1.1"))
+
+    told = await names.last_read([HERE, IN_ANOTHER_THREAD, ELSEWHERE, unread])
+
+    assert told == {
+        HERE: "incident-checkout",
+        IN_ANOTHER_THREAD: "incident-checkout",
+        ELSEWHERE: "",
+        unread: "",
+    }
+    assert await names.last_read([]) == {}

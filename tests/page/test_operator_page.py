@@ -12,6 +12,7 @@ from playwright.async_api import Locator, Page, expect
 
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
+from bot.demo.workspace.seeds import RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import caller, token_for
@@ -191,6 +192,30 @@ async def test_a_card_is_rejected_with_a_reason_and_another_s_press_comes_first(
         await page.get_by_role("dialog").get_by_role("button", name="Confirm").click()
         await expect(_card(page, "v1.0.3").locator(".said")).to_contain_text("noor")
         assert stage.plane.received == []
+
+
+async def test_channels_and_people_of_slack_are_called_by_their_names_and_linked(
+    stage: Stage, visit: Visit
+) -> None:
+    asked = await stage.ask("@kortex propose v1.0.7", RESPONDER)
+    await stage.answer(asked)
+    await stage.card(asked)
+    name = stage.workspace.roster.users[RESPONDER].name
+    thread = f"https://kortex-local.slack.com/archives/{asked.channel}/p"
+    async with visit() as visitor:
+        page = visitor.page
+        await visitor.sign_in(await token_for(stage, "boss", "lead", "responder"))
+        card = _card(page, "v1.0.7")
+        await expect(card.get_by_text(f"{name}", exact=True)).to_be_visible()
+        await expect(card.get_by_role("link", name="#incident-checkout")).to_have_attribute(
+            "href", re.compile(re.escape(thread))
+        )
+        await expect(card).to_contain_text("just now")
+        await page.get_by_role("link", name="What goes on").click()
+        row = page.get_by_role("row").filter(has=page.locator(f"a[href^='{thread}']")).first
+        await expect(row).to_contain_text("#incident-checkout, ")
+        await expect(row).to_contain_text(name)
+        await expect(page.locator("#main")).not_to_contain_text(RESPONDER)
 
 
 async def test_who_lacks_the_role_is_told_so_and_sees_no_reports(

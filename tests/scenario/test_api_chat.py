@@ -453,6 +453,26 @@ async def test_reports_are_for_admins(stage: Stage, alice: Api, lead: Api, path:
         assert told
 
 
+async def test_what_goes_on_in_slack_is_told_by_names_and_with_links(
+    stage: Stage, alice: Api, lead: Api
+) -> None:
+    asked = await stage.ask("@kortex propose a rollback", RESPONDER)
+    await stage.answer(asked)
+    card = await stage.card(asked)
+
+    told = (await lead.call("GET", "/api/v1/sessions"))[1]["sessions"]
+    proposals = (await alice.call("GET", "/api/v1/proposals"))[1]["proposals"]
+
+    name = stage.workspace.roster.users[RESPONDER].name
+    channel = f"https://kortex-local.slack.com/archives/{asked.channel}"
+    (talk,) = [each for each in told if each["thread"] == asked.thread]
+    assert (talk["channel_name"], talk["asker_name"]) == ("#incident-checkout", name)
+    assert talk["thread_url"] == f"{channel}/p{asked.thread.replace('.', '')}"
+    (row,) = [each for each in proposals if each["thread_url"].startswith(channel)]
+    assert (row["channel"], row["asked_by_name"]) == ("#incident-checkout", name)
+    assert card.ts.replace(".", "") in row["thread_url"]
+
+
 async def test_the_trail_is_read_on_and_verified(alice: Api, lead: Api) -> None:
     await alice.ask(await alice.open(), "why is checkout slow?")
     first = (await lead.call("GET", "/api/v1/audit?limit=2"))[1]

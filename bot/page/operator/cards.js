@@ -3,7 +3,8 @@
 import { api } from "/page/api.js";
 import { dialog } from "/page/dialogs.js";
 import { h } from "/page/dom.js";
-import { indented, left, moment, visible } from "/page/words.js";
+import { threadLink } from "/page/links.js";
+import { ago, indented, left, moment, visible } from "/page/words.js";
 
 const TONES = { pending: "busy", confirmed: "busy", dispatching: "busy", succeeded: "good", failed: "bad", unknown: "warn", rejected: "cut", expired: "cut", superseded: "cut" };
 export const FINAL = new Set(["succeeded", "failed", "unknown", "rejected", "expired", "superseded"]);
@@ -11,16 +12,25 @@ const MOST_REASON_CHARS = 500;
 
 const json = (text) => text ? { json: text } : "";
 
+const where = (row) => row.channel ? { name: row.channel, url: row.thread_url } : "";
+
 const facts = (row) => [
+  ["In", where(row)], ["Proposed", { since: row.created_at }],
   ["Parameters", json(row.as_stored.params)], ["The model says, not checked", row.rationale], ["May touch", row.blast_radius], ["It may touch, says the model", row.model_blast_radius],
-  ["Touches", row.touches.join(", ")], ["Dry run", json(row.as_stored.dry_run)], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by],
+  ["Touches", row.touches.join(", ")], ["Dry run", json(row.as_stored.dry_run)], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by_name || row.asked_by],
   ["May be confirmed by", row.may_confirm.join(", ") || "nobody"], ["Who must also hold", row.must_also_hold.join(", ")],
   ["Not by who asked", row.four_eyes ? "yes" : ""], ["Confirmations", row.approvals > 1 ? `${row.confirmed_by.length} of ${row.approvals}` : ""],
-  ["Decided by", row.decided_by ? `${row.decided_by}, ${moment(row.decided_at)}` : ""], ["Reason", row.reason], ["Outcome", json(row.as_stored.outcome)],
+  ["Decided by", row.decided_by ? `${row.decided_by_name || row.decided_by}, ${moment(row.decided_at)}` : ""], ["Reason", row.reason], ["Outcome", json(row.as_stored.outcome)],
 ].filter(([, value]) => value !== "" && value !== null && value !== undefined);
 
-const told = (row) => h("dl", { class: "facts" }, ...facts(row).flatMap(([name, value]) =>
-  [h("dt", {}, name), h("dd", {}, value.json ? h("pre", {}, h("code", {}, visible(indented(value.json)))) : visible(value))]));
+function shown(value) {
+  if (value.json) return [h("pre", {}, h("code", {}, visible(indented(value.json))))];
+  if (value.name) return [threadLink(value.name, value.url)];
+  if (value.since) return [`${moment(value.since)}, `, h("span", { "data-since": value.since }, ago(value.since))];
+  return [visible(value)];
+}
+
+const told = (row) => h("dl", { class: "facts" }, ...facts(row).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, ...shown(value))]));
 
 function whyNot(row, me) {
   if (me.kind !== "person") return "A service cannot decide: sign in with a person's token.";
@@ -101,4 +111,7 @@ export class Cards {
   }
 }
 
-export const tick = () => document.querySelectorAll("[data-until]").forEach((node) => { node.textContent = left(node.dataset.until); });
+export function tick() {
+  for (const node of document.querySelectorAll("[data-until]")) node.textContent = left(node.dataset.until);
+  for (const node of document.querySelectorAll("[data-since]")) node.textContent = ago(node.dataset.since);
+}

@@ -2,6 +2,7 @@
 
 import { api } from "/page/api.js";
 import { h } from "/page/dom.js";
+import { threadLink } from "/page/links.js";
 import { sortableTable } from "/page/drawing.js";
 import { count, dollars, moment, tool, visible } from "/page/words.js";
 
@@ -9,7 +10,7 @@ const PAGE = 25;
 
 function table(caption, heads, rows, none) {
   if (!rows.length) return h("p", { class: "muted" }, none);
-  const cell = (value) => typeof value === "number" ? { value, text: value.toLocaleString("en") } : { value: visible(value ?? "") };
+  const cell = (value) => value?.node ? value : typeof value === "number" ? { value, text: value.toLocaleString("en") } : { value: visible(value ?? "") };
   return sortableTable({ caption, heads, rows: rows.map((row) => row.map(cell)), pageSize: PAGE });
 }
 
@@ -17,10 +18,13 @@ const dollarCell = (micros) => dollars(micros);
 
 async function activity() {
   const { under_way: runs, sessions } = await api.activity();
-  const where = (each) => [each.channel, each.thread].filter(Boolean).join(" / ");
+  const where = (each) => {
+    const began = moment(Number(each.thread) * 1000), text = visible([each.channel_name, began].filter(Boolean).join(", "));
+    return { value: text, node: () => threadLink(text, each.thread_url) };
+  };
   return [
-    table("Being answered now", ["Where", "Workspace", "Asked by", "Since"], runs.map((each) => [where(each), each.team, each.asker ?? "waits its turn", each.since ? moment(each.since) : ""]), "Nothing is being answered now."),
-    table("Newest conversations, Slack's as well", ["Where", "Workspace", "Last asked by", "Questions", "Active"], sessions.map((each) => [where(each), each.team, each.asker, each.questions, moment(each.active_at)]), "No conversation yet."),
+    table("Being answered now", ["Where", "Workspace", "Asked by", "Since"], runs.map((each) => [where(each), each.team, each.asker_name || "waits its turn", each.since ? moment(each.since) : ""]), "Nothing is being answered now."),
+    table("Newest conversations, Slack's as well", ["Where", "Workspace", "Last asked by", "Questions", "Active"], sessions.map((each) => [where(each), each.team, each.asker_name, each.questions, moment(each.active_at)]), "No conversation yet."),
   ];
 }
 

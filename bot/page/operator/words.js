@@ -55,3 +55,8 @@ export function left(until) {
   const s = Math.max(0, Math.floor((new Date(until) - Date.now()) / 1000));
   return s ? `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")} left` : "time is up";
 }
+
+export function ago(at) {
+  const s = Math.max(0, Math.floor((Date.now() - new Date(at)) / 1000));
+  return s < 60 ? "just now" : s < 3600 ? `${Math.floor(s / 60)} min ago` : `${Math.floor(s / 3600)} h ago`;
+}

@@ -323,10 +323,16 @@ class AsStored(Told):
 
 
 class Proposal(Told):
-    """What a card shows: all that would run. `touches` are names of what it would touch."""
+    """What a card shows: all that would run. `touches` are names of what it would touch.
+
+    `channel` and the names are as the chat platform told them, ids where it did not; `thread_url` opens the
+    thread on it, empty where that is not possible.
+    """
 
     id: str
     session_id: str
+    channel: str = ""
+    thread_url: str = ""
     state: str
     action: str
     product: str
@@ -339,12 +345,14 @@ class Proposal(Told):
     dry_run: JsonValue
     touches: list[str]
     asked_by: str
+    asked_by_name: str = ""
     may_confirm: list[str]
     must_also_hold: list[str]
     four_eyes: bool
     approvals: int
     confirmed_by: list[str]
     decided_by: str | None
+    decided_by_name: str = ""
     decided_at: datetime | None
     reason: str
     outcome: JsonValue
@@ -371,12 +379,15 @@ class Decided(Told):
 
 
 class Talk(Told):
-    """A conversation on any platform. `asker` asked last in it."""
+    """A conversation on any platform. `asker` asked last in it. Names are ids where they are not known."""
 
     team: str
     channel: str
+    channel_name: str
     thread: str
+    thread_url: str
     asker: str
+    asker_name: str
     questions: int
     active_at: datetime
 
@@ -386,8 +397,11 @@ class UnderWay(Told):
 
     team: str
     channel: str
+    channel_name: str
     thread: str
+    thread_url: str
     asker: str | None
+    asker_name: str
     since: datetime | None
 
 

@@ -6,7 +6,7 @@ and carried out whether anybody waits for it, before the answer is given.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel, JsonValue
 from bot.actions.judge import Judge, Refusal
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.callers import Caller, CallerKind
-from bot.domain.ids import ProposalId, UserId
+from bot.domain.ids import Place, ProposalId, UserId
 from bot.domain.proposal import Proposal, ProposalState, too_late
 from bot.ports.durability import Workflows
 from bot.ports.failures import StorageUnavailable
@@ -26,6 +26,7 @@ from bot.ports.proposals import Decision, ProposalStore
 from bot.ports.trail import AuditLog
 from bot.web.api import models
 from bot.web.api.callers import Denied
+from bot.web.api.naming import Naming, called
 from bot.web.api.operations import Call, Operation
 from bot.web.api.standing import Standing
 from tools.redactor import Redactor
@@ -56,16 +57,18 @@ class Deciding:
     audit: AuditLog
     redactor: Redactor
     name_of: Callable[[UserId], Awaitable[str]]
+    naming: Naming
 
     async def all(self, call: Call) -> BaseModel:
         """Open ones that the caller may see."""
         rows = await self.overview.open_proposals(_MOST)
         seen = await self.standing.seen(call.caller, rows)
-        return models.Proposals(proposals=[proposal_told(each) for each in seen])
+        return models.Proposals(proposals=await self._told(seen))
 
     async def one(self, call: Call) -> BaseModel:
         """One of them, whatever became of it."""
-        return proposal_told(await self._row(call))
+        (told,) = await self._told([await self._row(call)])
+        return told
 
     async def confirm(self, call: Call) -> BaseModel:
         """Let it be carried out."""
@@ -119,13 +122,13 @@ class Deciding:
                         break
                     voted = row is not None and any(vote.by == user for vote in row.votes)
                     if row is not None and voted and to is ProposalState.CONFIRMED:
-                        return _decided("counted", COUNTED, row)
+                        return await self._decided("counted", COUNTED, row)
                     await asyncio.sleep(LOOK_S)
         except TimeoutError:
             row = row or await self.proposals.get(proposal)
             if row is None:
                 raise StorageUnavailable("the proposal cannot be read") from None
-            return _decided("pending", PENDING, row)
+            return await self._decided("pending", PENDING, row)
         return await self._ended(row, user, to)
 
     async def _ended(self, row: Proposal, user: UserId, to: ProposalState) -> models.Decided:
@@ -135,9 +138,9 @@ class Deciding:
         was_edited = row.state is ProposalState.SUPERSEDED and not row.outcome
         as_wished = not was_edited and was_rejected == (to is ProposalState.REJECTED)
         if row.decided_by == user and as_wished:
-            return _decided("won", WON, row)
+            return await self._decided("won", WON, row)
         by = await self.name_of(row.decided_by) if row.decided_by else "someone"
-        return _decided("lost", too_late(row, by), row)
+        return await self._decided("lost", too_late(row, by), row)
 
     async def _record(
         self, caller: Caller, row: Proposal, to: ProposalState, refusal: Refusal
@@ -157,6 +160,30 @@ class Deciding:
             # A refused decision has no effect that would have to wait for its row.
             _log.error("api.refusal.unaudited", why=refusal.code)
 
+    async def _decided(
+        self, result: Literal["won", "counted", "lost", "pending"], message: str, row: Proposal
+    ) -> models.Decided:
+        (told,) = await self._told([row])
+        return models.Decided(result=result, message=message, proposal=told)
+
+    async def _told(self, rows: Sequence[Proposal]) -> list[models.Proposal]:
+        kept = await self.naming.channels(row.place for row in rows if not row.channel_name)
+        users = [str(user) for row in rows for user in (row.asked_by.user, row.decided_by) if user]
+        people = await self.naming.people(users)
+        return [self._named(row, kept, people) for row in rows]
+
+    def _named(
+        self, row: Proposal, kept: Mapping[Place, str], people: Mapping[str, str]
+    ) -> models.Proposal:
+        decided_by, asked_by = row.decided_by or "", row.asked_by.user
+        names = {
+            "channel": called(row.channel_name, row.place) if row.channel_name else kept[row.place],
+            "thread_url": self.naming.link(row.place, row.card_ts or row.place.thread_ts),
+            "asked_by_name": people.get(asked_by, asked_by),
+            "decided_by_name": people.get(decided_by, decided_by),
+        }
+        return proposal_told(row).model_copy(update=names)
+
     def operations(self) -> Sequence[Operation]:
         """Under `/api/v1/proposals`."""
         at, one = "/api/v1/proposals", {"proposal": PROPOSAL}
@@ -168,12 +195,6 @@ class Deciding:
             Operation("POST", f"{here}/confirm", "confirm", "Confirm it, as a person with the role", decided, self.confirm, body=body, path_patterns=one),
             Operation("POST", f"{here}/reject", "reject", "Reject it, as a person with the role", decided, self.reject, body=body, path_patterns=one),
         )  # fmt: skip
-
-
-def _decided(
-    result: Literal["won", "counted", "lost", "pending"], message: str, row: Proposal
-) -> models.Decided:
-    return models.Decided(result=result, message=message, proposal=proposal_told(row))
 
 
 def proposal_told(row: Proposal) -> models.Proposal:

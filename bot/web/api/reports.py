@@ -12,6 +12,7 @@ from bot.audit.verify import Summary
 from bot.ports.overview import Overview
 from bot.ports.trail import Trail
 from bot.web.api import models
+from bot.web.api.naming import Naming
 from bot.web.api.operations import Call, Operation
 from bot.web.api.standing import Standing
 
@@ -60,6 +61,7 @@ class Reports:
     overview: Overview
     trail: Trail
     verified: Verified
+    naming: Naming
 
     async def me(self, call: Call) -> BaseModel:
         """Who calls, and which roles they hold now."""
@@ -92,13 +94,19 @@ class Reports:
         assert isinstance(page, models.Page)  # noqa: S101 - the operation's query
         talks = await self.overview.talks(page.limit)
         under_way = await self.overview.under_way(page.limit)
+        at = [*(each.place for each in talks), *(each.place for each in under_way)]
+        askers = [*(each.asker for each in talks), *(each.asker or "" for each in under_way)]
+        places, people = await self.naming.channels(at), await self.naming.people(askers)
         return models.Overview(
             sessions=[
                 models.Talk(
                     team=each.place.team,
                     channel=each.place.channel,
+                    channel_name=places[each.place],
                     thread=each.place.thread_ts,
+                    thread_url=self.naming.link(each.place, each.place.thread_ts),
                     asker=each.asker,
+                    asker_name=people.get(each.asker, each.asker),
                     questions=each.questions,
                     active_at=each.active_at,
                 )
@@ -108,8 +116,11 @@ class Reports:
                 models.UnderWay(
                     team=each.place.team,
                     channel=each.place.channel,
+                    channel_name=places[each.place],
                     thread=each.place.thread_ts,
+                    thread_url=self.naming.link(each.place, each.place.thread_ts or each.ts),
                     asker=each.asker,
+                    asker_name=people.get(each.asker or "", each.asker or ""),
                     since=each.since,
                 )
                 for each in under_way

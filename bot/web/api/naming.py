@@ -1,0 +1,98 @@
+"""What people call the channels and persons of what is told over HTTP, and where a thread can be opened.
+
+For eyes alone: nothing is judged by these names. The page works while the chat platform is away, so nobody
+waits long for a name, and where it is not known the id stands.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import Final, TypeVar
+
+from bot.domain.channel import DIRECT, GROUP
+from bot.domain.ids import ALERTS, API, MessageTs, Place, UserId
+from bot.ports.failures import StorageUnavailable
+
+NAMES_S: Final = 1.0  # all names of one answer, together
+REST_S: Final = 30.0  # before an id whose name was not told is asked for again
+MOST_ASKED: Final = 20  # at one look: deciding draws on the same allowance of look-ups
+MOST_KEPT: Final = 1_000
+_OF_PLATFORM: Final = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
+_DIRECT_ID: Final = re.compile(r"D[A-Z0-9]{2,30}", re.ASCII)
+_IN_WORDS: Final = {DIRECT: "direct message", GROUP: "group message"}
+_NOBODYS: Final = frozenset({"", "somebody"})
+
+_V = TypeVar("_V")
+KeptNames = Callable[[Collection[Place]], Awaitable[Mapping[Place, str]]]
+LinkOf = Callable[[Place, MessageTs], str]
+
+
+class Naming:
+    """`kept` are the names that channels had when they were last read; it may raise StorageUnavailable."""
+
+    def __init__(
+        self,
+        kept: KeptNames,
+        name_of: Callable[[UserId], Awaitable[str]],
+        link_of: LinkOf,
+        clock: Callable[[], float],
+    ) -> None:
+        self._kept = kept
+        self._name_of = name_of
+        self._link_of = link_of
+        self._clock = clock
+        self._resting: dict[str, float] = {}
+        self._told: dict[str, str] = {}  # a name that was told stays while the platform is away
+
+    async def channels(self, places: Iterable[Place]) -> Mapping[Place, str]:
+        """By the places given. Raises StorageUnavailable."""
+        asked = tuple(dict.fromkeys(places))
+        kept = await self._kept([each for each in asked if each.team != API])
+        return {each: called(kept.get(each, ""), each) for each in asked}
+
+    async def people(self, users: Iterable[str]) -> Mapping[str, str]:
+        """By the ids given, those whose name was ever told in time."""
+        wanted = sorted(set(users))
+        asked = [each for each in wanted if self._may_be_asked(each)]
+        asked.sort(key=lambda user: user in self._told)  # those without a name first
+        async with asyncio.TaskGroup() as group:
+            for user in asked[:MOST_ASKED]:
+                group.create_task(self._ask(user))
+        named = {user: self._told[user] for user in wanted if user in self._told}
+        return named | {ALERTS: "an alert"}
+
+    def link(self, place: Place, ts: str | None) -> str:
+        """Where the message can be opened on its platform; empty where that is not possible."""
+        return self._link_of(place, MessageTs(ts or ""))
+
+    def _may_be_asked(self, user: str) -> bool:
+        is_known_kind = user.startswith("@") or _OF_PLATFORM.fullmatch(user)
+        is_resting = self._resting.get(user, float("-inf")) > self._clock()
+        return user != ALERTS and bool(is_known_kind) and not is_resting
+
+    async def _ask(self, user: str) -> None:
+        try:
+            async with asyncio.timeout(NAMES_S):
+                name = await self._name_of(UserId(user))
+        except (TimeoutError, StorageUnavailable):
+            name = ""
+        if name in _NOBODYS or name == user:
+            _put(self._resting, user, self._clock() + REST_S)
+        else:
+            _put(self._told, user, name)
+
+
+def _put(known: dict[str, _V], user: str, value: _V) -> None:
+    known.pop(user, None)
+    known[user] = value
+    while len(known) > MOST_KEPT:
+        del known[next(iter(known))]
+
+
+def called(name: str, place: Place) -> str:
+    """A channel by its name, in words where it has none; its id where nobody has read one."""
+    if place.team == API:
+        return f"#{place.channel}"
+    if name in _IN_WORDS or _DIRECT_ID.fullmatch(place.channel):
+        return _IN_WORDS.get(name, _IN_WORDS[DIRECT])
+    return f"#{name}" if name else place.channel
