@@ -19,6 +19,10 @@ from bot.slack.received.payloads import SlackIdentity
 from bot.web.alerts import PATH
 from bot.wiring import rules
 
+_ID = (
+    "Compare the channel's ID: in Slack below its name, About; of a local workspace in the channel's "
+    "menu. Invite the bot to a private channel."
+)
 _SECRETS = ("alertmanager_token", "grafana_token", "pagerduty_secret", "cloudevents_token")
 
 
@@ -76,7 +80,7 @@ async def postable(part: str, channel_id: str, api: SlackCalls) -> str | Finding
     except (SurfaceGone, SurfaceFailed, TimeoutError, ValidationError) as error:
         why = str(error) if isinstance(error, SurfaceGone | SurfaceFailed) else "no answer"
         words = f"{channel_id} cannot be read: {why}"
-        return Finding(part, False, words, mend=mend_of_slack(error))
+        return Finding(part, False, words, mend=mend_of_slack(error) or _ID)
     if channel.is_archived or not channel.is_member:
         why = "it is archived" if channel.is_archived else "the bot is no member: invite it"
         return Finding(part, False, f"#{channel.name} cannot be posted in: {why}")

@@ -2,8 +2,10 @@
 
 import secrets
 import tempfile
+from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.commands import demo_state, verbs
 from bot.commands.ending import OK
@@ -12,6 +14,9 @@ from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.signals import Signals
 from bot.wiring.stores import open_redactor
+
+if TYPE_CHECKING:
+    from bot.demo.workspace.state import Workspace
 
 
 def demo(port: int | None, host: str | None, signals: Signals) -> int:
@@ -71,6 +76,7 @@ def _tell_port(wanted: int | None, url: str, usual: int) -> None:
 
 _ALONE = """
   A local Slack is at {url}: its people, channels and messages live until it stops (Ctrl-C).
+  Its channels, by ID: {channels}
   Nobody answers there yet. In another terminal:
 
   export SLACK_BOT_TOKEN={bot}
@@ -79,6 +85,14 @@ _ALONE = """
   set -a; . ./kortex.env; set +a
   kortex check && kortex run
 """
+
+
+def _open_to_bot(workspace: "Workspace") -> Iterable[tuple[str, str]]:
+    """The id and name of each channel that it may post in."""
+    bot = workspace.app.bot_user_id
+    for each in workspace.roster.channels.values():
+        if each.name and bot in each.members and not each.is_archived:
+            yield each.id, each.name
 
 
 async def _workspace(port: int | None, host: str | None, signals: Signals) -> int:
@@ -97,7 +111,11 @@ async def _workspace(port: int | None, host: str | None, signals: Signals) -> in
             _tell_port(port, url, USUAL_PORT)
             api = api_base_url(int(url.rpartition(":")[2]))
             words = _ALONE.format(
-                url=url, bot=workspace.bot_token, app=workspace.app_token, api=api
+                url=url,
+                channels=", ".join(f"#{name} {id_}" for id_, name in _open_to_bot(workspace)),
+                bot=workspace.bot_token,
+                app=workspace.app_token,
+                api=api,
             )
             print(words, flush=True)
             await attention.stop.wait()

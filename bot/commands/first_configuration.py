@@ -59,7 +59,7 @@ def variable(text: str) -> str:
     """The name of a variable of the environment. Raises ValueError, also for what is a token itself."""
     if text.startswith(("xoxb-", "xapp-", "xoxp-")):
         raise ValueError("wants the name of a variable that holds the token, not the token")
-    if not _VARIABLE.fullmatch(text):
+    if text == NONE or not _VARIABLE.fullmatch(text):
         raise ValueError("wants the name of a variable, such as SLACK_BOT_TOKEN")
     return text
 

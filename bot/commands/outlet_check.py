@@ -176,7 +176,9 @@ async def check_door(asked: Asked) -> Sequence[Finding]:
     """Whether our own port is free, or a Kortex answers there; and whose requests it takes."""
     http = asked.of.settings.http
     takes = [name for name in type(http).model_fields if _is_set(getattr(http, name))]
-    words = f"takes what {', '.join(takes)} open" if takes else "takes nothing but health questions"
+    page = " and serves the page" if asked.of.settings.page.enabled else ""
+    opens = f", and what {', '.join(takes)} open" if takes else ""
+    words = f"answers health questions and the API{page}{opens}"
     try:
         server = await asyncio.get_running_loop().create_server(
             asyncio.Protocol, http.host, http.port

@@ -166,7 +166,8 @@ async def _logs(kind: str, logs: Logs | None, products: Sequence[str], when: Int
         return Finding("logs", False, f"{kind}: {words_of(error)}", fault=fault_of(error))
     words = _matched("logs", found.products, found.without, list(found.labels)) + _known(there)
     some = len(found.without) < len(found.products)
-    return Finding("logs", some, f"{kind} answers; {words}", warning=not products)
+    mend = "" if some else _elsewhere("logs")
+    return Finding("logs", some, f"{kind} answers; {words}", warning=not products, mend=mend)
 
 
 async def _metrics(
@@ -184,10 +185,20 @@ async def _metrics(
         return [Finding("metrics", False, words, fault=fault_of(error))]
     words = _matched("metrics", found.products, found.without, list(found.labels)) + _known(known)
     there = [product for product in found.products if product not in found.without]
+    mend = "" if there else _elsewhere("metrics")
     return [
-        Finding("metrics", bool(there), f"{kind} answers; {words}", warning=not products),
+        Finding(
+            "metrics", bool(there), f"{kind} answers; {words}", warning=not products, mend=mend
+        ),
         *(Finding(f"metrics of {one}", True, _roles(found, one)) for one in there[:MOST_PRODUCTS]),
     ]
+
+
+def _elsewhere(family: Family) -> str:
+    return (
+        f"Products of another store: name it as [observe.{family}.NAME] with its products "
+        "(docs/backends.md). Another label here: name it in [observe] product_labels."
+    )
 
 
 def _matched(what: str, products: Sequence[str], without: Sequence[str], labels: list[str]) -> str:

@@ -10,7 +10,8 @@ from bot.settings.section import Section
 _DRIVERS: Final = ("sqlite+aiosqlite", "postgresql+asyncpg")
 _NOT_ONE: Final = (
     "is not the address of a database: sqlite+aiosqlite:///file or "
-    "postgresql+asyncpg://user:password@host/name"
+    "postgresql+asyncpg://user:password@host/name, with what is not a letter or digit of a password "
+    "percent-encoded (p@ss is p%40ss), also where a variable holds it"
 )
 # https://www.postgresql.org/docs/current/libpq-ssl.html: asyncpg takes the same words, as `ssl`.
 _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")

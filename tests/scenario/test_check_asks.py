@@ -389,6 +389,7 @@ async def test_the_door_is_free_ours_or_somebody_elses() -> None:
     assert [each.ok for each in told] == [False, True, True]
     assert "in use by another process" in told[0].detail
     assert "a Kortex answers" in told[1].detail
+    assert told[2].detail.endswith("answers health questions and the API and serves the page")
 
 
 async def _door(port: int, check: Any) -> Finding:

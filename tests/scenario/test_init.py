@@ -138,6 +138,7 @@ async def test_without_a_terminal_what_is_missing_is_named(
         (("--logs", "http://loki/\udcff"), "--logs wants an address such as"),
         (("--metrics", "http://user:secret-word@prom"), "--metrics holds a password"),
         (("--bot-token", "xoxb-secret-word"), "--bot-token wants the name of a variable"),
+        (("--bot-token", "none"), "--bot-token wants the name of a variable"),
         (("--app-token", "NOT A NAME"), "--app-token wants the name of a variable"),
         (("--products", 'web"'), "--products wants names as your metrics have them"),
         (("--confirm", "@sre"), "export SLACK_BOT_TOKEN first"),
@@ -267,6 +268,8 @@ def test_a_local_slack_says_what_to_configure(monkeypatch: pytest.MonkeyPatch) -
     )
     assert origin
     assert f"--api-base-url {origin[0]}/api/" in told[0]
+    assert "#incident-checkout C0CHECKOUT, #incident-payments C0PAYMENTS" in told[0]
+    assert "#random" not in told[0]
     assert (tokens, told[1:]) == (["xoxb-", "xapp-"], ["stopping ..."])
 
 

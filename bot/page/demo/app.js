@@ -115,6 +115,7 @@ function drawBar() {
   $("channel-topic").textContent = (channel.topic || "Ask anything about your systems") + status;
   $("thread-place").textContent = mark + name;
   $("channel-menu").hidden = channel.kind === "im";
+  $("channel-id").textContent = `Channel ID: ${channel.id}`;
   $("archive").textContent = channel.is_archived ? "Unarchive channel" : "Archive channel";
   $("composer-text").placeholder = channel.is_archived ? "This channel is archived" : `Message ${mark}${name}`;
   $("composer").classList.toggle("is-off", channel.is_archived);

@@ -16,7 +16,7 @@ export function hint({ messages, channel, person, people, isAsked, wasRefused })
     return "Every step is on record. Verify it in a terminal with kortex audit verify --demo, and write it up with kortex incident report --demo.";
   }
   const ran = messages.some((each) => holds(each, "Succeeded: ") && Date.now() / 1000 - parseFloat(each.ts) < 300);
-  if (ran) return "It ran. Where the action names a metric, Kortex measures whether it helped: in this demo after three minutes.";
+  if (ran) return "It ran. Where the action names a metric, Kortex measures later whether it helped: in the demo after three minutes.";
   if (some("Succeeded: ") || !some("proposal:confirm")) return "";
   if (person?.is_guest) return wasRefused ? `A guest may not. Switch back to ${onCall.real_name} under “You are”, and press Confirm.` : "You are a guest now. Press Confirm on the card.";
   if (!wasRefused && guest) return `Who may press this? Switch to ${guest.real_name} (guest) under “You are”, and try.`;

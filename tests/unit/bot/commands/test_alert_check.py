@@ -80,6 +80,11 @@ async def test_a_rules_channel(
     assert words in found.detail
 
 
+async def test_a_channel_that_is_not_there_says_where_an_id_is_found(workspace: Workspace) -> None:
+    _, found = await check_alerts(settings(workspace, TOKENS, {"channel": "C0NOWHERE"}), IDENTITY)
+    assert found.mend.startswith("Compare the channel's ID")
+
+
 async def test_a_channel_without_the_bot(workspace: Workspace) -> None:
     roster = workspace.roster
     bot = workspace.app.bot_user_id

@@ -47,6 +47,8 @@ async def test_label_that_matches_nothing_fails() -> None:
         "loki answers; 0 products of 1 have logs; none of nope; it knows checkout, cart"
     )
     assert metrics.detail.endswith("; it knows checkout")
+    assert "name it as [observe.logs.NAME]" in logs.mend
+    assert "name it as [observe.metrics.NAME]" in metrics.mend
 
 
 async def test_empty_backend_without_named_products_is_only_odd() -> None:
