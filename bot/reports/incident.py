@@ -164,7 +164,7 @@ def _decision(proposal: Proposal, dossier: Dossier, facts: ReportFacts) -> Itera
     yield f"- Action `{_cell(proposal.action)}` on `{_cell(proposal.product)}`"
     yield f"- Parameters `{_cell(proposal.params)}`, digest `{proposal.digest}`"
     yield f"- Proposed {_at(proposal.created_at)}, asked for by {_who(proposal.asked_by.user, facts)}"
-    yield f"- The model's reason: {_cell(proposal.rationale)}"
+    yield f"- Reason given, not checked: {_cell(proposal.rationale)}"
     if proposal.untrusted_read:
         yield "- The turn had read untrusted output"
     if proposal.decided_by and proposal.decided_at:

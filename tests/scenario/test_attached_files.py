@@ -147,7 +147,7 @@ async def test_what_a_file_orders_is_proposed_at_most_and_the_card_says_where_it
 
     assert shared_stage.effects == before
     assert "proposal:confirm" in card.action_ids
-    assert "had read tool output" in "".join(str(b) for b in card.blocks)
+    assert "Tool output was read before this was proposed" in "".join(str(b) for b in card.blocks)
 
 
 async def test_a_model_that_sees_gets_an_image_and_its_bytes_are_kept_nowhere(

@@ -96,7 +96,7 @@ async def test_a_report_tells_the_incident_and_is_posted_once(
     assert text.startswith("# Incident report: incident-checkout")
     assert "### Rollback deploy version v2.3.7 of checkout: succeeded" in text
     assert f"by {name} ({RESPONDER})" in text
-    assert r"- The model's reason: p99 rose \| &lt;b>with&lt;/b> the deploy" in text
+    assert r"- Reason given, not checked: p99 rose \| &lt;b>with&lt;/b> the deploy" in text
     assert "> why is checkout slow?" in text
     assert "The deploy did it" in text
     assert "- Outcome: " in text

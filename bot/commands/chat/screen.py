@@ -105,7 +105,7 @@ class Screen:
         for name, value in _facts(row):
             self.line(f"  {name}: {value}")
         if row.untrusted_read:
-            self.warn("  The model read text from outside before it proposed this.")
+            self.warn("  Text from outside was read before this was proposed.")
 
     def _grow(self, text: str) -> None:
         safe = clean(text)

@@ -16,7 +16,7 @@ const where = (row) => row.channel ? { name: row.channel, url: row.thread_url } 
 
 const facts = (row) => [
   ["In", where(row)], ["Proposed", { since: row.created_at }],
-  ["Parameters", json(row.as_stored.params)], ["The model says, not checked", row.rationale], ["May touch", row.blast_radius], ["It may touch, says the model", row.model_blast_radius],
+  ["Parameters", json(row.as_stored.params)], ["Why, in words nobody checked", row.rationale], ["May touch", row.blast_radius], ["Said to touch, not checked", row.model_blast_radius],
   ["Touches", row.touches.join(", ")], ["Dry run", json(row.as_stored.dry_run)], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by_name || row.asked_by],
   ["May be confirmed by", row.may_confirm.join(", ") || "nobody"], ["Who must also hold", row.must_also_hold.join(", ")],
   ["Not by who asked", row.four_eyes ? "yes" : ""], ["Confirmations", row.approvals > 1 ? `${row.confirmed_by.length} of ${row.approvals}` : ""],
@@ -73,7 +73,7 @@ function card(row, me, { say, onChange, message }) {
   const node = h("article", { class: "card", "data-proposal": row.id, "aria-label": `${visible(row.action)} for ${visible(row.product)}` },
     h("header", {}, h("h3", {}, `${visible(row.action)} · ${visible(row.product)}`), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.state),
       isOpen ? h("span", { class: "muted", "data-until": row.expires_at }, left(row.expires_at)) : null),
-    row.untrusted_read ? h("p", { class: "note" }, "The model read text from outside before it proposed this.") : null,
+    row.untrusted_read ? h("p", { class: "note" }, "Text from outside was read before this was proposed.") : null,
     told(row), message ? h("p", { class: "said" }, visible(message)) : null, trouble,
     !isOpen ? null : why ? h("p", { class: "muted" }, why) : h("div", { class: "row" },
       h("button", { class: "btn is-primary", type: "button", onclick: act(sure, (id) => api.confirm(id)) }, "Confirm"),

@@ -1,6 +1,6 @@
 """A proposal as a card: what would run, from the stored record alone, and who may decide.
 
-The order is fixed, the facts are ours, and the model's words stand last, boxed and labelled.
+The order is fixed, the facts are ours, and the words it was proposed with stand last, boxed and labelled.
 Pure. A card that cannot show the arguments whole has no Confirm button.
 """
 
@@ -54,11 +54,11 @@ def card(proposal: Proposal, roles_text: str, now: datetime, paged: Paged = NOBO
     if proposal.untrusted_read:
         blocks.append(
             context(
-                "⚠ The model had read tool output before it proposed this. Output can be written by "
-                "anyone who writes logs: check the facts above, not the words below."
+                "⚠ Tool output was read before this was proposed. Output can be written by anyone who "
+                "writes logs: check the facts above, not the words below."
             )
         )
-    blocks.append(section(_model_words(proposal)))
+    blocks.append(section(_proposers_words(proposal)))
     blocks += _ending(proposal, roles_text, paged, confirmable=confirmable)
     blocks.append(context(f"Proposal `{inline(proposal.id, 60)}` · digest `{_digest(proposal)}`"))
     return Part(_fallback(proposal), tuple(blocks))
@@ -162,13 +162,13 @@ def _objects(proposal: Proposal) -> str:
     )
 
 
-def _model_words(proposal: Proposal) -> str:
+def _proposers_words(proposal: Proposal) -> str:
     claim = remark(visible(proposal.model_blast_radius), 100) or "none given"
     text = visible(proposal.rationale)
     lines = [line.strip() for line in text.split("\n") if line.strip()][:_RATIONALE_LINES]
     quoted = "\n".join(f"> {line}" for line in _within(lines, _RATIONALE_CHARS)) or "> none given"
-    whose = "about what it proposed before the edit" if proposal.supersedes else "not checked"
-    return f"_The model's words, {whose}:_\n{quoted}\n> Blast radius it claims: {claim}"
+    what = "this was proposed before it was edited" if proposal.supersedes else "this was proposed"
+    return f"_Why {what}, in words nobody checked:_\n{quoted}\n> Blast radius claimed: {claim}"
 
 
 def _within(lines: Sequence[str], max_chars: int) -> Iterator[str]:

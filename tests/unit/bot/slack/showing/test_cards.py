@@ -106,10 +106,10 @@ def test_no_sign_hides_in_the_arguments(sign: str) -> None:
 
 
 @given(st.text(max_size=2_000))
-def test_the_model_s_words_stay_boxed_below_the_facts(rationale: str) -> None:
+def test_the_words_it_was_proposed_with_stay_boxed_below_the_facts(rationale: str) -> None:
     part = card(proposal(rationale=rationale), "responder", AT)
     texts = [str(block["text"]["text"]) for block in part.blocks if block["type"] == "section"]  # type: ignore[index,call-overload]
-    words = next(text for text in texts if "The model's words" in text)
+    words = next(text for text in texts if "in words nobody checked" in text)
 
     assert all(line.startswith("> ") for line in words.split("\n")[1:])
     assert texts.index(words) > 2
@@ -132,8 +132,8 @@ def test_a_card_says_that_untrusted_output_was_read() -> None:
     told = card(proposal(untrusted_read=True), "responder", AT)
     untold = card(proposal(untrusted_read=False), "responder", AT)
 
-    assert "had read tool output" in str(told)
-    assert "had read tool output" not in str(untold)
+    assert "Tool output was read before this was proposed" in str(told)
+    assert "Tool output was read" not in str(untold)
 
 
 def test_a_channel_where_nobody_may_confirm_says_so_and_offers_no_button() -> None:
