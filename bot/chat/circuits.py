@@ -4,6 +4,8 @@ Where a vendor limits each model by itself, so does a rate limit here: the other
 minutes; failures to answer only after several in a row, longer each time. When the time is up, one
 round is let through to try, and the others wait for what it finds. What was wrong with a single
 request (too long, refused, not valid) says nothing about the provider.
+
+The log is told when an outage begins and when it is over, not at each try.
 """
 
 import time
@@ -13,7 +15,11 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+import structlog
+
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind
+
+_log = structlog.get_logger(__name__)
 
 DEFAULT_COOLDOWN_S: Final = 20.0  # for a 429 without Retry-After
 LONGEST_COOLDOWN_S: Final = 3600.0  # whatever a backend asks, it is tried again within the hour
@@ -70,6 +76,8 @@ class _Door:
     asked_to_wait: bool = False
     since: datetime | None = None
     failed_at: datetime | None = None
+    tries: int = 0  # since then, in vain
+    is_told: bool = False
 
 
 def _wall() -> datetime:
@@ -129,15 +137,15 @@ class Circuits:
             return
         limited = by_model and isinstance(end, ErrorChunk) and end.kind in _WAITS
         if limited or isinstance(end, DoneChunk):
-            self._doors.pop((provider, None), None)  # it answered
+            self._over(provider, self._doors.pop((provider, None), None))  # it answered
         if isinstance(end, DoneChunk):
             self._answered.add(provider)
             self._doors.pop((provider, model), None)
         else:
             door = (provider, model if limited else None)
-            self._failed(self._doors.setdefault(door, _Door()), end)
+            self._failed(provider, self._doors.setdefault(door, _Door()), end)
 
-    def _failed(self, door: _Door, end: ErrorChunk) -> None:
+    def _failed(self, provider: str, door: _Door, end: ErrorChunk) -> None:
         asked_s = min(end.retry_after_s or 0.0, LONGEST_COOLDOWN_S)
         if end.kind in _WAITS:
             wait_s = asked_s or DEFAULT_COOLDOWN_S
@@ -147,12 +155,27 @@ class Circuits:
             door.failures += 1
             wait_s = max(asked_s, _open_s(door.failures))
         else:  # it answered, if only to say no
+            self._over(provider, door)
             door.until, door.failures, door.why, door.since = 0.0, 0, "", None
             return
+        began = door.since
         self._lasts(door)
+        if door.since != began:
+            door.tries, door.is_told = 0, False
+        door.tries += 1
+        if end.kind not in _WAITS and not door.is_told:
+            door.is_told = True
+            _log.warning("provider.away", provider=provider, kind=end.kind.value, why=end.message)
         door.why = end.kind.value
         door.asked_to_wait = end.kind in _WAITS or asked_s > 0
         door.until = self.clock() + wait_s if wait_s else 0.0
+
+    def _over(self, provider: str, door: _Door | None) -> None:
+        if door is None or door.since is None or not door.is_told:
+            return
+        door.is_told = False
+        away_s = round((self.wall() - door.since).total_seconds())
+        _log.info("provider.back", provider=provider, away_s=away_s, tries=door.tries)
 
     def _lasts(self, door: _Door) -> None:
         now = self.wall()

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StopReason, Usage
 from bot.chat.circuits import (
@@ -185,3 +186,42 @@ def test_a_request_that_is_refused_for_itself_ends_the_outage() -> None:
     circuits.heard("a", error(ErrorKind.BAD_REQUEST))
 
     assert circuits.failing_since("a") is None
+
+
+def test_an_outage_is_told_when_it_begins_and_when_it_is_over_and_not_at_each_try() -> None:
+    clock, wall = Clock(), Wall()
+    circuits = Circuits(clock, wall)
+    with capture_logs() as lines:
+        circuits.heard("openai", error(ErrorKind.RATE_LIMITED))
+        for kind in (ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE):
+            circuits.heard("openai", error(kind))
+        circuits.heard("openai", DONE)
+        circuits.heard("openai", DONE)
+
+    assert lines == [
+        {
+            "event": "provider.away", "log_level": "warning", "provider": "openai",
+            "kind": "unreachable", "why": "went wrong",
+        },
+        {"event": "provider.back", "log_level": "info", "provider": "openai", "away_s": 240, "tries": 4},
+    ]  # fmt: skip
+
+
+def test_a_rate_limit_and_a_request_that_does_not_fit_are_no_outage() -> None:
+    circuits = Circuits(Clock(), Wall())
+    with capture_logs() as lines:
+        for kind in (ErrorKind.RATE_LIMITED, ErrorKind.BAD_REQUEST):
+            circuits.heard("openai", error(kind))
+        circuits.heard("openai", DONE)
+
+    assert lines == []
+
+
+def test_the_next_outage_is_told_anew() -> None:
+    circuits = Circuits(Clock(), Wall())
+    with capture_logs() as lines:
+        for _ in range(2):
+            circuits.heard("openai", error(ErrorKind.AUTH))
+            circuits.heard("openai", DONE)
+
+    assert [line["event"] for line in lines] == ["provider.away", "provider.back"] * 2
