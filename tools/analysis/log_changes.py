@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from tools.analysis.shift import quantile
+from tools.analysis.usual import quantile
 from tools.capabilities import LogLine
 from tools.log_templates import named_in, template_of
 

@@ -1,47 +1,26 @@
-"""How far a series left what is usual for it: robust, both ways, with floors below which nothing counts.
+"""How far a series left what is usual for it: robust, and both ways.
 
 The scorer is BARO's (https://arxiv.org/abs/2405.09330, |max(post) - median(pre)| / IQR(pre)), made
 two-sided and with a spread that never falls below what matters to people.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Final
 
+from tools.analysis.usual import Usual, untroubled, usual_of
 from tools.signals import Role, Worse
 
 Points = Sequence[tuple[float, float]]
 
 MIN_BASELINE: Final = 10  # samples before; fewer say nothing about what is usual
 CAP: Final = 999.0  # a constant baseline makes any change infinite
+_GAP_STEPS: Final = 3  # without a sample between two, what was in between is not known
 _LONG_S: Final = 180.0  # from here on one sample is of so many requests that it is no chance spike
-UNUSUAL: Final = 3.0  # spreads from the median: where a sample starts to count as unusual
 
-# The smallest spread by role: absolute, in seconds, ratios or cores, and relative to the median.
-_FLOORS: Final[Mapping[Role, tuple[float, float]]] = {
-    "latency": (0.005, 0.10),
-    "errors": (0.002, 0.0),
-    "cpu": (0.02, 0.10),
-    "memory": (0.02, 0.05),
-    "pool": (0.02, 0.10),
-    "restarts": (0.3, 0.0),
-    "queue": (0.5, 0.10),
-}
-_OTHER_FLOOR: Final = (0.0, 0.15)
 _FILLING: Final = frozenset[Role]({"cpu", "memory", "disk", "pool", "queue", "restarts"})
-# How much of a unit is one second, one whole or one core.
-_SCALES: Final[Mapping[str, float]] = {
-    "percent": 100.0,
-    "%": 100.0,
-    "milliseconds": 1e3,
-    "ms": 1e3,
-    "microseconds": 1e6,
-    "us": 1e6,
-    "nanoseconds": 1e9,
-    "millicores": 1e3,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +30,12 @@ class Shift:
     `high` and `low` are the extremes, without the single most extreme sample where there are three
     or more of a short time each. `most` and `least` were reached before. `up` and `down` are how
     many spreads they lie from `usual`; `since` is when the longest run of unusual samples began,
-    None without one. `from_start`: it was under way when the window began. `until` is from when on
+    None without one. `from_start`: it was under way when the window began; then `since` is when it
+    began before, as far as there are samples (`began_before`: even earlier). `until` is from when on
     every sample was usual again (where none was unusual: nearer to usual than to the extreme), None
     while the newest two are not. `last` is the newest sample,
     of the moment `last_at`; `middle` the window's median, which says nothing of its end. `n` is the
-    number of samples before.
+    number of samples before, up to a trouble that the window's may be part of.
     """
 
     usual: float
@@ -69,6 +49,7 @@ class Shift:
     down: float
     since: float | None
     from_start: bool
+    began_before: bool
     until: float | None
     n: int
     most: float
@@ -92,25 +73,29 @@ def shift(
     """None when there is nothing in [start, end) or too little before `start - guard_s`.
 
     `guard_s` is the time between two samples. Of the way that is `worse` are `since` and `until`; of
-    either the further one.
+    either the further one. A trouble that is older than the window does not count as what was before.
     """
     before = [value for at, value in points if at < start - guard_s]
     window = [(at, value) for at, value in points if start <= at < end]
     if len(before) < MIN_BASELINE or not window:
         return None
-    usual = median(before)
-    spread = _spread(before, usual, role, unit)
+    before = before[: untroubled(before, role, unit, worse)]
+    usual = usual_of(before, role, unit)
     values = sorted(value for _, value in window)
     high, low = _extremes(window, role, guard_s)
-    up, down = (high - usual) / spread, (usual - low) / spread
+    up, down = (high - usual.middle) / usual.spread, (usual.middle - low) / usual.spread
     most, least = max(before), min(before)
     upwards = worse == "up" or (worse == "either" and up >= down)
-    unusual = _unusual(window, usual, UNUSUAL * spread, upwards=upwards)
+    unusual = [usual.is_unusual(value, upwards=upwards) for _, value in window]
     since, from_start = _onset(window, unusual)
-    halfway = max((up if upwards else down) * spread / 2, spread / 2)
+    began_before = False
+    if from_start:
+        since, began_before = _begun(points, start, usual, guard_s, upwards=upwards)
+    halfway = max((up if upwards else down) / 2, 0.5)
+    away = [usual.is_unusual(value, halfway, upwards=upwards) for _, value in window]
     return Shift(
-        usual=usual,
-        spread=spread,
+        usual=usual.middle,
+        spread=usual.spread,
         high=high,
         low=low,
         middle=median(values),
@@ -120,39 +105,12 @@ def shift(
         down=min(CAP, down),
         since=since,
         from_start=from_start,
-        until=_end(
-            window, unusual if any(unusual) else _unusual(window, usual, halfway, upwards=upwards)
-        ),
+        began_before=began_before,
+        until=_end(window, unusual if any(unusual) else away),
         n=len(before),
         most=most,
         least=least,
     )
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Linear between the neighbours; `values` in order, at least one."""
-    position = share * (len(values) - 1)
-    below = int(position)
-    above = min(below + 1, len(values) - 1)
-    return values[below] + (values[above] - values[below]) * (position - below)
-
-
-def scale_of(unit: str | None) -> float:
-    """How much of this unit is one second, one whole or one core."""
-    return _SCALES.get((unit or "").lower(), 1.0)
-
-
-def least_spread(usual: float, role: Role, unit: str | None) -> float:
-    """Below which nothing matters to people."""
-    absolute, relative = _FLOORS.get(role, _OTHER_FLOOR)
-    return max(absolute * scale_of(unit), relative * abs(usual), 1e-9)
-
-
-def _spread(before: Sequence[float], usual: float, role: Role, unit: str | None) -> float:
-    ordered = sorted(before)
-    middle = quantile(ordered, 0.75) - quantile(ordered, 0.25)
-    tails = (quantile(ordered, 0.95) - quantile(ordered, 0.05)) / 2
-    return max(middle, tails, least_spread(usual, role, unit))
 
 
 def _extremes(window: Points, role: Role, step_s: float) -> tuple[float, float]:
@@ -167,12 +125,6 @@ def _extremes(window: Points, role: Role, step_s: float) -> tuple[float, float]:
         newest = window[-1][1]
         high, low = max(high, newest), min(low, newest)
     return high, low
-
-
-def _unusual(window: Points, usual: float, away: float, *, upwards: bool) -> Sequence[bool]:
-    """Of each sample whether it is that far `away`."""
-    sign = 1.0 if upwards else -1.0
-    return [sign * (value - usual) >= away for _, value in window]
 
 
 def _end(window: Points, unusual: Sequence[bool]) -> float | None:
@@ -198,6 +150,25 @@ def _onset(window: Points, unusual: Sequence[bool]) -> tuple[float | None, bool]
     if best is None:
         return None, False
     return window[best[0]][0], best[0] == 0
+
+
+def _begun(
+    points: Points, start: float, usual: Usual, step_s: float, *, upwards: bool
+) -> tuple[float, bool]:
+    """When the run that the window begins with began, and whether that may be earlier still.
+
+    It may be where nothing usual is known from shortly before.
+    """
+    ordered = [(at, usual.is_unusual(value, upwards=upwards)) for at, value in points]
+    first = next(number for number, (at, _) in enumerate(ordered) if at >= start)
+    for number in range(first - 1, -1, -1):
+        if ordered[number][1]:
+            first = number
+        elif number < first - 1:
+            break
+    since = ordered[first][0]
+    known_s = since - ordered[first - 1][0] if first else CAP * step_s
+    return since, known_s > _GAP_STEPS * step_s
 
 
 def _longer(one: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:

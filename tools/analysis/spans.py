@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final, Literal
 
-from tools.analysis.shift import quantile
+from tools.analysis.usual import quantile
 from tools.capabilities import Span, Trace
 
 LEAST_SPANS: Final = 3  # of an operation on either side

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from tools.analysis.shift import CAP, Points, least_spread, scale_of
+from tools.analysis.shift import CAP, Points
+from tools.analysis.usual import least_spread, scale_of
 from tools.signals import Role, Worse
 
 FEWEST: Final = 6  # samples; fewer show no way

@@ -15,7 +15,8 @@ class MetricShift(ToolOutput):
     """A signal of a product that moved. `score`: spreads away from the median before the window.
 
     `last` is the newest sample of the range, and `last_at` its time where no more came after it
-    (else None). `until` is from when on it was usual again, None while it is not.
+    (else None). `since` may lie before the range: it was `under_way` then. `since_before`: it began even
+    earlier. `until` is from when on it was usual again, None while it is not.
     """
 
     product: str
@@ -31,6 +32,7 @@ class MetricShift(ToolOutput):
     beyond_all_before: bool
     since: str | None = None
     since_before: bool = False
+    under_way: bool = False
     until: str | None = None
     requests: float | None = None
     course: Course | None = None

@@ -8,8 +8,9 @@ from typing import Final
 
 from tools.analysis.comparable import comparable_from, least_before_s
 from tools.analysis.course import course
-from tools.analysis.shift import UNUSUAL, Shift, shift
+from tools.analysis.shift import Shift, shift
 from tools.analysis.standing import Standing, standing
+from tools.analysis.usual import UNUSUAL
 from tools.capabilities import CallContext, Capabilities, Interval, SweepQuery, SweptSeries
 from tools.contract import QUERY, Effect, ToolContract
 from tools.core.bound import bound
@@ -323,7 +324,8 @@ def _told(
         score=rounded(score, 3),
         beyond_all_before=worst < moved.least if falls else worst > moved.most,
         since=at_text(moved.since, window.start) if moved.since is not None else None,
-        since_before=moved.from_start,
+        since_before=moved.began_before,
+        under_way=moved.from_start,
         until=at_text(moved.until, window.start) if moved.until is not None else None,
         requests=rounded(requests) if requests is not None else None,
     )

@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.first_look.tokens import cut_to
-from adapters.llm.triage.case import Seen, plain
+from adapters.llm.triage.case import Seen, instant, plain
 from adapters.llm.triage.evidence import (
     DEPLOYS,
     LOGS,
@@ -20,7 +20,6 @@ from adapters.llm.triage.evidence import (
     LogFact,
     Moved,
     SpanFact,
-    instant,
 )
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.plan import mark_of

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import orjson
@@ -132,6 +132,15 @@ def number_of(row: Mapping[str, JsonValue], name: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value)
+
+
+def instant(text: str) -> datetime | None:
+    """An RFC 3339 instant in UTC, None when it is not one of our times."""
+    try:
+        value = datetime.fromisoformat(text)
+        return value.astimezone(UTC) if value.tzinfo and 1970 <= value.year < 3000 else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def text_of(row: Mapping[str, JsonValue], name: str) -> str:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from statistics import median
 from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Case, Seen, number_of, plain, text_of
+from adapters.llm.triage.case import Case, Seen, instant, number_of, plain, text_of
 from tools.analysis.call_graph import CallGraph
-from tools.analysis.shift import UNUSUAL
+from tools.analysis.usual import UNUSUAL
 from tools.products import ANY_PRODUCT
 
 METRICS: Final = "core__sweep_metrics"
@@ -36,6 +36,7 @@ class Moved:
     beyond: bool
     since: datetime | None
     since_before: bool
+    under_way: bool  # when the range began
     until: datetime | None  # usual again from then on
     last: float  # its newest sample
     last_at: datetime | None  # of that one, where none came for long
@@ -237,15 +238,6 @@ def deploys(case: Case) -> Sequence[DeployFact]:
     return sorted(facts, key=lambda d: d.at, reverse=True)
 
 
-def instant(text: str) -> datetime | None:
-    """An RFC 3339 instant in UTC, None when it is not one of our times."""
-    try:
-        value = datetime.fromisoformat(text)
-        return value.astimezone(UTC) if value.tzinfo and 1970 <= value.year < 3000 else None
-    except (ValueError, OverflowError):
-        return None
-
-
 def _if_plain(value: JsonValue) -> str:
     """A version to go back to is taken as it is or not at all."""
     return value if isinstance(value, str) and plain(value) == value else ""
@@ -265,6 +257,7 @@ def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Moved:
         beyond=row.get("beyond_all_before") is True,
         since=instant(text_of(row, "since")),
         since_before=row.get("since_before") is True,
+        under_way=row.get("under_way") is True or row.get("since_before") is True,
         until=instant(text_of(row, "until")),
         last=worst if (last := number_of(row, "last")) is None else last,
         last_at=instant(text_of(row, "last_at")),

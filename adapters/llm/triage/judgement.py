@@ -222,8 +222,9 @@ def _looked_at(case: Case) -> Iterator[str]:
         if tool == METRICS:
             within = seen.mapping("within")
             whom = (case.subject,) if case.names_subject else case.products[:_MOST_OWN]
-            own = "; ".join(f"{plain(one)}: {within[one]}" for one in whom if within.get(one))
-            if case.names_subject and within and not own:
+            still = {one: " ".join(sorted(_within(seen, one) - _moved(seen, one))) for one in whom}
+            own = "; ".join(f"{plain(one)}: {roles}" for one, roles in still.items() if roles)
+            if case.names_subject and within and case.subject not in within:
                 own = f"none of {plain(case.subject)}"
             yield f"metrics of {len(within)} products{f' ({own})' if own else ''}"
         elif tool == LOGS:

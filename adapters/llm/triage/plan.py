@@ -133,7 +133,7 @@ def _wider(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]
     del signals
     top = None if judgement.undone else next(iter(judgement.suspects), None)
     number = sum(1 for seen in case.seen if seen.tool == METRICS)
-    if case.asked.is_exact or top is None or not top.began_before or number >= len(WINDOWS):
+    if case.asked.is_exact or top is None or not top.was_under_way or number >= len(WINDOWS):
         return
     for tool in (METRICS, LOGS, TRACES):
         if case.called(tool):

@@ -19,7 +19,7 @@ from adapters.llm.triage.weigh import (
     Suspicion,
     points_of,
 )
-from tools.analysis.shift import UNUSUAL
+from tools.analysis.usual import UNUSUAL
 
 _INHERITED: Final = 0.25  # of what callers pass on, what speaks against the called one as well
 _EXPLAINS: Final = 0.4  # of the caller's points along calls

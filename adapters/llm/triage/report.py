@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from adapters.llm.triage.about import asked_as_well, asked_first, assumed_of_all, everybody, of_whom
 from adapters.llm.triage.attached import file_lines
-from adapters.llm.triage.case import Case, Signals, plain
+from adapters.llm.triage.case import Case, Signals, instant, plain
 from adapters.llm.triage.evidence import (
     CLUSTER,
     DEPLOYS,
     LOGS,
+    METRICS,
     SWEEPS,
     IllFact,
     LogFact,
@@ -26,7 +27,7 @@ from adapters.llm.triage.not_rolled_back import no_rollback
 from adapters.llm.triage.period import framed, period
 from adapters.llm.triage.plan import PROPOSE, REPORT
 from adapters.llm.triage.surroundings import around, quoted
-from adapters.llm.triage.telling import clock, errors_told, headline, told, told_of
+from adapters.llm.triage.telling import clock, errors_told, headline, named, told, told_of
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
 
 _MOST_LINES = 12
@@ -219,8 +220,15 @@ def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     now = "" if when else " If you see slowness now, tell me where and since when."
     yield (
         "Not established: anything these signals do not show, such as one customer or one region"
-        f"{', or what came since' if case.is_past else ''}.{now}"
+        f"{', or what came since' if case.is_past else ''}{_older(case)}.{now}"
     )
+
+
+def _older(case: Case) -> str:
+    """What was so all the time that the figures were compared with passes for usual."""
+    metrics = case.of(METRICS)
+    begin = instant(metrics.text("baseline_from")) if metrics else None
+    return f", or trouble that began before {clock(begin, case.now)}" if begin else ""
 
 
 def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -239,10 +247,14 @@ def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _figures(case: Case, judgement: Judgement) -> Iterator[str]:
+    """The heaviest of each; of whoever is asked about all that moved."""
     for one in judgement.others[:4]:
-        fact = one.ordered[0].fact
-        if not (isinstance(fact, LogFact) and fact.is_more_errors):
+        first, *more = one.ordered[:_MOST_POINTS]
+        if not (isinstance(first.fact, LogFact) and first.fact.is_more_errors):
             yield told_of(one, case.now)
+        if one.product == case.asked.subject:
+            moved = (point for point in more if isinstance(point.fact, Moved))
+            yield from (named(one.product, told(point, case.now)) for point in moved)
 
 
 def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:

@@ -9,8 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Case, Seen, number_of, plain
-from adapters.llm.triage.evidence import instant
+from adapters.llm.triage.case import Case, Seen, instant, number_of, plain
 from adapters.llm.triage.weigh import Suspicion
 
 HISTORY = "core__get_incident_history"

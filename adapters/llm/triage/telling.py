@@ -152,6 +152,7 @@ def _moved(fact: Moved, now: datetime | None) -> str:
     if fact.role == "errors" and fact.unit.lower() in SHARES:
         is_over = fact.until is not None or fact.is_back
         since = when.replace(" at ", " from " if is_over else " since ")
+        since = since.replace(" before ", " from before " if is_over else " since before ")
         verb = "failed" if is_over else "fail"
         return f"{worst} of requests {verb}{since} (normally {usual}){_end(fact, now)}"
     way = "fell" if fact.falls else "rose"

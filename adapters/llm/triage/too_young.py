@@ -6,8 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Seen, text_of
-from adapters.llm.triage.evidence import instant
+from adapters.llm.triage.case import Seen, instant, text_of
 
 _WORTH_ASKING: Final = timedelta(minutes=5)  # a shorter range holds too few samples
 

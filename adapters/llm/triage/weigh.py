@@ -18,7 +18,7 @@ from adapters.llm.triage.evidence import (
     SpanFact,
     StandingFact,
 )
-from tools.analysis.shift import UNUSUAL
+from tools.analysis.usual import UNUSUAL
 
 # A deploy shows within minutes; what starts later than this has another cause.
 BLAMED_WITHIN: Final = timedelta(minutes=20)
@@ -121,8 +121,14 @@ class Suspicion:
 
     @property
     def began_before(self) -> bool:
-        """Whether its onset lies before the window."""
-        return any(moved.since_before for moved in self._figures)
+        """Whether its onset lies before what is told as such."""
+        first = self.since
+        return any(moved.since_before for moved in self._figures if moved.since == first)
+
+    @property
+    def was_under_way(self) -> bool:
+        """Whether its trouble is older than the range, be its onset known or not."""
+        return any(moved.under_way for moved in self._figures)
 
     @property
     def over_since(self) -> datetime | None:

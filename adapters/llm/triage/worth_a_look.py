@@ -5,7 +5,7 @@ from typing import Final
 
 from adapters.llm.triage.evidence import Moved, StandingFact
 from adapters.llm.triage.weigh import OWN_ERRORS, Suspicion, is_figure
-from tools.analysis.shift import UNUSUAL
+from tools.analysis.usual import UNUSUAL
 
 MOST: Final = 3
 _ALONE: Final = 10.0  # points; below them a figure may be chance

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.analysis.shift import CAP, quantile, shift
+from tools.analysis.shift import CAP, shift
+from tools.analysis.usual import quantile
 
 STEP = 60.0
 START = 120 * STEP
@@ -76,6 +77,27 @@ def test_trouble_under_way_when_the_window_began_is_said() -> None:
     assert moved(0.9, 0.9, 0.9).from_start
 
 
+def test_trouble_under_way_is_told_with_when_it_began_before() -> None:
+    points = [
+        (at, 1.6 if at >= START - 30 * STEP else value) for at, value in series(1.6, 1.6, 1.6)
+    ]
+    found = shift(points, START, START + 3 * STEP, "latency", "seconds", STEP, "up")
+
+    assert found is not None
+    assert (found.since, found.from_start, found.began_before) == (START - 30 * STEP, True, False)
+    assert found.up > 20
+    assert found.n == 90
+    assert found.high > found.most
+
+
+def test_an_onset_while_no_samples_came_is_not_known() -> None:
+    points = [one for one in series(1.6, 1.6, 1.6) if not START - 10 * STEP <= one[0] < START]
+    found = shift(points, START, START + 3 * STEP, "latency", "seconds", STEP, "up")
+
+    assert found is not None
+    assert (found.since, found.began_before) == (START, True)
+
+
 def test_the_newest_sample_is_told_whatever_most_of_the_window_was() -> None:
     back = moved(0.9, 0.9, 0.9, 0.9, 0.2, 0.2)
     begun = moved(0.2, 0.2, 0.2, 0.2, 0.9, 0.9)
@@ -90,7 +112,7 @@ def test_one_usual_sample_at_the_end_is_no_end(end: tuple[float, ...]) -> None:
 
 
 def test_what_was_never_unusual_ends_where_it_is_nearer_to_usual() -> None:
-    spoiled = [(at, 0.2 if n < 100 else 0.5) for n, (at, _) in enumerate(series())]
+    spoiled = [(at, 0.5 if 80 <= n < 110 else 0.2) for n, (at, _) in enumerate(series())]
     after = [(START + n * STEP, value) for n, value in enumerate((0.5, 0.5, 0.2, 0.2))]
     found = shift([*spoiled, *after], START, START + 4 * STEP, "latency", "seconds", STEP, "up")
 

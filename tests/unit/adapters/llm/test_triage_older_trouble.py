@@ -1,0 +1,92 @@
+"""Trouble that is older than the time that is asked about: it must not pass for what is usual."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.fixtures_swept import Minute, Rows, measured, product
+from tests.fixtures_triage import Investigation, deploy, investigate
+
+TOOLS = ("core__get_recent_deploys", "core__sweep_metrics", "core__report_findings")
+
+
+def at(clock: str) -> datetime:
+    return datetime.fromisoformat(f"2026-11-23T{clock}").replace(tzinfo=UTC)
+
+
+NOW, ONSET = at("09:36"), at("09:04:31")
+
+
+def ill(when: datetime) -> Minute:
+    """Full from a minute before it is slow."""
+    pool = 20.0 if when >= at("09:03:31") else 6.0
+    return Minute(1.6, 0.03, pool) if when >= ONSET else Minute(pool=pool)
+
+
+async def asked(
+    question: str,
+    now: datetime = NOW,
+    does: Callable[[datetime], Minute | None] = ill,
+    deploys: Rows = (),
+) -> Investigation:
+    tools = measured(now, product("checkout", now, does), ["checkout"], deploys)
+    return await investigate(tools, question, ["checkout"], TOOLS, now=now)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        "since 09:10",
+        "since 09:15",
+        "since 09:20",
+        "since 09:25",
+        "since 5 minutes",
+        "between 09:20 and 09:30",
+    ],
+)
+async def test_trouble_is_told_in_full_wherever_the_range_begins(when: str) -> None:
+    found = await asked(f"why is checkout slow {when}?")
+
+    assert "he trouble seems to begin in checkout since 09:04 UTC" in found.text
+    assert "latency rose to 1.6 s at 09:05 UTC (normally 0.12 s)" in found.text
+    assert "3 % of requests fail since 09:05 UTC (normally 0.2 %)" in found.text
+    assert "pool (db pool connections active) rose to 20 at 09:04 UTC (normally 6)" in found.text
+    assert "within normal bounds" not in found.text
+    assert found.marks == ()
+
+
+async def test_a_deploy_before_the_onset_is_blamed_however_late_the_range_begins() -> None:
+    shipped = deploy("checkout", "2026-11-23T09:03:00Z", "v2.4.0")
+    found = await asked("why is checkout slow since 09:30?", deploys=[shipped])
+
+    assert "Most likely cause: the deploy of checkout v2.4.0 at 09:03 UTC." in found.text
+
+
+async def test_what_was_over_before_the_range_began_is_not_told_as_going_on() -> None:
+    def over(when: datetime) -> Minute:
+        return ill(when) if when < at("09:39:16") else Minute()
+
+    found = await asked("is checkout ok since 10:00?", at("10:05"), over)
+
+    assert "Nothing is wrong that I can see with checkout" in found.text
+
+
+async def test_an_all_clear_says_which_trouble_would_pass_for_usual() -> None:
+    found = await asked("is checkout ok since 08:40?", at("09:00"))
+
+    assert "Nothing is wrong that I can see with checkout" in found.text
+    assert "or trouble that began before 06:39 UTC" in found.text
+    assert found.marks == ()
+
+
+async def test_every_figure_that_moved_is_told_where_it_is_too_little_to_blame() -> None:
+    def a_little(when: datetime) -> Minute:
+        return Minute(0.146, 0.0056) if when >= at("09:20") else Minute()
+
+    found = await asked("why is checkout slow since 09:10?", does=a_little)
+
+    assert "Something moved, but it is too little to name a cause." in found.text
+    assert "checkout: latency rose to" in found.text
+    assert "% of requests fail" in found.text
+    assert "(checkout: pool traffic) [E1]: otherwise within normal bounds" in found.text

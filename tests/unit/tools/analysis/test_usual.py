@@ -1,0 +1,69 @@
+"""What is usual, and how much of the time before belongs to a trouble that goes on."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.analysis.usual import untroubled, usual_of
+
+
+def calm(number: int, usual: float = 0.2) -> list[float]:
+    return [usual * (1 + 0.02 * (n % 5)) for n in range(number)]
+
+
+def of_latency(values: list[float]) -> int:
+    return untroubled(values, "latency", "seconds", "up")
+
+
+@pytest.mark.parametrize("trouble", [7, 16, 45, 60, 85])
+def test_a_trouble_that_goes_on_is_no_part_of_what_is_usual(trouble: int) -> None:
+    values = [*calm(120 - trouble), *calm(trouble, 1.6)]
+
+    assert of_latency(values) == 120 - trouble
+    assert usual_of(values[: of_latency(values)], "latency", "seconds").spread < 0.03
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        calm(120),
+        [*calm(60), *calm(30, 1.6), *calm(30)],
+        [*calm(119), 1.6],
+        [*calm(114), *calm(6, 1.6)],
+        [0.2 + 0.01 * n for n in range(120)],
+        calm(10),
+        [0.2],
+        [],
+    ],
+    ids=["calm", "over", "one sample", "no more than the tails", "drift", "few", "one", "none"],
+)
+def test_what_did_not_just_change_is_all_usual(values: list[float]) -> None:
+    assert of_latency(values) == len(values)
+
+
+def test_a_trouble_that_ceases_for_a_moment_goes_on() -> None:
+    values = [*calm(90), *calm(10, 1.6), 0.2, 0.2, *calm(18, 1.6)]
+
+    assert of_latency(values) == 90
+
+
+@pytest.mark.parametrize(
+    ("worse", "number"), [("up", 120), ("down", 100), ("either", 100)], ids=["up", "down", "either"]
+)
+def test_only_the_way_that_hurts_is_trouble(worse: str, number: int) -> None:
+    values = [*calm(100, 40.0), *calm(20, 4.0)]
+
+    assert untroubled(values, "traffic", "per second", worse) == number  # type: ignore[arg-type]
+
+
+def test_what_comes_at_times_is_usual_at_the_end_as_well() -> None:
+    batch = [*calm(40), *calm(20, 1.6)]
+
+    assert of_latency([*batch, *batch]) == 120
+
+
+@given(st.lists(st.floats(-1e9, 1e9), max_size=60))
+def test_whatever_came_enough_is_left_to_compare_with(values: list[float]) -> None:
+    left = untroubled(values, "other", None, "either")
+
+    assert min(5, len(values)) <= left <= len(values)
