@@ -154,12 +154,15 @@ def not_covered(channel: Channel, product: str) -> str:
 
 def nobody_decides(channel: Channel) -> str:
     """Say in words that no role may confirm in a known one, and in which rule one would be named."""
-    here = {DIRECT: "in direct messages", GROUP: "in group messages"}
-    named = UNKNOWN if channel.rule is UNMATCHED else channel.rule.match
+    there, whose = {
+        DIRECT: ("in direct messages", "direct messages"),
+        GROUP: ("in group messages", "group messages"),
+    }.get(channel.name, ("in this channel", channel.name))
+    match = channel.name if channel.rule is UNMATCHED else channel.rule.match
     return (
-        f"no role may confirm {here.get(channel.name, 'in this channel')}, so no card was posted; "
-        "whoever runs Kortex would have to name a role under confirm in the [[channels]] rule "
-        f'with match = "{named or channel.name}"'
+        f"no role may confirm {there}: whoever runs Kortex has to name one in the rule of {whose}; "
+        f'in kortex.toml that is confirm under [[channels]] with match = "{match}". '
+        "No card was posted"
     )
 
 

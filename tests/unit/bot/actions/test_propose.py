@@ -223,9 +223,9 @@ async def test_storage_that_is_gone_is_said_as_unavailable() -> None:
 @pytest.mark.parametrize(
     ("channel", "said"),
     [
-        (channel_of((), "incident-x"), 'in this channel, so no card .* match = "incident-x"$'),
-        (channel_of((ChannelRule("incident-*"),), "incident-x"), 'match = "incident-\\*"$'),
-        (channel_of((), DIRECT), 'in direct messages, so no card .* match = "@direct"$'),
+        (channel_of((), "incident-x"), 'this channel: .* of incident-x; .* match = "incident-x"'),
+        (channel_of((ChannelRule("incident-*"),), "incident-x"), 'match = "incident-\\*"'),
+        (channel_of((), DIRECT), 'of direct messages; .* match = "@direct"'),
     ],
 )
 async def test_where_nobody_may_confirm_no_card_is_raised_and_whom_to_name_is_said(
