@@ -1,7 +1,7 @@
 """`kortex check` on parts: does the trail hold, are plugins there, what do channels bound and tools see?"""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -34,6 +34,7 @@ from tools.signals import ROLES, Discovered
 WINDOW = timedelta(hours=1)
 MOST_PRODUCTS = 20  # that have a line of their own
 MOST_NAMES = 5
+MOST_TOGETHER = 3  # products named in front of a line
 
 
 def words_of(error: Exception) -> str:
@@ -190,8 +191,18 @@ async def _metrics(
         Finding(
             "metrics", bool(there), f"{kind} answers; {words}", warning=not products, mend=mend
         ),
-        *(Finding(f"metrics of {one}", True, _roles(found, one)) for one in there[:MOST_PRODUCTS]),
+        *_measured(found, there[:MOST_PRODUCTS]),
     ]
+
+
+def _measured(found: Discovered, products: Sequence[str]) -> Iterator[Finding]:
+    """One for all products of the same signals."""
+    alike: dict[str, list[str]] = {}
+    for one in products:
+        alike.setdefault(_roles(found, one), []).append(one)
+    for roles, of in alike.items():
+        more = f" and {len(of) - MOST_TOGETHER} more" if len(of) > MOST_TOGETHER else ""
+        yield Finding(f"metrics of {', '.join(of[:MOST_TOGETHER])}{more}", True, roles)
 
 
 def _elsewhere(family: Family) -> str:

@@ -40,6 +40,22 @@ async def test_matched_products_are_counted_and_the_others_named() -> None:
     assert "1 others; no traffic, errors, latency" in checkout.detail
 
 
+async def test_products_of_the_same_signals_are_one_line() -> None:
+    alike = [f"p{number}" for number in range(5)]
+    metrics = FakeMetrics(
+        {**{(one, "depth"): FLAT for one in alike}, ("own", "depth"): FLAT, ("own", "size"): FLAT}
+    )
+
+    _logs, _metrics, *measured = await sight(
+        SETTINGS, observed(metrics=metrics), named("own", *alike), NOW
+    )
+
+    assert [each.part for each in measured] == [
+        "metrics of own",
+        "metrics of p0, p1, p2 and 2 more",
+    ]
+
+
 async def test_label_that_matches_nothing_fails() -> None:
     logs, metrics = await sight(SETTINGS, observed(), named("nope"), NOW)
     assert (logs.fails, metrics.fails) == (True, True)
