@@ -131,7 +131,7 @@ async def serving(
         await _open_for_slack(socket, errands, beside, stack)
         await base.stores.audit.append(started(settings, identity.team))
         await warn_of_excess(base.cluster)
-        reload = _reload(base, conversation, read)
+        reload = _reload(base, conversation, read, siblings)
         yield Service(base, conversation, engine, own.scheduler, port, reload, workspaces)
 
 
@@ -148,8 +148,11 @@ def _conversation(
     return build_conversation(base, everywhere, engine, directory, card_call_s=card_call_s)
 
 
-def _reload(base: Base, conversation: Conversation, read: ReadSettings | None) -> Reload:
-    reload = Reload(base.settings, read, base.stores.audit)
+def _reload(
+    base: Base, conversation: Conversation, read: ReadSettings | None, siblings: Siblings | None
+) -> Reload:
+    worker = siblings.number if siblings else None
+    reload = Reload(base.settings, read, base.stores.audit, worker)
     reload.add("rules", SECTIONS, base.in_force.prepare)
     reload.add("plugins", ("plugins",), base.plugins.prepare)
     reload.add("mcp", ("mcp",), base.mcp.prepare)

@@ -50,13 +50,20 @@ class _Part:
 
 
 class Reload:
-    """The reloads of one process, one after the other."""
+    """The reloads of one process, one after the other. `worker`: which of several that share a port."""
 
-    def __init__(self, settings: Settings, read: ReadSettings | None, audit: AuditLog) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        read: ReadSettings | None,
+        audit: AuditLog,
+        worker: int | None = None,
+    ) -> None:
         self._in_force = settings
         self._masked = settings.secrets()
         self._read = read
         self._audit = audit
+        self._by: dict[str, JsonValue] = {} if worker is None else {"worker": worker}
         self._parts: dict[str, _Part] = {}
         self._one_at_a_time = asyncio.Lock()
         self._tell_taken: Callable[[], None] = lambda: None
@@ -142,7 +149,7 @@ class Reload:
         return newly_unset(self._in_force.unset, settings.unset)
 
     async def _record(self, body: dict[str, JsonValue]) -> None:
-        await self._audit.append(AuditEvent(AuditKind.CONFIG_RELOADED, _BY, body))
+        await self._audit.append(AuditEvent(AuditKind.CONFIG_RELOADED, _BY, body | self._by))
 
     @asynccontextmanager
     async def at_each(self, asked: asyncio.Event) -> AsyncIterator[None]:

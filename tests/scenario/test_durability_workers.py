@@ -74,6 +74,19 @@ async def test_a_worker_started_again_holds_what_the_others_hold(world: World) -
         assert '"needs_restart":["llm"]' in workers.said()
 
 
+async def test_each_worker_that_reloads_is_named_in_its_row(world: World) -> None:
+    async with workers_of(world) as workers:
+        await workers.serve()
+        os.kill(workers.pid, signal.SIGHUP)
+        reloaded = sa.select(audit.c.body).where(audit.c.kind == "config.reloaded")
+
+        async def both() -> list[int]:
+            bodies = [orjson.loads(row.body) for row in await world.rows(reloaded)]
+            return sorted(body["worker"] for body in bodies) if len(bodies) == 2 else []
+
+        assert await world.until(both) == [0, 1]
+
+
 async def test_a_stop_lets_the_turns_of_all_workers_end(world: World) -> None:
     async with workers_of(world) as workers:
         await workers.serve()
