@@ -12,7 +12,7 @@ from playwright.async_api import Locator, Page, expect
 
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
-from bot.demo.workspace.seeds import RESPONDER
+from bot.demo.workspace.seeds import DIRECT, RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import caller, token_for
@@ -200,6 +200,7 @@ async def test_channels_and_people_of_slack_are_called_by_their_names_and_linked
     asked = await stage.ask("@kortex propose v1.0.7", RESPONDER)
     await stage.answer(asked)
     await stage.card(asked)
+    await stage.answer(await stage.ask("all right?", RESPONDER, DIRECT))
     name = stage.workspace.roster.users[RESPONDER].name
     thread = f"https://kortex-local.slack.com/archives/{asked.channel}/p"
     async with visit() as visitor:
@@ -215,6 +216,8 @@ async def test_channels_and_people_of_slack_are_called_by_their_names_and_linked
         row = page.get_by_role("row").filter(has=page.locator(f"a[href^='{thread}']")).first
         await expect(row).to_contain_text("#incident-checkout, ")
         await expect(row).to_contain_text(name)
+        direct = page.get_by_role("rowheader", name="direct message", exact=True)
+        await expect(direct).to_be_visible()
         await expect(page.locator("#main")).not_to_contain_text(RESPONDER)
 
 

@@ -19,7 +19,7 @@ const dollarCell = (micros) => dollars(micros);
 async function activity() {
   const { under_way: runs, sessions } = await api.activity();
   const where = (each) => {
-    const began = moment(Number(each.thread) * 1000), text = visible([each.channel_name, began].filter(Boolean).join(", "));
+    const began = each.thread ? moment(Number(each.thread) * 1000) : "", text = visible([each.channel_name, began].filter(Boolean).join(", "));
     return { value: text, node: () => threadLink(text, each.thread_url) };
   };
   return [
