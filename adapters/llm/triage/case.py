@@ -38,6 +38,9 @@ _FORMERLY: Final[Mapping[str, tuple[str, Mapping[str, JsonValue]]]] = {
     "core__sweep_logs": ("core__error_patterns", {"others": True}),
 }
 _STILL_NOW: Final = timedelta(minutes=2)
+_OF_IT: Final = re.compile(
+    r"\b(?:to|of|in|for|on|with) (?:it|them)\b|\b(?:its|there)\b", re.IGNORECASE
+)
 OWN_CALL: Final = "triage-"  # how the ids of its calls begin
 
 
@@ -164,7 +167,7 @@ def read_case(request: CompleteRequest) -> Case:
         tools=frozenset(t.name for t in request.tools),
         seen=tuple(one for one in found if one.tool != READ_ATTACHMENT),
         files=tuple(one for one in found if one.tool == READ_ATTACHMENT),
-        asked=_continued(asked, asking, request.messages[:start], meta),
+        asked=_continued(asked, asking, request.messages[:start], meta, zone),
         now=meta.now,
         rounds=sum(1 for m in turn if any(c.name != READ_ATTACHMENT for c in m.tool_calls)),
         stated=tuple(stated(request.messages)),
@@ -173,14 +176,25 @@ def read_case(request: CompleteRequest) -> Case:
     )
 
 
-def _continued(asked: Asked, question: str, earlier: Sequence[Message], meta: Meta) -> Asked:
-    """A question that names nobody goes on about whoever was asked about before."""
+def _continued(
+    asked: Asked, question: str, earlier: Sequence[Message], meta: Meta, zone: str
+) -> Asked:
+    """A question that names nobody goes on about whoever was asked about before.
+
+    Of deploys only one "of it" does. Who asks since when means the time that was asked about, too.
+    """
+    if asked.topic == "deploys" and not asked.stranger and not _OF_IT.search(question):
+        return asked
     if asked.subject or asked.topic in ("greeting", "unclear") or asked.stranger:
         return told_apart(asked, question, meta)
     for message in reversed(earlier):
         if message.role is not Role.USER or is_statement(message.text):
             continue
-        before = understand(message.text, meta.products, None, elsewhere=meta.elsewhere)
+        now = meta.now if asked.asks_when and asked.start is None else None
+        before = understand(message.text, meta.products, now, zone, meta.elsewhere)
+        if before.start is not None:
+            asked = replace(asked, start=before.start, end=before.end, is_exact=before.is_exact)
+            asked = replace(asked, is_cut=before.is_cut, assumed=before.assumed)
         if before.subject:
             words = f"this is about {before.subject}, as before"
             return replace(asked, subject=before.subject, assumed=(*asked.assumed, words))

@@ -24,12 +24,11 @@ def _reason(case: Case, judgement: Judgement) -> str:
             f"what moved in it is usual again since {clock(one.over_since, case.now)} "
             f"[{mark_of(one.ordered[0].fact)}]"
         )
-    seen = case.of(DEPLOYS)
-    if seen is None:
+    if case.of(DEPLOYS) is None:
         return "its deploys could not be read"
     last = next((one for one in judgement.facts.deploys if one.product == case.subject), None)
     if last is None:
-        return f"no deploy of it is known in that time [{seen.mark}]"
+        return "no deploy of it is known in that time"
     return (
         "no trouble of its own began soon after its last deploy, "
         f"{last.version} at {clock(last.at, case.now)} [{last.seen.mark}]"

@@ -207,7 +207,12 @@ def mark_of(fact: object) -> str:
 
 def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     top, now = next(iter(judgement.suspects), None), case.now
-    if top is None or not worth_rolling_back(judgement) or not is_asked_for(case, judgement):
+    if (
+        top is None
+        or case.asked.asks_when
+        or not worth_rolling_back(judgement)
+        or not is_asked_for(case, judgement)
+    ):
         return
     deploy = top.deploy
     assert deploy is not None  # noqa: S101 - said by worth_rolling_back

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from adapters.llm.triage.meaning import is_understood
+from adapters.llm.triage.onset_asked import asks_since_when
 from adapters.llm.triage.when import SHORTEST, speaks_of_time, window_in
 from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.timerange import MAX_RANGE
@@ -94,8 +95,8 @@ class Asked:
     `fails`: people say that something fails, whatever else they say.
     `of_cluster`: it is about what Kubernetes itself knows, and about nothing else.
     `is_exact`: both ends, or the beginning, were given. `is_cut`: not all of that can be looked at.
-    `is_time_unread`: a time is said, and none that
-    can be read. `assumed` are words about it for the answer.
+    `is_time_unread`: a time is said, and none that can be read. `wants_undone`: somebody asks for a
+    rollback. `asks_when`: since when, and nothing else. `assumed` are words about it for the answer.
     """
 
     subject: str
@@ -113,6 +114,7 @@ class Asked:
     is_time_unread: bool = False
     wants_undone: bool = False
     is_cut: bool = False
+    asks_when: bool = False
 
 
 def understand(
@@ -160,6 +162,7 @@ def understand(
         fails=failing is not None,
         of_cluster=of_cluster,
         is_time_unread=when is None and now is not None and speaks_of_time(lowered),
+        asks_when=topic == "cause" and asks_since_when(lowered),
         is_cut=when is not None and when.is_cut,
         wants_undone=_ROLL_BACK.match(text) is not None,
     )

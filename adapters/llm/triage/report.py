@@ -24,6 +24,7 @@ from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.listed import deploy_lines, log_lines, marks
 from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.not_rolled_back import no_rollback
+from adapters.llm.triage.onset import onset
 from adapters.llm.triage.period import framed, period
 from adapters.llm.triage.plan import PROPOSE, REPORT
 from adapters.llm.triage.surroundings import around, quoted
@@ -102,6 +103,11 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
     yield answer_to(case, judgement)
     yield no_rollback(case, judgement)
     yield asked_first(case, judgement)
+    if case.asked.asks_when:
+        began = list(onset(case, judgement))
+        yield from began or ["I see no time at which anything began."]
+        if began:
+            return
     match judgement.verdict:
         case "cause":
             yield from _abnormal(case, judgement)

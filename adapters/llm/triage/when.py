@@ -39,7 +39,7 @@ _NIGHT: Final = (22, 6)  # o'clock, from and to
 _GOES_ON: Final = re.compile(r"\bsince (?:yesterday|last night|today|this |tonight|[0-9]{4}-)")
 _WEEKDAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _SPEAKS_OF_TIME: Final = re.compile(
-    rf"\b(?:since|ago|yesterday|tomorrow|tonight|noon|midnight|o'?clock|[0-9]{{1,2}} ?[ap]m|{_WEEKDAY}"
+    rf"\b(?:since(?! when\b)|ago|yesterday|tomorrow|tonight|noon|midnight|o'?clock|[0-9]{{1,2}} ?[ap]m|{_WEEKDAY}"
     r"|(?:last|past|previous|this) (?:night|morning|afternoon|evening|day|week|weekend|month|year|few"
     r"|couple|[0-9]+)"
     r"|for (?:hours|days|weeks|months|ages|a while|some time)"

@@ -1,0 +1,43 @@
+"""The answer to "since when?": the onset, and what moved in the order in which it did."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from adapters.llm.triage.case import Case, plain
+from adapters.llm.triage.evidence import DeployFact, LogFact, Moved
+from adapters.llm.triage.judgement import Judgement
+from adapters.llm.triage.telling import clock, since_text, told
+from adapters.llm.triage.weigh import Point, Suspicion
+
+_MOST_POINTS: Final = 6
+
+
+def onset(case: Case, judgement: Judgement) -> Iterator[str]:
+    """Paragraphs about the first suspect; none where nobody is suspected or no time is known."""
+    top = next(iter(judgement.suspects), None)
+    if top is None or top.since is None:
+        return
+    yield f"**{plain(top.product)}:{_span(top, top.since, case.now)}.**"
+    timed = [(at, point) for point in top.ordered if (at := _began(point)) is not None]
+    lines = [told(point, case.now) for _, point in sorted(timed, key=lambda each: each[0])]
+    yield "\n".join(f"- {line}" for line in lines[:_MOST_POINTS])
+    if top.began_before:
+        yield "It began before the time that I looked at: name an earlier one."
+
+
+def _span(top: Suspicion, since: datetime, now: datetime | None) -> str:
+    if top.over_since is None:
+        return since_text(top, now)
+    before = "before " if top.began_before else ""
+    return f" from {before}{clock(since, now)} until {clock(top.over_since, now)}; usual again now"
+
+
+def _began(point: Point) -> datetime | None:
+    match point.fact:
+        case Moved() | LogFact():
+            return point.fact.since
+        case DeployFact():
+            return point.fact.at
+        case _:
+            return None
