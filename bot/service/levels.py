@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -18,15 +19,17 @@ from bot.wiring.audit_outlets import sinks_of
 log = structlog.get_logger(__name__)
 
 EVERY_S = 15.0  # twice within the shortest `for` of deploy/alerts.yaml
+Connected = Callable[[], Awaitable[bool]]
 LOOK_S = 10.0  # a database that takes longer counts as lost: the next look is due soon
 
 
 class LevelsLook:
     """One look sets every level; what fails makes its own level absent and no other."""
 
-    def __init__(self, base: Base, access: WatchedCalls) -> None:
+    def __init__(self, base: Base, access: WatchedCalls, connected: Connected | None) -> None:
         self._base = base
         self._access = access
+        self._connected = connected
         self._levels = Levels(base.metrics.registry)
         self._stored = StoredLevels(base.stores.database)
         self._providers = providers_report(base)
@@ -37,11 +40,20 @@ class LevelsLook:
         told = await self._providers()
         self._levels.providers({each.name: each.available for each in told if each.turn})
         self._levels.slack_refused(not self._access.is_open)
+        if self._connected is not None:
+            await self._look_at_connection(self._connected)
         try:
             async with asyncio.timeout(LOOK_S):
                 await self._look_at_database()
         except (StorageUnavailable, TimeoutError):
             self._levels.database_lost()
+
+    async def _look_at_connection(self, connected: Connected) -> None:
+        try:
+            async with asyncio.timeout(LOOK_S):
+                self._levels.slack_connected(await connected())
+        except TimeoutError:
+            self._levels.slack_connection_lost()
 
     async def _look_at_database(self) -> None:
         begun = time.monotonic()
@@ -56,6 +68,8 @@ class LevelsLook:
         self._levels.database_answered(took_s)
 
 
-def level_jobs(base: Base, access: WatchedCalls) -> dict[str, tuple[float, Job]]:
-    """By the clock, on every replica."""
-    return {"levels": (EVERY_S, LevelsLook(base, access).run)}
+def level_jobs(
+    base: Base, access: WatchedCalls, connected: Connected | None
+) -> dict[str, tuple[float, Job]]:
+    """By the clock, on every replica. `connected` is None where Slack comes to us."""
+    return {"levels": (EVERY_S, LevelsLook(base, access, connected).run)}

@@ -29,7 +29,7 @@ from bot.service.incoming import incoming
 from bot.service.installing import install_routes
 from bot.service.keeping import settling
 from bot.service.levels import level_jobs
-from bot.service.listening import Incoming, listen
+from bot.service.listening import Incoming, connection_of, listen
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.service.sweeping import IDLE_S, budget_jobs, retention_jobs
 from bot.service.times import Times
@@ -124,7 +124,7 @@ async def serving(
         way_in = (slack, socket, own.access, alerts.take, routes, api.streams.closing)
         port = await listen(base, stack, *way_in, siblings=siblings)
         due = telling | _jobs(base, engine, conversation, workspaces, times.tick_s)
-        due |= level_jobs(base, own.access)
+        due |= level_jobs(base, own.access, connection_of(socket, slack.beside))
         due |= delivery_jobs(base, workspaces.all, everywhere, times)
         due |= await feed_jobs(base, stack)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))

@@ -1,7 +1,7 @@
 """The HTTP side of a running bot: probes, webhooks, and what operators and programs may ask."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -119,6 +119,13 @@ async def listen(
         return await stack.enter_async_context(listening)
     except OSError as error:
         raise ConfigurationError(f"http.port: {why_not(error, host, port)}") from error
+
+
+def connection_of(
+    socket: SocketMode | None, beside: Beside
+) -> Callable[[], Awaitable[bool]] | None:
+    """What tells whether the connection stands; None where there is none."""
+    return (lambda: beside.loop.run(socket.is_connected())) if socket else None
 
 
 def _connected(socket: SocketMode, beside: Beside) -> Check:

@@ -33,6 +33,10 @@ class Levels:
             "state",
         )
         self._slack_refused = gauge("slack_token_refused", "Whether Slack refuses the bot's token.")
+        # With a label: without one it would read 0 where nothing connects.
+        self._slack_connected = gauge(
+            "slack_connected", "Whether the connection to Slack stands, where there is one.", "mode"
+        )
         self._database_up = gauge("database_up", "Whether the database answered the last look.")
         self._database_seconds = Histogram(
             "kortex_database_seconds",
@@ -50,6 +54,14 @@ class Levels:
     def slack_refused(self, is_so: bool) -> None:
         """As the last call told."""
         self._slack_refused.set(is_so)
+
+    def slack_connected(self, is_so: bool) -> None:
+        """In Socket Mode, which alone keeps a connection."""
+        self._slack_connected.labels("socket").set(is_so)
+
+    def slack_connection_lost(self) -> None:
+        """Whether it stands is not known."""
+        self._slack_connected.clear()
 
     def database_answered(self, seconds: float) -> None:
         """One look at the database."""

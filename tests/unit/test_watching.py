@@ -44,6 +44,7 @@ def exposed() -> dict[str, set[str]]:
     metrics.spent("p", 1)
     levels = Levels(metrics.registry)
     levels.providers({"p": True})
+    levels.slack_connected(True)
     levels.audit_behind("log", 1, 1.0)
     levels.proposals_stuck({"expired": 1.0})
     return {

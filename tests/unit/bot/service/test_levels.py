@@ -67,7 +67,12 @@ async def test_a_look_that_finds_no_database_says_so_and_still_tells_of_the_rest
         providers={"scripted": provider},
         rounds=Rounds([provider]),
     )
-    look = LevelsLook(cast("Base", base), cast("WatchedCalls", SimpleNamespace(is_open=False)))
+
+    async def connected() -> bool:
+        return False
+
+    access = cast("WatchedCalls", SimpleNamespace(is_open=False))
+    look = LevelsLook(cast("Base", base), access, connected)
 
     await look.run()
 
@@ -75,3 +80,20 @@ async def test_a_look_that_finds_no_database_says_so_and_still_tells_of_the_rest
     assert found("kortex_database_up") == 0
     assert found("kortex_provider_available", {"provider": "scripted"}) == 1
     assert found("kortex_slack_token_refused") == 1
+    assert found("kortex_slack_connected", {"mode": "socket"}) == 0
+
+
+def test_a_connection_that_cannot_be_looked_at_is_absent() -> None:
+    registry = Metrics().registry
+    levels = Levels(registry)
+    levels.slack_connected(True)
+    levels.slack_connection_lost()
+
+    assert registry.get_sample_value("kortex_slack_connected", {"mode": "socket"}) is None
+
+
+def test_where_slack_comes_to_us_no_connection_is_missing() -> None:
+    registry = Metrics().registry
+    Levels(registry)
+
+    assert registry.get_sample_value("kortex_slack_connected", {"mode": "socket"}) is None
