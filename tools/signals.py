@@ -73,7 +73,8 @@ class Signal:
     ratio. `where` and `over_where` are matchers that go with them, as PromQL. `unit` is that of
     the values as they are read, None when unknown. `spacing_s` is the time between two samples,
     None when it could not be learned. `limit` is the value (in seconds, ratios or pieces) from which it is
-    bad for everybody, whatever it was before; None when there is no such value.
+    bad for everybody, whatever it was before; None when there is no such value. Of what is worse
+    downwards it is the one at which nothing is there any more.
     """
 
     name: str

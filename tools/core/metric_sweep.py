@@ -38,6 +38,21 @@ class MetricShift(ToolOutput):
     course: Course | None = None
 
 
+class MetricGap(ToolOutput):
+    """A time without samples of a product that had them all along: what happened then is not known.
+
+    `since` is the last sample before, `until` the first after it (None: none came). With `is_down` it
+    is `signal` instead that tells since then that a target is not reached, or nothing runs.
+    """
+
+    product: str
+    roles: str
+    signal: str | None = None
+    since: str
+    until: str | None = None
+    is_down: bool = False
+
+
 class Comparable(ToolOutput):
     """From when on a range can be compared, and when the same range up to now can be (None: it ended)."""
 
@@ -69,7 +84,7 @@ class MetricSweep(ToolOutput):
 
     `too_short` is measured, and not for long enough before the range to be compared: it takes data of
     `least_before_s` before; `comparable` is of these. `standing` is of what could not be compared, and
-    is bad or goes a clear way all the same.
+    is bad or goes a clear way all the same. `gaps` are times of which nothing is known.
     `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
     The shifts that matter most have their `course`, for charts: the window and half as long before it.
     """
@@ -83,6 +98,7 @@ class MetricSweep(ToolOutput):
     least_before_s: float
     comparable: dict[str, Comparable]
     standing: list[MetricStanding]
+    gaps: list[MetricGap]
     traffic: dict[str, float]
     without: list[str]
     requests: int

@@ -8,12 +8,14 @@ from typing import Final
 
 from tools.analysis.comparable import comparable_from, least_before_s
 from tools.analysis.course import course
+from tools.analysis.gaps import STALE_STEPS
 from tools.analysis.shift import Shift, shift
 from tools.analysis.standing import Standing, standing
 from tools.analysis.usual import UNUSUAL
 from tools.capabilities import CallContext, Capabilities, Interval, SweepQuery, SweptSeries
 from tools.contract import QUERY, Effect, ToolContract
 from tools.core.bound import bound
+from tools.core.metric_gaps import tells_absence, with_gaps
 from tools.core.metric_sweep import (
     Comparable,
     Course,
@@ -39,7 +41,6 @@ MOST_BUSY: Final = 10
 MOST_COURSES: Final = 4
 COURSE_POINTS: Final = 20  # as many as a chart takes
 WORTH_TELLING: Final = 1.5  # spreads
-STALE_STEPS: Final = 3  # without a sample before the range's end, the series is said to have ended
 
 
 class SweepMetrics:
@@ -82,21 +83,25 @@ class SweepMetrics:
                 signals, Interval(start, window.end + timedelta(seconds=1)), step_s, products
             )
         )
-        judged = _judged(swept.series, {one.name: one for one in signals}, window, step_s)
+        by_name = {one.name: one for one in signals}
+        judged = _judged(swept.series, by_name, window, step_s)
         requests = found.requests + swept.requests
         output = _output(found, judged, window, start, step_s, requests, call.now)
+        output = with_gaps(output, swept.series, by_name, window, call.now)
         return _with_courses(output, swept.series, window, arguments.product)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
-        """`3 products moved, 44 within usual`; of whoever is asked about by name."""
+        """`3 products moved, 44 within usual`; of whoever is asked about by name; whose samples lack."""
+        lack = len({gap.product for gap in output.gaps})
+        lacking = f"; samples of {lack} missing" if lack else ""
         moved = {one.product for one in output.shifts if one.score >= 3}
         quiet = output.within.keys() - moved
         asked = clean_text(arguments.product)
         if not asked:
-            return f"{_number(moved)} moved, {len(quiet)} within usual"
+            return f"{_number(moved)} moved, {len(quiet)} within usual{lacking}"
         own = "moved" if asked in moved else "within usual" if asked in quiet else "not compared"
         others = f"{len(moved - {asked})} of others moved, {len(quiet - {asked})} within usual"
-        return f"{asked} {own}; {others}"
+        return f"{asked} {own}; {others}{lacking}"
 
 
 def _number(products: Collection[str]) -> str:
@@ -121,7 +126,7 @@ def chosen(found: Discovered) -> Sequence[Signal]:
         taken: dict[Role, int] = {}
         for signal in found.of(product):
             number = taken.get(signal.role, 0)
-            if number < _EACH.get(signal.role, _USUAL_EACH):
+            if number < _EACH.get(signal.role, _USUAL_EACH) or tells_absence(signal):
                 taken[signal.role] = number + 1
                 best = wanted.get(signal.name, (number, 0, signal))
                 wanted[signal.name] = min(best[0], number), best[1] + 1, signal
@@ -203,6 +208,7 @@ def _output(
         too_short=short,
         least_before_s=least_before_s(step_s),
         comparable=_comparable(judged, short, window, now),
+        gaps=[],
         standing=[
             _stands(*one, start, step_s) for one in sorted(judged.standing, key=_worst_first)
         ][:MOST_STANDING],

@@ -25,6 +25,7 @@ from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.plan import mark_of
 from adapters.llm.triage.surroundings import ERRORS, error_line, quoted
 from adapters.llm.triage.telling import errors_told, headline, since_text, told
+from adapters.llm.triage.unmeasured import samples_missing
 from adapters.llm.triage.weigh import Point, Suspicion
 
 MOVED: Final = 3.0  # spreads from which a signal is said to have moved
@@ -224,6 +225,7 @@ def _notes(seen: Seen, judgement: Judgement) -> Iterator[str]:
             yield from _listed("within usual", [name for name in within if name not in moved])
             yield from _listed("too short a time before", list(seen.mapping("too_short")))
             yield from _listed("no metrics found of", seen.texts("without"))
+            yield from islice(samples_missing(seen, (), None), _MOST_MISSING)
         case "core__error_patterns":
             yield from _listed("no lines found of", seen.texts("without"))
         case "core__sweep_cluster":

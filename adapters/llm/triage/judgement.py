@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, Literal
 
 from pydantic import JsonValue
@@ -24,12 +25,14 @@ from adapters.llm.triage.ranking import suspicions
 from adapters.llm.triage.surroundings import ERRORS, new_errors
 from adapters.llm.triage.too_young import too_young
 from adapters.llm.triage.undone import Undone, before, looked_since, settled, undone
+from adapters.llm.triage.unmeasured import ended_roles, samples_missing
 from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure
 from adapters.llm.triage.worth_a_look import worth_a_look
 
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 
 MOST_SUSPECTS: Final = 5
+_MOST_LACKING: Final = 3
 _MOST_OWN: Final = 3  # products whose figures are named where none is asked about
 WORTH_NAMING: Final = 1.0  # points from which one is listed after a cause
 FIRM: Final = 10.0  # points of it that are not weak
@@ -148,9 +151,11 @@ def _is_over_alone(named: Suspicion, first: Suspicion) -> bool:
 def _own_blind(case: Case, suspects: Sequence[Suspicion]) -> str:
     """Empty where it is suspected itself, by whatever else is known of it."""
     metrics, subject = case.of(METRICS), case.asked.subject
-    if suspects and suspects[0].product == subject:
+    if metrics is None or not subject or (suspects and suspects[0].product == subject):
         return ""
-    if metrics is None or not subject or _within(metrics, subject) | _moved(metrics, subject):
+    if lacking := next(samples_missing(metrics, [subject], case.now, goes_on=True), ""):
+        return lacking
+    if _within(metrics, subject) | _moved(metrics, subject):
         return ""
     return next(_blind_metrics(case, metrics, subject), "")
 
@@ -266,6 +271,8 @@ def _blind(case: Case) -> Iterator[str]:
     """What of the subject, or of all when nobody is named, could not be compared."""
     metrics, subject = case.of(METRICS), case.subject
     if metrics is not None:
+        whom = (subject,) if case.names_subject else case.products
+        yield from islice(samples_missing(metrics, whom, case.now), _MOST_LACKING)
         yield from _blind_metrics(case, metrics, subject) if subject else _blind_to_all(metrics)
         if subject and case.asked.fails and not _shows_failures(case, metrics):
             yield f"whether requests of {plain(subject)} fail: neither failures nor logs are there"
@@ -327,11 +334,12 @@ def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
         is_usual = case.asked.start is None
         words = too_young(metrics, subject, sorted(short), is_usual=is_usual)
         yield f"{plain(subject)}: {words}"
-    if subject in metrics.texts("without") or not (known | moved | short):
+    ended = ended_roles(metrics, subject)
+    if subject in metrics.texts("without") or not (known | moved | short | ended):
         none = "no data of its own was found of that time"
         none = none if case.is_past else "no metrics were found that are its own"
         yield f"{plain(subject)}: {none}"
-    elif not (known | moved | short) & _NEEDED:
+    elif not (known | moved | short | ended) & _NEEDED:
         yield f"{plain(subject)}: neither latency nor errors nor traffic are measured"
     if metrics.result.get("truncated") is True:
         yield "metrics: more moved than is told"

@@ -1,0 +1,43 @@
+"""Of whom samples are missing, or targets are not reached: what happened then is not known."""
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from adapters.llm.triage.case import Seen, instant, plain, text_of
+from adapters.llm.triage.telling import clock
+
+
+def samples_missing(
+    metrics: Seen, products: Collection[str], now: datetime | None, *, goes_on: bool = False
+) -> Iterator[str]:
+    """Of each of these products, of all where none are named; with `goes_on` only what does."""
+    for row in metrics.rows("gaps"):
+        product = text_of(row, "product")
+        if (products and product not in products) or (goes_on and text_of(row, "until")):
+            continue
+        if words := _words(row, now):
+            yield f"{plain(product)}: {words} [{metrics.mark}]"
+
+
+def ended_roles(metrics: Seen, product: str) -> frozenset[str]:
+    """The roles of its figures that have no newer samples."""
+    rows = (row for row in metrics.rows("gaps") if text_of(row, "product") == product)
+    return frozenset(
+        role for row in rows if not text_of(row, "until") for role in text_of(row, "roles").split()
+    )
+
+
+def _words(row: Mapping[str, JsonValue], now: datetime | None) -> str:
+    since, until = instant(text_of(row, "since")), instant(text_of(row, "until"))
+    if since is None:
+        return ""
+    if row.get("is_down") is True:
+        signal = plain(text_of(row, "signal"))
+        return f"a target of its metrics is not reached since {clock(since, now)} ({signal})"
+    roles = ", ".join(plain(role) for role in text_of(row, "roles").split())
+    if until is None:
+        return f"no samples of its {roles} after {clock(since, now)}"
+    begin = clock(since, now).removesuffix(" UTC")
+    return f"no samples of its {roles} between {begin} and {clock(until, now)}"

@@ -1,0 +1,81 @@
+"""Samples that are missing and targets that are down: told, and never an all-clear."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.fixtures_triage import Investigation, deploy, investigate, moved, world
+
+ENDED = {"product": "checkout", "roles": "errors latency", "since": "2026-04-07T14:28:00Z"}
+HOLE = {**ENDED, "until": "2026-04-07T14:31:00Z"}
+DOWN = {"product": "checkout", "roles": "", "signal": "up", "since": "2026-04-07T14:33:00Z",
+        "is_down": True}  # fmt: skip
+LOOKED = dict.fromkeys(("checkout", "cart", "payments"), "errors latency traffic")
+
+
+async def asked(
+    gap: Mapping[str, object], question: str = "is checkout ok?", **swept: object
+) -> Investigation:
+    sweep = {"shifts": [], "within": LOOKED, "gaps": [gap], **swept}
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    return await investigate(world(deploys=[row], around={"sweep_metrics": sweep}), question)
+
+
+@pytest.mark.parametrize(
+    ("gap", "words"),
+    [
+        (ENDED, "checkout: no samples of its errors, latency after 14:28 UTC [E1]"),
+        (HOLE, "checkout: no samples of its errors, latency between 14:28 and 14:31 UTC [E1]"),
+        (DOWN, "checkout: a target of its metrics is not reached since 14:33 UTC (up) [E1]"),
+    ],
+    ids=["ended", "a hole", "down"],
+)
+@pytest.mark.parametrize("question", ["is checkout ok?", "what is wrong?"])
+async def test_what_was_not_measured_is_told_and_forbids_the_all_clear(
+    gap: Mapping[str, object], words: str, question: str
+) -> None:
+    found = await asked(gap, question)
+
+    (stated,) = found.asked("core__report_findings")
+    assert stated["verdict"] == "unknown"
+    assert words in stated["missing"]
+    assert found.text.count(words) == 1
+    assert "Nothing is wrong" not in found.text
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize("gap", [ENDED, DOWN], ids=["ended", "down"])
+async def test_what_goes_on_unmeasured_is_the_first_sentence(gap: Mapping[str, object]) -> None:
+    found = await asked(gap)
+
+    assert found.text.startswith("You asked about checkout: ")
+
+
+async def test_a_hole_that_is_over_stands_behind_what_was_seen() -> None:
+    found = await asked(HOLE)
+
+    assert found.text.startswith("**I found no failure that stands out, but I cannot say")
+
+
+async def test_of_another_product_nothing_forbids_it() -> None:
+    found = await asked({**ENDED, "product": "cart"})
+
+    assert found.text.startswith("**Nothing is wrong that I can see with checkout.**")
+
+
+async def test_a_product_whose_samples_all_ended_has_metrics_of_its_own() -> None:
+    within = {"cart": "errors latency traffic"}
+    found = await asked(ENDED, within=within)
+
+    assert "no metrics were found" not in found.text
+    assert "neither latency nor errors" not in found.text
+
+
+async def test_a_cause_is_told_with_what_was_not_measured_since() -> None:
+    slow = moved("checkout", "latency", "2026-04-07T14:10:00Z")
+    found = await asked(ENDED, shifts=[slow])
+
+    assert found.text.startswith("**Most likely cause: the deploy of checkout")
+    assert (
+        "Not looked at: checkout: no samples of its errors, latency after 14:28 UTC" in found.text
+    )

@@ -1,0 +1,142 @@
+"""What core__sweep_metrics says of samples that are missing, and of targets that are not reached."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from tools.analysis.gaps import Gap, gap_in
+from tools.capabilities import Interval, SweptSeries
+from tools.core.metric_sweep import MetricGap, MetricSweep
+from tools.core.sweep_arguments import at_text
+from tools.output import clean_text
+from tools.signals import Role, Signal
+
+MOST_GAPS: Final = 20
+# What is there as long as a product runs; of the others a series may come and go.
+_STEADY: Final = frozenset[Role](
+    {"traffic", "errors", "latency", "cpu", "memory", "disk", "pool", "queue"}
+)
+# Where all samples are late it is how their store works: CloudWatch gives those of a new metric within two minutes.
+# https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/publishingMetrics.html
+_LATE_STEPS: Final = 2
+_OF_REQUESTS: Final = frozenset[Role]({"errors", "latency"})  # no request, no sample
+
+
+def with_gaps(
+    output: MetricSweep,
+    series: Sequence[SweptSeries],
+    signals: Mapping[str, Signal],
+    window: Interval,
+    now: datetime,
+) -> MetricSweep:
+    """The same with its gaps; what ended before the window is no longer too short to compare."""
+    by_product: dict[str, list[SweptSeries]] = defaultdict(list)
+    for one in series:
+        by_product[one.product].append(one)
+    end = _measured_until(series, min(window.end, now), output.step_s)
+    found: list[MetricGap] = []
+    short = dict(output.too_short)
+    for product, own in sorted(by_product.items()):
+        gaps = dict(_gaps(own, signals, Interval(window.start, end), output.step_s))
+        found.extend(_told(product, gaps, window.start))
+        found.extend(_down(product, own, signals, end))
+        ended = {
+            role
+            for role, gap in gaps.items()
+            if gap.until is None and gap.since < window.start.timestamp()
+        }
+        if left := [role for role in short.pop(product, "").split() if role not in ended]:
+            short[product] = " ".join(left)
+    found.sort(key=lambda gap: (not gap.is_down, gap.until is not None, gap.product))
+    return output.model_copy(update={"gaps": found[:MOST_GAPS], "too_short": short})
+
+
+def _measured_until(series: Sequence[SweptSeries], end: datetime, step_s: float) -> datetime:
+    """The newest sample of all, where that is a little before the end."""
+    last_s = end.timestamp()
+    newest_s = max((at for one in series for at, _ in one.points if at <= last_s), default=last_s)
+    return max(
+        end - timedelta(seconds=_LATE_STEPS * step_s), datetime.fromtimestamp(newest_s, end.tzinfo)
+    )
+
+
+def tells_absence(signal: Signal) -> bool:
+    """Whether a low value of it, such as 0 of Prometheus' `up`, says that there is nothing to measure."""
+    return signal.worse == "down" and signal.limit is not None
+
+
+def _gaps(
+    own: Sequence[SweptSeries], signals: Mapping[str, Signal], window: Interval, step_s: float
+) -> Iterator[tuple[Role, Gap]]:
+    """Of each role of a product, where all of its series have one."""
+    start, end = window.start.timestamp(), window.end.timestamp()
+    by_role: dict[Role, list[Gap | None]] = defaultdict(list)
+    for one in own:
+        role = signals[one.signal].role
+        gap = gap_in(one.points, start, end, step_s) if role in _STEADY else None
+        is_idle = gap is not None and role in _OF_REQUESTS and _is_idle(own, signals, gap, end)
+        by_role[role].append(None if is_idle else gap)
+    for role, gaps in by_role.items():
+        known = [gap for gap in gaps if gap is not None]
+        if len(known) == len(gaps) and (gap := _common(known)) is not None:
+            yield role, gap
+
+
+def _is_idle(
+    own: Sequence[SweptSeries], signals: Mapping[str, Signal], gap: Gap, end: float
+) -> bool:
+    """Whether its requests were counted in that time, and there were none."""
+    until = end if gap.until is None else gap.until
+    counted = [
+        value
+        for one in own
+        if signals[one.signal].role == "traffic"
+        for at, value in one.points
+        if gap.since < at < until
+    ]
+    return bool(counted) and not any(counted)
+
+
+def _common(gaps: Sequence[Gap]) -> Gap | None:
+    """The time that all of them share; None without one."""
+    since = max(gap.since for gap in gaps)
+    ends = [gap.until for gap in gaps if gap.until is not None]
+    if not ends:
+        return Gap(since, None)
+    return Gap(since, min(ends)) if since < min(ends) else None
+
+
+def _told(product: str, gaps: Mapping[Role, Gap], start: datetime) -> Iterator[MetricGap]:
+    """Roles that lack samples at about the same time are told together."""
+    for is_open in (True, False):
+        roles = sorted(role for role, gap in gaps.items() if (gap.until is None) is is_open)
+        shared = _common([gaps[role] for role in roles]) if roles else None
+        if shared is not None:
+            yield MetricGap(
+                product=clean_text(product),
+                roles=" ".join(roles),
+                since=at_text(shared.since, start),
+                until=None if shared.until is None else at_text(shared.until, start),
+            )
+
+
+def _down(
+    product: str, own: Sequence[SweptSeries], signals: Mapping[str, Signal], end: datetime
+) -> Iterator[MetricGap]:
+    """Signals at a limit that tell that nothing is there, and that were not all along."""
+    for one in own:
+        signal = signals[one.signal]
+        points = [point for point in one.points if point[0] <= end.timestamp()]
+        if not tells_absence(signal) or signal.limit is None or not points:
+            continue
+        well = [number for number, (_, value) in enumerate(points) if value > signal.limit]
+        if well and well[-1] < len(points) - 1:
+            yield MetricGap(
+                product=clean_text(product),
+                roles="",
+                signal=clean_text(signal.name),
+                since=at_text(points[well[-1] + 1][0], end),
+                is_down=True,
+            )
+            return
