@@ -23,9 +23,9 @@ from adapters.llm.triage.evidence import (
 from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
 from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.surroundings import ERRORS, Wish, errors_of, wishes
-from adapters.llm.triage.telling import clock
+from adapters.llm.triage.telling import TOLD_LATE, clock
 from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
-from adapters.llm.triage.weigh import BLAMED
+from adapters.llm.triage.weigh import BLAMED, Suspicion
 from tools.core.sweep_arguments import LONGEST_WINDOW
 
 PROPOSE: Final = "core__propose_action"
@@ -206,7 +206,7 @@ def mark_of(fact: object) -> str:
 
 
 def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
-    top, now = next(iter(judgement.suspects), None), case.now
+    top = next(iter(judgement.suspects), None)
     if (
         top is None
         or case.asked.asks_when
@@ -217,8 +217,6 @@ def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wi
     deploy = top.deploy
     assert deploy is not None  # noqa: S101 - said by worth_rolling_back
     params: dict[str, JsonValue] = {"version": deploy.previous} if deploy.previous else {}
-    when = "before" if top.began_before else "at"
-    began = f"{when} {clock(top.since, now)}" if top.since else "right after"
     yield (
         PROPOSE,
         {
@@ -226,13 +224,24 @@ def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wi
             "product": top.product,
             "params": params,
             "rationale": (
-                f"{left_open(deploy)}{top.product} left its baseline {began}, after {deploy.version} was "
-                f"deployed at {clock(deploy.at, now)}. No model was used for this suspicion."
+                f"{left_open(deploy)}{_order(top, deploy, case.now)} No model was used for this suspicion."
             ),
             "blast_radius": "one service",
             "reversible": True,
         },
     )
+
+
+def _order(top: Suspicion, deploy: DeployFact, now: datetime | None) -> str:
+    when = "before" if top.began_before else "at"
+    began = f"{when} {clock(top.since, now)}" if top.since else "right after"
+    left = f"{top.product} left its baseline {began}"
+    at = clock(deploy.at, now)
+    if top.is_deploy_late:
+        return (
+            f"{left}. {deploy.version} is on record as deployed at {at}, after that: {TOLD_LATE}."
+        )
+    return f"{left}, after {deploy.version} was deployed at {at}."
 
 
 def is_asked_for(case: Case, judgement: Judgement) -> bool:

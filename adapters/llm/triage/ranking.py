@@ -6,6 +6,7 @@ it: the deepest on an anomalous path keeps it. What goes on comes before what is
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from adapters.llm.triage.evidence import Facts, IllFact
@@ -121,8 +122,10 @@ def _blame_deploys(found: dict[str, Suspicion], facts: Facts) -> None:
         since = one.since
         if since is None or one.weight < SUSPECTED:
             continue
+        # Where only an end of the onset is known, what came after that is no cause.
+        tolerance = timedelta() if one.began_before else CLOCK_TOLERANCE
         for deploy in facts.deploys:
-            first, last = deploy.at - CLOCK_TOLERANCE, deploy.at + BLAMED_WITHIN
+            first, last = deploy.at - tolerance, deploy.at + BLAMED_WITHIN
             if deploy.product == product and first <= since <= last:
                 one.points.append(Point("deploy", 30.0, False, False, deploy))
                 break

@@ -84,6 +84,9 @@ def errors_told(fact: LogFact, now: datetime | None = None) -> str:
     return f'{number} of {product}{usual}{since}: "{_line(fact.example)}"{_last(fact, now)} [{fact.mark}]'
 
 
+TOLD_LATE: Final = "deploys are often told only as they end"
+
+
 def headline(top: Suspicion, now: datetime | None = None) -> str:
     """Who, what and since when, as sure as the evidence is; that it is over before all."""
     return f"{over_text(top, now)} {_cause(top, now)}".strip()
@@ -101,8 +104,10 @@ def _cause(top: Suspicion, now: datetime | None) -> str:
     is_over = top.over_since is not None
     deploy = top.deploy
     if deploy is not None:
-        version = deploy.version
-        return f"Most likely cause: the deploy of {product} {version} at {clock(deploy.at, now)}."
+        told = f"the deploy of {product} {deploy.version} at {clock(deploy.at, now)}"
+        if top.is_deploy_late:
+            return f"Perhaps the cause: {told}. The trouble began before that{when}; {TOLD_LATE}."
+        return f"Most likely cause: {told}."
     first = top.ordered[0].fact
     if isinstance(first, IllFact):
         what = first.mechanism or first.state

@@ -153,6 +153,13 @@ class Suspicion:
         return next((p.fact for p in self.points if isinstance(p.fact, DeployFact)), None)
 
     @property
+    def is_deploy_late(self) -> bool:
+        """Whether the deploy is on record for a later minute than the onset."""
+        if self.deploy is None or self.since is None:
+            return False
+        return self.deploy.at.replace(second=0, microsecond=0) > self.since
+
+    @property
     def kind(self) -> str:
         """What the heaviest evidence is of; a deploy before all."""
         return "deploy" if self.deploy else self.ordered[0].kind if self.points else ""

@@ -286,6 +286,27 @@ async def test_a_proposal_says_before_when_the_trouble_began_where_that_is_not_k
     assert "checkout left its baseline before 14:10 UTC, after v2" in str(proposed["rationale"])
 
 
+async def test_a_deploy_that_is_on_record_after_the_onset_is_not_told_as_before_it() -> None:
+    row = deploy("checkout", "2026-04-07T14:11:30Z")
+    found = await investigate(world(SLOW, [row]))
+
+    assert "Perhaps the cause: the deploy of checkout v2 at 14:11 UTC." in found.text
+    assert "The trouble began before that" in found.text
+    (proposed,) = found.asked("core__propose_action")
+    assert "at 14:10 UTC. v2 is on record as deployed at 14:11 UTC, after that" in str(
+        proposed["rationale"]
+    )
+
+
+async def test_a_deploy_after_trouble_that_was_under_way_before_the_range_is_no_cause() -> None:
+    row = deploy("checkout", "2026-04-07T14:11:30Z")
+    shifts = [{**each, "since_before": True} for each in SLOW]
+    found = await investigate(world(shifts, [row]), "why is checkout slow since 14:11?")
+
+    assert "the deploy of checkout" not in found.text.splitlines()[0]
+    assert found.asked("core__propose_action") == []
+
+
 async def test_nothing_is_wrong_only_when_all_that_exists_was_looked_at() -> None:
     found = await investigate(world())
 
