@@ -23,7 +23,10 @@ SWEEPS: Final = (METRICS, LOGS, TRACES, CLUSTER)
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A signal that moved; fields as core__sweep_metrics tells them."""
+    """A signal that moved; fields as core__sweep_metrics tells them.
+
+    `is_past`: the time that it was seen in ended a while ago.
+    """
 
     product: str
     role: str
@@ -42,6 +45,7 @@ class Moved:
     last_at: datetime | None  # of that one, where none came for long
     requests: float | None
     mark: str
+    is_past: bool = False
 
     @property
     def is_unusual(self) -> bool:
@@ -178,7 +182,8 @@ def facts_of(case: Case) -> Facts:
     metrics, logs = case.of(METRICS), swept(case, LOGS)
     traces, cluster = case.of(TRACES), case.of(CLUSTER)
     name = _Names(case.products)
-    moved = [_moved(row, metrics, name) for row in metrics.rows("shifts")] if metrics else []
+    rows = metrics.rows("shifts") if metrics else ()
+    moved = [_moved(row, metrics, name, is_past=case.is_past) for row in rows] if metrics else []
     busy = [one.requests for one in moved if one.requests]
     ways = traces.mapping("ways_slow") if traces else {}
     return Facts(
@@ -243,7 +248,7 @@ def _if_plain(value: JsonValue) -> str:
     return value if isinstance(value, str) and plain(value) == value else ""
 
 
-def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Moved:
+def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names, *, is_past: bool) -> Moved:
     worst = number_of(row, "worst") or 0.0
     return Moved(
         product=name.of(text_of(row, "product")),
@@ -263,6 +268,7 @@ def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Moved:
         last_at=instant(text_of(row, "last_at")),
         requests=_count_of(row, "requests"),
         mark=seen.mark,
+        is_past=is_past,
     )
 
 

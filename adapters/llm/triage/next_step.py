@@ -54,6 +54,10 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
         nothing = ", so nothing is proposed for it here" if worth_rolling_back(judgement) else ""
         asked = plain(case.subject)
         return f"Nothing that I saw links {product} to {asked}{nothing}: ask about {product}."
+    if case.is_past and worth_rolling_back(judgement):
+        return (
+            "How it is now was not looked at, so nothing is proposed: ask again without that time."
+        )
     if worth_rolling_back(judgement):
         return "Next: consider rolling that deploy back."
     return f"Next: look into {product} by hand, starting with the evidence above."

@@ -12,7 +12,12 @@ def no_rollback(case: Case, judgement: Judgement) -> str:
     if not case.asked.wants_undone or not case.names_subject or case.called(PROPOSE):
         return ""
     subject, top = case.subject, next(iter(judgement.suspects), None)
-    if top is not None and top.product == subject and worth_rolling_back(judgement):
+    if (
+        top is not None
+        and top.product == subject
+        and not case.is_past
+        and worth_rolling_back(judgement)
+    ):
         return ""  # it is proposed or decided already, which the answer ends with
     return f"A rollback of {plain(subject)} is not proposed: {_reason(case, judgement)}."
 
@@ -24,6 +29,8 @@ def _reason(case: Case, judgement: Judgement) -> str:
             f"what moved in it is usual again since {clock(one.over_since, case.now)} "
             f"[{mark_of(one.ordered[0].fact)}]"
         )
+    if case.is_past:
+        return "how it is now was not looked at, ask again without that time"
     if case.of(DEPLOYS) is None:
         return "its deploys could not be read"
     last = next((one for one in judgement.facts.deploys if one.product == case.subject), None)

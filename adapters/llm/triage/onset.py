@@ -18,7 +18,7 @@ def onset(case: Case, judgement: Judgement) -> Iterator[str]:
     top = next(iter(judgement.suspects), None)
     if top is None or top.since is None:
         return
-    yield f"**{plain(top.product)}:{_span(top, top.since, case.now)}.**"
+    yield f"**{plain(top.product)}:{_span(case, top, top.since)}.**"
     timed = [(at, point) for point in top.ordered if (at := _began(point)) is not None]
     lines = [told(point, case.now) for _, point in sorted(timed, key=lambda each: each[0])]
     yield "\n".join(f"- {line}" for line in lines[:_MOST_POINTS])
@@ -26,7 +26,10 @@ def onset(case: Case, judgement: Judgement) -> Iterator[str]:
         yield "It began before the time that I looked at: name an earlier one."
 
 
-def _span(top: Suspicion, since: datetime, now: datetime | None) -> str:
+def _span(case: Case, top: Suspicion, since: datetime) -> str:
+    now = case.now
+    if top.over_since is None and case.is_past:
+        return since_text(top, now).replace(" since ", " from ", 1)
     if top.over_since is None:
         return since_text(top, now)
     before = "before " if top.began_before else ""

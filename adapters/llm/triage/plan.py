@@ -209,7 +209,7 @@ def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wi
     top = next(iter(judgement.suspects), None)
     if (
         top is None
-        or case.asked.asks_when
+        or not _may_propose(case)
         or not worth_rolling_back(judgement)
         or not is_asked_for(case, judgement)
     ):
@@ -242,6 +242,11 @@ def _order(top: Suspicion, deploy: DeployFact, now: datetime | None) -> str:
             f"{left}. {deploy.version} is on record as deployed at {at}, after that: {TOLD_LATE}."
         )
     return f"{left}, after {deploy.version} was deployed at {at}."
+
+
+def _may_propose(case: Case) -> bool:
+    """Not for a time that is over: how it is now was not looked at. Nor to who only asks since when."""
+    return not case.is_past and not case.asked.asks_when
 
 
 def is_asked_for(case: Case, judgement: Judgement) -> bool:

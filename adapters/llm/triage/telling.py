@@ -155,7 +155,7 @@ def _moved(fact: Moved, now: datetime | None) -> str:
     if fact.since is not None:
         when = f" {'before' if fact.since_before else 'at'} {clock(fact.since, now)}"
     if fact.role == "errors" and fact.unit.lower() in SHARES:
-        is_over = fact.until is not None or fact.is_back
+        is_over = fact.until is not None or fact.is_back or fact.is_past
         since = when.replace(" at ", " from " if is_over else " since ")
         since = since.replace(" before ", " from before " if is_over else " since before ")
         verb = "failed" if is_over else "fail"
@@ -170,7 +170,10 @@ def _end(fact: Moved, now: datetime | None) -> str:
         return f"; no sample of it after {clock(fact.last_at, now)}"
     if fact.until is not None:
         return f"; usual again since {clock(fact.until, now)}"
-    return f"; {in_words(fact.last, fact.usual, fact.unit)[0]} now" if fact.is_back else ""
+    if not fact.is_back:
+        return ""
+    when = "at the end" if fact.is_past else "now"
+    return f"; {in_words(fact.last, fact.usual, fact.unit)[0]} {when}"
 
 
 def _what(role: str, signal: str) -> str:

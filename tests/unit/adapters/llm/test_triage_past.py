@@ -50,6 +50,29 @@ async def test_a_cause_of_a_past_time_is_told_as_that() -> None:
     )
 
 
+async def test_for_a_past_time_nothing_is_proposed_and_nothing_is_told_of_now() -> None:
+    shifts = [moved("checkout", "latency", ONSET), moved("checkout", "errors", ONSET, worst=0.6)]
+    played = world(shifts, [deploy("checkout", "2026-04-07T08:09:00Z")])
+    found = await investigate(played, "why was checkout slow at 08:30?")
+    wanted = await investigate(played, "roll back checkout that was slow at 08:30")
+
+    assert found.asked("core__propose_action") == wanted.asked("core__propose_action") == []
+    assert "60 % of requests failed from 08:10 UTC" in found.text
+    assert (
+        "How it is now was not looked at, so nothing is proposed: ask again without that time."
+        in found.text
+    )
+    assert wanted.text.startswith("A rollback of checkout is not proposed: how it is now was not")
+
+
+async def test_since_when_of_a_past_time_tells_no_state_of_now() -> None:
+    shifts = [moved("checkout", "latency", ONSET), moved("checkout", "errors", ONSET, worst=0.6)]
+    before = ("why was checkout slow at 08:30?",)
+    found = await investigate(world(shifts), "since when?", before=before)
+
+    assert found.text.startswith("**checkout: from 08:10 UTC.**")
+
+
 async def test_too_little_of_a_past_time_is_told_as_that() -> None:
     shifts = [moved("checkout", "latency", ONSET, score=2.0, worst=0.3, beyond_all_before=False)]
     found = await investigate(world(shifts), "was checkout slow at 08:30?")
