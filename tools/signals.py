@@ -35,6 +35,8 @@ Worse = Literal["up", "down", "either"]
 # How the series of one product become one.
 Combine = Literal["sum", "max", "min", "avg"]
 
+USUAL_SPACING_S = 60.0  # Prometheus's default scrape_interval, where nothing was learned
+
 MAIN, USUAL, DETAIL, UNKNOWN = 1, 2, 3, 4  # how telling a signal is of its role, the best first
 
 
@@ -122,3 +124,13 @@ class Discovered:
     def best(self, product: str, role: Role) -> Signal | None:
         """The most telling signal of a role, None when the product has none."""
         return next((one for one in self.of(product) if one.role == role), None)
+
+
+def rate_window_s(step_s: float, spacing_s: float | None) -> float:
+    """Over how many seconds a rate is read: Grafana's $__rate_interval.
+
+    No sample between two steps is skipped, and a window always holds the two samples that a rate needs,
+    even when a scrape or two failed.
+    """
+    spacing = spacing_s or USUAL_SPACING_S
+    return max(step_s + spacing, 4 * spacing)

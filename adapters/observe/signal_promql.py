@@ -13,11 +13,10 @@ from typing import Final
 
 from adapters.observe.query_size import MOST_BYTES, MOST_NAME_BYTES, OR_BYTES, bytes_of, runs
 from tools.product_names import POD_TAIL
-from tools.signals import Combine, Discovered, Place, Signal
+from tools.signals import Combine, Discovered, Place, Signal, rate_window_s
 
 PRODUCT: Final = "kortex_product"
 TERM: Final = "kortex_term"
-USUAL_SPACING_S: Final = 60.0  # Prometheus's default scrape_interval, where nothing was learned
 _USUAL_S: Final = (300.0, 120.0, 60.0, 30.0, 20.0, 15.0, 10.0, 5.0, 1.0)
 QUANTILE: Final = "0.99"
 _MOST_TERMS: Final = 9999  # for the digits of a number
@@ -171,11 +170,8 @@ def counted_metric(signal: Signal) -> str:
 
 
 def window_of(step_s: float, spacing_s: float | None) -> str:
-    """Grafana's $__rate_interval: no sample between two steps is skipped, and a window always
-    holds the two samples that a rate needs, even when a scrape or two failed.
-    """
-    spacing = spacing_s or USUAL_SPACING_S
-    return f"{math.ceil(max(step_s + spacing, 4 * spacing))}s"
+    """The window of a rate, as PromQL."""
+    return f"{math.ceil(rate_window_s(step_s, spacing_s))}s"
 
 
 def spacing_of(window_s: float, samples: float) -> float:

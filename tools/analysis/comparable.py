@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from tools.analysis.shift import MIN_BASELINE, Points
+from tools.signals import USUAL_SPACING_S, Signal, rate_window_s
 
 _MINUTE_S: Final = 60.0
 
@@ -24,3 +25,16 @@ def comparable_from(points: Points, step_s: float) -> float:
         points[MIN_BASELINE - 1][0] if known else points[0][0] + least_before_s(step_s) - step_s
     )
     return math.ceil((enough + 2 * step_s + 1.0) / _MINUTE_S) * _MINUTE_S
+
+
+def filled_from(points: Points, signal: Signal, read_from: float, step_s: float) -> float:
+    """From when on a rate is read over a window that is filled; what comes before is too small.
+
+    That takes a window's length where the series began after `read_from`. In seconds since the epoch, as
+    all of these. At least one point; the first value of a rate is of two samples.
+    """
+    begin = points[0][0]
+    if signal.reading in ("gauge", "ratio") or begin <= read_from + step_s:
+        return begin
+    spacing_s = signal.spacing_s or USUAL_SPACING_S
+    return begin - spacing_s + rate_window_s(step_s, spacing_s)

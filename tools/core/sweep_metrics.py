@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
-from tools.analysis.comparable import comparable_from, least_before_s
+from tools.analysis.comparable import comparable_from, filled_from, least_before_s
 from tools.analysis.course import course
 from tools.analysis.gaps import STALE_STEPS
 from tools.analysis.shift import Shift, shift
@@ -84,7 +85,7 @@ class SweepMetrics:
             )
         )
         by_name = {one.name: one for one in signals}
-        judged = _judged(swept.series, by_name, window, step_s)
+        judged = _judged(swept.series, by_name, window, start, step_s)
         requests = found.requests + swept.requests
         output = _output(found, judged, window, start, step_s, requests, call.now)
         output = with_gaps(output, swept.series, by_name, window, call.now)
@@ -140,27 +141,30 @@ def _step(signals: Sequence[Signal]) -> float:
 
 
 def _judged(
-    series: Sequence[SweptSeries], signals: Mapping[str, Signal], window: Interval, step_s: float
+    series: Sequence[SweptSeries],
+    signals: Mapping[str, Signal],
+    window: Interval,
+    read_from: datetime,
+    step_s: float,
 ) -> _Judged:
     judged = _Judged()
     start, end = window.start.timestamp(), window.end.timestamp()
     for one in series:
         signal = signals[one.signal]
+        begin = _filled_from(one, signal, read_from, step_s)
+        points = [point for point in one.points if point[0] >= begin]
         # A sample is of the step before it: the first one within holds what began with the window.
-        moved = shift(
-            one.points, start - 0.5, end + 1, signal.role, signal.unit, step_s, signal.worse
-        )
+        moved = shift(points, start - 0.5, end + 1, signal.role, signal.unit, step_s, signal.worse)
         if moved is None:
             judged.short.setdefault(one.product, set()).add(signal.role)
             if one.points and one.points[-1][0] >= start:
-                begin = comparable_from(one.points, step_s)
-                judged.range_from[one.product] = max(
-                    begin, judged.range_from.get(one.product, begin)
-                )
-            until = [point for point in one.points if point[0] < end + 1]
+                told = comparable_from(points or [(begin, 0.0)], step_s)
+                judged.range_from[one.product] = max(told, judged.range_from.get(one.product, told))
+            until = [point for point in points if point[0] < end + 1]
             stands = standing(until, signal.role, signal.unit, signal.worse, signal.limit, step_s)
             if stands is not None:
-                judged.standing.append((one.product, signal, stands))
+                began = replace(stands, first_at=one.points[0][0])
+                judged.standing.append((one.product, signal, began))
             continue
         if signal.worse == "down" and moved.usual <= 0:
             continue  # it cannot get worse, so it says nothing
@@ -168,6 +172,12 @@ def _judged(
         if signal.role == "traffic" and signal.rank in {MAIN, USUAL}:
             judged.traffic[one.product] = max(judged.traffic.get(one.product, 0.0), moved.middle)
     return judged
+
+
+def _filled_from(series: SweptSeries, signal: Signal, read_from: datetime, step_s: float) -> float:
+    if not series.points:
+        return read_from.timestamp()
+    return filled_from(series.points, signal, read_from.timestamp(), step_s)
 
 
 def _output(

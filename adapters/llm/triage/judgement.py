@@ -33,6 +33,7 @@ Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 
 MOST_SUSPECTS: Final = 5
 _MOST_LACKING: Final = 3
+_MOST_BARE: Final = 3  # products that nothing is known of, by name
 _MOST_OWN: Final = 3  # products whose figures are named where none is asked about
 WORTH_NAMING: Final = 1.0  # points from which one is listed after a cause
 FIRM: Final = 10.0  # points of it that are not weak
@@ -276,10 +277,8 @@ def _blind(case: Case) -> Iterator[str]:
         yield from _blind_metrics(case, metrics, subject) if subject else _blind_to_all(metrics)
         if subject and case.asked.fails and not _shows_failures(case, metrics):
             yield f"whether requests of {plain(subject)} fail: neither failures nor logs are there"
-        if not case.names_subject and (bare := list(_unseen(case.products, metrics))):
-            some = ", ".join(map(plain, bare[:3]))
-            more = f" and {len(bare) - 3} more" if len(bare) > 3 else ""
-            yield f"metrics: none of {some}{more} were found or could be compared"
+        if not case.names_subject:
+            yield from _blind_to_others(case.products[1:], metrics)
     logs = swept(case, LOGS)
     if logs is not None and logs.result.get("truncated") is True:
         yield "logs: more kinds of lines changed than are told"
@@ -348,19 +347,28 @@ def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
 def _blind_to_all(metrics: Seen) -> Iterator[str]:
     """Where nobody is asked about and the channel names no product: never an all-clear."""
     short, within = metrics.mapping("too_short"), metrics.mapping("within")
-    if bare := [plain(one) for one in short if one not in within]:
-        more = f" and {len(bare) - 3} more" if len(bare) > 3 else ""
-        yield f"metrics: {', '.join(bare[:3])}{more}: {too_young(metrics, bare[0])}"
+    if bare := [one for one in short if one not in within]:
+        yield f"metrics: {_named_few(bare)}: {too_young(metrics, plain(bare[0]))}"
     elif not (within or metrics.rows("shifts")):
         yield "metrics: none of any product were found"
     yield "the channel names no products, so it cannot be told whether all of them were seen"
 
 
-def _unseen(products: Sequence[str], metrics: Seen) -> Iterator[str]:
-    """Those besides the first, which is the subject, of whom the sweep tells no figure."""
+def _blind_to_others(others: Sequence[str], metrics: Seen) -> Iterator[str]:
+    """Of whom besides the first, which is the subject, the sweep tells no figure."""
     moved = {row.get("product") for row in metrics.rows("shifts")}
-    within = metrics.mapping("within")
-    return (one for one in products[1:] if one not in within and one not in moved)
+    known = moved | metrics.mapping("within").keys()
+    bare = [one for one in others if one not in known]
+    short = [one for one in bare if one in metrics.mapping("too_short")]
+    if young := _named_few(short):
+        yield f"metrics: {young}: measured, but not long enough to compare"
+    if none := _named_few([one for one in bare if one not in short]):
+        yield f"metrics: none of {none} were found or could be compared"
+
+
+def _named_few(products: Sequence[str]) -> str:
+    more = f" and {len(products) - _MOST_BARE} more" if len(products) > _MOST_BARE else ""
+    return ", ".join(map(plain, products[:_MOST_BARE])) + more
 
 
 def _seen_anything(case: Case) -> bool:

@@ -10,6 +10,7 @@ from tools.analysis.usual import UNUSUAL
 MOST: Final = 3
 _ALONE: Final = 10.0  # points; below them a figure may be chance
 _TOGETHER: Final = 5.0  # the same, where those who call it moved as well
+_LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble
 _LISTED: Final = 2.0  # points from which one stands after such a one
 
 
@@ -37,7 +38,7 @@ def _is_telling(one: Suspicion, subject: str, *, is_steady: bool) -> bool:
             case Moved() if is_figure(point) and point.fact.score >= UNUSUAL:
                 moved = True
                 beyond = max(beyond, point.points if point.fact.beyond else 0.0)
-            case StandingFact():
+            case StandingFact() if point.fact.role not in _LOAD:
                 stands += point.points
             case _ if point.kind == OWN_ERRORS and one.product == subject:
                 says = point.points

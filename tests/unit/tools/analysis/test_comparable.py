@@ -1,10 +1,12 @@
 """From when on a young series can be compared: what is promised holds."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.analysis.comparable import comparable_from
+from tools.analysis.comparable import comparable_from, filled_from
 from tools.analysis.shift import shift
+from tools.signals import Reading, Signal
 
 
 @given(
@@ -23,3 +25,27 @@ def test_a_range_from_then_on_is_compared_and_one_well_before_is_not(
     # As triage asks, a minute early, and as a sweep compares, half a second.
     assert shift(grown, begin - 60.5, end + 1, "cpu", None, step_s) is not None
     assert shift(grown, begin - 3 * step_s, end + 1, "cpu", None, step_s) is None
+
+
+def rate(spacing_s: float | None = 15.0, reading: Reading = "rate") -> Signal:
+    return Signal("requests", "traffic", reading, "requests_total", spacing_s=spacing_s)
+
+
+@pytest.mark.parametrize(
+    ("signal", "left_out"),
+    [(rate(), 1), (rate(60.0), 3), (rate(None), 3), (rate(reading="gauge"), 0)],
+    ids=["every 15 s", "every minute", "not known", "as it is"],
+)
+def test_the_first_of_a_rate_are_of_a_window_that_is_not_filled(
+    signal: Signal, left_out: int
+) -> None:
+    points = [(600.0 + 60 * n, 1.0) for n in range(10)]
+
+    assert filled_from(points, signal, 0.0, 60.0) == points[left_out][0]
+
+
+@pytest.mark.parametrize("read_from", [600.0, 550.0])
+def test_a_series_that_may_be_older_than_what_was_read_is_taken_whole(read_from: float) -> None:
+    points = [(600.0 + 60 * n, 1.0) for n in range(10)]
+
+    assert filled_from(points, rate(), read_from, 60.0) == 600.0

@@ -1,0 +1,60 @@
+"""Data that has just begun: no rise is made up of how rates begin, and what is measured is not called missing."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.fixtures_swept import measured
+from tests.fixtures_triage import Investigation, investigate, world
+
+PRODUCTS = ("checkout", "web")
+NOW = datetime(2026, 11, 23, 9, 31, tzinfo=UTC)
+TOOLS = ("core__get_recent_deploys", "core__sweep_metrics", "core__report_findings")
+
+
+def counter(product: str, name: str, per_minute: float, minutes: int = 12) -> Mapping[str, object]:
+    """As a rate begins: with a quarter in its first minute."""
+    times = [NOW - timedelta(minutes=minutes - number) for number in range(minutes + 1)]
+    values = [0.0, *(per_minute * (number + 0.25) for number in range(minutes))]
+    points = [(at.timestamp(), value) for at, value in zip(times, values, strict=True)]
+    return {"name": name, "labels": {"service": product}, "points": points}
+
+
+async def asked(question: str) -> Investigation:
+    series = [
+        counter("checkout", "http_requests_total", 2_400),
+        counter("checkout", "process_cpu_seconds_total", 21),
+        counter("web", "http_requests_total", 7_200),
+    ]
+    tools = measured(NOW, series, PRODUCTS)
+    return await investigate(tools, question, PRODUCTS, TOOLS, now=NOW)
+
+
+@pytest.mark.parametrize("question", ["why is checkout slow?", "is web slow?"])
+async def test_how_a_rate_begins_is_no_rise(question: str) -> None:
+    found = await asked(question)
+
+    assert "when its data began" not in found.text
+    assert "What stands out is" not in found.text
+    assert "look first at" not in found.text
+    assert "measured, but not long enough to compare" in found.text
+
+
+async def test_what_is_measured_but_young_is_not_called_missing() -> None:
+    found = await asked("why do payments time out?")
+
+    assert "web: measured, but not long enough to compare" in found.text
+    assert "none of web" not in found.text
+
+
+async def test_nobody_is_the_first_to_look_at_for_its_traffic_alone() -> None:
+    row = {"product": "web", "role": "traffic", "signal": "requests", "unit": "per second"}
+    row |= {"first": 29.0, "now": 128.0, "direction": "up", "size": 60.0}  # type: ignore[dict-item]
+    swept = {"shifts": [], "within": {}, "too_short": {"checkout": "latency", "web": "traffic"}}
+    told = world(around={"sweep_metrics": {**swept, "standing": [row]}})
+    found = await investigate(told, "why is checkout slow?", PRODUCTS)
+
+    assert "web: traffic is 128/s (29/s at first)" in found.text
+    assert "look first at" not in found.text
+    assert "stands out is web" not in found.text
