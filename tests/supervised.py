@@ -1,7 +1,8 @@
 """Toy workers under a real supervisor: `python -m tests.supervised COUNT FOLDER PLAN PATIENCE`.
 
 The plan says what each start does, in order, the last of it from then on: `serve` until it is
-stopped, `exit:CODE` before it serves, `fall:CODE` right after, `deaf` to stops. `crowded` alone is a
+stopped, `exit:CODE` before it serves, `fall:CODE` right after, `deaf` to stops, `dies` of a reload,
+`gated` takes a reload once the file `go` is there. `crowded` alone is a
 machine that has no room for any of them. Lines on standard output say what happens.
 """
 
@@ -37,7 +38,7 @@ def _what(folder: Path, plan: list[str]) -> str:
     raise AssertionError("so often nobody is started")
 
 
-def _work(worker: Worker, signals: Signals, what: str) -> int:
+def _work(worker: Worker, signals: Signals, what: str, go: Path) -> int:
     kind, _, code = what.partition(":")
     if kind == "exit":
         return int(code)
@@ -46,6 +47,11 @@ def _work(worker: Worker, signals: Signals, what: str) -> int:
 
     def reload() -> None:
         if signals.take_reload():
+            if kind == "dies":
+                say("dies")
+                os.kill(os.getpid(), signal.SIGKILL)
+            while kind == "gated" and not go.exists():
+                time.sleep(0.01)
             say("reload", worker.number)
             worker.reloaded()
 
@@ -84,7 +90,7 @@ def _main(count: str, folder: str, plan: str, patience: str) -> int:
         found = supervisor.run()
         if isinstance(found, int):
             return found
-        return _work(found, signals, _what(Path(folder), plan.split()))
+        return _work(found, signals, _what(Path(folder), plan.split()), Path(folder, "go"))
 
     return heeding(Signals(), serve)
 

@@ -174,6 +174,20 @@ async def test_it_knows_of_a_reload_before_it_is_passed_on_and_when_it_was_taken
         ] * 2
 
 
+async def test_who_is_started_between_a_reload_and_its_taking_is_told_of_it_afterwards(
+    tmp_path: Path,
+) -> None:
+    async with supervised(tmp_path, "gated dies serve") as run:
+        await run.hears("ready")
+        run.process.send_signal(signal.SIGHUP)
+        await run.hears("dies")
+        await run.hears("serves 1")
+        (tmp_path / "go").touch()
+
+        assert await run.hears("reload") == ["reload", "0"]
+        assert await run.hears("reload") == ["reload", "1"]
+
+
 async def test_a_worker_that_does_not_stop_is_killed_and_that_is_a_failure(tmp_path: Path) -> None:
     async with supervised(tmp_path, "deaf serve", stop_s=0.2) as run:
         await run.hears("ready")
