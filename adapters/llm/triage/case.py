@@ -37,7 +37,7 @@ class Signals:
 _FORMERLY: Final[Mapping[str, tuple[str, Mapping[str, JsonValue]]]] = {
     "core__sweep_logs": ("core__error_patterns", {"others": True}),
 }
-_STILL_NOW: Final = timedelta(minutes=2)
+_STILL_NOW: Final = timedelta(minutes=1)  # a sample
 _OF_IT: Final = re.compile(
     r"\b(?:to|of|in|for|on|with) (?:it|them)\b|\b(?:its|there)\b", re.IGNORECASE
 )

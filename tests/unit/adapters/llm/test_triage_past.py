@@ -12,6 +12,7 @@ ONSET = "2026-04-07T08:10:00Z"
     ("question", "first"),
     [
         ("was checkout slow at 08:30?", "with checkout between 08:00 and 09:00 UTC.**"),
+        ("was checkout slow at 14:03?", "with checkout between 13:33 and 14:33 UTC.**"),
         ("was checkout slow between 08:00 and 08:30 utc?", "between 08:00 and 08:30 UTC.**"),
         (
             "was checkout slow yesterday around 12:00?",
