@@ -139,7 +139,8 @@ def understand(
         stranger = _stranger(lowered) or ("" if thought else _named(lowered, elsewhere))
     slow, failing = _SLOW.search(text), _ERRORS.search(text)
     topic: Topic = "cause"
-    if not slow and not failing:
+    wants_undone = _ROLL_BACK.match(text) is not None
+    if not slow and not failing and not wants_undone:
         topic = next((name for name, found in _TOPICS if re.search(found, lowered)), "cause")
     symptom = "latency" if slow and not failing else "errors" if failing and not slow else ""
     of_cluster = _CLUSTER.search(text) is not None and not slow and not failing
@@ -164,7 +165,7 @@ def understand(
         is_time_unread=when is None and now is not None and speaks_of_time(lowered),
         asks_when=topic == "cause" and asks_since_when(lowered),
         is_cut=when is not None and when.is_cut,
-        wants_undone=_ROLL_BACK.match(text) is not None,
+        wants_undone=wants_undone,
     )
 
 

@@ -90,7 +90,13 @@ async def test_whom_the_product_asked_about_calls_is_proposed_for(
 
 
 @pytest.mark.parametrize(
-    "question", ["roll back web", "please revert web!", "can you rollback web?"]
+    "question",
+    [
+        "roll back web",
+        "roll back the deploy of web of today",
+        "please revert web!",
+        "can you rollback web?",
+    ],
 )
 async def test_a_rollback_that_is_asked_for_and_not_due_is_refused_with_the_reason(
     question: str,
