@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from adapters.llm.triage.about import asked_as_well, asked_first, assumed_of_all, everybody, of_whom
 from adapters.llm.triage.attached import file_lines
@@ -29,11 +30,13 @@ from adapters.llm.triage.period import framed, period
 from adapters.llm.triage.plan import PROPOSE, REPORT
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, named, told, told_of
+from adapters.llm.triage.unmeasured import samples_missing
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
 
 _MOST_LINES = 12
 _MOST_STATED = 3
 _MOST_POINTS = 4
+_MOST_LACKING = 2
 _MOST_AROUND = 3
 _MOST_NAMED = 8
 _SPANS = {
@@ -307,6 +310,7 @@ def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     ]
     if looked:
         yield f"looked at {', '.join(looked)}: otherwise within normal bounds"
+    yield from islice(_unmeasured_others(case), _MOST_LACKING)
     cluster = case.of(CLUSTER)
     if cluster is not None and not cluster.rows("ill"):
         yield f"pods and nodes are well, no failure there [{cluster.mark}]"
@@ -316,6 +320,13 @@ def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     if logs is not None and not logs.rows("changes"):
         yield f"no new kind of log lines [{logs.mark}]"
     yield from _last_deploy(case)
+
+
+def _unmeasured_others(case: Case) -> Iterator[str]:
+    """Of whom else nothing is known now; of whoever is asked about it is told apart."""
+    metrics, others = case.of(METRICS), [one for one in case.products if one != case.subject]
+    if metrics is not None and others and case.names_subject:
+        yield from samples_missing(metrics, others, case.now, goes_on=True)
 
 
 def _last_deploy(case: Case) -> Iterator[str]:

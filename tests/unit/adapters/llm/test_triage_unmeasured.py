@@ -57,10 +57,11 @@ async def test_a_hole_that_is_over_stands_behind_what_was_seen() -> None:
     assert found.text.startswith("**I found no failure that stands out, but I cannot say")
 
 
-async def test_of_another_product_nothing_forbids_it() -> None:
-    found = await asked({**ENDED, "product": "cart"})
+async def test_of_another_product_it_is_told_and_forbids_nothing() -> None:
+    found = await asked({**DOWN, "product": "cart"})
 
     assert found.text.startswith("**Nothing is wrong that I can see with checkout.**")
+    assert "- cart: a target of its metrics is not reached since 14:33 UTC (up) [E1]" in found.text
 
 
 async def test_a_product_whose_samples_all_ended_has_metrics_of_its_own() -> None:
