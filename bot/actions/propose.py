@@ -186,6 +186,8 @@ class ProposalDesk:
                 return kept
             await self._check_room(proposal)
             stored = await self._store.create(proposal, created(proposal))
+            if stored.id != proposal.id:
+                raise InvalidArguments(_open_already(stored, proposal.place))
             self._on_state(stored.state)
             return stored
 
@@ -207,6 +209,17 @@ class ProposalDesk:
             log.warning("proposal.card.late", proposal=proposal.id)
         shown = await self._kept(proposal)
         return shown is not None and shown.card_ts is not None
+
+
+def _open_already(same: Proposal, here: Place) -> str:
+    """Where the identical order is that people decide about or that is being carried out."""
+    where = "in this thread" if same.place == here else "in another thread of this channel"
+    how = (
+        f"open until {same.expires_at:%H:%M} UTC; point people to its card"
+        if same.state is ProposalState.PENDING
+        else f"confirmed by {same.decided_by}, and has not ended yet"
+    )
+    return f"the same is proposed already {where}: {same.id} is {how}. Nothing new was stored."
 
 
 def _awaits(proposal: Proposal) -> tuple[str, ...]:

@@ -20,6 +20,14 @@ def home_alone(_team: TeamId) -> str:
     return HOME
 
 
+def is_shared(team: TeamId) -> bool:
+    """Whether who reads one thread of a channel there reads its others.
+
+    A conversation over HTTP is its owner's, whoever else has one of the same channel.
+    """
+    return not team.startswith("@")
+
+
 def tenant_of(team: TeamId, home: TeamId) -> str:
     """Whose that team is. Our own teams' names begin with @, and no platform's."""
     return HOME if team == home or team.startswith("@") else team

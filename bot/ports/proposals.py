@@ -65,7 +65,12 @@ class ProposalStore(Protocol):
     """Proposals. Every change of state and its audit row are one transaction on database time."""
 
     async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
-        """Insert, or return the row already there under that id."""
+        """Insert, or return the row already there under that id.
+
+        Or the identical order that is open in the same channel (`bot.domain.tenancy.is_shared`, else
+        in the same thread), of another id: one that is pending and not past its time, confirmed or
+        dispatching. Then nothing is stored.
+        """
         ...
 
     async def now(self) -> datetime:

@@ -22,7 +22,7 @@ from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_order, now, seconds_ago
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
-from bot.store.same_orders import order_in_the_way, pending_like, retired
+from bot.store.same_orders import open_in_channel, order_in_the_way, pending_like, retired
 from bot.store.tables import proposals
 
 _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {
@@ -44,9 +44,14 @@ class StoredProposals:
         self._database = database
 
     async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
-        """Insert with its audit row, or return the row already there under that id."""
+        """Insert with its audit row under the lock of that order, or return what is there already."""
 
         async def work(connection: Connection) -> Proposal:
+            await lock_order(connection, proposal.digest)
+            if (kept := await _find(connection, proposal.id)) is not None:
+                return kept
+            if (same := await open_in_channel(connection, proposal)) is not None:
+                return same
             inserted = await connection.execute(
                 insert_into(connection, proposals)
                 .values(values_of(proposal))

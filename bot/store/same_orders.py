@@ -1,4 +1,4 @@
-"""Identical orders of one tenant: which went out before another.
+"""Identical orders of one tenant: which is open in the channel, and which went out before another.
 
 What came first is read from the trail, whose rows have one order on every replica and no clock.
 """
@@ -8,9 +8,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from bot.domain.proposal import Proposal, ProposalState, refused_by
+from bot.domain.tenancy import is_shared
 from bot.store.dialect import Connection, now, seconds_ago
 from bot.store.proposal_rows import proposal_of
-from bot.store.tables import audit, proposals
+from bot.store.tables import IS_UNDER_WAY, audit, proposals
 from bot.store.workspace_tables import installations
 
 # A card lives for minutes. What went out longer ago than this and has ended is of no concern, so that
@@ -34,6 +35,28 @@ async def order_in_the_way(connection: Connection, row: Proposal) -> Proposal | 
     went_out = (proposal_of(each) for each in found)
     # A guard's last no came before anything was sent.
     return next((each for each in went_out if not refused_by(each)), None)
+
+
+async def open_in_channel(connection: Connection, row: Proposal) -> Proposal | None:
+    """An identical order of the same channel that somebody may still confirm, or that is under way.
+
+    Of the same thread, where the channel's others are not everybody's to read.
+    """
+    here = [proposals.c.team == row.place.team, proposals.c.channel == row.place.channel]
+    if not is_shared(row.place.team):
+        here.append(proposals.c.thread_ts == row.place.thread_ts)
+    # Written out, so that the partial indexes serve them.
+    pending = (sa.text("state = 'pending'"), proposals.c.expires_at > seconds_ago(0))
+    for is_open in (pending, (sa.text(IS_UNDER_WAY),)):
+        found = await connection.execute(
+            sa.select(proposals)
+            .where(*is_open, *_identical(row), *here)
+            .order_by(proposals.c.created_at, proposals.c.id)
+            .limit(1)
+        )
+        if (first := found.first()) is not None:
+            return proposal_of(first)
+    return None
 
 
 async def pending_like(connection: Connection, row: Proposal) -> list[Proposal]:

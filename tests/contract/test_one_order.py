@@ -225,6 +225,34 @@ async def test_another_product_or_parameter_is_another_order(database: Database)
     assert [each and each.id for each in same] == [None, None, first.id]
 
 
+async def test_raised_at_once_in_one_channel_one_is_stored(
+    database: Database, other: Database
+) -> None:
+    async def create(number: int, on: Database) -> Proposal:
+        now = datetime.now(UTC)
+        name = ProposalId(f"p-{number}")
+        row = replace(proposal(), id=name, created_at=now, expires_at=now + LIFETIME)
+        return await StoredProposals(on).create(
+            row, event(AuditKind.PROPOSAL_CREATED, name, "created")
+        )
+
+    stored = await asyncio.gather(*(create(n, (database, other)[n % 2]) for n in range(6)))
+    first = stored[0]
+    await StoredProposals(database).decide(
+        first.id,
+        Decision(S.CONFIRMED, UserId("U2"), "click"),
+        event(AuditKind.PROPOSAL_CONFIRMED, first.id, "c"),
+    )
+    meanwhile = await create(7, other)
+    await begun(database, first)
+    running = await create(8, other)
+    await ended(database, first, S.SUCCEEDED)
+    after = await create(9, other)
+
+    assert {row.id for row in (*stored, meanwhile, running)} == {first.id}
+    assert after.id == "p-9"
+
+
 async def test_the_open_equals_are_retired_in_one_go_each_on_record(database: Database) -> None:
     store = StoredProposals(database)
     first, *others = [await raised(database, number) for number in range(3)]

@@ -236,10 +236,10 @@ async def test_due_are_the_pending_past_their_time_longest_first(stores: Stores)
 
 
 async def test_a_session_lists_its_own_oldest_first(stores: Stores) -> None:
-    newer = a_proposal(id="1", created_at=NOW + timedelta(seconds=1))
-    older = a_proposal(id="2")
-    decided = a_proposal(id="3", state=S.REJECTED)
-    foreign = a_proposal(id="4", session_id="session:2")
+    newer = a_proposal(id="1", digest="01", created_at=NOW + timedelta(seconds=1))
+    older = a_proposal(id="2", digest="02")
+    decided = a_proposal(id="3", digest="03", state=S.REJECTED)
+    foreign = a_proposal(id="4", digest="04", session_id="session:2")
     for each in (newer, older, decided, foreign):
         await stores.proposals.create(each, CREATED)
     found = await stores.proposals.of_session(SessionId("session:1"), S.PENDING)

@@ -18,6 +18,7 @@ from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import (
     LIFETIME,
+    OPEN,
     IllegalTransition,
     Proposal,
     ProposalState,
@@ -26,6 +27,7 @@ from bot.domain.proposal import (
     refused_by,
 )
 from bot.domain.session import Ask, Session, Summary, Turn, TurnState
+from bot.domain.tenancy import is_shared
 from bot.domain.turn_events import Evidence
 from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
 from bot.ports.proposals import Decision, Departure, Verdict
@@ -238,6 +240,11 @@ class MemorySessions:
         return found[0][1] if found else None
 
 
+def _is_here(one: Place, other: Place) -> bool:
+    of_channel = (one.team, one.channel) == (other.team, other.channel)
+    return of_channel and (is_shared(one.team) or one == other)
+
+
 class MemoryProposals:
     """ProposalStore."""
 
@@ -248,7 +255,19 @@ class MemoryProposals:
         self._dispatched_at: dict[ProposalId, datetime] = {}
 
     async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
-        return self.rows.get(proposal.id) or self._insert(proposal, audit)
+        if (kept := self.rows.get(proposal.id)) is not None:
+            return kept
+        same = [
+            row
+            for row in self._like(proposal)
+            if row.state in OPEN
+            and _is_here(row.place, proposal.place)
+            and (
+                row.state is not ProposalState.PENDING
+                or self._in_time(row, ProposalState.CONFIRMED)
+            )
+        ]
+        return same[0] if same else self._insert(proposal, audit)
 
     def _insert(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
         self.rows[proposal.id] = proposal

@@ -64,6 +64,7 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
 @pytest.fixture
 def stage(shared_stage: Stage) -> Stage:
     """The shared bot; its control plane cannot be reached, which is an outcome like another."""
+    shared_stage.close_open()
     shared_stage.plane.received.clear()
     shared_stage.plane.post = says(200, {})
     return shared_stage

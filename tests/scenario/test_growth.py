@@ -60,6 +60,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "FROM chat_sessions ORDER BY chat_sessions.created_at DESC, chat_sessions.id LIMIT": _NEWEST,
     "FROM audit ORDER BY audit.seq LIMIT": "somebody asked to have the whole trail verified",
     "ORDER BY proposals.created_at, proposals.id": _FEW + "one conversation's proposals",
+    "ORDER BY proposals.id": _FEW + "those of one order that are open",
     "GROUP BY spending.provider, spending.model": _FEW + "one conversation's rounds",
     "UNION SELECT reservations.turn_id": _FEW + "what one person asked in this hour",
     "ORDER BY turns.started_at, turns.id LIMIT": _FEW + "turns that run",
@@ -87,6 +88,7 @@ async def lived(running: Stage) -> None:
         asked = await running.ask("@kortex roll it back")
         await running.answer(asked)
         await running.press(RESPONDER, await running.card(asked), verdict)
+        await running.card(asked, "" if verdict is REJECT else "succeeded")
     for command in COMMANDS:
         await running.told(RESPONDER, running.workspace.command(RESPONDER, CHECKOUT, command))
     running.workspace.acts.open_home(RESPONDER)

@@ -95,6 +95,7 @@ class Rotas:
 @pytest.fixture
 def rotas(shared_stage: Stage) -> Rotas:
     """Mira is on call everywhere until a test says otherwise."""
+    shared_stage.close_open()
     made = Rotas({name: ["mira"] for name in NAMES})
     shared_stage.plane.get = made.get
     return made

@@ -29,22 +29,26 @@ PROPOSAL = {
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
     """Propose once per turn that asks for it, then say so."""
-    if results(request) or "propose" not in question_of(request):
+    asked = question_of(request)
+    if results(request) or "propose" not in asked:
         return Round(text=("I have looked.",))
-    return Round(calls=(Call("core__propose_action", PROPOSAL),))
+    another = {**PROPOSAL, "params": {"version": "v2.3.6"}}
+    wanted = another if "another" in asked else PROPOSAL
+    return Round(calls=(Call("core__propose_action", wanted),))
 
 
 @pytest.fixture
 def stage(shared_stage: Stage) -> Stage:
     """The shared bot, with a control plane that has seen nothing and works."""
+    shared_stage.close_open()
     shared_stage.plane.received.clear()
     shared_stage.plane.post = says(200, {"rolled_back_to": "v2.3.7"})
     return shared_stage
 
 
-async def proposed(stage: Stage) -> tuple[Asked, Message]:
+async def proposed(stage: Stage, what: str = "a") -> tuple[Asked, Message]:
     """A thread with an open proposal."""
-    asked = await stage.ask("@kortex propose a way out", stage.newcomer())
+    asked = await stage.ask(f"@kortex propose {what} way out", stage.newcomer())
     await stage.answer(asked)
     return asked, await stage.card(asked)
 
@@ -248,7 +252,7 @@ async def test_a_button_with_a_foreign_value_decides_nothing(stage: Stage, value
 
 async def test_a_card_cannot_confirm_the_proposal_of_another(stage: Stage) -> None:
     _, first = await proposed(stage)
-    _, second = await proposed(stage)
+    _, second = await proposed(stage, "another")
     other = str((second.action(CONFIRM) or {})["value"])
 
     told = await stage.told(RESPONDER, stage.forge(RESPONDER, first, CONFIRM, other))

@@ -39,7 +39,9 @@ class Model:
             return Round(text=("At last.",), hold=self.late, hold_at=0)
         if results(request):
             return Round(text=("I have proposed it.",))
-        return Round(calls=(Call("core__propose_action", PROPOSAL),))
+        another = {**PROPOSAL, "params": {"version": "v2.3.6"}}
+        wanted = another if "another" in question_of(request) else PROPOSAL
+        return Round(calls=(Call("core__propose_action", wanted),))
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +78,7 @@ async def test_nothing_of_a_restored_copy_is_done_twice(
 ) -> None:
     model, copy = Model(), tmp_path / "copy.db"
     async with on_stage(tmp_path, model) as stage:
-        first, second = await proposed(stage), await proposed(stage)
+        first, second = await proposed(stage), await proposed(stage, "another")
         slow = await stage.ask("@kortex think slowly", stage.newcomer())
         await model.asked_late.wait()
         stage.query(  # one that is on its way when the copy is made
@@ -112,8 +114,8 @@ async def test_nothing_of_a_restored_copy_is_done_twice(
         assert stage.query("SELECT count(*) FROM audit WHERE kind = 'database.restored'") == [(1,)]
 
 
-async def proposed(stage: Stage) -> Asked:
-    asked = await stage.ask("@kortex propose a way out", stage.newcomer())
+async def proposed(stage: Stage, what: str = "a") -> Asked:
+    asked = await stage.ask(f"@kortex propose {what} way out", stage.newcomer())
     await stage.answer(asked)
     await stage.card(asked)
     return asked

@@ -58,6 +58,7 @@ PROPOSALS = {
     "a secret": {**GOOD, "params": {"note": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}},
     "a configured secret": {**GOOD, "params": {"note": PLANE_TOKEN}},
 }
+VERSIONS = ("v1", "v2", "v3", "v4", "v5")
 SETTINGS = {
     "channels": [{"match": "*", "products": ["checkout", "billing"], "confirm": ["responder"]}]
 }
@@ -70,7 +71,8 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
         return Round(text=("Done. I rolled it back.",))
     if kind == "call":
         return Round(calls=(Call(NAMES[name], GOOD),))
-    return Round(calls=(Call(PROPOSE, PROPOSALS.get(name, GOOD)),))
+    good = {**GOOD, "params": {"version": name}} if name in VERSIONS else GOOD
+    return Round(calls=(Call(PROPOSE, PROPOSALS.get(name, good)),))
 
 
 def proposals(stage: Stage) -> int:
@@ -138,6 +140,7 @@ async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage)
 
 
 async def test_a_claim_of_the_model_changes_neither_card_nor_row(shared_stage: Stage) -> None:
+    shared_stage.close_open()
     asked = await shared_stage.ask("@kortex propose: a good one", shared_stage.newcomer())
 
     await shared_stage.answer(asked)
@@ -152,10 +155,11 @@ async def test_a_claim_of_the_model_changes_neither_card_nor_row(shared_stage: S
 
 
 async def test_a_thread_holds_at_most_three_open_proposals(shared_stage: Stage) -> None:
-    asked = await shared_stage.ask("@kortex propose: a good one", shared_stage.newcomer())
+    shared_stage.close_open()
+    asked = await shared_stage.ask("@kortex propose: v1", shared_stage.newcomer())
     await shared_stage.answer(asked)
-    for _ in range(4):
-        await shared_stage.answered("propose: a good one", thread=asked.thread)
+    for number in range(2, 6):
+        await shared_stage.answered(f"propose: v{number}", thread=asked.thread)
 
     assert len(shared_stage.cards(asked)) == 3
     assert "proposals are open here already" in results(shared_stage.models.requests[-1])[0]

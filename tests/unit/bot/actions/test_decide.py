@@ -445,7 +445,10 @@ async def test_a_refusal_survives_a_kill_and_stays_a_refusal(moment: int) -> Non
 async def test_rate_limited_actions_that_race_stay_within_their_limit() -> None:
     world = World()
     draft = replace(DRAFT, action="scale", product="shop-web")
-    rows = [await world.proposed(draft, number) for number in range(4)]
+    rows = [
+        await world.proposed(replace(draft, params={"version": f"v{number}"}), number)
+        for number in range(4)
+    ]
 
     async with asyncio.TaskGroup() as group:
         for row in rows:

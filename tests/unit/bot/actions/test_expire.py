@@ -6,14 +6,14 @@ from bot.actions.decide import ExpirySweep
 from bot.domain.proposal import ProposalState
 from bot.ports.failures import StorageUnavailable
 from tests.fakes.workflows import RecordingWorkflows
-from tests.fixtures_actions import World
+from tests.fixtures_actions import World, another
 
 
 async def test_only_what_is_due_is_started_with_the_clocks_own_key() -> None:
     world = World()
-    early = await world.proposed(number=1)
+    early = await world.proposed(another(1), 1)
     world.later(minutes=5)
-    await world.proposed(number=2)
+    await world.proposed(another(2), 2)
     world.later(minutes=5)
     workflows = RecordingWorkflows()
 
@@ -41,8 +41,8 @@ async def test_two_sweeps_ask_for_the_same_decision() -> None:
 
 async def test_a_storage_that_is_gone_leaves_the_rest_for_the_next_sweep() -> None:
     world = World()
-    await world.proposed(number=1)
-    await world.proposed(number=2)
+    await world.proposed(another(1), 1)
+    await world.proposed(another(2), 2)
     world.later(minutes=10)
     workflows = RecordingWorkflows(StorageUnavailable("locked"))
     sweep = ExpirySweep(world.store, workflows)

@@ -13,7 +13,7 @@ from bot.domain.proposal import Proposal, ProposalState, confirmed_from_row
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Departure
 from tests.fakes.stores import MemoryAudit
-from tests.fixtures_actions import ROLLBACK, World, confirm
+from tests.fixtures_actions import ROLLBACK, World, another, confirm
 
 Change = Callable[[Proposal], Proposal]
 
@@ -117,7 +117,7 @@ async def test_the_rate_is_per_action_and_product_and_comes_back_with_time() -> 
 
 
 async def judged_number(world: World, number: int) -> object:
-    row = await world.proposed(number=number)
+    row = await world.proposed(another(number), number)
     await world.store.decide(
         row.id, confirm(row), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, "U", key=f"c{number}")
     )

@@ -39,7 +39,7 @@ async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason
 async def test_old_ones_are_left_out() -> None:
     world = World()
     for number in range(MAX_NOTES + 2):
-        last = await world.proposed(number=number)
+        last = await world.proposed(another(number), number)
         world.later(seconds=1)
 
     notes = await proposal_notes(world.store, last.session_id)
@@ -57,9 +57,9 @@ async def test_another_sessions_proposals_are_not_told() -> None:
 
 async def test_triage_reads_what_is_still_open_from_the_note() -> None:
     world = World()
-    gone = await world.proposed(number=1)
+    gone = await world.proposed(another(1), 1)
     world.later(seconds=1)
-    row = await world.proposed(number=2)
+    row = await world.proposed(another(2), 2)
     await world.carry(gone, reject(gone))
 
     notes = await proposal_notes(world.store, row.session_id)

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from adapters.control_plane.port import AnswerKind, ControlAnswer
 from bot.actions.decide import expiry
 from bot.domain.audit import AuditKind
-from bot.domain.ids import ChannelId, Place
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.domain.proposal import Proposal, ProposalState, refused_by, too_late
 from bot.ports.failures import StorageUnavailable
 from tests.fakes.control_plane import LOST
 from tests.fakes.journal import Fuse
-from tests.fixtures_actions import DRAFT, PLACE, World, confirm
+from tests.fixtures_actions import DRAFT, PLACE, World, call, confirm
+from tools.errors import InvalidArguments
 
 S = ProposalState
 
@@ -226,3 +227,58 @@ async def test_one_that_a_guard_stopped_at_last_was_not_sent_and_stops_no_other(
     await world.carry(second, confirm(second))
 
     assert [post.idempotency_key for post in world.control.posts] == [second.id]
+
+
+async def test_what_is_open_in_the_channel_is_pointed_to_and_not_raised_again() -> None:
+    world = World()
+    first = await world.proposed()
+    thread = replace(PLACE, thread_ts=MessageTs("1700000000.000777"))
+
+    with pytest.raises(InvalidArguments) as told:
+        await world.desk(thread).propose(DRAFT, call(2, session_id="s2"))
+
+    assert list(world.store.rows) == [first.id]
+    assert str(told.value) == (
+        f"the same is proposed already in another thread of this channel: {first.id} is open until "
+        "12:10 UTC; point people to its card. Nothing new was stored."
+    )
+    assert world.came_into == [S.PENDING]
+
+
+async def test_what_runs_in_the_channel_is_not_proposed_beside_it() -> None:
+    world = World()
+    world.control.answer = ControlAnswer(AnswerKind.RUNNING, "step 1 of 3")
+    first = await world.proposed()
+    await world.carry(first, confirm(first))
+
+    with pytest.raises(InvalidArguments, match="confirmed by U-lead, and has not ended yet"):
+        await world.proposed(DRAFT, 2)
+
+
+async def test_what_expired_in_the_channel_is_proposed_anew_before_any_clock_told() -> None:
+    world = World()
+    first = await world.proposed()
+    world.later(minutes=10)
+
+    again = await world.proposed(DRAFT, 2)
+
+    assert (world.row(first.id).state, again.state) == (S.PENDING, S.PENDING)
+
+
+async def test_a_retried_call_gets_its_own_card_again() -> None:
+    world = World()
+    first = await world.proposed()
+
+    assert (await world.proposed()).id == first.id
+
+
+async def test_a_conversation_over_http_is_told_of_its_own_cards_alone() -> None:
+    world = World()
+    http = replace(PLACE, team=TeamId("@http"))
+    await world.proposed(DRAFT, 1, http)
+
+    elsewhere = await world.proposed(DRAFT, 2, replace(http, thread_ts=MessageTs("2")))
+
+    assert elsewhere.state is S.PENDING
+    with pytest.raises(InvalidArguments, match="in this thread"):
+        await world.proposed(DRAFT, 3, http)

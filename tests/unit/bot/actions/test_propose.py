@@ -8,11 +8,12 @@ import pytest
 
 from bot.domain.audit import AuditKind
 from bot.domain.channel import DIRECT, UNKNOWN, Channel, ChannelRule, channel_of
+from bot.domain.ids import ChannelId
 from bot.domain.proposal import LIFETIME, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.showing.cards import CONFIRM_ACTION, card
 from tests.fakes.card_wall import TRAITS
-from tests.fixtures_actions import DRAFT, NOW, PLACE, ROLLBACK, World, call
+from tests.fixtures_actions import DRAFT, NOW, PLACE, ROLLBACK, World, another, call
 from tools.capabilities import ProposalDraft
 from tools.errors import CapabilityUnavailable, InvalidArguments
 
@@ -107,7 +108,8 @@ async def test_equal_params_have_one_digest_whatever_their_order() -> None:
     desk = world.desk()
 
     first = await desk.propose(replace(DRAFT, params={"a": 1, "b": [2]}), call(1))
-    second = await desk.propose(replace(DRAFT, params={"b": [2], "a": 1}), call(2))
+    elsewhere = world.desk(replace(PLACE, channel=ChannelId("C2")))
+    second = await elsewhere.propose(replace(DRAFT, params={"b": [2], "a": 1}), call(2))
 
     assert world.row(first.proposal_id).digest == world.row(second.proposal_id).digest
 
@@ -161,7 +163,8 @@ async def test_open_proposals_of_a_session_are_capped_even_when_raised_at_once()
     desk = world.desk()
 
     results = await asyncio.gather(
-        *(desk.propose(DRAFT, call(number)) for number in range(6)), return_exceptions=True
+        *(desk.propose(another(number), call(number)) for number in range(6)),
+        return_exceptions=True,
     )
 
     assert sum(isinstance(r, InvalidArguments) for r in results) == 3
@@ -171,11 +174,11 @@ async def test_open_proposals_of_a_session_are_capped_even_when_raised_at_once()
 async def test_room_comes_back_when_proposals_run_out_or_belong_elsewhere() -> None:
     world = World()
     desk = world.desk(max_open=1)
-    await desk.propose(DRAFT, call(1))
+    await desk.propose(another(1), call(1))
 
-    await desk.propose(DRAFT, call(2, session_id="s2"))
+    await desk.propose(another(2), call(2, session_id="s2"))
     world.later(minutes=10)
-    await desk.propose(DRAFT, call(3))
+    await desk.propose(another(3), call(3))
 
     assert len(world.store.rows) == 3
 
