@@ -233,7 +233,7 @@ def build_conversation(
 
 
 async def _notes(base: Base, place: Place) -> Sequence[str]:
-    told = await proposal_notes(base.stores.proposals, session_at(place))
+    told = await proposal_notes(base.stores.proposals, session_at(place), place)
     # Alerts open threads at home alone, whose ids may be another workspace's too.
     asks = bool(base.in_force.alerts) and base.in_force.tenant_of(place.team) == HOME
     alerts = await base.stores.alerts.at(place) if asks else None

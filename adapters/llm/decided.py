@@ -1,4 +1,4 @@
-"""What became of proposals of a thread: as it stands beside a question, and read back from there."""
+"""What became of proposals of a channel: as it stands beside a question, and read back from there."""
 
 import re
 from dataclasses import dataclass
@@ -6,9 +6,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 _STANDS: Final = "Do not propose it again unless something was deployed since."
+ELSEWHERE: Final = " in another thread of this channel"
 # The words of people and of control planes stand behind these.
 _NOTE: Final = re.compile(
-    r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*?\): (confirmed|rejected) by (\S+) at "
+    r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*?\)(?:"
+    + re.escape(ELSEWHERE)
+    + r")?: (confirmed|rejected) by (\S+) at "
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)([^\n]*?)\.(?: ("
     + re.escape(_STANDS)
     + r"))?(?: Told: .*)?$",

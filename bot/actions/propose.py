@@ -13,7 +13,7 @@ import orjson
 import structlog
 from pydantic import JsonValue
 
-from adapters.llm.decided import decision_note, decision_time
+from adapters.llm.decided import ELSEWHERE, decision_note, decision_time
 from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.display import ProposalDisplay
 from bot.actions.remind import begin_reminder
@@ -34,6 +34,7 @@ from bot.domain.proposal import (
     proposal_id,
     word,
 )
+from bot.domain.tenancy import is_shared
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import PlatformTraits
 from bot.ports.proposals import FreezeState, OnState, ProposalStore, Watches, uncounted
@@ -50,6 +51,8 @@ CARD_TIMEOUT_S: Final = 3.0
 
 
 MAX_NOTES: Final = 10
+MAX_ELSEWHERE: Final = 5
+ELSEWHERE_S: Final = 2 * 3600.0
 MAX_WORDS: Final = 500  # characters of a reason or an outcome
 
 
@@ -297,14 +300,19 @@ def created(proposal: Proposal) -> AuditEvent:
     )
 
 
-async def proposal_notes(store: ProposalStore, session: SessionId) -> Sequence[str]:
-    """One line each, oldest first, the latest `MAX_NOTES`."""
+async def proposal_notes(store: ProposalStore, session: SessionId, place: Place) -> Sequence[str]:
+    """One line each, oldest first: the session's latest `MAX_NOTES`, and of its channel's other threads
+    what is open, and what people decided in the last two hours, the latest `MAX_ELSEWHERE`.
+    """
     rows = await store.of_session(session)
-    return [_note(row) for row in rows[-MAX_NOTES:]]
+    elsewhere = await store.elsewhere(place, ELSEWHERE_S) if is_shared(place.team) else ()
+    told = [*rows[-MAX_NOTES:], *elsewhere[-MAX_ELSEWHERE:]]
+    return [_note(row, session) for row in sorted(told, key=lambda row: (row.created_at, row.id))]
 
 
-def _note(row: Proposal) -> str:
-    return f"Proposal {row.id} ({row.action} {row.product} {row.params}): {_became(row)}"
+def _note(row: Proposal, session: SessionId) -> str:
+    where = "" if row.session_id == session else ELSEWHERE
+    return f"Proposal {row.id} ({row.action} {row.product} {row.params}){where}: {_became(row)}"
 
 
 def _became(row: Proposal) -> str:

@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeAlias
 
 from bot.domain.audit import AuditEvent
 from bot.domain.freeze import Freeze
-from bot.domain.ids import ChannelId, MessageTs, ProposalId, SessionId, TeamId, UserId
+from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, SessionId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from tools.redactor import Redacted
 
@@ -145,6 +145,12 @@ class ProposalStore(Protocol):
         self, session: SessionId, state: ProposalState | None = None
     ) -> Sequence[Proposal]:
         """Those of a session, in one state or in any, oldest first."""
+        ...
+
+    async def elsewhere(self, place: Place, seconds: float) -> Sequence[Proposal]:
+        """Of its channel's other threads, of those raised in the last so many seconds, oldest first:
+        what is open, and what somebody confirmed or rejected.
+        """
         ...
 
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import ProposalId, SessionId, UserId
+from bot.domain.ids import Place, ProposalId, SessionId, UserId, session_at
 from bot.domain.proposal import (
     LIFETIME,
     IllegalTransition,
@@ -220,6 +220,29 @@ class StoredProposals:
                 .order_by(proposals.c.created_at, proposals.c.id)
             )
             return [proposal_of(row) for row in found]
+
+        return await self._database.fetch(work)
+
+    async def elsewhere(self, place: Place, seconds: float) -> Sequence[Proposal]:
+        """By their sessions' ids, which name the channel: a range of the index."""
+        channel = f"session:{place.team}:{place.channel}"
+        over = [state.value for state in (ProposalState.EXPIRED, ProposalState.SUPERSEDED)]
+        is_waiting = proposals.c.state == ProposalState.PENDING.value
+
+        async def work(connection: Connection) -> Sequence[Proposal]:
+            found = await connection.execute(
+                sa.select(proposals).where(
+                    # ";" comes after ":".
+                    proposals.c.session_id >= f"{channel}:",
+                    proposals.c.session_id < f"{channel};",
+                    proposals.c.session_id != session_at(place),
+                    proposals.c.created_at > seconds_ago(seconds),
+                    proposals.c.state.not_in(over),
+                    ~is_waiting | (proposals.c.expires_at > seconds_ago(0)),
+                )
+            )
+            rows = [proposal_of(row) for row in found]
+            return sorted(rows, key=lambda row: (row.created_at, row.id))
 
         return await self._database.fetch(work)
 

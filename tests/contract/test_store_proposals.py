@@ -17,6 +17,7 @@ from bot.domain.ids import (
     TeamId,
     TurnId,
     UserId,
+    session_at,
 )
 from bot.domain.proposal import (
     LIFETIME,
@@ -247,6 +248,31 @@ async def test_a_session_lists_its_own_oldest_first(stores: Stores) -> None:
     assert list(await stores.proposals.of_session(SessionId("session:1"))) == [
         older, decided, newer,
     ]  # fmt: skip
+
+
+async def test_a_channels_other_threads_tell_what_is_open_and_what_people_decided(
+    stores: Stores,
+) -> None:
+    here = a_proposal().place
+
+    async def raised(name: str, thread: str, **changes: object) -> None:
+        place = replace(here, thread_ts=MessageTs(thread))
+        each = a_proposal(id=name, place=place, session_id=session_at(place), digest=f"0{name}")
+        await stores.proposals.create(replace(each, **changes), CREATED)  # type: ignore[arg-type]
+
+    await raised("1", here.thread_ts)
+    await raised("2", "2", created_at=NOW + timedelta(seconds=2))
+    await raised("3", "3", created_at=NOW + timedelta(seconds=1), state=S.REJECTED)
+    await raised("4", "4", created_at=NOW - timedelta(hours=3), state=S.SUCCEEDED)
+    await raised("5", "5", state=S.EXPIRED)
+    await raised("6", "6", state=S.SUPERSEDED)
+    await raised("7", "7", expires_at=NOW - timedelta(seconds=1))
+    await raised("8", "8", place=replace(here, channel=ChannelId("C1:"), thread_ts=MessageTs("8")),
+                 session_id=SessionId("session:T1:C10:8"))  # fmt: skip
+
+    found = await stores.proposals.elsewhere(here, 7200)
+
+    assert [row.id for row in found] == ["3", "2"]
 
 
 async def test_dispatches_are_counted_by_action_and_product(stores: Stores) -> None:

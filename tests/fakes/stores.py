@@ -429,6 +429,22 @@ class MemoryProposals:
         found = [r for r in self.rows.values() if r.session_id == session and r.state in wanted]
         return sorted(found, key=lambda row: (row.created_at, row.id))
 
+    async def elsewhere(self, place: Place, seconds: float) -> Sequence[Proposal]:
+        since = self._memory.now() - timedelta(seconds=seconds)
+        found = [
+            row
+            for row in self.rows.values()
+            if (row.place.team, row.place.channel) == (place.team, place.channel)
+            and row.place != place
+            and row.created_at > since
+            and row.state not in (ProposalState.EXPIRED, ProposalState.SUPERSEDED)
+            and (
+                row.state is not ProposalState.PENDING
+                or self._in_time(row, ProposalState.CONFIRMED)
+            )
+        ]
+        return sorted(found, key=lambda row: (row.created_at, row.id))
+
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
         since = self._memory.now() - timedelta(seconds=seconds)
         return sum(

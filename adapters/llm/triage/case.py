@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
-from adapters.llm.decided import Decided, decided_in
+from adapters.llm.decided import ELSEWHERE, Decided, decided_in
 from adapters.llm.local_time import zone_in
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role
 from adapters.llm.stated import Stated, is_statement, stated, states_fact
@@ -22,7 +22,10 @@ __all__ = ["Case", "Seen", "Signals", "number_of", "plain", "read_case", "text_o
 
 # As the notes beside the question word it; they are ours.
 _OPEN_PROPOSAL = re.compile(
-    r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*; do not propose it again\.$", re.MULTILINE
+    r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*?\)("
+    + re.escape(ELSEWHERE)
+    + r")?: .*; do not propose it again\.$",
+    re.MULTILINE,
 )
 
 
@@ -95,8 +98,9 @@ class Case:
     now: datetime | None = None
     rounds: int = 0  # of tools since the question
     stated: tuple[Stated, ...] = ()  # by people, in all of the conversation
-    open_proposals: tuple[tuple[str, str, str], ...] = ()  # id, action, product
-    decided: tuple[Decided, ...] = ()  # proposals of this thread, oldest first
+    # Of this thread and of its channel's others: id, action, product, where if it is another thread.
+    open_proposals: tuple[tuple[str, str, str, str], ...] = ()
+    decided: tuple[Decided, ...] = ()  # the same, oldest first
     files: tuple[Seen, ...] = ()  # what the asker attached; it measures nothing
 
     @property

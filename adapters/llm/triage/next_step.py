@@ -5,6 +5,7 @@ from typing import Final
 
 from adapters.llm.decided import Decided
 from adapters.llm.triage.case import Case, Seen, Signals, plain
+from adapters.llm.triage.done import decision_told
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.plan import (
@@ -14,8 +15,8 @@ from adapters.llm.triage.plan import (
     open_proposal,
     worth_rolling_back,
 )
-from adapters.llm.triage.telling import clock, over_text
-from adapters.llm.triage.undone import Undone, can_tell
+from adapters.llm.triage.telling import over_text
+from adapters.llm.triage.undone import TELLS_AFTER, Undone, can_tell
 from tools.errors import ToolErrorCode
 
 _CLAUSE_END: Final = re.compile(r"; |\. |\.$")
@@ -31,13 +32,15 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     over = over_text(top, case.now)
     already = open_proposal(case, judgement, signals)
     if already and judgement.undone is None:
+        name, elsewhere = already
+        card = f"{elsewhere}; it is linked below" if elsewhere else " above in this thread"
         return (
-            f"{over}{' ' if over else ''}A rollback of {product} is proposed already ({already}): its card is above in this "
-            "thread. Nothing happens unless somebody with the role confirms it."
+            f"{over}{' ' if over else ''}A rollback of {product} is proposed already ({name}): its "
+            f"card is{card}. Nothing happens unless somebody with the role confirms it."
         )
     decided = decided_before(case, judgement, signals)
     if decided is not None and judgement.undone is None:
-        return _decided_before(case, decided)
+        return f"{over}{' ' if over else ''}{_decided_before(case, decided, is_over=bool(over))}"
     proposed = next((s for s in case.seen if s.tool == PROPOSE), None)
     if proposed is not None and proposed.ok:
         return (
@@ -72,20 +75,18 @@ def _refusal(proposed: Seen) -> str:
     return words[:_MOST_REASON] or "it was refused without a reason"
 
 
-def _decided_before(case: Case, decided: Decided) -> str:
-    then = decided.then.replace("; succeeded", ", and is done").replace(
-        "; running", ", and is running"
-    )
-    told = (
-        f"A rollback of {plain(decided.product)} was {decided.how} by {plain(decided.by)} at "
-        f"{clock(decided.at, case.now)}{then}"
-    )
+def _decided_before(case: Case, decided: Decided, *, is_over: bool) -> str:
+    told = decision_told(decided, case.now)
     if decided.how == "rejected":
         return f"{told}, and no deploy came since: so it is not proposed again. Look on by hand."
-    return (
-        f"{told}; no deploy came since, so it is not proposed again. What stands above may be of the "
-        "time before it: ask about the time since then."
-    )
+    again = f"{told}; no deploy came since, so it is not proposed again."
+    if is_over or case.is_past or not decided.then.startswith("; succeeded"):
+        return f"{again} What stands above may be of the time before it: ask about the time since then."
+    if case.now is None or case.now - decided.at < TELLS_AFTER:
+        return (
+            f"{again} It is too short ago to tell whether it helped: ask me again in a few minutes."
+        )
+    return f"{again} It has not helped yet as far as I can see: look on by hand."
 
 
 def _after_undoing(case: Case, over: Undone) -> str:

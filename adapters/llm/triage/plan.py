@@ -67,6 +67,8 @@ def _stages(case: Case) -> Sequence[_Stage]:
             return ()
         case "logs":
             return (_logs,)
+        case "done":
+            return ()  # it stands beside the question
         case "deploys":
             return (_deploys,)
         case _:
@@ -162,15 +164,16 @@ def _closing(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wis
         yield from _proposal(case, judgement, signals)
 
 
-def open_proposal(case: Case, judgement: Judgement, signals: Signals) -> str:
-    """The id of the proposal that is open for what would be proposed; empty without one."""
+def open_proposal(case: Case, judgement: Judgement, signals: Signals) -> tuple[str, str] | None:
+    """The id of the proposal that is open for what would be proposed, and where, if elsewhere."""
     top = next(iter(judgement.suspects), None)
     wanted = (signals.rollback_action, top.product if top else "")
-    return next((one for one, *of in case.open_proposals if tuple(of) == wanted), "")
+    found = ((one, where) for one, *of, where in case.open_proposals if tuple(of) == wanted)
+    return next(found, None)
 
 
 def decided_before(case: Case, judgement: Judgement, signals: Signals) -> Decided | None:
-    """What people decided of the same in this thread, unless it failed or something was deployed since."""
+    """What people decided of the same in this channel, unless it failed or something was deployed since."""
     top = next(iter(judgement.suspects), None)
     wanted = (signals.rollback_action, top.product if top else "")
     last = next((d for d in reversed(case.decided) if (d.action, d.product) == wanted), None)

@@ -13,7 +13,7 @@ from adapters.llm.triage.when import SHORTEST, speaks_of_time, window_in
 from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.timerange import MAX_RANGE
 
-Topic = Literal["cause", "logs", "deploys", "greeting", "outside", "unclear"]
+Topic = Literal["cause", "logs", "deploys", "done", "greeting", "outside", "unclear"]
 
 _WORD: Final = re.compile(r"[\w./:@-]+")
 _GREETING: Final = re.compile(
@@ -21,8 +21,17 @@ _GREETING: Final = re.compile(
     r"[\s,!.]*(kortex|bot|there|all|a lot|so much|you)?\W*",
     re.IGNORECASE,
 )
+# What was carried out, and by whose word; "what was done to fix it" as well.
+_DONE: Final = (
+    r"\bwho (?:has |have )?(?:already )?(?:confirmed|approved|rejected|declined|rolled|reverted|decided)\b"
+    r"|\bwhat (?:actions? )?(?:has|have|was|were|did|is|are)\b[^.?!]*\b(?:done|tried|confirmed|approved"
+    r"|rejected|carried out|decided)\b"
+    r"|\b(?:was|were|has|have|did)\b[^.?!]*\b(?:rolled back|rollback|reverted)\b[^.?!]*"
+    r"\b(?:done|confirmed|run|ran|carried out|happen|succeed)"
+)
 _TOPICS: Final[Sequence[tuple[Topic, str]]] = (
     ("logs", r"\b(show|give|see|tail|fetch)\b.*\blogs?\b|\bwhat do(es)? .*logs? say\b"),
+    ("done", _DONE),
     ("deploys", r"\bwho (deploy|releas|ship)|\bwhat (changed|was (deployed|released))|\bdeploy(s|ments)?\b.*\b(last|recent|today|yesterday|week)"),
 )  # fmt: skip
 _ERRORS: Final = re.compile(

@@ -7,6 +7,7 @@ from itertools import islice
 from adapters.llm.triage.about import asked_as_well, asked_first, assumed_of_all, everybody, of_whom
 from adapters.llm.triage.attached import file_lines
 from adapters.llm.triage.case import Case, Signals, instant, plain
+from adapters.llm.triage.done import done_lines
 from adapters.llm.triage.evidence import (
     CLUSTER,
     DEPLOYS,
@@ -61,6 +62,8 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
             parts = log_lines(case)
         case "deploys":
             parts = deploy_lines(case)
+        case "done":
+            parts = done_lines(case)
         case _:
             parts = _investigated(case, judgement, signals)
     told = [part for part in (case.asked.apart, *parts, *file_lines(case)) if part]

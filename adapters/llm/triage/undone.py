@@ -12,7 +12,7 @@ from adapters.llm.triage.evidence import LOGS, METRICS, TRACES, DeployFact, Fact
 
 SWEPT_AGAIN: Final = (METRICS, LOGS, TRACES)
 _SETTLES: Final = timedelta(minutes=1)  # requests under way end, queues run empty
-_TELLS_AFTER: Final = timedelta(minutes=3)  # two samples a minute apart
+TELLS_AFTER: Final = timedelta(minutes=3)  # two samples a minute apart
 _COMPLAINTS: Final = frozenset({"warn", "error", "fatal"})
 _HELD_FOR: Final = timedelta(hours=2)  # a rollback longer ago is history
 
@@ -52,7 +52,7 @@ def undone(case: Case) -> Undone | None:
 
 def can_tell(case: Case, over: Undone) -> bool:
     """Whether enough time has gone by to see what it changed."""
-    return case.now is not None and case.now - over.back.at >= _TELLS_AFTER
+    return case.now is not None and case.now - over.back.at >= TELLS_AFTER
 
 
 def looked_since(case: Case, over: Undone) -> bool:

@@ -1,7 +1,7 @@
 """Links to the cards of open proposals that an answer names by their ids.
 
 The link stands below the answer and is made here, of Slack's own word and the stored record: whoever
-writes an id can point to an open proposal of the same conversation, and to nothing else.
+writes an id can point to an open proposal of the same channel, and to nothing else.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class OpenCards:
         self._patience_s = patience_s
 
     async def lines(self, text: str, place: Place) -> Sequence[str]:
-        """One line of mrkdwn for each open proposal of that place whose id is in the text.
+        """One line of mrkdwn for each open proposal of that channel whose id is in the text.
 
         Never raises; a card that cannot be found in time has no line.
         """
@@ -67,7 +67,7 @@ class OpenCards:
 
     async def _line(self, proposal_id: ProposalId, place: Place) -> Sequence[str]:
         proposal = await self._stored(proposal_id)
-        if proposal is None or proposal.place != place:
+        if proposal is None or _channel(proposal.place) != _channel(place):
             return ()
         if proposal.state is not ProposalState.PENDING or not proposal.card_ts:
             return ()
@@ -80,3 +80,7 @@ class OpenCards:
             inline(each, _NAME_CHARS) for each in (proposal.action, proposal.product)
         )
         return (f"Open proposal: {action} of {product}, <{link}|its card>",)
+
+
+def _channel(place: Place) -> tuple[str, str]:
+    return (place.team, place.channel)

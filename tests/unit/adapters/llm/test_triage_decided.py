@@ -58,3 +58,92 @@ async def test_what_failed_or_was_deployed_since_is_proposed(told: str) -> None:
     found = await asked(told)
 
     assert len(found.asked("core__propose_action")) == 1
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        ("14:20", "It has not helped yet as far as I can see"),
+        ("14:34", "It is too short ago to tell whether it helped"),
+    ],
+)
+async def test_what_was_done_and_has_not_helped_is_said(at: str, words: str) -> None:
+    found = await asked(noted(f"confirmed by U7 at 2026-04-07T{at}:00Z; succeeded"))
+
+    assert f"was confirmed by U7 at {at} UTC, and is done" in found.text
+    assert words in found.text
+
+
+def elsewhere(became: str, *, stands: bool = True) -> str:
+    return noted(became, stands=stands).replace("{}):", "{}) in another thread of this channel:")
+
+
+async def test_what_was_decided_in_another_thread_is_told_and_not_proposed_again() -> None:
+    found = await asked(elsewhere(f"{CONFIRMED}; succeeded"))
+
+    assert found.asked("core__propose_action") == []
+    assert "A rollback of checkout was confirmed by U7 at 14:20 UTC, and is done" in found.text
+
+
+async def test_what_is_open_in_another_thread_is_pointed_to() -> None:
+    told = "Now\n- Proposal p-7 (rollback-deploy checkout {}) in another thread of this channel: "
+    found = await asked(f"{told}open until 14:40 UTC; do not propose it again.")
+
+    assert found.asked("core__propose_action") == []
+    assert (
+        "A rollback of checkout is proposed already (p-7): its card is in another thread of this "
+        "channel; it is linked below."
+    ) in found.text
+
+
+DONE_QUESTIONS = [
+    "what has been done so far?",
+    "who confirmed the rollback?",
+    "what was done?",
+    "who rolled back checkout?",
+    "was the rollback of checkout confirmed?",
+    "what have you tried?",
+]
+
+
+@pytest.mark.parametrize("question", DONE_QUESTIONS)
+async def test_what_was_done_and_by_whose_word_is_answered_from_what_was_decided(
+    question: str,
+) -> None:
+    told = elsewhere(f"{CONFIRMED}; succeeded")
+    found = await investigate(world([*SLOW], [DEPLOYED]), question, told=told)
+    _, claims = checked(found.text, found.evidence, {}, decisions_said(told))
+
+    assert found.calls == []
+    assert found.text.startswith(
+        "**A rollback of checkout was confirmed by U7 at 14:20 UTC, and is done.**"
+    )
+    assert "What people did by hand or elsewhere, I do not know" in found.text
+    assert [one.note for one in claims if one.note] == []
+
+
+async def test_what_waits_or_was_rejected_is_no_answer_to_what_was_done_but_is_told() -> None:
+    told = (
+        noted("rejected by U7 at 2026-04-07T14:20:00Z, nothing was run")
+        + "\n- Proposal p-8 (restart checkout {}): open until 14:40 UTC; do not propose it again."
+    )
+    found = await investigate(world([*SLOW], [DEPLOYED]), "what has been done so far?", told=told)
+
+    assert found.text.startswith("**Nothing that was proposed here has been confirmed.**")
+    assert (
+        "- A rollback of checkout was rejected by U7 at 14:20 UTC, nothing was run." in found.text
+    )
+    assert "- restart of checkout is proposed (p-8) and waits for somebody." in found.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what is wrong with checkout?", "why is checkout slow?", "is checkout fixed?", "roll back checkout",
+     "what has changed?", "was checkout slow at 14:20?"],
+)  # fmt: skip
+async def test_what_asks_for_a_cause_is_still_looked_into(question: str) -> None:
+    found = await investigate(
+        world([*SLOW], [DEPLOYED]), question, told=noted(f"{CONFIRMED}; succeeded")
+    )
+
+    assert found.calls != []

@@ -13,7 +13,7 @@ from bot.actions.propose import MAX_NOTES, proposal_notes
 from bot.chat.prompts import situation
 from bot.domain.ids import UserId
 from bot.domain.proposal import ProposalState
-from tests.fixtures_actions import NOW, World, another, confirm, reject
+from tests.fixtures_actions import NOW, PLACE, World, another, confirm, reject
 
 
 async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason() -> None:
@@ -25,7 +25,7 @@ async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason
     await world.carry(rows[0], reject(rows[0]))
     await world.carry(rows[1], confirm(rows[1]))
 
-    rejected, succeeded, still_open = await proposal_notes(world.store, rows[0].session_id)
+    rejected, succeeded, still_open = await proposal_notes(world.store, rows[0].session_id, PLACE)
 
     again = "Do not propose it again unless something was deployed since."
     at = "2026-03-01T12:00:03Z"
@@ -42,7 +42,7 @@ async def test_old_ones_are_left_out() -> None:
         last = await world.proposed(another(number), number)
         world.later(seconds=1)
 
-    notes = await proposal_notes(world.store, last.session_id)
+    notes = await proposal_notes(world.store, last.session_id, PLACE)
 
     assert len(notes) == MAX_NOTES
     assert last.id in notes[-1]
@@ -52,7 +52,7 @@ async def test_another_sessions_proposals_are_not_told() -> None:
     world = World()
     await world.proposed()
 
-    assert await proposal_notes(world.store, "elsewhere") == []  # type: ignore[arg-type]
+    assert await proposal_notes(world.store, "elsewhere", PLACE) == []  # type: ignore[arg-type]
 
 
 async def test_triage_reads_what_is_still_open_from_the_note() -> None:
@@ -62,11 +62,11 @@ async def test_triage_reads_what_is_still_open_from_the_note() -> None:
     row = await world.proposed(another(2), 2)
     await world.carry(gone, reject(gone))
 
-    notes = await proposal_notes(world.store, row.session_id)
+    notes = await proposal_notes(world.store, row.session_id, PLACE)
     told = situation(row.expires_at, notes)
     case = read_case(CompleteRequest("s", (Message(Role.USER, text="?", told=told),)))
 
-    assert case.open_proposals == ((row.id, row.action, row.product),)
+    assert case.open_proposals == ((row.id, row.action, row.product, ""),)
 
 
 async def test_triage_reads_what_was_decided_and_by_whom_from_the_note() -> None:
@@ -78,7 +78,7 @@ async def test_triage_reads_what_was_decided_and_by_whom_from_the_note() -> None
     world.later(seconds=40)
     await world.carry(row, confirm(row))
 
-    told = situation(NOW, await proposal_notes(world.store, row.session_id))
+    told = situation(NOW, await proposal_notes(world.store, row.session_id, PLACE))
     first, last = read_case(
         CompleteRequest("s", (Message(Role.USER, text="?", told=told),))
     ).decided
@@ -100,7 +100,7 @@ async def test_what_failed_or_expired_may_be_proposed_again() -> None:
         world.store.rows[row.id] = replace(
             row, state=state, decided_by=UserId("U1"), decided_at=NOW
         )
-        (note,) = await proposal_notes(world.store, row.session_id)
+        (note,) = await proposal_notes(world.store, row.session_id, PLACE)
 
         assert "again" not in note
 

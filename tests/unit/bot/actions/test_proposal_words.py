@@ -43,7 +43,7 @@ async def test_all_who_show_a_state_show_the_same_word(state: ProposalState, out
     store = MemoryProposals(Memory())
     store.rows[row.id] = row
 
-    (note,) = await proposal_notes(store, row.session_id)
+    (note,) = await proposal_notes(store, row.session_id, row.place)
     shown = card(row, "responder", BEFORE_IT_EXPIRES)
 
     assert f"### {named(row)}: {word(state)}\n" in reported(row)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.ids import MessageTs, Place, ProposalId
+from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceGone
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable
@@ -60,17 +60,34 @@ async def test_an_open_proposal_that_is_named_is_linked_once(outbox: Outbox) -> 
     ]
 
 
+async def test_one_of_another_thread_of_the_channel_is_linked(outbox: Outbox) -> None:
+    elsewhere = replace(HERE, thread_ts=MessageTs("1763700009.000900"))
+
+    (line,) = await told(outbox, TEXT, replace(OPEN, place=elsewhere))
+
+    assert "its card" in line
+
+
 @pytest.mark.parametrize(
     "row",
     [
         None,
-        replace(OPEN, place=Place(HERE.team, HERE.channel, MessageTs("1763700009.000900"))),
+        replace(OPEN, place=Place(HERE.team, ChannelId("C2"), HERE.thread_ts)),
+        replace(OPEN, place=Place(TeamId("T2"), HERE.channel, HERE.thread_ts)),
         replace(OPEN, state=ProposalState.REJECTED),
         replace(OPEN, card_ts=None),
         replace(OPEN, expires_at=AT),
         StorageUnavailable("gone"),
     ],
-    ids=["unknown", "of another thread", "decided", "no card", "expired", "database gone"],
+    ids=[
+        "unknown",
+        "of another channel",
+        "of another workspace",
+        "decided",
+        "no card",
+        "expired",
+        "database gone",
+    ],
 )
 async def test_what_is_not_open_here_is_not_linked_and_slack_not_asked(
     outbox: Outbox, slack: FakeSlackWeb, row: Proposal | Exception | None

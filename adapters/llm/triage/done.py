@@ -1,0 +1,53 @@
+"""What people decided about proposals of the channel: all that is known of what was done."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from adapters.llm.decided import Decided
+from adapters.llm.triage.case import Case, plain
+from adapters.llm.triage.telling import clock
+
+
+def decision_told(decided: Decided, now: datetime | None) -> str:
+    """`A rollback of checkout was confirmed by U1 at 14:36 UTC, and is done`: a sentence to go on from."""
+    then = decided.then.replace("; succeeded", ", and is done").replace(
+        "; running", ", and is running"
+    )
+    what = "A rollback" if "rollback" in decided.action else plain(decided.action).capitalize()
+    return (
+        f"{what} of {plain(decided.product)} was {decided.how} by {plain(decided.by)} at "
+        f"{clock(decided.at, now)}{then}"
+    )
+
+
+def done_lines(case: Case) -> Iterator[str]:
+    """The answer to what was done so far and who confirmed it, newest first."""
+    about = case.asked.subject
+    decided = [one for one in case.decided if about in ("", one.product)]
+    waiting = [one for one in case.open_proposals if about in ("", one[2])]
+    carried_out = [one for one in decided if one.how == "confirmed"]
+    of = f" for {plain(about)}" if about else ""
+    if carried_out:
+        yield f"**{decision_told(carried_out[-1], case.now)}.**"
+    else:
+        yield f"**Nothing that was proposed here{of} has been confirmed.**"
+    lines = [
+        *(
+            f"{decision_told(one, case.now)}."
+            for one in reversed(decided)
+            if one not in carried_out[-1:]
+        ),
+        *_waiting(waiting),
+    ]
+    if lines:
+        yield "\n".join(f"- {line}" for line in lines)
+    yield (
+        "That is what was proposed in this thread, and in the channel's other threads in the last two "
+        "hours. What people did by hand or elsewhere, I do not know; ask me what was deployed, or "
+        "whether something is still wrong."
+    )
+
+
+def _waiting(found: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
+    for name, action, product, where in found:
+        yield f"{plain(action)} of {plain(product)} is proposed ({name}){where} and waits for somebody."
