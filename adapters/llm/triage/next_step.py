@@ -22,6 +22,10 @@ from tools.errors import ToolErrorCode
 _CLAUSE_END: Final = re.compile(r"; |\. |\.$")
 # Formatting, links and mentions need one of the others; the colon of a clock time stays.
 _NOT_PLAIN: Final = re.compile(r"(?!(?<=\d\d):\d\d)[^\w\s.,;%()'-]|_")
+_OVER: Final = "Since it is over, nothing is proposed. Ask me again if it comes back."
+_OVER_THEN: Final = (
+    "It was over by the end of that time, so nothing is proposed. Ask me how it is now."
+)
 _MOST_REASON: Final = 200  # characters
 
 
@@ -50,7 +54,7 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     if proposed is not None:
         return f"A rollback could not be proposed here: {_refusal(proposed)} [{proposed.mark}]."
     if over and judgement.undone is None:
-        return "Since it is over, nothing is proposed. Ask me again if it comes back."
+        return _OVER_THEN if case.is_past else _OVER
     if judgement.undone is not None:
         return _after_undoing(case, judgement.undone)
     if not is_linked(case, judgement):

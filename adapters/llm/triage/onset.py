@@ -33,7 +33,7 @@ def _span(case: Case, top: Suspicion, since: datetime) -> str:
     if top.over_since is None:
         return since_text(top, now)
     before = "before " if top.began_before else ""
-    return f" from {before}{clock(since, now)} until {clock(top.over_since, now)}; usual again now"
+    return f" from {before}{clock(since, now)} until {clock(top.over_since, now)}; usual again{'' if case.is_past else ' now'}"
 
 
 def _began(point: Point) -> datetime | None:

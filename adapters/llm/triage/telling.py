@@ -96,7 +96,9 @@ def over_text(one: Suspicion, now: datetime | None = None) -> str:
     """`What moved in checkout is usual again since 09:40 UTC.`; empty while any of it is not."""
     if one.over_since is None:
         return ""
-    return f"What moved in {plain(one.product)} is usual again since {clock(one.over_since, now)}."
+    is_past = any(isinstance(p.fact, Moved) and p.fact.is_past for p in one.points)
+    again = "was usual again from" if is_past else "is usual again since"
+    return f"What moved in {plain(one.product)} {again} {clock(one.over_since, now)}."
 
 
 def _cause(top: Suspicion, now: datetime | None) -> str:
@@ -169,7 +171,7 @@ def _end(fact: Moved, now: datetime | None) -> str:
     if fact.last_at is not None:
         return f"; no sample of it after {clock(fact.last_at, now)}"
     if fact.until is not None:
-        return f"; usual again since {clock(fact.until, now)}"
+        return f"; usual again {'from' if fact.is_past else 'since'} {clock(fact.until, now)}"
     if not fact.is_back:
         return ""
     when = "at the end" if fact.is_past else "now"

@@ -58,6 +58,19 @@ async def test_what_is_over_is_said_first_and_nothing_is_proposed() -> None:
     assert found.marks == ()
 
 
+async def test_of_a_time_that_is_past_nothing_is_said_of_now() -> None:
+    found = await asked("was checkout slow between 09:00 and 09:42?", at(9, 58))
+
+    assert (
+        "what moved in checkout was usual again from 09:40 UTC. Most likely cause: the deploy"
+        in found.text
+    )
+    assert "; usual again from 09:40 UTC" in found.text
+    assert "It was over by the end of that time, so nothing is proposed." in found.text
+    assert found.asked("core__propose_action") == []
+    assert found.marks == ()
+
+
 async def test_what_goes_on_has_no_end_and_is_proposed_for() -> None:
     found = await asked("why is checkout slow?", at(9, 28))
 
