@@ -166,9 +166,11 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _told_of(top: Suspicion, symptom: str) -> Sequence[Point]:
-    """The heaviest, behind the figure of what was asked about: people look for that one."""
+    """The heaviest, behind what was asked about, which people look for, and what moved first."""
     asked = [p for p in top.ordered if isinstance(p.fact, Moved) and p.fact.role == symptom][:1]
-    ordered = [*asked, *(point for point in top.ordered if point not in asked)]
+    first = [p for p in top.ordered if p.fact is top.first and p not in asked]
+    before = [*asked, *first]
+    ordered = [*before, *(point for point in top.ordered if point not in before)]
     return [point for point in ordered if not _is_told(point, top)][:_MOST_POINTS]
 
 

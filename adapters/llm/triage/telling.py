@@ -125,10 +125,24 @@ def _cause(top: Suspicion, now: datetime | None) -> str:
     if full is not None:
         role = "CPU" if full.role == "cpu" else full.role
         verb = "was" if is_over else "is"
-        return f"Most likely cause: {product} {verb} saturated{when} ({role})."
+        return (
+            f"Most likely cause: {product} {verb} saturated{when} ({_in_order(top, role, full)})."
+        )
     kind = _KINDS.get(top.kind, top.kind)
     begin = "to have begun" if is_over else "to begin"
-    return f"The trouble seems {begin} in {product}{when} ({kind}); why is not established."
+    what = _in_order(top, kind, first)
+    return f"The trouble seems {begin} in {product}{when} ({what}); why is not established."
+
+
+def _in_order(top: Suspicion, kind: str, fact: object) -> str:
+    """`pool, then latency` where the onset is of another figure than what weighs most."""
+    first, since = top.first, getattr(fact, "since", None)
+    if first is None or first.since is None or since is None:
+        return kind
+    if clock(since, first.since) == clock(first.since, first.since):
+        return kind
+    earlier = _KINDS.get(first.role, first.role)
+    return kind if earlier == kind else f"{earlier}, then {kind}"
 
 
 def since_text(one: Suspicion, now: datetime | None = None) -> str:

@@ -113,11 +113,16 @@ class Suspicion:
     @property
     def since(self) -> datetime | None:
         """The onset: of its figures the earliest, else of its log."""
-        figures = [moved.since for moved in self._figures if moved.since is not None]
-        if figures:
-            return min(figures)
+        if self.first is not None:
+            return self.first.since
         facts = (point.fact for point in self.ordered)
         return next((f.since for f in facts if isinstance(f, LogFact) and f.since), None)
+
+    @property
+    def first(self) -> Moved | None:
+        """Of its figures the one that moved first, of several the heaviest."""
+        timed = [(moved.since, moved) for moved in self._figures if moved.since is not None]
+        return min(timed, key=lambda one: one[0])[1] if timed else None
 
     @property
     def began_before(self) -> bool:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.fixtures_swept import Minute, Rows, measured, product
-from tests.fixtures_triage import Investigation, deploy, investigate
+from tests.fixtures_triage import Investigation, deploy, investigate, moved, world
 
 TOOLS = ("core__get_recent_deploys", "core__sweep_metrics", "core__report_findings")
 
@@ -48,7 +48,9 @@ async def asked(
 async def test_trouble_is_told_in_full_wherever_the_range_begins(when: str, fail: str) -> None:
     found = await asked(f"why is checkout slow {when}?")
 
-    assert "he trouble seems to begin in checkout since 09:04 UTC" in found.text
+    assert (
+        "he trouble seems to begin in checkout since 09:04 UTC (pool, then latency)" in found.text
+    )
     assert "latency rose to 1.6 s at 09:05 UTC (normally 0.12 s)" in found.text
     assert f"3 % of requests {fail} 09:05 UTC (normally 0.2 %)" in found.text
     assert "pool (db pool connections active) rose to 20 at 09:04 UTC (normally 6)" in found.text
@@ -90,3 +92,37 @@ async def test_every_figure_that_moved_is_told_where_it_is_too_little_to_blame()
     assert "checkout: latency rose to" in found.text
     assert "% of requests fail" in found.text
     assert "(checkout: pool traffic) [E1]: otherwise within normal bounds" in found.text
+
+
+@pytest.mark.parametrize(
+    ("pool_since", "said"),
+    [
+        ("2026-04-07T14:09:50Z", "since 14:09 UTC (pool, then latency)"),
+        ("2026-04-07T14:10:05Z", "since 14:10 UTC (latency)"),
+        ("2026-04-07T14:12:00Z", "since 14:10 UTC (latency)"),
+    ],
+    ids=["before, in another minute", "in the same minute", "after"],
+)
+async def test_the_onset_of_the_first_sentence_is_that_of_the_figure_it_names(
+    pool_since: str, said: str
+) -> None:
+    slow = moved("checkout", "latency", "2026-04-07T14:10:20Z")
+    full = moved("checkout", "pool", pool_since, unit="", usual=6.0, worst=20.0)
+    failing = moved("checkout", "errors", "2026-04-07T14:10:20Z", worst=0.5)
+    found = await investigate(world([slow, failing, full]))
+
+    assert f"The trouble seems to begin in checkout {said}; why is not established." in found.text
+
+
+async def test_what_moved_first_is_told_right_after_what_was_asked_about() -> None:
+    rows = [
+        moved("checkout", "latency", "2026-04-07T14:10:00Z"),
+        moved("checkout", "errors", "2026-04-07T14:10:00Z", worst=0.5),
+        moved("checkout", "pool", "2026-04-07T14:09:00Z", unit="", usual=6.0, worst=20.0),
+    ]
+    found = await investigate(world(rows))
+
+    lines = [line for line in found.text.splitlines() if line.startswith("- ")]
+    assert "latency rose" in lines[0]
+    assert "pool (pool signal) rose to 20 at 14:09 UTC" in lines[1]
+    assert "requests fail" in lines[2]
