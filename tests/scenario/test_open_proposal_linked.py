@@ -1,6 +1,8 @@
 """A proposal that is open is pointed to with a link to its card, and is not raised again."""
 
-from bot.demo.workspace.seeds import RESPONDER
+import asyncio
+
+from bot.demo.workspace.seeds import RESPONDER, SECOND_RESPONDER
 from bot.slack.showing.cards import CONFIRM_ACTION
 from tests.fixtures_service import Start, stage
 from tests.stage import says
@@ -43,3 +45,47 @@ async def test_asked_again_after_it_was_done_triage_tells_who_confirmed_it(stage
     assert "and is done; no deploy came since, so it is not proposed again" in again
     assert "not in any result" not in again
     assert len(running.cards(asked)) == 1
+
+
+async def test_asked_in_another_thread_triage_links_the_open_card_and_later_who_confirmed_it(
+    stage: Start,
+) -> None:
+    more = {"llm": {"default_provider": "triage"}}
+    async with stage(says("never asked"), more) as running:
+        asked = await running.ask(QUESTION, RESPONDER)
+        await running.answer(asked)
+        card = await running.card(asked)
+        meanwhile = await running.answered(QUESTION, SECOND_RESPONDER)
+        await running.press(RESPONDER, card, CONFIRM_ACTION)
+        await running.card(asked, "succeeded")
+        after = await running.answered(QUESTION, SECOND_RESPONDER)
+        who = await running.answered("@kortex who confirmed the rollback?", SECOND_RESPONDER)
+        rows = running.query("SELECT state FROM proposals")
+
+    link = f"/archives/{card.channel}/p{card.ts.replace('.', '')}?"
+    assert "its card is in another thread of this channel; it is linked below" in meanwhile
+    assert link in meanwhile
+    assert f"A rollback of checkout was confirmed by {RESPONDER} at " in after
+    assert "too short ago to tell whether it helped" in after
+    assert f"A rollback of checkout was confirmed by {RESPONDER} at " in who
+    assert "not in any result" not in after + who
+    assert rows == [("succeeded",)]
+
+
+async def test_six_threads_that_ask_at_once_have_one_card(stage: Start) -> None:
+    more = {"llm": {"default_provider": "triage"}}
+    async with stage(says("never asked"), more) as running:
+        asked = [await running.ask(QUESTION, running.newcomer()) for _ in range(6)]
+        answers = await asyncio.gather(*(running.answer(one) for one in asked))
+        rows = running.query("SELECT state FROM proposals")
+
+    assert rows == [("pending",)]
+    assert sum("is proposed below" in answer for answer in answers) == 1
+    assert (
+        sum(
+            "its card is in another thread of this channel; it is linked below" in answer
+            and "Open proposal: rollback-deploy of checkout, <https://" in answer
+            for answer in answers
+        )
+        == 5
+    )

@@ -27,6 +27,10 @@ _OVER_THEN: Final = (
     "It was over by the end of that time, so nothing is proposed. Ask me how it is now."
 )
 _MOST_REASON: Final = 200  # characters
+# As the tool words it where another thread was quicker than the note beside the question.
+_RAISED_MEANWHILE: Final = re.compile(
+    r"the same is proposed already( in [a-z ]+): (p_[0-9a-f]+) is open until"
+)
 
 
 def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
@@ -36,23 +40,13 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     over = over_text(top, case.now)
     already = open_proposal(case, judgement, signals)
     if already and judgement.undone is None:
-        name, elsewhere = already
-        card = f"{elsewhere}; it is linked below" if elsewhere else " above in this thread"
-        return (
-            f"{over}{' ' if over else ''}A rollback of {product} is proposed already ({name}): its "
-            f"card is{card}. Nothing happens unless somebody with the role confirms it."
-        )
+        return f"{over}{' ' if over else ''}{_already(product, *already)}"
     decided = decided_before(case, judgement, signals)
     if decided is not None and judgement.undone is None:
         return f"{over}{' ' if over else ''}{_decided_before(case, decided, is_over=bool(over))}"
     proposed = next((s for s in case.seen if s.tool == PROPOSE), None)
-    if proposed is not None and proposed.ok:
-        return (
-            f"A rollback of {product} is proposed below. {left_open(top.deploy) if top.deploy else ''}"
-            "Nothing happens unless somebody with the role confirms it."
-        )
     if proposed is not None:
-        return f"A rollback could not be proposed here: {_refusal(proposed)} [{proposed.mark}]."
+        return _proposed(proposed, judgement)
     if over and judgement.undone is None:
         return _OVER_THEN if case.is_past else _OVER
     if judgement.undone is not None:
@@ -68,6 +62,27 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     if worth_rolling_back(judgement):
         return "Next: consider rolling that deploy back."
     return f"Next: look into {product} by hand, starting with the evidence above."
+
+
+def _proposed(proposed: Seen, judgement: Judgement) -> str:
+    top = judgement.suspects[0]
+    product = plain(top.product)
+    if proposed.ok:
+        return (
+            f"A rollback of {product} is proposed below. {left_open(top.deploy) if top.deploy else ''}"
+            "Nothing happens unless somebody with the role confirms it."
+        )
+    if same := _RAISED_MEANWHILE.search(proposed.text("message")):
+        return _already(product, same[2], same[1])
+    return f"A rollback could not be proposed here: {_refusal(proposed)} [{proposed.mark}]."
+
+
+def _already(product: str, name: str, where: str) -> str:
+    card = f"{where}; it is linked below" if where else " above in this thread"
+    return (
+        f"A rollback of {product} is proposed already ({name}): its card is{card}. Nothing happens "
+        "unless somebody with the role confirms it."
+    )
 
 
 def _refusal(proposed: Seen) -> str:

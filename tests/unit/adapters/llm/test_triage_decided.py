@@ -1,10 +1,15 @@
 """What people decided in a thread is not proposed to them again."""
 
+from dataclasses import replace
+
 import pytest
 
 from adapters.llm.decided import decision_note, decisions_said
 from bot.chat.claims.answer import checked
+from bot.domain.ids import MessageTs
+from tests.fixtures_actions import DRAFT, PLACE, World, call
 from tests.fixtures_triage import Investigation, deploy, investigate, moved, world
+from tools.errors import InvalidArguments
 
 SLOW = [moved("checkout", "latency", "2026-04-07T14:10:00Z")]
 DEPLOYED = deploy("checkout", "2026-04-07T14:09:00Z")
@@ -147,3 +152,24 @@ async def test_what_asks_for_a_cause_is_still_looked_into(question: str) -> None
     )
 
     assert found.calls != []
+
+
+async def test_what_another_thread_raised_in_the_same_moment_is_pointed_to() -> None:
+    earlier = World()
+    await earlier.proposed()
+    thread = replace(PLACE, thread_ts=MessageTs("1700000000.000777"))
+    with pytest.raises(InvalidArguments) as refused:
+        await earlier.desk(thread).propose(DRAFT, call(2, session_id="s2"))
+    (name,) = earlier.store.rows
+
+    answers = world(
+        [*SLOW, moved("checkout", "errors", "2026-04-07T14:10:00Z", worst=0.6)],
+        [DEPLOYED],
+        around={"propose_action": LookupError(str(refused.value))},
+    )
+    found = await investigate(answers)
+
+    assert (
+        f"A rollback of checkout is proposed already ({name}): its card is in another thread of this "
+        "channel; it is linked below."
+    ) in found.text
