@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from bot.demo.workspace.delivery import DeliveryPolicy
 from bot.demo.workspace.people import User
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
-from tests.fakes.model_server import Round
+from tests.fakes.model_server import Call, Round
 from tests.scenario.durability.world import RESTART, World, logs_of, world_on
 from tests.soak.harm import Harm
 from tests.soak.judge import is_answered, judge
@@ -116,7 +116,10 @@ async def _ask(
 ) -> Question:
     name, is_order = f"question {number:04d}", number % ORDER_EVERY == 5
     question_at, final = time.time(), Round(text=(f"Answer of {name}.",), pace_s=PACE_S)
-    calls = (RESTART,) if is_order else (logs_of(chance.choice(("checkout", "web", "cart"))),)
+    # Of its own: the same order is proposed once in a channel.
+    wanted = {"action": "restart", "product": "checkout", "params": {"version": f"v{number}"}}
+    order = Call(RESTART.name, {**wanted, "rationale": "it leaks"})
+    calls = (order,) if is_order else (logs_of(chance.choice(("checkout", "web", "cart"))),)
     first = Round(text=(f"Looking at {number}.",), calls=calls, pace_s=PACE_S)
     second = Round(text=(f"And on with {number}.",), calls=(logs_of("web"),), pace_s=PACE_S)
     record.world.scripts[name] = [first, final] if is_order else [first, second, final]

@@ -79,6 +79,7 @@ approvals = 2
 [[actions]]
 name = "restart"
 description = "Restart a product"
+params_schema = {{ type = "object", properties = {{ version = {{ type = "string" }} }} }}
 endpoint = {{ method = "POST", url = "{control}/products/{{product}}/restart", token = "control-plane-token" }}
 status_url = "{control}/operations"
 reversible = true
