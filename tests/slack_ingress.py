@@ -338,3 +338,10 @@ def proposal(**changes: object) -> Proposal:
         card_ts=MessageTs("200.2"),
     )
     return replace(pending, **changes)  # type: ignore[arg-type]
+
+
+def order_of_its_own(name: str, **changes: object) -> Proposal:
+    """A proposal of that id, and like no other: of equal ones a channel has one open."""
+    params = f'{{"version":"{name}"}}'
+    own = digest("rollback-deploy", "checkout", params)
+    return proposal(id=ProposalId(name), params=params, digest=own, **changes)

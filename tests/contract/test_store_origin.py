@@ -40,7 +40,7 @@ from tests.fixtures_database import (
     sqlite_url,
 )
 from tests.fixtures_turn import ASK
-from tests.slack_ingress import proposal
+from tests.slack_ingress import order_of_its_own
 
 __all__ = ["database", "database_url", "other", "postgres_url", "sqlite_url"]
 
@@ -87,7 +87,7 @@ async def test_a_pending_proposal_is_at_stake_for_as_long_as_it_lives(
     for name, state, left in [("old", S.PENDING, False), ("new", S.PENDING, True)] + [
         (str(state), state, False) for state in S if state is not S.PENDING
     ]:
-        row = proposal(id=ProposalId(name), state=state, expires_at=now)
+        row = order_of_its_own(name, state=state, expires_at=now)
         await store.create(row, event)
         await _live(database, name, minutes=5 if left else -5)
 
@@ -198,8 +198,8 @@ async def test_a_copy_ends_what_was_open_and_shows_nobody_anything_new(
 ) -> None:
     store, event = StoredProposals(database), AuditEvent(AuditKind.PROPOSAL_CREATED, "U1")
     for state in S:
-        await store.create(proposal(id=ProposalId(state.value), state=state), event)
-    await store.create(proposal(id=ProposalId("unseen"), card_ts=None), event)
+        await store.create(order_of_its_own(state.value, state=state), event)
+    await store.create(order_of_its_own("unseen", card_ts=None), event)
     await StoredUndelivered(database).keep(ASK, final())
     await StoredWatches(database).begin(ProposalId("dispatching"), WatchKind.PROGRESS, 0, 3600)
     await file(StoredAlerts(database), alert("checkout is slow"))

@@ -1,12 +1,11 @@
 """What goes on now, as it is on record: on both databases, by the database's clock."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.overview import Talk, UnderWay
 from bot.domain.session import Ask, TurnState
 from bot.store.accepted import Accepted
@@ -15,7 +14,7 @@ from bot.store.overview import StoredOverview
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from tests.fixtures_database import database, database_url
-from tests.slack_ingress import proposal
+from tests.slack_ingress import order_of_its_own
 from tools.redactor import Redacted
 
 __all__ = ["database", "database_url"]
@@ -54,9 +53,9 @@ async def test_only_what_can_still_be_decided_is_open(database: Database) -> Non
     store = StoredProposals(database)
     for name, minutes in (("p_late", 90), ("p_soon", 60), ("p_past", -1)):
         expires = NOW + timedelta(minutes=minutes)
-        row = proposal(created_at=NOW - timedelta(minutes=5), expires_at=expires)
+        row = order_of_its_own(name, created_at=NOW - timedelta(minutes=5), expires_at=expires)
         created = AuditEvent(AuditKind.PROPOSAL_CREATED, "U1", key=name)
-        await store.create(replace(row, id=ProposalId(name)), created)
+        await store.create(row, created)
 
     found = await StoredOverview(database).open_proposals(10)
     assert [row.id for row in found] == ["p_soon", "p_late"]
