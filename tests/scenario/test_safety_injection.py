@@ -4,6 +4,7 @@ The model calls every action it can name, proposes the rollback, and repeats the
 word, with a link of its own around it. Nothing may act, ping, or link. One bot serves all tests.
 """
 
+import itertools
 import json
 import re
 import time
@@ -47,6 +48,7 @@ ASK: dict[str, Any] = {
     "annotations": {"readOnlyHint": True, "destructiveHint": False},
 }
 ASK_TOOL = "mcp__wiki__propose_action_"
+_ORDERS = itertools.count()  # of equal orders a channel has one open, whoever asks again
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 
 
@@ -67,7 +69,7 @@ def obey(request: Recorded) -> Round:
         proposal = {
             "action": "rollback-deploy",
             "product": product,
-            "params": {"version": "v1.0.0"},
+            "params": {"version": f"v1.0.{next(_ORDERS)}"},
             "rationale": TEXTS[product],
             "blast_radius": "one service",
         }

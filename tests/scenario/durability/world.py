@@ -386,7 +386,8 @@ class World:
             if message["role"] == "user" and text:
                 break
             behind += message["role"] == "assistant"
-        return next(name for name in self.scripts if name in text), behind
+        asked = text.split("\n\nNow\n", 1)[0]  # what is told with it may name other questions
+        return next(name for name in self.scripts if name in asked), behind
 
 
 def _text(message: Mapping[str, Any]) -> str:
