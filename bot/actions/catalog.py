@@ -157,7 +157,8 @@ class ActionCatalog:
             )
         found = self._actions.get(action)
         if found is None:
-            raise InvalidArguments(f"no action has that name. {self._offer(product)}")
+            named = f"is named {action}" if _NAME.fullmatch(action) else "has that name"
+            raise InvalidArguments(f"no action {named}. {self._offer(product)}")
         if not found.rule.fits(product):
             raise InvalidArguments(
                 f"{found.rule.name} is not declared for {product}. {self._offer(product)}"

@@ -198,5 +198,13 @@ match = "incident-*"
 products = {_quoted(list(known))}  # what is read and proposed here, as `kortex check` finds them; none: everything
 confirm = ["responder"]
 
-# Nothing can be proposed until [[actions]] are declared: see the example.
+# Nothing can be proposed until [[actions]] are declared: see the example. To try a card from its
+# proposal to its outcome, and send nothing to anybody:
+#
+# [[actions]]
+# name = "rollback-deploy"  # the one that triage proposes
+# description = "Roll a product back to the version before"
+# products = ["*"]
+# params_schema = {{ type = "object", properties = {{ version = {{ type = "string" }} }} }}
+# endpoint = {{ kind = "rehearsal" }}
 """

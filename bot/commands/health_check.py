@@ -11,7 +11,7 @@ from typing import Final
 
 from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
-from bot.actions.catalog import ActionCatalog, CatalogError
+from bot.commands.action_check import check_actions
 from bot.commands.alert_check import check_alerts
 from bot.commands.backend_check import (
     check_cluster,
@@ -51,7 +51,6 @@ from bot.reports.mending import BY_PART
 from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.settings.reflexes import ReflexAction
 from bot.slack.connection.startup import SlackAccess, StartupError, check_shape, check_slack
 from bot.slack.received.payloads import SlackIdentity
 from bot.wiring import rules
@@ -200,21 +199,8 @@ async def _ask_audit(asked: Asked) -> Sequence[Finding]:
     return [await check_audit(asked.of.settings, readable=readable)]
 
 
-def _actions(of: Installation) -> Sequence[Finding]:
-    settings = of.settings
-    try:
-        catalog = ActionCatalog(rules.action_rules(settings))
-    except CatalogError as error:
-        return [Finding("actions", False, str(error))]
-    names = ", ".join(a.rule.name for a in catalog.all())
-    reflexes = sum(isinstance(action, ReflexAction) for action in settings.actions)
-    if reflexes:
-        names += f"; {reflexes} of them in {settings.reflexes.file}, fired by a Confirm only"
-    return [Finding("actions", True, names or "none: nothing can be proposed", bool(names))]
-
-
 async def _ask_actions(asked: Asked) -> Sequence[Finding]:
-    return [*_actions(asked.of), *await check_executors(asked.of.settings)]
+    return [*check_actions(asked.of.settings), *await check_executors(asked.of.settings)]
 
 
 async def _ask_adapters(asked: Asked) -> Sequence[Finding]:
@@ -334,7 +320,7 @@ PARTS: Final = (
         "actions",
         f"Correct that [[actions]] and its addresses, {_REACH}.",
         ask=_ask_actions,
-        read=_actions,
+        read=lambda of: check_actions(of.settings),
     ),
     Part(
         "adapters",

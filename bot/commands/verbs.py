@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 STOPPING = "stopping: nothing new is taken, running answers end"
 _NOBODY_DECIDES = "Nobody can confirm it here, and it expires. Ask in Slack or with `kortex chat` to decide on one."
+_ASKED = "(it is asked where [http] api_token is set)"
 _TO_MEND = ("FAILED", "WARNING")
 _MENDABLE = (
     ConfigurationError,
@@ -118,9 +119,9 @@ def providers(config: Path, *, as_json: bool) -> int:
         width = max(len(status.name) for status in report.providers)
         for status in report.providers:
             mark = "ok " if status.available else "-- "
-            print(f"{mark} {status.name:<{width}}  {status.as_words()}")
+            print(f"{mark} {status.name:<{width}}  {status.as_words(live=report.live)}")
         if not report.live:
-            print("No running service answered, so failures and waiting times are not known.")
+            print(f"No running service answered {_ASKED}, so answers and failures are not known.")
         return OK
 
     return guarded(lambda: work(loaded(config)))
@@ -138,13 +139,17 @@ def tools(config: Path, *, as_json: bool) -> int:
             return OK
         width = max(len(tool.id) for tool in report.tools)
         for tool in report.tools:
-            print(f"{'-- ' if tool.reason else 'ok '} {tool.id:<{width}}  {tool.as_words()}")
+            print(
+                f"{'-- ' if tool.reason else 'ok '} {tool.id:<{width}}  {tool.as_words(live=live)}"
+            )
         for note in report.notes:
             print(f"!!  {note}")
         for toolset in report.toolsets:
             print(f"{toolset.name}: {toolset.as_words()}")
         if not live:
-            print("No running service answered, so calls and the state of backends are not known.")
+            print(
+                f"No running service answered {_ASKED}, so calls and backends' state are not known."
+            )
         return OK
 
     return guarded(lambda: work(loaded(config)))

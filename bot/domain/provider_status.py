@@ -45,13 +45,14 @@ class ProviderStatus:
             "answered": self.answered,
         }
 
-    def as_words(self) -> str:
-        """For people, in one line without the name."""
+    def as_words(self, *, live: bool = True) -> str:
+        """For people, in one line without the name; without `live` nothing is known of its answers."""
         if not self.available:
             return f"not available, {self.reason}"
         asked = f"asked {_ORDINALS.get(self.turn, f'{self.turn}th')}" if self.turn else "not in use"
         trying = ", on trial after failures" if self.circuit == "trying" else ""
-        state = "ready" if self.answered else "configured, no answer yet"
+        unheard = "configured, no answer yet" if live else "configured"
+        state = "ready" if self.answered else unheard
         return f"{state}, {asked}" + (f", {self.model}" if self.model else "") + trying
 
 

@@ -43,12 +43,11 @@ class ToolStatus:
     reason: str = ""
     health: ToolHealth = field(default_factory=ToolHealth)
 
-    def as_words(self) -> str:
-        """In one line, without the name."""
+    def as_words(self, *, live: bool = True) -> str:
+        """In one line, without the name; without `live` nothing is known of its calls."""
         where = ", ".join(self.toolsets) or "in no toolset"
-        return (
-            f"not offered: {self.reason}" if self.reason else f"{where}: {self.health.as_words()}"
-        )
+        calls = f": {self.health.as_words()}" if live else ""
+        return f"not offered: {self.reason}" if self.reason else f"{where}{calls}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -342,6 +342,24 @@ async def test_offline_tells_what_can_be_read(wrong: str, words: str) -> None:
     assert [each.mend != "" for each in bad.values() if words in each.detail] == [True]
 
 
+@pytest.mark.parametrize(
+    ("provider", "name", "warned"),
+    [("triage", "undo", True), ("triage", "rollback-deploy", False), ("ollama", "undo", False)],
+)
+async def test_a_triage_that_could_propose_no_action_is_told(
+    provider: str, name: str, *, warned: bool
+) -> None:
+    action = f'[[actions]]\nname = "{name}"\ndescription = "d"\nendpoint = {{ kind = "rehearsal" }}'
+    found = await examine(
+        parse(f'[llm]\ndefault_provider = "{provider}"\n{action}', "kortex.toml", {}), offline=True
+    )
+
+    told = [each.detail for each in found if each.part == "actions" and each.mark == "WARNING"]
+    assert (
+        told == ["triage proposes rollback-deploy alone, and no action has that name"]
+    ) == warned
+
+
 async def test_the_reference_copied_as_it_is_asks_nobody_and_fails_nowhere(tmp_path: Path) -> None:
     text = EXAMPLE.read_text(encoding="utf-8").replace("port = 3000", "port = 0")
     text = text.replace(

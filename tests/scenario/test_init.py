@@ -273,6 +273,20 @@ def test_a_local_slack_says_what_to_configure(monkeypatch: pytest.MonkeyPatch) -
     assert (tokens, told[1:]) == (["xoxb-", "xapp-"], ["stopping ..."])
 
 
+def test_the_action_that_it_ends_with_is_one_once_uncommented() -> None:
+    answers = Answers(
+        mode="socket", bot_token="BOT", other_secret="OTHER", api_base_url="", logs="", metrics="",
+        provider="triage", products=[], confirming=Confirming({}, []),
+    )  # fmt: skip
+    text = configuration(answers)
+    before, block = text.split("# [[actions]]\n")
+    whole = f"{before}[[actions]]\n" + re.sub("^# ", "", block, flags=re.MULTILINE)
+
+    settings = parse(whole, "kortex.toml", {"BOT": "b", "OTHER": "o"})
+    (action,) = settings.model_dump()["actions"]
+    assert (action["name"], action["endpoint"]["kind"]) == ("rollback-deploy", "rehearsal")
+
+
 @pytest.mark.parametrize("mode", ["socket", "http"])
 @pytest.mark.parametrize("provider", ["anthropic", "triage"])
 @pytest.mark.parametrize("url", ["", "http://host:1/é?a='\\"])

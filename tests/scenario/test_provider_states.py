@@ -93,6 +93,6 @@ def test_without_a_running_service_the_configuration_is_shown_and_it_says_so(
     with logging_put_back(), pytest.raises(SystemExit):
         main(["providers", "--config", str(config)])
     shown = capsys.readouterr().out
-    assert "ok  anthropic  configured, no answer yet, asked first, claude-sonnet-5-5" in shown
+    assert "ok  anthropic  configured, asked first, claude-sonnet-5-5" in shown
     assert "--  koder-ai   not available, koder-ai is reserved" in shown
     assert "No running service answered" in shown

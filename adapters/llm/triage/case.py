@@ -20,6 +20,8 @@ from tools.attached import READ_ATTACHMENT
 
 __all__ = ["Case", "Seen", "Signals", "number_of", "plain", "read_case", "text_of"]
 
+ROLLBACK_ACTION: Final = "rollback-deploy"  # the one action that a triage proposes
+
 # As the notes beside the question word it; they are ours.
 _OPEN_PROPOSAL = re.compile(
     r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*?\)("
@@ -33,7 +35,7 @@ _OPEN_PROPOSAL = re.compile(
 class Signals:
     """The action to propose for a bad deploy."""
 
-    rollback_action: str = "rollback-deploy"
+    rollback_action: str = ROLLBACK_ACTION
 
 
 # Results in the conversation may have been stored before a tool was renamed.
