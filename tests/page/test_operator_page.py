@@ -164,6 +164,34 @@ async def test_a_card_is_confirmed_by_keyboard_alone_and_runs_once(
         assert orjson.loads(order.body)["confirmed_by"] == "@person/mira"
 
 
+async def test_what_came_of_a_card_stands_as_a_block_and_waits_no_longer(
+    stage: Stage, visit: Visit
+) -> None:
+    stage.plane.post = says(200, {"rolled_back_to": "v2.3.7", "by": "*a* <b>b</b> `c`"})
+    async with visit() as visitor:
+        page = visitor.page
+        await visitor.sign_in(await token_for(stage, "mira", "responder"))
+        await visitor.ask("propose v1.0.8")
+        await _card(page, "v1.0.8").get_by_role("button", name="Confirm").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Confirm").click()
+        note = page.locator(".turns .note")
+        await expect(note).to_contain_text("succeeded.")
+        await expect(note.locator("pre")).to_have_text(
+            re.compile("rolled_back_to: v2.3.7\n.*<b>b</b>", re.DOTALL)
+        )
+        await expect(note).not_to_contain_text("```")
+        await expect(note.locator("b, em, strong")).to_have_count(0)
+
+        await visitor.come_back()
+        await expect(_card(page, "v1.0.8").locator(".chip")).to_have_text("succeeded")
+        waits = page.locator("#no-cards")
+        await expect(waits).to_have_text("Nothing waits for a decision. Ended lately:")
+        await page.reload()
+        await expect(waits).to_have_text("Nothing waits for a decision.")
+        await expect(page.locator(".turns .note pre")).to_be_visible()
+        assert await visitor.faults() == []
+
+
 async def test_a_card_is_rejected_with_a_reason_and_another_s_press_comes_first(
     stage: Stage, visit: Visit, http: aiohttp.ClientSession
 ) -> None:

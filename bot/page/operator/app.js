@@ -15,7 +15,14 @@ const state = { me: null, view: "", conversation: null, stopReport: () => {}, dr
 const me = () => state.me;
 const say = (text) => { $("spoken").textContent = straight(text); };
 
-const openCards = new Cards($("open-cards"), me, { say, onChange: (row) => state.conversation?.put(row) });
+const openCards = new Cards($("open-cards"), me, { say, onChange: (row) => { state.conversation?.put(row); tellWaiting(); } });
+
+// Cards that ended stay in sight for a while, and wait for nobody.
+function tellWaiting() {
+  const rows = [...openCards.shown.values()].map((each) => each.row);
+  $("no-cards").textContent = rows.length ? "Nothing waits for a decision. Ended lately:" : "Nothing waits for a decision.";
+  $("no-cards").hidden = rows.some((row) => !FINAL.has(row.state));
+}
 
 // Signing in and out
 
@@ -141,7 +148,7 @@ function showHome() {
 function onCard(row) {
   if (row.state !== "pending" && !openCards.shown.has(row.id)) return; // of long ago
   openCards.put(row);
-  if (row.state === "pending") $("no-cards").hidden = true;
+  tellWaiting();
 }
 
 async function showConversation(id) {
@@ -224,7 +231,7 @@ const refreshCards = quietly(async () => {
   const gone = [...openCards.shown.values()].map((each) => each.row).filter((row) => !known.has(row.id)).slice(0, MOST_ENDED);
   const ended = await Promise.all(gone.map((row) => FINAL.has(row.state) ? row : endOf(row)));
   openCards.show([...proposals, ...ended.filter(Boolean)]);
-  $("no-cards").hidden = proposals.length > 0;
+  tellWaiting();
   const tab = $("tabs").querySelector("[data-tab=cards]");
   const title = proposals.length ? `Cards (${proposals.length})` : "Cards";
   if (tab && tab.textContent !== title) tab.textContent = title;

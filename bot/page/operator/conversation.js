@@ -11,6 +11,13 @@ const MOST_MARKED = 100_000; // characters of an answer that are laid out; the r
 const DOUBTS = { unsupported: "nothing that was read says so", contradicted: "what was read says otherwise", attached: "from the attached file" };
 const CITED = /\[(E\d{1,4})\]/;
 
+// Laid out as answers are: what came of an action stands in a block.
+function note(text) {
+  const node = h("div", { class: "note md", dir: "auto" });
+  node.innerHTML = markdown(straight(text.slice(0, MOST_MARKED)));
+  return node;
+}
+
 class Answer {
   constructor(id, session, cards) {
     Object.assign(this, { id, session, tools: new Map(), notices: [], proposals: new Set(), claims: [], done: null, text: "", isDrawn: false });
@@ -51,7 +58,7 @@ class Answer {
     const notices = [...new Set([...this.notices, ...(this.done?.notices ?? [])])];
     this.more.replaceChildren(...[
       this.isRunning ? h("p", { class: "working" }, "Kortex is working on this") : null,
-      ...notices.map((text) => h("p", { class: "note", dir: "auto" }, straight(text))),
+      ...notices.map(note),
       doubts.length ? h("details", { class: "doubts", open: true }, h("summary", {}, `${count(doubts.length, "statement")} not backed by the evidence`),
         h("ul", {}, ...doubts.map((each) => h("li", {}, straight(each.text), h("span", { class: "muted" }, ` ${straight(each.note || DOUBTS[each.state])}`))))) : null,
       this.done ? h("p", { class: "foot muted" }, this.footer()) : null,
@@ -127,7 +134,7 @@ export class Conversation {
 
   take(kind, data) {
     if (!data.message_id) {
-      if (kind === "notice") { this.turns.append(h("p", { class: "note", dir: "auto" }, straight(data.text))); this.say(data.text); }
+      if (kind === "notice") { this.turns.append(note(data.text)); this.say(data.text.replaceAll("```", "")); }
       return;
     }
     let answer = this.answers.get(data.message_id);
