@@ -495,12 +495,14 @@ class ProposalReceipt:
     """What the model is told: stored, shown, waiting for a person.
 
     `posted` is False when the card could not be shown: stored, and shown as soon as that is possible.
+    `stored` is False where nobody can decide: it was checked, shown to who asked, and there is no such row.
     """
 
     proposal_id: str
     expires_at: datetime
     awaits: Sequence[str]  # the roles that may confirm, in words
     posted: bool = True
+    stored: bool = True
 
 
 class Proposals(Protocol):

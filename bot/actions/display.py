@@ -87,6 +87,10 @@ class ProposalDisplay:
         """What the platform behind it can show."""
         return self._surface.traits
 
+    async def show_unstored(self, proposal: Proposal) -> None:
+        """Once, what would be proposed where nobody decides; no card is owed for it."""
+        await self._told("unstored", self._surface.show_card(proposal))
+
     async def say(self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()) -> bool:
         """One line in the thread, once per `key`."""
         return await self._told("say", self._surface.say(place, text, key, charts)) is not None

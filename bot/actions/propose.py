@@ -96,7 +96,8 @@ class ProposalDesk:
         self._counting = asyncio.Lock()
 
     async def propose(self, draft: ProposalDraft, call: CallContext) -> ProposalReceipt:
-        """Store the proposal with its audit row and show its card; idempotent per tool call.
+        """Store the proposal with its audit row and show its card; idempotent per tool call. Where
+        nobody can decide, it is checked and shown alone.
 
         Raises InvalidArguments for what is not declared, cannot be shown whole, is one too many, or
         nobody could decide on; CapabilityUnavailable when it could not be stored.
@@ -113,6 +114,8 @@ class ProposalDesk:
         """`propose` where the place and its roles are known."""
         try:
             proposal = self._checked(draft, call, venue, await self._store.now())
+            if not self._display.traits.decides:
+                return await self._only_shown(proposal, venue.channel)
             stored = await self._kept(proposal) or await self._new(proposal, venue.channel)
             await begin_reminder(self._watches, stored)
             posted = await self._shown(stored)
@@ -163,13 +166,20 @@ class ProposalDesk:
         return await self._store.get(proposal.id)
 
     async def _new(self, proposal: Proposal, channel: Channel) -> Proposal:
+        return await self._stored(await self._read(proposal, channel))
+
+    async def _only_shown(self, proposal: Proposal, channel: Channel) -> ProposalReceipt:
+        shown = await self._read(proposal, channel)
+        await self._display.show_unstored(shown)
+        return ProposalReceipt(
+            shown.id, shown.expires_at, _awaits(shown), posted=False, stored=False
+        )
+
+    async def _read(self, proposal: Proposal, channel: Channel) -> Proposal:
+        """With what its target says now; nothing is read for one card too many."""
         # A name that is not known now may be at the press, whose rules it is judged by.
         if channel.is_known and not proposal.confirm_roles:
             raise InvalidArguments(nobody_decides(channel))
-        return await self._stored(await self._read(proposal))
-
-    async def _read(self, proposal: Proposal) -> Proposal:
-        """With what its target says now; nothing is read for one card too many."""
         await self._check_freeze(proposal)
         await self._check_room(proposal)
         action = self._catalog.find(proposal.action, proposal.product)

@@ -1,6 +1,6 @@
 """One question without Slack: the surface of `kortex ask` and `kortex demo --ask`, and its JSON.
 
-Nobody can press Confirm here, so a proposal raised headless is stored and simply expires.
+Nobody can press Confirm here, so what would be proposed is told and never stored.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ class HeadlessStream:
         """Nothing to stop."""
 
 
-# A terminal shows anything whole; what may be proposed there is what may be proposed in a thread.
+# A terminal shows anything whole; what would be proposed there is what may be proposed in a thread.
 TRAITS = PlatformTraits(
     name="headless",
     card_chars=2_900,
@@ -102,11 +102,12 @@ TRAITS = PlatformTraits(
     edits_per_minute=math.inf,
     private_messages=True,
     forms=False,
+    decides=False,
 )
 
 
 class HeadlessSurface:
-    """`bot.ports.platform.ChatSurface` for the command line; keeps the proposals that were shown."""
+    """`bot.ports.platform.ChatSurface` for the command line; keeps what would be proposed."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -220,18 +221,17 @@ def _call_json(outcome: ToolOutcome) -> JsonValue:
 
 
 def _proposal_json(proposal: Proposal) -> JsonValue:
+    """Without an id and a time to live: there is no such row."""
     return {
-        "id": proposal.id,
         "action": proposal.action,
         "product": proposal.product,
         "params": _json_or_text(proposal.params),
         "rationale": proposal.rationale,
         "blast_radius": proposal.blast_radius,
         "reversible": proposal.reversible,
-        "state": proposal.state.value,
+        "state": "not_raised",
         "dry_run": _json_or_text(proposal.preview) if proposal.preview else None,
         "touches": list(proposal.object_names),
-        "expires_at": proposal.expires_at.isoformat(),
         "may_confirm": list(proposal.confirm_roles),
         "must_also_hold": list(proposal.action_roles),
     }

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bot.service.lifecycle import Service
 
 STOPPING = "stopping: nothing new is taken, running answers end"
-_NOBODY_DECIDES = "Nobody can confirm it here, and it expires. Ask in Slack or with `kortex chat` to decide on one."
+_NOBODY_DECIDES = "Nobody can confirm it here, so no card was raised: ask in a channel or with `kortex chat` to get one."
 _ASKED = "(it is asked where [http] api_token is set)"
 _TO_MEND = ("FAILED", "WARNING")
 _MENDABLE = (
@@ -171,7 +171,7 @@ async def ask_with(
         print(f"\n{answer['answer']}\n")
         _print_lines("notices", answer["notices"])
         if answer["proposal"]:
-            print(f"proposed: {orjson.dumps(answer['proposal']).decode()}")
+            print(f"would propose: {orjson.dumps(answer['proposal']).decode()}")
             print(_NOBODY_DECIDES)
     if settings.llm.default_provider != TRIAGE and answer["provider"] in ("", TRIAGE):
         print(

@@ -96,7 +96,8 @@ class PlatformTraits:
     """What a chat platform can do, as far as the conversation and the actions have to know.
 
     `card_chars` is what a card holds of a proposal's arguments, as they are shown at worst, and
-    `preview_chars` of its dry run: what would not be shown whole cannot be confirmed.
+    `preview_chars` of its dry run: what would not be shown whole cannot be confirmed. Where nobody
+    `decides`, what would be proposed is only told: a stored proposal would wait for nobody.
     """
 
     name: str
@@ -108,6 +109,7 @@ class PlatformTraits:
     forms: bool  # whether a person can be asked for text: a reason, changed arguments
     native_stream: bool = False  # whether text can be appended without editing
     charts: bool = False  # whether it draws them; it may still have to leave them out
+    decides: bool = True  # whether anybody can confirm or reject there
 
 
 class ThreadReader(Protocol):

@@ -307,19 +307,23 @@ class FakeHistory:
 
 @dataclass
 class FakeProposals:
-    """Stores drafts, one per (turn, tool call); `known` lists the actions that exist."""
+    """Stores drafts, one per (turn, tool call), where somebody `decides`; `known` lists the actions that exist."""
 
     known: frozenset[str] = frozenset({"rollback-deploy", "restart"})
     awaits: Sequence[str] = ("responder",)
+    decides: bool = True
     stored: dict[tuple[str, str], ProposalDraft] = field(default_factory=dict)
 
     async def propose(self, draft: ProposalDraft, call: CallContext) -> ProposalReceipt:
         if draft.action not in self.known:
             raise InvalidArguments(f"no such action; there are: {', '.join(sorted(self.known))}")
+        expires_at = call.now + timedelta(minutes=10)
+        if not self.decides:
+            return ProposalReceipt("p0", expires_at, self.awaits, posted=False, stored=False)
         key = (call.turn_id, call.tool_call_id)
         self.stored.setdefault(key, draft)
         number = list(self.stored).index(key) + 1
-        return ProposalReceipt(f"p{number}", call.now + timedelta(minutes=10), self.awaits)
+        return ProposalReceipt(f"p{number}", expires_at, self.awaits)
 
 
 def fake_capabilities(**changes: object) -> Capabilities:

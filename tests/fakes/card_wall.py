@@ -31,12 +31,9 @@ class CardWall:
     lines: dict[str, str] = field(default_factory=dict)
     charts: dict[str, Sequence[Chart]] = field(default_factory=dict)
     whispers: list[tuple[UserId, str]] = field(default_factory=list)
+    traits: PlatformTraits = TRAITS
     gate: asyncio.Event | None = None
     at_gate: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def traits(self) -> PlatformTraits:
-        return TRAITS
 
     def shown(self, proposal_id: ProposalId) -> Proposal:
         """What the card says now."""

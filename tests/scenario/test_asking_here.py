@@ -1,6 +1,8 @@
 """`kortex ask`: what it prints and its exit code, by how the turn ended."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,15 @@ def concludes(request: Recorded) -> Round:
     return Round(text=("It is late.",)) if results(request) else Round(calls=(CLOCK,))
 
 
+ROLLBACK = {"action": "undo", "product": "checkout", "rationale": "errors began with v42"}
+
+
+def proposes(request: Recorded) -> Round:
+    if results(request):
+        return Round(text=("I would roll checkout back.",))
+    return Round(calls=(Call("core__propose_action", ROLLBACK),))
+
+
 async def asked(folder: Path, models: ModelServer, *, as_json: bool) -> int:
     await place_sqlite(folder / "kortex.db")
     provider = {"api_key": "k", "base_url": models.url, "model": "test-model"}
@@ -35,6 +46,17 @@ async def asked(folder: Path, models: ModelServer, *, as_json: bool) -> int:
                 "first_look": False,
                 "providers": {"openai": provider},
             },
+            "roles": {"responder": {"users": ["U0RESPOND1"]}},
+            "channels": [{"match": "*", "confirm": ["responder"]}],
+            "actions": [
+                {
+                    "name": "undo",
+                    "description": "Roll a product back",
+                    "endpoint": {"kind": "rehearsal"},
+                    "blast_radius": "one service",
+                    "reversible": True,
+                }
+            ],
         }
     )
     return await verbs.ask_with(settings, "what time is it?", "incident-x", as_json=as_json)
@@ -76,3 +98,52 @@ async def test_the_sentence_is_printed_too(
 
     assert code == 1
     assert "notice: no conclusion within 2 rounds of tools" in capsys.readouterr().out
+
+
+def stored(folder: Path) -> list[tuple[str, ...]]:
+    """The proposals that people could be asked to decide on."""
+    with closing(sqlite3.connect(folder / "kortex.db")) as connection:
+        return connection.execute("SELECT id, state FROM proposals").fetchall()
+
+
+async def test_what_would_be_proposed_is_told_and_waits_for_nobody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with ModelServer(proposes) as models:
+        code = await asked(tmp_path, models, as_json=True)
+
+    answer = json.loads(capsys.readouterr().out)
+    assert (code, stored(tmp_path)) == (0, [])
+    assert answer["proposal"] == {
+        "action": "undo",
+        "product": "checkout",
+        "params": {},
+        "rationale": "errors began with v42",
+        "blast_radius": "one service",
+        "reversible": True,
+        "state": "not_raised",
+        "dry_run": {
+            "rehearsal": "nothing is sent",
+            "would_send": {"action": "undo", "params": {}, "product": "checkout"},
+        },
+        "touches": [],
+        "may_confirm": ["responder"],
+        "must_also_hold": [],
+    }
+    (call,) = answer["tool_calls"]
+    assert (call["name"], call["ok"]) == ("core__propose_action", True)
+    (told,) = answer["evidence"]
+    assert told["result"]["awaits_confirmation"] is False
+
+
+async def test_how_to_get_a_card_is_printed_with_what_would_be_proposed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with ModelServer(proposes) as models:
+        await asked(tmp_path, models, as_json=False)
+
+    *_, would, how = capsys.readouterr().out.splitlines()
+    assert would.startswith('would propose: {"action":"undo","product":"checkout"')
+    assert how == (
+        "Nobody can confirm it here, so no card was raised: ask in a channel or with `kortex chat` to get one."
+    )

@@ -51,18 +51,19 @@ def _headline(answer: dict[str, JsonValue]) -> str:
 
 
 @pytest.mark.parametrize("question", ["why is checkout slow?", "Checkout times out, what changed?"])
-def test_the_bad_deploy_is_named_and_its_rollback_proposed(question: str) -> None:
+def test_the_bad_deploy_is_named_and_its_rollback_would_be_proposed(question: str) -> None:
     answer = _ask("incident-checkout", question)
     proposal = answer["proposal"]
 
     assert "deploy of checkout v2.4.0" in _headline(answer)
     assert "recommendations" not in _headline(answer)
+    assert "I would propose a rollback of checkout" in str(answer["answer"])
     assert isinstance(proposal, dict)
     assert (proposal["action"], proposal["product"], proposal["params"], proposal["state"]) == (
         "rollback-deploy",
         "checkout",
         {"version": "v2.3.7"},
-        "pending",
+        "not_raised",
     )
     hosts: list[JsonValue] = ["checkout-1", "checkout-2", "checkout-3"]
     assert proposal["touches"] == hosts

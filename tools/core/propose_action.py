@@ -1,6 +1,6 @@
 """core__propose_action: ask people to confirm an action. It stores a proposal and does nothing else."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final
 
 from pydantic import Field, JsonValue
 
@@ -10,6 +10,11 @@ from tools.core.arguments import Product
 from tools.core.bound import bound
 from tools.products import BY_PRODUCT
 from tools.timerange import instant_text
+
+NOT_RAISED: Final = (
+    "Nobody can confirm it here, so no card was raised and nothing is stored. Say what you would propose, "
+    "and that asking in a channel gets a card for it."
+)
 
 
 class ProposeInput(ToolInput):
@@ -36,13 +41,14 @@ class ProposeInput(ToolInput):
 
 
 class ProposeOutput(ToolOutput):
-    """The receipt. Nothing has been executed."""
+    """The receipt. Nothing has been executed. Without an id no proposal was raised, and `note` says why."""
 
-    proposal_id: str
+    proposal_id: str | None = None
     posted_to_chat: bool
-    awaits_confirmation: Literal[True] = True
-    expires_at: str
+    awaits_confirmation: bool
+    expires_at: str | None = None
     awaits: list[str]
+    note: str | None = None
 
 
 class ProposeAction:
@@ -59,7 +65,7 @@ class ProposeAction:
         output=ProposeOutput,
         effect=Effect.STATE_CHANGE,
         redaction=frozenset(
-            {"proposal_id", "posted_to_chat", "awaits_confirmation", "expires_at", "awaits"}
+            {"proposal_id", "posted_to_chat", "awaits_confirmation", "expires_at", "awaits", "note"}
         ),
         timeouts=LOOKUP,
         capabilities=frozenset({"proposals"}),
@@ -81,14 +87,23 @@ class ProposeAction:
             reversible=arguments.reversible,
         )
         receipt = await bound(caps.proposals, "proposals").propose(draft, call)
+        if not receipt.stored:
+            return ProposeOutput(
+                posted_to_chat=False,
+                awaits_confirmation=False,
+                awaits=list(receipt.awaits),
+                note=NOT_RAISED,
+            )
         return ProposeOutput(
             proposal_id=receipt.proposal_id,
             posted_to_chat=receipt.posted,
+            awaits_confirmation=True,
             expires_at=instant_text(receipt.expires_at),
             awaits=list(receipt.awaits),
         )
 
     def summarise(self, output: ProposeOutput, arguments: ProposeInput) -> str:
-        """`rollback-deploy checkout, awaits responder`."""
+        """`rollback-deploy checkout, awaits responder`; "would await" where none was raised."""
         awaited = ", ".join(output.awaits) or "confirmation"
-        return f"{arguments.action} {arguments.product}, awaits {awaited}"
+        waits = "awaits" if output.awaits_confirmation else "would await"
+        return f"{arguments.action} {arguments.product}, {waits} {awaited}"

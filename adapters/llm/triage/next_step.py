@@ -68,8 +68,14 @@ def _proposed(proposed: Seen, judgement: Judgement) -> str:
     top = judgement.suspects[0]
     product = plain(top.product)
     if proposed.ok:
+        unknown = left_open(top.deploy) if top.deploy else ""
+        if proposed.result.get("awaits_confirmation") is False:
+            return (
+                f"I would propose a rollback of {product}, but nobody can confirm one here: ask in a "
+                f"channel to get a card. {unknown}"
+            ).rstrip()
         return (
-            f"A rollback of {product} is proposed below. {left_open(top.deploy) if top.deploy else ''}"
+            f"A rollback of {product} is proposed below. {unknown}"
             "Nothing happens unless somebody with the role confirms it."
         )
     if same := _RAISED_MEANWHILE.search(proposed.text("message")):

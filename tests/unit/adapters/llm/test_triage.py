@@ -250,6 +250,21 @@ async def test_a_previous_version_that_is_not_known_is_said_and_never_made_up() 
     assert found.marks == ()
 
 
+async def test_where_nobody_can_confirm_it_is_told_what_would_be_proposed_and_how_to_get_a_card() -> (
+    None
+):
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    unraised = {"posted_to_chat": False, "awaits_confirmation": False, "awaits": ["responder"]}
+    found = await investigate(world(SLOW, [row], around={"propose_action": unraised}))
+
+    assert "proposed below" not in found.text
+    assert (
+        "I would propose a rollback of checkout, but nobody can confirm one here: ask in a channel to "
+        "get a card."
+    ) in found.text
+    assert found.marks == ()
+
+
 FROZEN = (
     "every action is frozen since 2026-04-07 14:12 UTC, by mira (*testing* <!here>); nothing can be "
     "confirmed now. Tell people what you would have proposed."

@@ -12,8 +12,8 @@ from bot.domain.ids import ChannelId
 from bot.domain.proposal import LIFETIME, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.showing.cards import CONFIRM_ACTION, card
-from tests.fakes.card_wall import TRAITS
-from tests.fixtures_actions import DRAFT, NOW, PLACE, ROLLBACK, World, another, call
+from tests.fakes.card_wall import TRAITS, CardWall
+from tests.fixtures_actions import DRAFT, HERE, NOW, PLACE, ROLLBACK, World, another, call
 from tools.capabilities import ProposalDraft
 from tools.errors import CapabilityUnavailable, InvalidArguments
 
@@ -240,6 +240,49 @@ async def test_where_nobody_may_confirm_no_card_is_raised_and_whom_to_name_is_sa
         await world.desk().propose(DRAFT, call())
 
     assert (world.store.rows, world.wall.cards, world.memory.trail) == ({}, {}, [])
+
+
+async def test_where_nobody_can_decide_a_proposal_is_checked_and_shown_and_never_stored() -> None:
+    world = World(wall=CardWall(traits=replace(TRAITS, decides=False)))
+
+    receipt = await world.desk().propose(DRAFT, call())
+
+    assert (receipt.stored, receipt.posted, receipt.awaits) == (False, False, ("responder",))
+    (shown,) = (cards[-1] for cards in world.wall.cards.values())
+    assert (shown.action, shown.product, shown.params) == (
+        "rollback-deploy",
+        "checkout",
+        '{"version":"v41"}',
+    )
+    assert (world.store.rows, world.memory.trail, world.came_into) == ({}, [], [])
+    assert world.watches.rows == {}
+
+
+@pytest.mark.parametrize(
+    ("draft", "channel", "said"),
+    [
+        (replace(DRAFT, action="delete-everything"), HERE, "What exists for checkout"),
+        (replace(DRAFT, blast_radius="whole cluster"), HERE, "may touch at most one service"),
+        (DRAFT, channel_of((), "incident-x"), "no role may confirm in this channel"),
+    ],
+)
+async def test_where_nobody_can_decide_the_same_is_refused_as_elsewhere(
+    draft: ProposalDraft, channel: Channel, said: str
+) -> None:
+    world = World(wall=CardWall(traits=replace(TRAITS, decides=False)), channel=channel)
+
+    with pytest.raises(InvalidArguments, match=said):
+        await world.desk().propose(draft, call())
+
+    assert world.wall.cards == {}
+
+
+async def test_where_nobody_can_decide_a_freeze_is_told_all_the_same() -> None:
+    world = World(wall=CardWall(traits=replace(TRAITS, decides=False)))
+    world.freeze.words = "everything is frozen"
+
+    with pytest.raises(InvalidArguments, match="everything is frozen"):
+        await world.desk().propose(DRAFT, call())
 
 
 async def test_a_card_is_raised_where_the_channels_name_cannot_be_read_now() -> None:

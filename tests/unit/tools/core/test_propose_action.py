@@ -35,6 +35,22 @@ async def test_the_receipt_says_that_it_waits_for_people() -> None:
     assert outcome.summary == "restart checkout, awaits responder"
 
 
+async def test_where_nobody_can_decide_the_receipt_says_what_to_tell_instead() -> None:
+    b, proposals = proposing()
+    proposals.decides = False
+    outcome = await propose(b)
+    assert outcome.record.ok
+    assert orjson.loads(outcome.content) == {
+        "posted_to_chat": False,
+        "awaits_confirmation": False,
+        "awaits": ["responder"],
+        "note": "Nobody can confirm it here, so no card was raised and nothing is stored. Say what you "
+        "would propose, and that asking in a channel gets a card for it.",
+    }
+    assert (outcome.proposal_id, proposals.stored) == (None, {})
+    assert outcome.summary == "restart checkout, would await responder"
+
+
 async def test_the_stored_draft_is_what_the_model_sent() -> None:
     b, proposals = proposing()
     await propose(b, params={"version": "v1", "token": "SECRET-x"}, reversible=True)
