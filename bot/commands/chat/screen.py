@@ -5,7 +5,7 @@ log line reaches the terminal.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,6 +41,7 @@ class Screen:
     _shown: str = ""  # of the answer so far, tools and notes beside it left out
     _round: str = ""  # the newest part of it, with nothing beside it
     _in_line: bool = False  # its last line has no end yet
+    _claims: Sequence[models.Claim] = ()  # told just before the end of the answer they are of
 
     def line(self, text: str = "") -> None:
         """Our own words."""
@@ -74,7 +75,7 @@ class Screen:
                 name = f"{clean(event.action)} for {clean(event.product)}"
                 self.warn(f"Proposal {event.proposal_id}: {name}, {event.state}")
             case models.ClaimsEvent():
-                self._doubts(event)
+                self._claims = event.claims
             case models.DoneEvent():
                 self._done(event)
             case models.QuestionEvent() | models.ToolStartEvent():
@@ -119,11 +120,12 @@ class Screen:
             self.write("\n")
         self._in_line = False
 
-    def _doubts(self, event: models.ClaimsEvent) -> None:
-        for claim in event.claims:
+    def _doubts(self) -> None:
+        for claim in self._claims:
             if (why := _DOUBTS.get(claim.state)) is not None:
                 cited = f" [{', '.join(claim.evidence)}]" if claim.evidence else ""
-                self.warn(f"! {claim.text}{cited}: {claim.note or why}")
+                self.warn(f'! "{claim.text}"{cited}: {claim.note or why}')
+        self._claims = ()
 
     def _done(self, event: models.DoneEvent) -> None:
         """The whole text, where what was streamed is not it; what it rests on; what it cost."""
@@ -132,6 +134,7 @@ class Screen:
             self._complete(whole)
         self._end_text()
         self._shown = ""
+        self._doubts()
         for line in event.evidence:
             self.note(f"{line.number} {short(line.tool)}: {line.summary}")
         for notice in event.notices:

@@ -76,3 +76,18 @@ def test_the_next_answer_stands_though_it_says_the_same() -> None:
     told = shown(text("It is full."), done("It is full."), done("It is full."))
 
     assert told.count("It is full.") == 2
+
+
+@pytest.mark.parametrize("before", [(), (text("The pool"),), (text("The pool is full."),)])
+def test_what_is_not_backed_stands_behind_the_answer_and_its_sentence_as_it_was(
+    before: tuple[models.Event, ...],
+) -> None:
+    told = shown(*before, DOUBT, done("The pool is full.")).splitlines()
+
+    assert told[:2] == ["The pool is full.", '! "The pool is full." [E1]: not checked']
+
+
+def test_a_doubt_is_of_its_own_answer_alone() -> None:
+    told = shown(DOUBT, done("The pool is full."), done("It is not."))
+
+    assert told.count("not checked") == 1
