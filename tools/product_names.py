@@ -34,7 +34,8 @@ NAMESPACE_LABELS: Final = (
 # (k8s.io/apimachinery/pkg/util/rand SafeEncodeString), a StatefulSet's pods have a number.
 _SAFE: Final = "[bcdfghjklmnpqrstvwxz2456789]"
 POD_TAIL: Final = f"(?:-{_SAFE}{{6,10}})?-(?:{_SAFE}{{5}}|[0-9]{{1,3}})"
-_NO_WORKLOAD: Final = frozenset({"cluster", "name", "node", "instance", "resource_name"})
+# Usual labels that hold the name of a machine or of anything at all as often as a service's.
+NO_WORKLOAD: Final = frozenset({"cluster", "name", "node", "instance", "resource_name"})
 
 
 def workload_of(pod: str) -> str:
@@ -63,7 +64,7 @@ def product_in(
         found = next((product for product in products if product in known), "")
         if found:
             return found
-    usual = [one for one in (*first, *WORKLOAD_LABELS) if one not in _NO_WORKLOAD]
+    usual = [one for one in (*first, *WORKLOAD_LABELS) if one not in NO_WORKLOAD]
     named = next((plain[name] for name in usual if name in plain), "")
     return named or next((workload_of(plain[name]) for name in POD_LABELS if name in plain), "")
 

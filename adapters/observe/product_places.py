@@ -13,6 +13,7 @@ from typing import Final
 from adapters.observe.signal_promql import literal
 from tools.product_names import (
     NAMESPACE_LABELS,
+    NO_WORKLOAD,
     POD_LABELS,
     POD_TAIL,
     WORKLOAD_LABELS,
@@ -33,6 +34,8 @@ _NEVER: Final = re.compile(
     r"version|upstream|peer|remote|target|dependency|callee|destination.*|environment|env|region|zone"
 )  # fmt: skip
 _MOST_UNKNOWN: Final = 40
+# Of the usual labels: a container's name to some, a pool's or a circuit breaker's to others.
+_GENERIC: Final = frozenset({"name"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,12 @@ class ProductLabels:
 
 @dataclass(frozen=True, slots=True)
 class LabelAsked:
-    """A label that may hold products, and how."""
+    """A label that may hold products, and how. `generic`: it names nobody as a rule; `tells_owner`: a service."""
 
     label: str
     pods: bool
+    generic: bool = False
+    tells_owner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +79,20 @@ def labels_to_ask(existing: Iterable[str], told: ProductLabels = NO_WORD) -> lis
     others = sorted(there - {*known, *pods, *NAMESPACE_LABELS})
     unknown = [label for label in others if not _NEVER.fullmatch(label)][:_MOST_UNKNOWN]
     return [
-        *(LabelAsked(label, pods=False) for label in dict.fromkeys(known)),
+        *(_known(label, told) for label in dict.fromkeys(known)),
         *(LabelAsked(label, pods=True) for label in pods),
-        *(LabelAsked(label, pods=False) for label in unknown),
+        *(LabelAsked(label, pods=False, generic=True) for label in unknown),
     ]
+
+
+def _known(label: str, told: ProductLabels) -> LabelAsked:
+    is_preferred = label in told.preferred
+    return LabelAsked(
+        label,
+        pods=False,
+        generic=label in _GENERIC and not is_preferred,
+        tells_owner=is_preferred or label not in NO_WORKLOAD,
+    )
 
 
 def value_pattern(products: Sequence[str], pods: bool) -> str:
@@ -98,10 +113,10 @@ def places_by_metric(
     pods = {one.label for one in asked if one.pods}
     seen: dict[str, dict[str, dict[str, set[Place]]]] = defaultdict(lambda: defaultdict(dict))
     for sighting in sightings:
-        if not _may_hold(sighting):
+        if not may_hold(sighting):
             continue
         name = workload_of(sighting.value) if sighting.label in pods else sighting.value
-        for product in _products_of(name, sighting.namespace, products):
+        for product in products_of(name, sighting.namespace, products):
             place = _place(sighting, name, product, sighting.label in pods, namespace_label)
             labels = seen[sighting.metric][product]
             labels.setdefault(sighting.label, set()).add(place)
@@ -114,15 +129,16 @@ def places_by_metric(
     }
 
 
-def _may_hold(sighting: Sighting) -> bool:
+def may_hold(sighting: Sighting) -> bool:
+    """Whether a label of that metric may name its product: of a sidecar's, those of the served alone."""
     for prefix, labels in _BY_PREFIX.items():
         if sighting.metric.startswith(prefix):
             return sighting.label in labels
     return True
 
 
-def _products_of(name: str, namespace: str, products: Sequence[str]) -> list[str]:
-    """Those that a workload's name stands for."""
+def products_of(name: str, namespace: str, products: Sequence[str]) -> list[str]:
+    """Those of the products that a workload's name stands for. `namespace` is empty where it is not known."""
     end = name.rpartition("/")[2]
     return [
         product

@@ -7,7 +7,7 @@ samples from the data. One query asks all labels at once; nothing is asked produ
 import asyncio
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -26,6 +26,7 @@ from adapters.observe.product_places import (
 from adapters.observe.prometheus_answer import names_of, vector_of
 from adapters.observe.prometheus_kinds import SPACING_WINDOW, Kinds
 from adapters.observe.query_size import MOST_BYTES, MOST_NAME_BYTES, OR_BYTES, bytes_of, runs
+from adapters.observe.series_owners import Owners
 from adapters.observe.signal_map import Known, base_of, dimension_labels, signals_of
 from adapters.observe.signal_promql import (
     counted_metric,
@@ -136,20 +137,20 @@ class Discovery:
         namespace: str,
         at: datetime,
     ) -> list[Sighting]:
-        by_namespace = f", {namespace}" if namespace and any("/" in p for p in products) else ""
-        parts = []
-        few = list(runs(products, lambda name: 2 * names_size([name]), MOST_NAME_BYTES))
-        for one in asked:
-            for some in few:
-                matcher = f"{one.label}=~{quoted(value_pattern(some, one.pods))}"
-                seen = f"last_over_time({{{matcher}}}[{SEEN_WITHIN}])"
-                grouped = f"group by (__name__, {one.label}{by_namespace}) ({seen})"
-                parts.append(f'label_replace({grouped}, "{LABEL}", "{one.label}", "", "")')
-        return [
-            Sighting(row["__name__"], row[LABEL], row.get(row[LABEL], ""), row.get(namespace, ""))
-            for row, _value in await self._instant(parts, at)
-            if "__name__" in row and LABEL in row
-        ]
+        by_namespace = namespace and any("/" in p for p in products)
+        by = {one.label: [namespace] if by_namespace else [] for one in asked}
+        pods = {one.label for one in asked if one.pods}
+        parts = _seen_parts(products, by, pods)
+        seen = [_sighting(row, namespace) for row in await self._sighted(parts, at)]
+        owners = Owners(seen, products, asked)
+        told = {each.label: [*each.owners, *by[each.label]] for each in owners.doubts()}
+        rows = await self._sighted(_seen_parts(products, told, pods), at) if told else []
+        anothers = owners.anothers((_sighting(row, namespace), row) for row in rows)
+        return [one for one in seen if one not in anothers]
+
+    async def _sighted(self, parts: Sequence[str], at: datetime) -> list[Mapping[str, str]]:
+        rows = await self._instant(parts, at)
+        return [row for row, _value in rows if "__name__" in row and LABEL in row]
 
     async def _values(
         self, places: Mapping[str, Mapping[str, Sequence[Place]]], labels: Sequence[str]
@@ -224,6 +225,26 @@ class Discovery:
 
     def _end(self) -> datetime:
         return min(self.interval.end, self.clock.now())
+
+
+def _seen_parts(
+    products: Sequence[str], by: Mapping[str, Sequence[str]], pods: Collection[str]
+) -> list[str]:
+    """A query for each label that may hold products, told apart by those beside it."""
+    few = list(runs(products, lambda name: 2 * names_size([name]), MOST_NAME_BYTES))
+    parts = []
+    for label, beside in by.items():
+        for some in few:
+            matcher = f"{label}=~{quoted(value_pattern(some, label in pods))}"
+            seen = f"last_over_time({{{matcher}}}[{SEEN_WITHIN}])"
+            grouped = f"group by ({', '.join(('__name__', label, *beside))}) ({seen})"
+            parts.append(f'label_replace({grouped}, "{LABEL}", "{label}", "", "")')
+    return parts
+
+
+def _sighting(row: Mapping[str, str], namespace: str) -> Sighting:
+    label = row[LABEL]
+    return Sighting(row["__name__"], label, row.get(label, ""), row.get(namespace, ""))
 
 
 def _typed(

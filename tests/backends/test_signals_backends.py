@@ -1,6 +1,6 @@
 """Discovery and sweeps on a real Prometheus and a real VictoriaMetrics."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -133,16 +133,59 @@ async def test_a_label_that_an_operator_names_alone_says_whose_a_series_is(
 ) -> None:
     shop = Shop(NOW)
     own = shop.counter("prometheus_http_requests_total", {"job": "prometheus"}, 2.5, 60)
-    of_vm = {"job": "vm", "type": "prometheus"}
-    others = shop.counter("vm_protoparser_read_calls_total", of_vm, 1.0, 60)
-    hour = Interval(NOW - timedelta(hours=1), NOW)
-    with SERVERS[server](tmp_path, [own, others]) as url:
-        async with http_client(base_url=url) as client:
-            named = PrometheusMetrics(client, SetClock(NOW), product_label="job")
-            alone = await named.discover(["prometheus"], hour)
-            everywhere = await PrometheusMetrics(client, SetClock(NOW)).discover(
-                ["prometheus"], hour
-            )
+    nobodys = shop.counter("vm_protoparser_read_calls_total", {"type": "prometheus"}, 1.0, 60)
+    with SERVERS[server](tmp_path, [own, nobodys]) as url:
+        alone = await metrics_of(url, ["prometheus"], product_label="job")
+        everywhere = await metrics_of(url, ["prometheus"])
 
-    assert {metric.name for metric in alone.metrics} == {"prometheus_http_requests_total"}
-    assert len(everywhere.metrics) == 2
+    assert alone == {"prometheus": {own.name}}
+    assert everywhere == {"prometheus": {own.name, nobodys.name}}
+
+
+async def metrics_of(
+    url: str, products: Sequence[str], product_label: str = "", preferred: Sequence[str] = ()
+) -> dict[str, set[str]]:
+    """The names of the metrics that each has."""
+    hour = Interval(NOW - timedelta(hours=1), NOW)
+    async with http_client(base_url=url) as client:
+        metrics = PrometheusMetrics(
+            client, SetClock(NOW), product_label=product_label, preferred_labels=preferred
+        )
+        found = await metrics.discover(products, hour)
+    by_product: dict[str, set[str]] = {product: set() for product in products}
+    for metric in found.metrics:
+        for product in metric.places:
+            by_product[product].add(metric.name)
+    return by_product
+
+
+@pytest.mark.parametrize("server", sorted(SERVERS))
+async def test_a_series_of_another_job_is_not_a_products_by_a_label_that_names_nobody(
+    tmp_path: Path, server: str
+) -> None:
+    shop = Shop(NOW)
+    vm = {"job": "vm"}
+    series = [
+        shop.counter("prometheus_http_requests_total", {"job": "prometheus"}, 2.5, 60),
+        shop.counter("vm_read_calls_total", {**vm, "type": "prometheus"}, 1.0, 60),
+        shop.counter("dialed_failed_total", {"job": "prometheus", "dialer_name": "vm"}, 1.0, 60),
+        shop.counter("breaker_calls_total", {**vm, "name": "prometheus"}, 1.0, 60),
+        shop.counter("proc_cpu_total", {"job": "proc-exporter", "group": "prometheus"}, 1.0, 60),
+        shop.counter("container_cpu_total", {"job": "docker", "name": "prometheus"}, 1.0, 60),
+        shop.counter("mixed_total", {**vm, "type": "prometheus"}, 1.0, 60),
+        shop.counter("mixed_total", {"type": "prometheus"}, 1.0, 60),
+        shop.counter("tagged_total", {**vm, "tag": "lonely"}, 1.0, 60),
+    ]
+    with SERVERS[server](tmp_path, series) as url:
+        found = await metrics_of(url, ["prometheus", "lonely"])
+        both = await metrics_of(url, ["prometheus", "vm"])
+        preferred = await metrics_of(url, ["prometheus"], preferred=["type"])
+
+    own = {"prometheus_http_requests_total", "dialed_failed_total"}
+    own |= {"proc_cpu_total", "container_cpu_total", "mixed_total"}
+    assert found == {"prometheus": own, "lonely": {"tagged_total"}}
+    assert both == {
+        "prometheus": own,
+        "vm": {"vm_read_calls_total", "breaker_calls_total", "mixed_total", "tagged_total"},
+    }
+    assert preferred == {"prometheus": {*own, "vm_read_calls_total"}}

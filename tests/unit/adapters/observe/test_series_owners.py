@@ -1,0 +1,101 @@
+"""A label that names nobody as a rule gives no product what its usual label gives to somebody else."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.observe.product_places import ProductLabels, Sighting, labels_to_ask
+from adapters.observe.series_owners import Doubt, Owners
+
+LABELS = ("job", "service", "type", "name", "dialer_name", "node", "pod")
+OWN = Sighting("http_requests_total", "job", "checkout")
+BY_TYPE = Sighting("rows_total", "type", "checkout")
+
+
+def owners(
+    *seen: Sighting, products: Sequence[str] = ("checkout",), preferred: Sequence[str] = ()
+) -> Owners:
+    return Owners(seen, products, labels_to_ask(LABELS, ProductLabels(preferred)))
+
+
+def anothers(seen: Sighting, *series: Mapping[str, str]) -> bool:
+    """Whether it is somebody else's, where the product is found by `job` elsewhere."""
+    told = [(seen, labels) for labels in series]
+    return bool(owners(OWN, seen).anothers(told))
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_anothers"),
+    [
+        ({"job": "db"}, True),
+        ({"job": "shop/db"}, True),
+        ({"job": "checkout"}, False),
+        ({"job": "shop/checkout"}, False),
+        ({"job": ""}, False),
+        ({}, False),
+        ({"job": "db-exporter"}, False),
+        ({"job": "kubernetes-pods"}, False),
+        ({"service": "db"}, False),  # by `service` the product was never found
+    ],
+)
+def test_the_label_that_the_product_is_found_by_says_whose_a_series_is(
+    labels: Mapping[str, str], is_anothers: bool
+) -> None:
+    assert anothers(BY_TYPE, labels) is is_anothers
+
+
+def test_what_some_series_leave_open_stays_the_products() -> None:
+    assert not anothers(BY_TYPE, {"job": "db"}, {})
+    assert anothers(BY_TYPE, {"job": "db"}, {"job": "cache"})
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_anothers"), [("breaker_calls_total", True), ("container_cpu_usage", False)]
+)
+def test_a_name_is_a_containers_in_cadvisors_metrics_alone(metric: str, is_anothers: bool) -> None:
+    assert anothers(Sighting(metric, "name", "checkout"), {"job": "docker"}) is is_anothers
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [BY_TYPE],  # nothing else says anything of the product
+        [OWN],
+        [OWN, Sighting("rows_total", "job", "checkout"), BY_TYPE],  # found by the job already
+        [OWN, Sighting("rows_total", "pod", "checkout-0"), BY_TYPE],
+        [OWN, Sighting("load", "node", "checkout")],
+        [Sighting("http_requests_total", "node", "checkout"), BY_TYPE],  # a node is no service
+        [Sighting("istio_requests_total", "service", "checkout"), BY_TYPE],  # the other end's
+    ],
+)
+def test_nothing_is_asked_where_there_is_no_doubt(seen: Sequence[Sighting]) -> None:
+    assert owners(*seen).doubts() == []
+
+
+def test_only_what_tells_is_asked_for() -> None:
+    seen = (OWN, BY_TYPE, Sighting("m", "dialer_name", "web"), Sighting("m2", "service", "web"))
+
+    found = owners(*seen, products=("checkout", "web"))
+
+    assert found.doubts() == [Doubt("dialer_name", ["service"]), Doubt("type", ["job"])]
+
+
+def test_a_label_that_operators_prefer_is_believed() -> None:
+    assert owners(OWN, BY_TYPE, preferred=["type"]).doubts() == []
+
+
+def test_a_product_of_a_namespace_is_not_that_of_another() -> None:
+    own = Sighting("http_requests_total", "job", "web", "shop")
+    seen = Sighting("rows_total", "type", "web", "shop")
+    found = owners(own, seen, products=("shop/web",))
+
+    assert found.anothers([(seen, {"job": "web"})]) == set()
+    assert found.anothers([(seen, {"job": "db"})]) == {seen}
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(LABELS), st.text(max_size=9), max_size=4)))
+def test_what_a_usual_label_found_is_never_taken_away(series: list[dict[str, str]]) -> None:
+    told = [(OWN, labels) for labels in series]
+    assert owners(OWN, BY_TYPE).anothers(told) == set()
