@@ -17,7 +17,7 @@ from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
 from adapters.llm.port import Provider
 from bot.actions.catalog import ActionCatalog, OfferedOperations
-from bot.actions.decide import Decide, NameAt
+from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
 from bot.actions.display import CALL_TIMEOUT_S, ProposalDisplay
 from bot.actions.freeze import FreezeJudge
@@ -25,6 +25,7 @@ from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, proposal_notes
 from bot.actions.target import Target, placed, rehearsed
 from bot.alerts.words import note as alert_note
+from bot.chat.called import CalledAt
 from bot.chat.recap import Recaps
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
@@ -38,7 +39,7 @@ from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.domain.tenancy import HOME
 from bot.ports.durability import Stops
-from bot.ports.platform import ChatSurface
+from bot.ports.platform import ChatSurface, NameAt, People
 from bot.privacy.redactor import TextRedactor
 from bot.privacy.session_memory import Placeholders
 from bot.settings.model import Settings
@@ -205,6 +206,7 @@ def build_conversation(
         named = toolboxes.roles_named if person.is_somebody else ()
         return await directory.held_at(place, person, named) if named else NO_ROLES
 
+    people = CalledAt(directory.name_at)
     turns = Turns(
         config=in_force.turn_config(base.settings),
         sessions=base.stores.sessions,
@@ -221,7 +223,8 @@ def build_conversation(
         clock=base.clock,
         redactor=base.redactor,
         placeholders=base.placeholders,
-        notes=partial(_notes, base),
+        notes=partial(_notes, base, people),
+        people=people,
         metrics=base.metrics,
         recaps=_recaps(base, directory),
     )
@@ -232,8 +235,8 @@ def build_conversation(
     )
 
 
-async def _notes(base: Base, place: Place) -> Sequence[str]:
-    told = await proposal_notes(base.stores.proposals, session_at(place), place)
+async def _notes(base: Base, people: People, place: Place) -> Sequence[str]:
+    told = await proposal_notes(base.stores.proposals, session_at(place), place, people)
     # Alerts open threads at home alone, whose ids may be another workspace's too.
     asks = bool(base.in_force.alerts) and base.in_force.tenant_of(place.team) == HOME
     alerts = await base.stores.alerts.at(place) if asks else None

@@ -22,6 +22,7 @@ from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import TurnFinished
 from bot.ports.durability import Journal
 from bot.ports.failures import StorageUnavailable
+from bot.ports.platform import People, by_id
 from bot.telemetry.metrics import Metrics
 from tests.fakes.capabilities import FakeClock
 from tests.fakes.channel_names import FakeNames
@@ -108,6 +109,7 @@ def turn_bench(
     zone: str = "",
     models: Models = NO_CHOICES,
     picture_of: PictureOf = no_picture,
+    people: People = by_id,
 ) -> TurnBench:
     """One scripted provider unless `providers` are given; `core__echo` unless `tools` are."""
     memory = Memory()
@@ -146,6 +148,7 @@ def turn_bench(
         clock=FakeClock(),
         redactor=redactor or FakeRedactor(),
         notes=notes or nothing,
+        people=people,
         metrics=metrics,
     )
     return TurnBench(turns, memory, sessions, ledger, shown, stops, metrics, called, undelivered)

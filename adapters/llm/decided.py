@@ -11,7 +11,7 @@ ELSEWHERE: Final = " in another thread of this channel"
 _NOTE: Final = re.compile(
     r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*?\)(?:"
     + re.escape(ELSEWHERE)
-    + r")?: (confirmed|rejected) by (\S+) at "
+    + r")?: (confirmed|rejected) by ([^\n:(){}]{1,80}?) at "
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)([^\n]*?)\.(?: ("
     + re.escape(_STANDS)
     + r"))?(?: Told: .*)?$",

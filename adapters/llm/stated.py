@@ -30,7 +30,7 @@ _IS_NOT_IT: Final = re.compile(
     r"(?: not|n['’]t) (?:it|to blame|(?:the )?(?:cause|problem|issue|culprit))\b)",
     re.IGNORECASE,
 )
-_SAID_BY: Final = re.compile(r"^- Said by ([\w.@-]{1,64})\.$", re.MULTILINE)
+_SAID_BY: Final = re.compile(r"^- Said by ([^\n.]{1,80})\.$", re.MULTILINE)
 _KINDS: Final = {
     name: names
     for names in (
@@ -65,9 +65,9 @@ class Stated:
         return any(_is_same(thing, name.lower()) for thing in self.denied for name in names if name)
 
 
-def said_by(user: str) -> str:
+def said_by(who: str) -> str:
     """How a model is told who said a message."""
-    return f"Said by {user}."
+    return f"Said by {who}."
 
 
 def is_statement(text: str) -> bool:

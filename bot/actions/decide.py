@@ -19,7 +19,7 @@ from bot.actions.propose import created
 from bot.actions.remind import begin_reminder
 from bot.actions.revise import successor
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import Place, ProposalId, UserId
+from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import (
     IllegalTransition,
     Proposal,
@@ -28,6 +28,7 @@ from bot.domain.proposal import (
     too_late,
 )
 from bot.ports.durability import Journal, Workflows
+from bot.ports.platform import NameAt
 from bot.ports.proposals import Decision, OnState, ProposalStore, Watches, uncounted
 from bot.ports.trail import AuditLog
 from bot.telemetry.spans import log_ids
@@ -35,8 +36,6 @@ from tools.errors import CapabilityUnavailable, InvalidArguments
 
 log = structlog.stdlib.get_logger(__name__)
 
-# What somebody is called in the place of a proposal.
-NameAt = Callable[[Place, UserId], Awaitable[str]]
 # With what its card has to show, read anew. Raises InvalidArguments, CapabilityUnavailable.
 Rehearse = Callable[[Proposal], Awaitable[Proposal]]
 

@@ -36,7 +36,7 @@ from bot.domain.proposal import (
 )
 from bot.domain.tenancy import is_shared
 from bot.ports.failures import StorageUnavailable
-from bot.ports.platform import PlatformTraits
+from bot.ports.platform import People, PlatformTraits, by_id
 from bot.ports.proposals import FreezeState, OnState, ProposalStore, Watches, uncounted
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 from tools.errors import CapabilityUnavailable, InvalidArguments
@@ -230,7 +230,7 @@ def _open_already(same: Proposal, here: Place) -> str:
     how = (
         f"open until {same.expires_at:%H:%M} UTC; point people to its card"
         if same.state is ProposalState.PENDING
-        else f"confirmed by {same.decided_by}, and has not ended yet"
+        else "confirmed, and has not ended yet"
     )
     return f"the same is proposed already {where}: {same.id} is {how}. Nothing new was stored."
 
@@ -310,29 +310,40 @@ def created(proposal: Proposal) -> AuditEvent:
     )
 
 
-async def proposal_notes(store: ProposalStore, session: SessionId, place: Place) -> Sequence[str]:
+async def proposal_notes(
+    store: ProposalStore, session: SessionId, place: Place, people: People = by_id
+) -> Sequence[str]:
     """One line each, oldest first: the session's latest `MAX_NOTES`, and of its channel's other threads
     what is open, and what people decided in the last two hours, the latest `MAX_ELSEWHERE`.
     """
     rows = await store.of_session(session)
     elsewhere = await store.elsewhere(place, ELSEWHERE_S) if is_shared(place.team) else ()
     told = [*rows[-MAX_NOTES:], *elsewhere[-MAX_ELSEWHERE:]]
-    return [_note(row, session) for row in sorted(told, key=lambda row: (row.created_at, row.id))]
+    told.sort(key=lambda row: (row.created_at, row.id))
+    names = await people(place, [who for row in told if (who := _decider(row))])
+    return [_note(row, session, names) for row in told]
 
 
-def _note(row: Proposal, session: SessionId) -> str:
+def _note(row: Proposal, session: SessionId, names: Mapping[str, str]) -> str:
     where = "" if row.session_id == session else ELSEWHERE
-    return f"Proposal {row.id} ({row.action} {row.product} {row.params}){where}: {_became(row)}"
+    return (
+        f"Proposal {row.id} ({row.action} {row.product} {row.params}){where}: {_became(row, names)}"
+    )
 
 
-def _became(row: Proposal) -> str:
+def _became(row: Proposal, names: Mapping[str, str]) -> str:
     if row.state is ProposalState.PENDING:
         return f"{word(row.state)} until {row.expires_at:%H:%M} UTC; do not propose it again."
     at = f" at {decision_time(row.decided_at)}" if row.decided_at else ""
-    nobody = row.state is ProposalState.EXPIRED or not row.decided_by
-    who = "" if nobody else f" by {row.decided_by}{at}"
+    decider = _decider(row)
+    who = f" by {names[decider]}{at}" if decider else ""
     told = (row.outcome or row.reason)[:MAX_WORDS]
     return decision_note(became(row, who), told, stands=row.state in _STANDS)
+
+
+def _decider(row: Proposal) -> str:
+    expired = row.state is ProposalState.EXPIRED  # by the clock
+    return "" if expired or not row.decided_by else row.decided_by
 
 
 # What failed, expired or was not run may be proposed again.

@@ -46,8 +46,10 @@ from bot.ports.platform import (
     AnswerStream,
     AnswerSurface,
     ChannelNames,
+    People,
     ReadersOf,
     ZoneOf,
+    by_id,
     own_readers,
     unknown_zone,
 )
@@ -84,11 +86,14 @@ class Turns:
         redactor: Redactor,
         placeholders: Placeholders | None = None,
         notes: Notes,
+        people: People = by_id,
         metrics: Metrics,
         recaps: Recaps | None = None,
     ) -> None:
         self._config = config
-        self._requests = TurnRequests(config, sessions, tools, redactor, notes, zone_of, picture_at)
+        self._requests = TurnRequests(
+            config, sessions, tools, redactor, notes, zone_of, picture_at, people
+        )
         self._sessions = sessions
         self._channels = channels
         self._roles_of = roles_of

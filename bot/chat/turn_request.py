@@ -24,7 +24,7 @@ from bot.domain.ids import MessageTs, Person, Place, SessionId, TeamId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
 from bot.domain.tenancy import TenantOf, home_alone, scope_of
-from bot.ports.platform import ZoneOf
+from bot.ports.platform import People, ZoneOf, by_id
 from bot.ports.sessions import SessionStore
 from tools.attached import AttachedFile
 from tools.call_limits import Spent
@@ -136,6 +136,7 @@ class TurnRequests:
         notes: Notes,
         zone_of: ZoneOf,
         picture_at: PictureAt = no_picture_at,
+        people: People = by_id,
     ) -> None:
         self._config = config
         self._sessions = sessions
@@ -143,6 +144,7 @@ class TurnRequests:
         self._redactor = redactor
         self._notes = notes
         self._zone_of = zone_of
+        self._people = people
         self._picture_at = picture_at
 
     def context(self, ask: Ask, channel: Channel, opened: Opened) -> CallContext:
@@ -175,9 +177,11 @@ class TurnRequests:
         self, place: Place, now: datetime, asker: Person, files: Sequence[AttachedFile] = ()
     ) -> str:
         """What a question is asked with. Raises StorageUnavailable."""
-        notes, zone = await asyncio.gather(self._notes(place), self._zone_of(asker))
+        notes, zone, people = await asyncio.gather(
+            self._notes(place), self._zone_of(asker), self._people(place, [asker.user])
+        )
         told = (in_zone(zone), *told_with_question(files), *notes)
-        return self._redactor.redact(prompts.situation(now, told, asker.user))
+        return self._redactor.redact(prompts.situation(now, told, people[asker.user]))
 
     async def _question(self, ask: Ask, opened: Opened) -> Message:
         # A turn begun by a release before this one was not told the time with its question.

@@ -1,6 +1,6 @@
 """What the conversation and the actions need from a chat platform. One passes the suite in `tests/contract/test_chat_platform.py`."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,6 +80,18 @@ ZoneOf = Callable[[Person], Awaitable[str]]
 async def unknown_zone(person: Person) -> str:  # noqa: ARG001 - as the port says
     """Where nobody can be looked up."""
     return ""
+
+
+# What somebody is called in a place; "somebody" or the id where that is not known. May take long.
+NameAt = Callable[[Place, UserId], Awaitable[str]]
+# The same of several, as plain words and by the ids given: the id where no name is known within a second
+# or two. Never raises.
+People = Callable[[Place, Iterable[str]], Awaitable[Mapping[str, str]]]
+
+
+async def by_id(_: Place, users: Iterable[str]) -> Mapping[str, str]:
+    """`People` where nobody can be looked up."""
+    return {user: user for user in users}
 
 
 # Who can read what is said in a place. Never raises, and is told within a second or two.

@@ -31,6 +31,7 @@ from bot.domain.session import Ask, TurnState
 from bot.domain.tenancy import HOME, scope_of, tenant_of
 from bot.domain.turn_events import Evidence
 from bot.ports.installations import Installed
+from bot.ports.platform import by_id
 from bot.privacy.token_seal import TokenSeal
 from bot.store import installations
 from bot.store.accepted import Accepted
@@ -336,7 +337,7 @@ async def test_a_channel_of_the_same_id_elsewhere_reads_neither_incidents_nor_al
     )
     tenancy = SimpleNamespace(alerts=[RULE], tenant_of=lambda team: tenant_of(team, TEAMS[0]))
     base = cast("Base", SimpleNamespace(stores=stores, in_force=tenancy))
-    noted = [len(await _notes(base, _ask(team).place)) for team in TEAMS]
+    noted = [len(await _notes(base, by_id, _ask(team).place)) for team in TEAMS]
     assert noted == [1, 0]
     of_acme = SubjectRecords(database, Subject(session="session:TACME:C1:1.1"))
     assert "alert_threads" not in {row["table"] async for row in of_acme.rows()}

@@ -9,6 +9,7 @@ from tests.stage import says
 
 __all__ = ["stage"]
 
+NAME = "mira"
 QUESTION = "@kortex why is checkout slow?"
 
 
@@ -41,7 +42,7 @@ async def test_asked_again_after_it_was_done_triage_tells_who_confirmed_it(stage
         await running.card(asked, "succeeded")
         again = await running.answered("why is checkout slow?", RESPONDER, thread=asked.thread)
 
-    assert f"A rollback of checkout was confirmed by {RESPONDER} at " in again
+    assert f"A rollback of checkout was confirmed by {NAME} at " in again
     assert "and is done; no deploy came since, so it is not proposed again" in again
     assert "not in any result" not in again
     assert len(running.cards(asked)) == 1
@@ -65,10 +66,11 @@ async def test_asked_in_another_thread_triage_links_the_open_card_and_later_who_
     link = f"/archives/{card.channel}/p{card.ts.replace('.', '')}?"
     assert "its card is in another thread of this channel; it is linked below" in meanwhile
     assert link in meanwhile
-    assert f"A rollback of checkout was confirmed by {RESPONDER} at " in after
+    assert f"A rollback of checkout was confirmed by {NAME} at " in after
     assert "too short ago to tell whether it helped" in after
-    assert f"A rollback of checkout was confirmed by {RESPONDER} at " in who
+    assert f"A rollback of checkout was confirmed by {NAME} at " in who
     assert "not in any result" not in after + who
+    assert RESPONDER not in after + who
     assert rows == [("succeeded",)]
 
 

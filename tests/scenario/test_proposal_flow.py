@@ -156,7 +156,9 @@ async def test_a_rejection_with_a_reason_reaches_the_card_and_the_model(stage: S
     assert json.loads(row)["reason"] == "the schema migration cannot go back"
     await stage.answered("and now?", thread=asked.thread)
     told = str(turn_of(stage.models.requests[-1])[0]["content"])
-    assert f"rejected by {RESPONDER} at " in told
+    name = stage.workspace.roster.users[RESPONDER].name
+    assert f"rejected by {name} at " in told
+    assert RESPONDER not in told
     assert "nothing was run. Do not propose it again unless something was deployed since. " in told
     assert "Told: the schema migration cannot go back" in told
     assert stage.effects == 0

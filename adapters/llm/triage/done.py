@@ -3,19 +3,20 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from adapters.llm.called import called
 from adapters.llm.decided import Decided
 from adapters.llm.triage.case import Case, plain
 from adapters.llm.triage.telling import clock
 
 
 def decision_told(decided: Decided, now: datetime | None) -> str:
-    """`A rollback of checkout was confirmed by U1 at 14:36 UTC, and is done`: a sentence to go on from."""
+    """`A rollback of checkout was confirmed by mira at 14:36 UTC, and is done`: a sentence to go on from."""
     then = decided.then.replace("; succeeded", ", and is done").replace(
         "; running", ", and is running"
     )
     what = "A rollback" if "rollback" in decided.action else plain(decided.action).capitalize()
     return (
-        f"{what} of {plain(decided.product)} was {decided.how} by {plain(decided.by)} at "
+        f"{what} of {plain(decided.product)} was {decided.how} by {called(decided.by)} at "
         f"{clock(decided.at, now)}{then}"
     )
 

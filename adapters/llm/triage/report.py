@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from adapters.llm.called import called
 from adapters.llm.triage.about import asked_as_well, asked_first, assumed_of_all, everybody, of_whom
 from adapters.llm.triage.attached import file_lines
 from adapters.llm.triage.case import Case, Signals, instant, plain
@@ -130,7 +131,7 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
 def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
     """What people stated, as facts of theirs, and what each changed."""
     for said in case.stated[-_MOST_STATED:]:
-        who = plain(said.author) or "somebody here"
+        who = called(said.author) or "somebody here"
         yield f'- Taken as a fact, since {who} said it: "{quoted(said.text)}".'
         out = [one for one, by in judgement.left_out if by == said]
         for one in out[:2]:

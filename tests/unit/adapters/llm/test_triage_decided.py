@@ -34,6 +34,8 @@ async def asked(told: str, row: object = DEPLOYED) -> Investigation:
         (f"{CONFIRMED}, about to run", "was confirmed by U7 at 14:20 UTC, about to run; no deploy"),
         (f"{CONFIRMED}; outcome unknown: whether it took effect could not be learned",
          "outcome unknown: whether it took effect could not be learned; no deploy"),
+        ("rejected by Mira Okafor-Lind at 2026-04-07T14:20:00Z, nothing was run",
+         "was rejected by Mira Okafor-Lind at 14:20 UTC, nothing was run, and no deploy came since"),
         ("rejected by U7 at 2026-04-07T14:20:00Z, nothing was run",
          "was rejected by U7 at 14:20 UTC, nothing was run, and no deploy came since"),
     ],

@@ -1,5 +1,6 @@
 """What the model is told later about its own proposals."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,7 +12,7 @@ from adapters.llm.messages import CompleteRequest, Message, Role
 from adapters.llm.triage.case import read_case
 from bot.actions.propose import MAX_NOTES, proposal_notes
 from bot.chat.prompts import situation
-from bot.domain.ids import UserId
+from bot.domain.ids import Place, UserId
 from bot.domain.proposal import ProposalState
 from tests.fixtures_actions import NOW, PLACE, World, another, confirm, reject
 
@@ -34,6 +35,29 @@ async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason
         f'confirmed by U-lead at {at}; succeeded. {again} Told: {{"status":"rolled back"}}'
     )
     assert "open until 12:10 UTC" in still_open
+
+
+async def test_who_decided_is_told_by_name_and_who_did_not_is_not_asked_for() -> None:
+    world = World()
+    asked = list[str]()
+    gone = await world.proposed(number=1)
+    await world.carry(gone, reject(gone))
+    expired = await world.proposed(another(2), 2)
+    clock = UserId("clock")
+    world.store.rows[expired.id] = replace(
+        expired, state=ProposalState.EXPIRED, decided_by=clock, decided_at=NOW
+    )
+
+    async def people(place: Place, users: Iterable[str]) -> Mapping[str, str]:
+        assert place == PLACE
+        asked.extend(users)
+        return {"U-other": "Mira Okafor"}
+
+    told = situation(NOW, await proposal_notes(world.store, gone.session_id, PLACE, people))
+    (found,) = decided_in(told)
+
+    assert (found.how, found.by, found.then) == ("rejected", "Mira Okafor", ", nothing was run")
+    assert asked == ["U-other"]
 
 
 async def test_old_ones_are_left_out() -> None:

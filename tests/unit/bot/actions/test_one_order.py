@@ -251,7 +251,7 @@ async def test_what_runs_in_the_channel_is_not_proposed_beside_it() -> None:
     first = await world.proposed()
     await world.carry(first, confirm(first))
 
-    with pytest.raises(InvalidArguments, match="confirmed by U-lead, and has not ended yet"):
+    with pytest.raises(InvalidArguments, match="confirmed, and has not ended yet"):
         await world.proposed(DRAFT, 2)
 
 

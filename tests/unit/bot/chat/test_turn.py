@@ -1,7 +1,7 @@
 """One turn, end to end in memory: however it ends, people see one end and the record is kept."""
 
 import asyncio
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from bot.chat.aftermath import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.claims import ClaimState
-from bot.domain.ids import Person, TeamId, UserId
+from bot.domain.ids import Person, Place, TeamId, UserId
 from bot.domain.session import TurnState
 from bot.domain.turn_events import TextDelta, TurnEnd
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -88,14 +88,19 @@ async def test_a_redactor_that_fails_sends_and_stores_nothing_and_people_are_tol
 
 async def test_a_model_is_told_whose_words_each_question_of_a_thread_is() -> None:
     provider = ScriptedProvider([text("ok")])
-    bench = turn_bench(providers=[provider])
+    names = {"U1": "Mira Okafor"}
+
+    async def people(_: Place, users: Iterable[str]) -> Mapping[str, str]:
+        return {user: names.get(user, user) for user in users}
+
+    bench = turn_bench(providers=[provider], people=people)
     await bench.answer()
 
     other = Person(TeamId("T1"), UserId("U7"))
     await bench.answer(replace(LATER, asker=other, text=Redacted("it isn't the database")))
 
     told = [m.told for m in provider.requests[-1].messages if m.role is Role.USER]
-    assert [t.splitlines()[2] for t in told] == ["- Said by U1.", "- Said by U7."]
+    assert [t.splitlines()[2] for t in told] == ["- Said by Mira Okafor.", "- Said by U7."]
 
 
 @pytest.mark.parametrize(
