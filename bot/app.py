@@ -22,7 +22,8 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import CALL_TIMEOUT_S, ProposalDisplay
 from bot.actions.freeze import FreezeJudge
 from bot.actions.guards import GuardLine
-from bot.actions.propose import ProposalDesk, proposal_notes
+from bot.actions.notes import proposal_notes
+from bot.actions.propose import ProposalDesk
 from bot.actions.target import Target, placed, rehearsed
 from bot.alerts.words import note as alert_note
 from bot.chat.called import CalledAt
@@ -33,7 +34,7 @@ from bot.chat.standing import RolesOf, authority
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.chat.turn_budget import Budget, Tenants
-from bot.domain.channel import ChannelNow
+from bot.domain.channel import Channel, ChannelNow
 from bot.domain.ids import Person, Place, TeamId, session_at
 from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
@@ -235,8 +236,8 @@ def build_conversation(
     )
 
 
-async def _notes(base: Base, people: People, place: Place) -> Sequence[str]:
-    told = await proposal_notes(base.stores.proposals, session_at(place), place, people)
+async def _notes(base: Base, people: People, place: Place, channel: Channel) -> Sequence[str]:
+    told = await proposal_notes(base.stores.proposals, session_at(place), place, channel, people)
     # Alerts open threads at home alone, whose ids may be another workspace's too.
     asks = bool(base.in_force.alerts) and base.in_force.tenant_of(place.team) == HOME
     alerts = await base.stores.alerts.at(place) if asks else None

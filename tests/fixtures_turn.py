@@ -15,7 +15,7 @@ from bot.chat.turn import Turns
 from bot.chat.turn_budget import NO_CHOICES, Budget
 from bot.chat.turn_request import TurnConfig
 from bot.domain.budget import BudgetLimits
-from bot.domain.channel import ChannelRule
+from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask, TurnState
@@ -122,7 +122,7 @@ def turn_bench(
     called = names or FakeNames()
     undelivered = MemoryUndelivered(memory.now)
 
-    async def nothing(_: Place) -> Sequence[str]:
+    async def nothing(_: Place, _channel: Channel) -> Sequence[str]:
         return ()
 
     async def roles_of(_place: Place, _: Person) -> HeldRoles:

@@ -1,4 +1,4 @@
-"""What became of proposals of a channel: as it stands beside a question, and read back from there."""
+"""What became of proposals: as it stands beside a question, and read back from there."""
 
 import re
 from dataclasses import dataclass
@@ -17,13 +17,20 @@ _NOTE: Final = re.compile(
     + r"))?(?: Told: .*)?$",
     re.MULTILINE,
 )
+_CARRIED_OUT: Final = "carried out from another channel"
+_OF_OTHERS: Final = re.compile(
+    rf"^- ([\w-]+) of ([\w./-]+) was {_CARRIED_OUT} at "
+    rf"(\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ)([^\n]*?)\.(?: ({re.escape(_STANDS)}))?$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
     """`how` is "confirmed" or "rejected", `then` what came of it, with what joins it (", nothing was run").
 
-    `stands`: it is not to be proposed again for what was deployed before.
+    `stands`: it is not to be proposed again for what was deployed before. What was carried out from
+    another channel has no id, nobody who decided it, and those words as `how`.
     """
 
     id: str
@@ -34,6 +41,11 @@ class Decided:
     at: datetime
     then: str
     stands: bool
+
+    @property
+    def went_out(self) -> bool:
+        """Whether somebody confirmed it, here or in another channel."""
+        return self.how != "rejected"
 
 
 def decision_time(at: datetime) -> str:
@@ -47,22 +59,33 @@ def decision_note(became: str, told: str, *, stands: bool) -> str:
     return f"{became}.{f' {_STANDS}' if stands else ''}{f' Told: {words}' if words else ''}"
 
 
+def carried_out_note(action: str, product: str, at: datetime, became: str, *, stands: bool) -> str:
+    """All that is told of it where it was not asked for; `became` without who decided."""
+    again = f" {_STANDS}" if stands else ""
+    return f"{action} of {product} was {_CARRIED_OUT} at {decision_time(at)}; {became}.{again}"
+
+
 def decided_in(told: str) -> tuple[Decided, ...]:
-    """Of what stands beside a question, oldest first."""
+    """Of what stands beside a question, in the order in which it was decided."""
+    here = (match.groups() for match in _NOTE.finditer(told))
+    others = (
+        ("", action, product, _CARRIED_OUT, "", at, then, stands)
+        for action, product, at, then, stands in _OF_OTHERS.findall(told)
+    )
     found = []
-    for match in _NOTE.finditer(told):
-        name, action, product, how, by, at, then, stands = match.groups()
+    for name, action, product, how, by, at, then, stands in (*here, *others):
         try:
             when = datetime.fromisoformat(at)
         except ValueError:
             continue
-        found.append(Decided(name, action, product, how, by, when, then, stands is not None))
-    return tuple(found)
+        found.append(Decided(name, action, product, how, by, when, then, bool(stands)))
+    return tuple(sorted(found, key=lambda one: one.at))
 
 
 def decisions_said(told: str) -> str:
     """The same as words that an answer may repeat: who decided what, and when."""
     return "\n".join(
-        f"{one.action} of {one.product} {one.how} by {one.by} at {one.at:%Y-%m-%d %H:%M} UTC{one.then}"
+        f"{one.action} of {one.product} {one.how}{f' by {one.by}' if one.by else ''} "
+        f"at {one.at:%Y-%m-%d %H:%M} UTC{one.then}"
         for one in decided_in(told)
     )

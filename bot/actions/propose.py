@@ -1,10 +1,10 @@
 """Turning a model's wish into a stored proposal and a card. Nothing here can carry one out.
 
-Implements `tools.capabilities.Proposals`, and tells a model what became of its session's proposals.
+Implements `tools.capabilities.Proposals`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -13,7 +13,6 @@ import orjson
 import structlog
 from pydantic import JsonValue
 
-from adapters.llm.decided import ELSEWHERE, decision_note, decision_time
 from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.display import ProposalDisplay
 from bot.actions.remind import begin_reminder
@@ -26,17 +25,14 @@ from bot.domain.proposal import (
     LIFETIME,
     Proposal,
     ProposalState,
-    became,
     blast_rank,
     canonical,
     deciders,
     digest,
     proposal_id,
-    word,
 )
-from bot.domain.tenancy import is_shared
 from bot.ports.failures import StorageUnavailable
-from bot.ports.platform import People, PlatformTraits, by_id
+from bot.ports.platform import PlatformTraits
 from bot.ports.proposals import FreezeState, OnState, ProposalStore, Watches, uncounted
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 from tools.errors import CapabilityUnavailable, InvalidArguments
@@ -48,12 +44,6 @@ MAX_OPEN: Final = 3  # more cards in one thread are pressed without being read
 MAX_RATIONALE: Final = 2_000
 # The tool has 5 s in all; a slow card must not take the receipt of a stored proposal with it.
 CARD_TIMEOUT_S: Final = 3.0
-
-
-MAX_NOTES: Final = 10
-MAX_ELSEWHERE: Final = 5
-ELSEWHERE_S: Final = 2 * 3600.0
-MAX_WORDS: Final = 500  # characters of a reason or an outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,51 +298,3 @@ def created(proposal: Proposal) -> AuditEvent:
         session_id=proposal.session_id,
         key=f"{proposal.id}:created",
     )
-
-
-async def proposal_notes(
-    store: ProposalStore, session: SessionId, place: Place, people: People = by_id
-) -> Sequence[str]:
-    """One line each, oldest first: the session's latest `MAX_NOTES`, and of its channel's other threads
-    what is open, and what people decided in the last two hours, the latest `MAX_ELSEWHERE`.
-    """
-    rows = await store.of_session(session)
-    elsewhere = await store.elsewhere(place, ELSEWHERE_S) if is_shared(place.team) else ()
-    told = [*rows[-MAX_NOTES:], *elsewhere[-MAX_ELSEWHERE:]]
-    told.sort(key=lambda row: (row.created_at, row.id))
-    names = await people(place, [who for row in told if (who := _decider(row))])
-    return [_note(row, session, names) for row in told]
-
-
-def _note(row: Proposal, session: SessionId, names: Mapping[str, str]) -> str:
-    where = "" if row.session_id == session else ELSEWHERE
-    return (
-        f"Proposal {row.id} ({row.action} {row.product} {row.params}){where}: {_became(row, names)}"
-    )
-
-
-def _became(row: Proposal, names: Mapping[str, str]) -> str:
-    if row.state is ProposalState.PENDING:
-        return f"{word(row.state)} until {row.expires_at:%H:%M} UTC; do not propose it again."
-    at = f" at {decision_time(row.decided_at)}" if row.decided_at else ""
-    decider = _decider(row)
-    who = f" by {names[decider]}{at}" if decider else ""
-    told = (row.outcome or row.reason)[:MAX_WORDS]
-    return decision_note(became(row, who), told, stands=row.state in _STANDS)
-
-
-def _decider(row: Proposal) -> str:
-    expired = row.state is ProposalState.EXPIRED  # by the clock
-    return "" if expired or not row.decided_by else row.decided_by
-
-
-# What failed, expired or was not run may be proposed again.
-_STANDS: Final = frozenset(
-    {
-        ProposalState.CONFIRMED,
-        ProposalState.DISPATCHING,
-        ProposalState.SUCCEEDED,
-        ProposalState.UNKNOWN,
-        ProposalState.REJECTED,
-    }
-)

@@ -34,7 +34,7 @@ from tools.redactor import Redactor
 
 # How what others wrote is marked where it is told.
 UNTRUSTED = '"untrusted":true'
-Notes = Callable[[Place], Awaitable[Sequence[str]]]
+Notes = Callable[[Place, Channel], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +174,16 @@ class TurnRequests:
         return connections_of(config.connections, ask.asker.user, config.tenant_of(ask.place.team))
 
     async def told(
-        self, place: Place, now: datetime, asker: Person, files: Sequence[AttachedFile] = ()
+        self,
+        place: Place,
+        channel: Channel,
+        now: datetime,
+        asker: Person,
+        files: Sequence[AttachedFile] = (),
     ) -> str:
         """What a question is asked with. Raises StorageUnavailable."""
         notes, zone, people = await asyncio.gather(
-            self._notes(place), self._zone_of(asker), self._people(place, [asker.user])
+            self._notes(place, channel), self._zone_of(asker), self._people(place, [asker.user])
         )
         told = (in_zone(zone), *told_with_question(files), *notes)
         return self._redactor.redact(prompts.situation(now, told, people[asker.user]))

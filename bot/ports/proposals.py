@@ -1,6 +1,6 @@
 """Proposals as they are stored, changed, counted and shown, and what may stop them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -150,6 +150,16 @@ class ProposalStore(Protocol):
     async def elsewhere(self, place: Place, seconds: float) -> Sequence[Proposal]:
         """Of its channel's other threads, of those raised in the last so many seconds, oldest first:
         what is open, and what somebody confirmed or rejected.
+        """
+        ...
+
+    async def carried_out_elsewhere(
+        self, place: Place, products: Collection[str] | None, seconds: float, limit: int
+    ) -> Sequence[Proposal]:
+        """What went out in the last so many seconds for one of these products (None: any), anywhere else
+        in the tenant, oldest first: of more than `limit` the latest.
+
+        Not of that place's own conversation, nor of its channel (`bot.domain.tenancy.is_shared`).
         """
         ...
 

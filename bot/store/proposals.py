@@ -1,6 +1,6 @@
 """`bot.ports.proposals.ProposalStore` in the database: who wins is one UPDATE on the database's clock."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from bot.domain.proposal import (
 )
 from bot.ports.proposals import Decision, Departure, Verdict
 from bot.store.audit import append_audit
+from bot.store.carried_out import carried_out_elsewhere
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_order, now, seconds_ago
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
@@ -243,6 +244,16 @@ class StoredProposals:
             )
             rows = [proposal_of(row) for row in found]
             return sorted(rows, key=lambda row: (row.created_at, row.id))
+
+        return await self._database.fetch(work)
+
+    async def carried_out_elsewhere(
+        self, place: Place, products: Collection[str] | None, seconds: float, limit: int
+    ) -> Sequence[Proposal]:
+        """By the conversations of that time."""
+
+        async def work(connection: Connection) -> Sequence[Proposal]:
+            return await carried_out_elsewhere(connection, place, products, seconds, limit)
 
         return await self._database.fetch(work)
 

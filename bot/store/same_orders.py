@@ -97,11 +97,11 @@ def _identical(row: Proposal) -> tuple[sa.ColumnElement[bool], ...]:
         proposals.c.product == row.product,
         proposals.c.digest == row.digest,
         proposals.c.id != row.id,
-        _of_one_tenant(row.place.team),
+        of_one_tenant(row.place.team),
     )
 
 
-def _of_one_tenant(team: str) -> sa.ColumnElement[bool]:
+def of_one_tenant(team: str) -> sa.ColumnElement[bool]:
     """The same workspace, or neither of them of another one that installed the app."""
     installed = sa.select(installations.c.team)
     neither = proposals.c.team.not_in(installed) & sa.literal(team).not_in(installed)

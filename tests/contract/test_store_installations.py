@@ -15,6 +15,7 @@ from bot.app import Base, _notes
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.callers import CallerKind, KnownCaller
+from bot.domain.channel import UNMATCHED, Channel
 from bot.domain.feedback import Vote
 from bot.domain.ids import (
     ChannelId,
@@ -337,7 +338,8 @@ async def test_a_channel_of_the_same_id_elsewhere_reads_neither_incidents_nor_al
     )
     tenancy = SimpleNamespace(alerts=[RULE], tenant_of=lambda team: tenant_of(team, TEAMS[0]))
     base = cast("Base", SimpleNamespace(stores=stores, in_force=tenancy))
-    noted = [len(await _notes(base, by_id, _ask(team).place)) for team in TEAMS]
+    named = Channel("incident", UNMATCHED)
+    noted = [len(await _notes(base, by_id, _ask(team).place, named)) for team in TEAMS]
     assert noted == [1, 0]
     of_acme = SubjectRecords(database, Subject(session="session:TACME:C1:1.1"))
     assert "alert_threads" not in {row["table"] async for row in of_acme.rows()}

@@ -5,7 +5,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -15,7 +15,7 @@ from adapters.llm.messages import Message, Role
 from adapters.told import IngestedEvent
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Refusal
-from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
+from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId, session_at
 from bot.domain.proposal import (
     LIFETIME,
     OPEN,
@@ -444,6 +444,22 @@ class MemoryProposals:
             )
         ]
         return sorted(found, key=lambda row: (row.created_at, row.id))
+
+    async def carried_out_elsewhere(
+        self, place: Place, products: Collection[str] | None, seconds: float, limit: int
+    ) -> Sequence[Proposal]:
+        since = self._memory.now() - timedelta(seconds=seconds)
+        found = [
+            (self._dispatched_at[row.id], row)
+            for row in self.rows.values()
+            if row.id in self._dispatched_at
+            and self._dispatched_at[row.id] > since
+            and row.session_id != session_at(place)
+            and not _is_here(row.place, place)
+            and (products is None or row.product in products)
+            and not refused_by(row)
+        ]
+        return [row for _, row in sorted(found, key=lambda one: (one[0], one[1].id))][-limit:]
 
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
         since = self._memory.now() - timedelta(seconds=seconds)

@@ -102,7 +102,7 @@ class Case:
     stated: tuple[Stated, ...] = ()  # by people, in all of the conversation
     # Of this thread and of its channel's others: id, action, product, where if it is another thread.
     open_proposals: tuple[tuple[str, str, str, str], ...] = ()
-    decided: tuple[Decided, ...] = ()  # the same, oldest first
+    decided: tuple[Decided, ...] = ()  # the same and of other channels, oldest first
     files: tuple[Seen, ...] = ()  # what the asker attached; it measures nothing
 
     @property

@@ -1,4 +1,4 @@
-"""What people decided about proposals of the channel: all that is known of what was done."""
+"""What people decided about proposals, here and elsewhere: all that is known of what was done."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -15,10 +15,8 @@ def decision_told(decided: Decided, now: datetime | None) -> str:
         "; running", ", and is running"
     )
     what = "A rollback" if "rollback" in decided.action else plain(decided.action).capitalize()
-    return (
-        f"{what} of {plain(decided.product)} was {decided.how} by {called(decided.by)} at "
-        f"{clock(decided.at, now)}{then}"
-    )
+    by = f" by {called(decided.by)}" if decided.by else ""
+    return f"{what} of {plain(decided.product)} was {decided.how}{by} at {clock(decided.at, now)}{then}"
 
 
 def done_lines(case: Case) -> Iterator[str]:
@@ -26,7 +24,7 @@ def done_lines(case: Case) -> Iterator[str]:
     about = case.asked.subject
     decided = [one for one in case.decided if about in ("", one.product)]
     waiting = [one for one in case.open_proposals if about in ("", one[2])]
-    carried_out = [one for one in decided if one.how == "confirmed"]
+    carried_out = [one for one in decided if one.went_out]
     of = f" for {plain(about)}" if about else ""
     if carried_out:
         yield f"**{decision_told(carried_out[-1], case.now)}.**"
@@ -42,10 +40,13 @@ def done_lines(case: Case) -> Iterator[str]:
     ]
     if lines:
         yield "\n".join(f"- {line}" for line in lines)
+    if any(not one.by for one in carried_out):
+        yield "Who confirmed what was carried out from another channel is told there alone."
     yield (
-        "That is what was proposed in this thread, and in the channel's other threads in the last two "
-        "hours. What people did by hand or elsewhere, I do not know; ask me what was deployed, or "
-        "whether something is still wrong."
+        "That is what was proposed in this thread, what waits or was rejected in the other threads of "
+        "a Slack channel, and the latest of what was carried out through me anywhere for products that "
+        "this channel may see, in the last two hours. What people did by hand or by other means, I do "
+        "not know; ask me what was deployed, or whether something is still wrong."
     )
 
 

@@ -173,7 +173,7 @@ def open_proposal(case: Case, judgement: Judgement, signals: Signals) -> tuple[s
 
 
 def decided_before(case: Case, judgement: Judgement, signals: Signals) -> Decided | None:
-    """What people decided of the same in this channel, unless it failed or something was deployed since."""
+    """What people decided of the same, unless it failed or something was deployed since."""
     top = next(iter(judgement.suspects), None)
     wanted = (signals.rollback_action, top.product if top else "")
     last = next((d for d in reversed(case.decided) if (d.action, d.product) == wanted), None)

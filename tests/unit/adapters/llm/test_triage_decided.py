@@ -125,7 +125,7 @@ async def test_what_was_done_and_by_whose_word_is_answered_from_what_was_decided
     assert found.text.startswith(
         "**A rollback of checkout was confirmed by U7 at 14:20 UTC, and is done.**"
     )
-    assert "What people did by hand or elsewhere, I do not know" in found.text
+    assert "What people did by hand or by other means, I do not know" in found.text
     assert [one.note for one in claims if one.note] == []
 
 
@@ -175,3 +175,56 @@ async def test_what_another_thread_raised_in_the_same_moment_is_pointed_to() -> 
         f"A rollback of checkout is proposed already ({name}): its card is in another thread of this "
         "channel; it is linked below."
     ) in found.text
+
+
+FAR_AWAY = (
+    "Now\n- rollback-deploy of checkout was carried out from another channel at 2026-04-07T14:20:00Z; "
+    "succeeded. Do not propose it again unless something was deployed since."
+)
+
+
+async def test_what_was_carried_out_from_another_channel_is_told_and_not_proposed_again() -> None:
+    found = await asked(FAR_AWAY)
+    _, claims = checked(found.text, found.evidence, {}, decisions_said(FAR_AWAY))
+
+    assert found.asked("core__propose_action") == []
+    assert (
+        "A rollback of checkout was carried out from another channel at 14:20 UTC, and is done; no "
+        "deploy came since, so it is not proposed again. It has not helped yet as far as I can see"
+    ) in found.text
+    assert not [one for one in claims if "14:20" in one.note]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        FAR_AWAY.replace("T14:20", "T14:05"),  # before the deploy
+        FAR_AWAY.replace("checkout", "cart"),
+        FAR_AWAY.replace("succeeded. Do not propose it again unless something was deployed since.", "failed."),
+    ],
+    ids=["deployed since", "another product", "failed"],
+)  # fmt: skip
+async def test_what_another_channel_carried_out_of_something_else_is_no_hindrance(
+    told: str,
+) -> None:
+    found = await asked(told)
+
+    assert len(found.asked("core__propose_action")) == 1
+
+
+@pytest.mark.parametrize("question", DONE_QUESTIONS)
+async def test_what_another_channel_carried_out_answers_what_was_done(question: str) -> None:
+    rejected = noted("rejected by U7 at 2026-04-07T14:25:00Z, nothing was run")[4:]
+    told = f"{FAR_AWAY}\n{rejected}"
+    found = await investigate(world([*SLOW], [DEPLOYED]), question, told=told)
+    _, claims = checked(found.text, found.evidence, {}, decisions_said(told))
+
+    assert found.text.startswith(
+        "**A rollback of checkout was carried out from another channel at 14:20 UTC, and is done.**"
+    )
+    assert "- A rollback of checkout was rejected by U7 at 14:25 UTC" in found.text
+    assert (
+        "Who confirmed what was carried out from another channel is told there alone." in found.text
+    )
+    assert "has been confirmed" not in found.text
+    assert [one.note for one in claims if one.note] == []

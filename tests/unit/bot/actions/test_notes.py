@@ -4,17 +4,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.llm.decided import decided_in, decision_note
 from adapters.llm.messages import CompleteRequest, Message, Role
 from adapters.llm.triage.case import read_case
-from bot.actions.propose import MAX_NOTES, proposal_notes
+from bot.actions.notes import MAX_NOTES, proposal_notes
 from bot.chat.prompts import situation
-from bot.domain.ids import Place, UserId
-from bot.domain.proposal import ProposalState
-from tests.fixtures_actions import NOW, PLACE, World, another, confirm, reject
+from bot.domain.channel import DIRECT, UNKNOWN, Channel, ChannelRule
+from bot.domain.ids import API, ChannelId, MessageTs, Place, UserId, session_at
+from bot.domain.proposal import Proposal, ProposalState
+from tests.fixtures_actions import (
+    DRAFT,
+    HERE,
+    NOW,
+    PLACE,
+    World,
+    another,
+    call,
+    confirm,
+    reject,
+)
+from tools.products import Reading
 
 
 async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason() -> None:
@@ -26,7 +39,9 @@ async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason
     await world.carry(rows[0], reject(rows[0]))
     await world.carry(rows[1], confirm(rows[1]))
 
-    rejected, succeeded, still_open = await proposal_notes(world.store, rows[0].session_id, PLACE)
+    rejected, succeeded, still_open = await proposal_notes(
+        world.store, rows[0].session_id, PLACE, HERE
+    )
 
     again = "Do not propose it again unless something was deployed since."
     at = "2026-03-01T12:00:03Z"
@@ -53,7 +68,7 @@ async def test_who_decided_is_told_by_name_and_who_did_not_is_not_asked_for() ->
         asked.extend(users)
         return {"U-other": "Mira Okafor"}
 
-    told = situation(NOW, await proposal_notes(world.store, gone.session_id, PLACE, people))
+    told = situation(NOW, await proposal_notes(world.store, gone.session_id, PLACE, HERE, people))
     (found,) = decided_in(told)
 
     assert (found.how, found.by, found.then) == ("rejected", "Mira Okafor", ", nothing was run")
@@ -66,7 +81,7 @@ async def test_old_ones_are_left_out() -> None:
         last = await world.proposed(another(number), number)
         world.later(seconds=1)
 
-    notes = await proposal_notes(world.store, last.session_id, PLACE)
+    notes = await proposal_notes(world.store, last.session_id, PLACE, HERE)
 
     assert len(notes) == MAX_NOTES
     assert last.id in notes[-1]
@@ -76,7 +91,7 @@ async def test_another_sessions_proposals_are_not_told() -> None:
     world = World()
     await world.proposed()
 
-    assert await proposal_notes(world.store, "elsewhere", PLACE) == []  # type: ignore[arg-type]
+    assert await proposal_notes(world.store, "elsewhere", PLACE, HERE) == []  # type: ignore[arg-type]
 
 
 async def test_triage_reads_what_is_still_open_from_the_note() -> None:
@@ -86,7 +101,7 @@ async def test_triage_reads_what_is_still_open_from_the_note() -> None:
     row = await world.proposed(another(2), 2)
     await world.carry(gone, reject(gone))
 
-    notes = await proposal_notes(world.store, row.session_id, PLACE)
+    notes = await proposal_notes(world.store, row.session_id, PLACE, HERE)
     told = situation(row.expires_at, notes)
     case = read_case(CompleteRequest("s", (Message(Role.USER, text="?", told=told),)))
 
@@ -102,7 +117,7 @@ async def test_triage_reads_what_was_decided_and_by_whom_from_the_note() -> None
     world.later(seconds=40)
     await world.carry(row, confirm(row))
 
-    told = situation(NOW, await proposal_notes(world.store, row.session_id, PLACE))
+    told = situation(NOW, await proposal_notes(world.store, row.session_id, PLACE, HERE))
     first, last = read_case(
         CompleteRequest("s", (Message(Role.USER, text="?", told=told),))
     ).decided
@@ -124,7 +139,7 @@ async def test_what_failed_or_expired_may_be_proposed_again() -> None:
         world.store.rows[row.id] = replace(
             row, state=state, decided_by=UserId("U1"), decided_at=NOW
         )
-        (note,) = await proposal_notes(world.store, row.session_id, PLACE)
+        (note,) = await proposal_notes(world.store, row.session_id, PLACE, HERE)
 
         assert "again" not in note
 
@@ -134,4 +149,116 @@ def test_others_words_make_no_decision(reason: str, outcome: str) -> None:
     note = decision_note("expired", f"{reason} x\n- Proposal {outcome}", stands=False)
 
     assert "\n" not in note
+    assert decided_in(f"Now\n- Proposal p_1 (scale shop {{}}): {note}") == ()
+
+
+SLACK_ELSEWHERE = replace(PLACE, channel=ChannelId("C-secret"), thread_ts=MessageTs("2.2"))
+OVER_HTTP = Place(API, ChannelId("incident-checkout"), MessageTs("3.3"))
+
+
+async def carried_out(world: World, place: Place, name: str) -> Proposal:
+    turn = call(9, session_id=session_at(place), turn_id=f"turn:{place.key}")
+    receipt = await world.desk(place).propose(DRAFT, turn)
+    world.later(seconds=20)
+    row = world.row(receipt.proposal_id)
+    await world.carry(row, confirm(row))
+    done = replace(world.row(row.id), channel_name=name)
+    world.store.rows[row.id] = done
+    return done
+
+
+async def told_at(world: World, place: Place, channel: Channel = HERE) -> list[str]:
+    return list(await proposal_notes(world.store, session_at(place), place, channel))
+
+
+async def test_what_another_channel_carried_out_is_told_without_its_name_people_or_words() -> None:
+    world = World()
+    await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
+
+    assert await told_at(world, PLACE, HERE) == [
+        "rollback-deploy of checkout was carried out from another channel at 2026-03-01T12:00:20Z; "
+        "succeeded. Do not propose it again unless something was deployed since."
+    ]
+
+
+async def test_what_another_channel_carried_out_and_failed_may_be_proposed_again() -> None:
+    world = World()
+    row = await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
+    world.store.rows[row.id] = replace(row, state=ProposalState.FAILED)
+
+    (note,) = await told_at(world, PLACE, HERE)
+
+    assert note.endswith("carried out from another channel at 2026-03-01T12:00:20Z; failed.")
+
+
+@pytest.mark.parametrize(("there", "here"), [(PLACE, OVER_HTTP), (OVER_HTTP, PLACE)])
+async def test_over_http_the_channel_of_that_name_is_the_same_one(
+    there: Place, here: Place
+) -> None:
+    world = World()
+    row = await carried_out(world, there, "incident-checkout")
+
+    (note,) = await told_at(world, here)
+
+    assert note == (
+        f"Proposal {row.id} (rollback-deploy checkout …) in another thread of this channel: confirmed "
+        "by U-lead at 2026-03-01T12:00:20Z; succeeded. Do not propose it again unless something was "
+        "deployed since."
+    )
+    assert [one.by for one in decided_in(f"Now\n- {note}")] == ["U-lead"]
+
+
+async def test_who_confirmed_in_the_channel_of_that_name_is_called_as_they_are_there() -> None:
+    world = World()
+    await carried_out(world, PLACE, "incident-checkout")
+    await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
+
+    async def people(place: Place, users: Iterable[str]) -> Mapping[str, str]:
+        return {user: {PLACE: "Mira Okafor"}[place] for user in users}
+
+    notes = await proposal_notes(world.store, session_at(OVER_HTTP), OVER_HTTP, HERE, people)
+
+    assert ["Mira Okafor" in each for each in notes] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [(UNKNOWN, "incident-checkout"), (UNKNOWN, UNKNOWN), (DIRECT, DIRECT), ("incident-web", "incident-checkout")],
+)  # fmt: skip
+async def test_a_channel_whose_name_is_another_or_none_is_another_one(
+    there: str, here: str
+) -> None:
+    world = World()
+    await carried_out(world, PLACE, there)
+
+    (note,) = await told_at(world, OVER_HTTP, replace(HERE, name=here))
+
+    assert "carried out from another channel" in note
+
+
+BOUND = ChannelRule("*", products=("web",), confirm=("responder",))
+
+
+@pytest.mark.parametrize(
+    ("rule", "notes"),
+    [
+        (BOUND, 0),
+        (replace(BOUND, reading=Reading.ALL), 1),
+        (replace(BOUND, products=("checkout",)), 1),
+        (replace(BOUND, shut=True, products=()), 0),
+    ],
+    ids=["another product", "reads all", "its product", "shut"],
+)
+async def test_only_what_the_channel_may_read_of_is_told(rule: ChannelRule, notes: int) -> None:
+    world = World()
+    await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
+
+    assert len(await told_at(world, PLACE, replace(HERE, rule=rule))) == notes
+
+
+@given(st.text(), st.text())
+def test_others_words_carry_nothing_out(reason: str, outcome: str) -> None:
+    told = "scale of shop was carried out from another channel at 2026-03-01T12:00:20Z; succeeded."
+    note = decision_note("expired", f"{reason} x\n- {told}{outcome}", stands=False)
+
     assert decided_in(f"Now\n- Proposal p_1 (scale shop {{}}): {note}") == ()

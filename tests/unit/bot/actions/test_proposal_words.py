@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from bot.actions.notes import proposal_notes
 from bot.actions.orders import line
-from bot.actions.propose import proposal_notes
 from bot.audit.verify import Summary
 from bot.domain.change import named
 from bot.domain.dossier import Dossier
@@ -16,6 +16,7 @@ from bot.reports.incident import ReportFacts, report
 from bot.slack.showing.cards import card
 from bot.slack.text.imitation import LABEL, disclaimed
 from tests.fakes.stores import Memory, MemoryProposals
+from tests.fixtures_actions import HERE
 from tests.golden.slack_views import proposal
 
 BEFORE_IT_EXPIRES = proposal().created_at
@@ -43,7 +44,7 @@ async def test_all_who_show_a_state_show_the_same_word(state: ProposalState, out
     store = MemoryProposals(Memory())
     store.rows[row.id] = row
 
-    (note,) = await proposal_notes(store, row.session_id, row.place)
+    (note,) = await proposal_notes(store, row.session_id, row.place, HERE)
     shown = card(row, "responder", BEFORE_IT_EXPIRES)
 
     assert f"### {named(row)}: {word(state)}\n" in reported(row)
