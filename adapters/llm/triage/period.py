@@ -4,9 +4,13 @@ from adapters.llm.triage.case import Case
 
 
 def period(case: Case) -> str:
-    """` between 08:00 and 09:00 UTC`; empty where all was looked at of a time that goes on until now."""
+    """` between 08:00 and 09:00 UTC`; empty where all of a time that goes on until now was looked at.
+
+    What lies around a point in time is always told.
+    """
     start, end, now = case.asked.start, case.asked.end, case.now
-    if start is None or end is None or now is None or not (case.is_past or case.asked.is_cut):
+    is_told = case.is_past or case.asked.is_cut or case.asked.at is not None
+    if start is None or end is None or now is None or not is_told:
         return ""
     form = "%H:%M" if start.date() == end.date() == now.date() else "%Y-%m-%d %H:%M"
     return f" between {start:{form}} and {end:{form}} UTC"

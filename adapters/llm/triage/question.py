@@ -105,7 +105,8 @@ class Asked:
     `of_cluster`: it is about what Kubernetes itself knows, and about nothing else.
     `is_exact`: both ends, or the beginning, were given. `is_cut`: not all of that can be looked at.
     `is_time_unread`: a time is said, and none that can be read. `wants_undone`: somebody asks for a
-    rollback. `asks_when`: since when, and nothing else. `assumed` are words about it for the answer.
+    rollback. `asks_when`: since when, and nothing else. `at`: the point in time that is asked about, where
+    it is one; `start` and `end` lie around it. `assumed` are words about it for the answer.
     """
 
     subject: str
@@ -124,6 +125,7 @@ class Asked:
     wants_undone: bool = False
     is_cut: bool = False
     asks_when: bool = False
+    at: datetime | None = None
 
 
 def understand(
@@ -147,10 +149,8 @@ def understand(
     elif not subject:
         stranger = _stranger(lowered) or ("" if thought else _named(lowered, elsewhere))
     slow, failing = _SLOW.search(text), _ERRORS.search(text)
-    topic: Topic = "cause"
     wants_undone = _ROLL_BACK.match(text) is not None
-    if not slow and not failing and not wants_undone:
-        topic = next((name for name, found in _TOPICS if re.search(found, lowered)), "cause")
+    topic = "cause" if slow or failing or wants_undone else _topic(lowered)
     symptom = "latency" if slow and not failing else "errors" if failing and not slow else ""
     of_cluster = _CLUSTER.search(text) is not None and not slow and not failing
     longest = LONGEST_WINDOW if topic == "cause" else MAX_RANGE
@@ -175,7 +175,12 @@ def understand(
         asks_when=topic == "cause" and asks_since_when(lowered),
         is_cut=when is not None and when.is_cut,
         wants_undone=wants_undone,
+        at=when.at if when else None,
     )
+
+
+def _topic(lowered: str) -> Topic:
+    return next((name for name, found in _TOPICS if re.search(found, lowered)), "cause")
 
 
 def _thought(text: str, subject: str) -> str:

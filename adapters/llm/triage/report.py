@@ -30,6 +30,7 @@ from adapters.llm.triage.not_rolled_back import no_rollback
 from adapters.llm.triage.onset import onset
 from adapters.llm.triage.period import framed, period
 from adapters.llm.triage.plan import PROPOSE, REPORT
+from adapters.llm.triage.point_in_time import at_point, came_later
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, named, told, told_of
 from adapters.llm.triage.unmeasured import samples_missing
@@ -109,7 +110,7 @@ def _not_understood(case: Case) -> str:
 def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
     yield answer_to(case, judgement)
     yield no_rollback(case, judgement)
-    yield asked_first(case, judgement)
+    yield _at_first(case, judgement)
     if case.asked.asks_when:
         began = list(onset(case, judgement))
         yield from began or ["I see no time at which anything began."]
@@ -126,6 +127,14 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
         case "symptoms" | "unknown":
             yield from _unknown(case, judgement)
     yield "\n".join(_as_said(case, judgement))
+
+
+def _at_first(case: Case, judgement: Judgement) -> str:
+    """How whoever is asked about was at the point asked about, else in all of the time; each once."""
+    itself = asked_first(case, judgement)
+    then = "" if judgement.verdict == "healthy" else at_point(case, judgement)
+    is_told = itself and not judgement.own_blind
+    return itself if is_told or not then else f"{then}\n\n{itself}".strip()
 
 
 def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -149,7 +158,8 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     head = headline(top, case.now)
     if not is_linked(case, judgement):
         head = f"Elsewhere, {head[0].lower()}{head[1:]}"
-    yield f"**{framed(case, head)}{gone}**"
+    later = came_later(case, top)
+    yield f"**{later or framed(case, head)}{head if later else ''}{gone}**"
     yield asked_as_well(case, judgement)
     points = _told_of(top, case.asked.symptom)
     lines = (of_whom(case, top.product, told(point, case.now)) for point in points)

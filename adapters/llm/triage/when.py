@@ -56,7 +56,8 @@ class Window:
     """Instants in UTC. `assumed` are words about it for the answer.
 
     `is_exact`: somebody means just that. An alert tells when it fired; its trouble may be older.
-    `is_cut`: more was asked for than can be looked at.
+    `is_cut`: more was asked for than can be looked at. `at`: the point in time that was named, where it
+    was one; the window is what lies around it.
     """
 
     start: datetime
@@ -64,6 +65,7 @@ class Window:
     assumed: tuple[str, ...] = ()
     is_exact: bool = True
     is_cut: bool = False
+    at: datetime | None = None
 
 
 def speaks_of_time(text: str) -> bool:
@@ -100,6 +102,8 @@ def window_in(
     if walls is None or (dated and in_utc(walls[0])[0] >= now):
         return None
     found = _cut(*_past(*walls, now), fits, keeps_end=_begins_some_time(text))
+    if day and walls == _around(text, day):
+        found = replace(found, at=_middle(found))
     said = () if told_utc else (_said(name, found.start, found.end, now, known=bool(zone)),)
     return replace(found, assumed=(*said, *found.assumed))
 
@@ -145,7 +149,7 @@ def _of_instants(
     if last is not None and last > first:
         return _cut(first, min(last, now), fits)
     if re.search(rf"\b(?:since|after|from)\s+{told[0][0]}", text) is None:
-        return _cut(first - _AROUND, min(first + _AROUND, now), fits)
+        return replace(_cut(first - _AROUND, min(first + _AROUND, now), fits), at=first)
     found = _cut(min(first - _BEFORE_ALERT, now - USUAL), now, fits)
     return replace(found, is_exact=False)
 
@@ -198,11 +202,22 @@ def _walls(text: str, day: datetime, here: datetime, *, is_dated: bool) -> _Wall
         midnight = _at_hour(here, 0)
         end = here if _GOES_ON.search(text) else _at_hour(midnight, _NIGHT[1])
         return _at_hour(midnight - _DAY, _NIGHT[0]), end
-    if found := (_AT.search(text) or _AT_HOUR.search(text)):
-        at = _clock(found.groups(), day)
-        if at:
-            return at - _AROUND, at + _AROUND
+    if around := _around(text, day):
+        return around
     return _part_of_day(text, day, here, is_dated=is_dated)
+
+
+def _around(text: str, day: datetime) -> _Walls | None:
+    """What lies around a point in time that is named."""
+    found = _AT.search(text) or _AT_HOUR.search(text)
+    at = _clock(found.groups(), day) if found else None
+    return (at - _AROUND, at + _AROUND) if at else None
+
+
+def _middle(window: Window) -> datetime | None:
+    """The point itself; None for one that comes twice as clocks go back."""
+    at = window.start + _AROUND
+    return at if at <= window.end <= at + _AROUND else None
 
 
 def _part_of_day(text: str, day: datetime, here: datetime, *, is_dated: bool) -> _Walls | None:
