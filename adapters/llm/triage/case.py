@@ -167,6 +167,8 @@ def read_case(request: CompleteRequest) -> Case:
     asking = _asking(request.messages[:start], question)
     found = tuple(_results(turn))
     asked = understand(asking, meta.products, meta.now, zone, meta.elsewhere)
+    decided = decided_in(turn[0].told) if turn else ()
+    asked = _of_what_was_done(asked, decided)
     return Case(
         question=question,
         products=meta.products,
@@ -178,8 +180,17 @@ def read_case(request: CompleteRequest) -> Case:
         rounds=sum(1 for m in turn if any(c.name != READ_ATTACHMENT for c in m.tool_calls)),
         stated=tuple(stated(request.messages)),
         open_proposals=tuple(_OPEN_PROPOSAL.findall(turn[0].told)) if turn else (),
-        decided=decided_in(turn[0].told) if turn else (),
+        decided=decided,
     )
+
+
+def _of_what_was_done(asked: Asked, decided: Sequence[Decided]) -> Asked:
+    """Whether it helped is asked of whoever something was confirmed for last, where nobody is named."""
+    done = next((one for one in reversed(decided) if one.how == "confirmed"), None)
+    if not asked.asks_helped or asked.subject or asked.stranger or done is None:
+        return asked
+    words = f"this is about {plain(done.product)}, for which something was confirmed last"
+    return replace(asked, subject=done.product, assumed=(*asked.assumed, words))
 
 
 def _continued(
@@ -187,9 +198,9 @@ def _continued(
 ) -> Asked:
     """A question that names nobody goes on about whoever was asked about before.
 
-    Of deploys only one "of it" does. Who asks since when means the time that was asked about, too.
+    Of deploys, and of what was done, only one "of it" does. Who asks since when means the time that was asked about, too.
     """
-    if asked.topic == "deploys" and not asked.stranger and not _OF_IT.search(question):
+    if asked.topic in ("deploys", "done") and not asked.stranger and not _OF_IT.search(question):
         return asked
     if asked.subject or asked.topic in ("greeting", "unclear") or asked.stranger:
         return told_apart(asked, question, meta)

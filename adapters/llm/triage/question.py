@@ -29,6 +29,11 @@ _DONE: Final = (
     r"|\b(?:was|were|has|have|did)\b[^.?!]*\b(?:rolled back|rollback|reverted)\b[^.?!]*"
     r"\b(?:done|confirmed|run|ran|carried out|happen|succeed)"
 )
+# Whether what was carried out did any good: it is about whoever that was carried out for.
+_HELPED: Final = re.compile(
+    r"\b(?:did|has|have)\s+(?:it|that|this|(?:the\s+)?(?:roll(?:ing)?[ -]?back|revert)\b[^.?!]*)\s*help(?:ed)?\b",
+    re.IGNORECASE,
+)
 _TOPICS: Final[Sequence[tuple[Topic, str]]] = (
     ("logs", r"\b(show|give|see|tail|fetch)\b.*\blogs?\b|\bwhat do(es)? .*logs? say\b"),
     ("done", _DONE),
@@ -106,7 +111,7 @@ class Asked:
     `is_exact`: both ends, or the beginning, were given. `is_cut`: not all of that can be looked at.
     `is_time_unread`: a time is said, and none that can be read. `wants_undone`: somebody asks for a
     rollback. `asks_when`: since when, and nothing else. `at`: the point in time that is asked about, where
-    it is one; `start` and `end` lie around it. `assumed` are words about it for the answer.
+    it is one; `start` and `end` lie around it. `asks_helped`: whether a rollback helped. `assumed` are words about it for the answer.
     """
 
     subject: str
@@ -126,6 +131,7 @@ class Asked:
     is_cut: bool = False
     asks_when: bool = False
     at: datetime | None = None
+    asks_helped: bool = False
 
 
 def understand(
@@ -176,6 +182,7 @@ def understand(
         is_cut=when is not None and when.is_cut,
         wants_undone=wants_undone,
         at=when.at if when else None,
+        asks_helped=topic == "cause" and _HELPED.search(text) is not None,
     )
 
 

@@ -228,3 +228,39 @@ async def test_what_another_channel_carried_out_answers_what_was_done(question: 
     )
     assert "has been confirmed" not in found.text
     assert [one.note for one in claims if one.note] == []
+
+
+@pytest.mark.parametrize(
+    "question", ["who confirmed the rollback?", "what has been done so far?", "what was done?"]
+)
+async def test_what_was_done_is_not_about_the_last_side_question(question: str) -> None:
+    before = ["why is checkout slow?", "and cart?"]
+    told = noted(f"{CONFIRMED}; succeeded")
+    found = await investigate(world(SLOW, [DEPLOYED]), question, told=told, before=before)
+
+    assert found.text.startswith("**A rollback of checkout was confirmed by U7 at 14:20 UTC")
+    assert "this is about cart" not in found.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "did the rollback help?",
+        "did it help?",
+        "has the rollback helped?",
+        "did rolling back help?",
+    ],
+)
+async def test_whether_it_helped_is_about_whoever_it_was_done_for(question: str) -> None:
+    before = ["why is checkout slow?", "and cart?"]
+    told = noted(f"{CONFIRMED}; succeeded")
+    found = await investigate(world(SLOW, [DEPLOYED]), question, told=told, before=before)
+
+    assert found.asked("core__sweep_metrics")[0]["product"] == "checkout"
+    assert "this is about checkout, for which something was confirmed last" in found.text
+
+
+async def test_whether_it_helped_goes_on_as_before_where_nothing_was_confirmed() -> None:
+    found = await investigate(world(SLOW), "did it help?", before=["and cart?"])
+
+    assert found.asked("core__sweep_metrics")[0]["product"] == "cart"
