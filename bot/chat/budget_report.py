@@ -45,18 +45,8 @@ class BudgetReport:
                 "per_session_tokens": limits.session_tokens,
                 "alert_at_pct": limits.alert_at_pct,
             },
-            "by": {group: [_row(row) for row in rows] for group, rows in self.by.items()},
+            "by": {group: [row.as_json() for row in rows] for group, rows in self.by.items()},
         }
-
-
-def _row(row: SpentBy) -> JsonValue:
-    return {
-        "name": row.name,
-        "usd_micros": row.usd_micros,
-        "rounds": row.rounds,
-        "rounds_unpriced": row.rounds_unpriced,
-        "tokens": row.tokens,
-    }
 
 
 async def budget_report(ledger: Ledger, limits: BudgetLimits) -> BudgetReport:

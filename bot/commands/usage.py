@@ -1,6 +1,8 @@
 """What `kortex budget` and `kortex usage export` do."""
 
 import sys
+import time
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +14,13 @@ from bot.chat.budget_report import BudgetReport, budget_report
 from bot.commands.ending import OK
 from bot.commands.instant_option import instant_option
 from bot.commands.verbs import guarded, loaded
+from bot.domain.ids import MessageTs, Place, UserId
 from bot.ports.ledger import DatedEntry
 from bot.settings.model import Settings
+from bot.web.api.naming import Naming
+from bot.web.api.spending import budget_told, labels
 from bot.wiring import rules
-from bot.wiring.stores import open_stores
+from bot.wiring.stores import Stores, open_stores
 
 _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,13 +33,26 @@ def budget(config: Path, *, as_json: bool) -> int:
         async with AsyncExitStack() as stack:
             stores = await open_stores(settings, stack)
             report = await budget_report(stores.ledger, rules.budget_limits(settings))
-        if as_json:
-            _out(orjson.dumps(report.as_json(), option=orjson.OPT_INDENT_2).decode())
-        else:
-            _print_report(report)
+            if as_json:
+                told = await budget_told(report, _naming(stores))
+                _out(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
+            else:
+                _print_report(report, await labels(report, _naming(stores)))
         return OK
 
     return guarded(lambda: work(loaded(config)))
+
+
+def _naming(stores: Stores) -> Naming:
+    """What the database knows: channels, and callers over HTTP. A platform's people keep their ids."""
+
+    async def name_of(user: UserId) -> str:
+        return await stores.callers.name(user) if user.startswith("@") else ""
+
+    def no_link(_: Place, __: MessageTs) -> str:
+        return ""
+
+    return Naming(stores.names.last_read, name_of, no_link, time.monotonic)
 
 
 def export(config: Path, since: str, until: str) -> int:
@@ -76,7 +94,7 @@ def entry_json(dated: DatedEntry) -> dict[str, JsonValue]:
     }
 
 
-def _print_report(report: BudgetReport) -> None:
+def _print_report(report: BudgetReport, known: Mapping[str, Mapping[str, str]]) -> None:
     today, limit = report.today, report.limits.daily_usd_micros
     of = f" of {_dollars(limit)} ({report.used_pct} %)" if limit else ", no daily limit"
     _out(f"today (UTC)  {_dollars(today.used_usd_micros)}{of}")
@@ -87,7 +105,10 @@ def _print_report(report: BudgetReport) -> None:
         for row in rows:
             unpriced = f"  {row.rounds_unpriced} unpriced" if row.rounds_unpriced else ""
             figures = f"{row.rounds:>5} rounds  {row.tokens:>11,} tokens{unpriced}"
-            _out(f"  {_dollars(row.usd_micros):>12}  {figures}  {row.name}")
+            label = known[group].get(row.name, row.name)
+            is_known = row.name in label  # its id would say nothing more
+            who = label if is_known else f"{label}  {row.name}"
+            _out(f"  {_dollars(row.usd_micros):>12}  {figures}  {who}")
 
 
 def _out(line: str) -> None:

@@ -31,6 +31,15 @@ def session_at(place: Place) -> SessionId:
     return SessionId(f"session:{place.key}")
 
 
+def place_of(session: str) -> Place | None:
+    """Where a session is; None for what is no id of one."""
+    kind, *parts = session.split(":", 3)
+    if kind != "session" or len(parts) != 3:
+        return None
+    team, channel, thread = parts
+    return Place(TeamId(team), ChannelId(channel), MessageTs(thread))
+
+
 # The workspace of conversations over HTTP. No platform's id: what stands there is no platform's.
 API: Final = TeamId("@api")
 

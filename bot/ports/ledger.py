@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from pydantic import JsonValue
+
 from adapters.llm.messages import Usage
 from bot.domain.budget import DAY_S, BudgetLimits, Refusal
 from bot.domain.ids import SessionId, TurnId, UserId
@@ -86,6 +88,16 @@ class SpentBy:
     rounds: int
     rounds_unpriced: int
     tokens: int
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Its figures by their names."""
+        return {
+            "name": self.name,
+            "usd_micros": self.usd_micros,
+            "rounds": self.rounds,
+            "rounds_unpriced": self.rounds_unpriced,
+            "tokens": self.tokens,
+        }
 
 
 class Ledger(Protocol):

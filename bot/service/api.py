@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from bot.actions.judge import Judge
 from bot.app import Base, Conversation
 from bot.audit.verify import Summary
-from bot.chat.budget_report import budget_report
+from bot.chat.budget_report import BudgetReport, budget_report
 from bot.domain.channel import rule_for
 from bot.domain.chats import ChatSession
 from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId
@@ -219,8 +219,8 @@ def _reports(base: Base, conversation: Conversation, standing: Standing, naming:
     async def providers() -> JsonValue:
         return [status.as_json() for status in await tell_providers()]
 
-    async def budget() -> JsonValue:
-        return (await budget_report(StoredLedger(stores.database, HOME), limits)).as_json()
+    async def budget() -> BudgetReport:
+        return await budget_report(StoredLedger(stores.database, HOME), limits)
 
     async def tools() -> JsonValue:
         return tell_tools().as_json()

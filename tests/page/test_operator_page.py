@@ -247,6 +247,18 @@ async def test_channels_and_people_of_slack_are_called_by_their_names_and_linked
         direct = page.get_by_role("rowheader", name="direct message", exact=True)
         await expect(direct).to_be_visible()
         await expect(page.locator("#main")).not_to_contain_text(RESPONDER)
+        await page.get_by_role("link", name="Budget").click()
+        people = page.get_by_role("region", name="By user").get_by_role("rowheader")
+        # With her id behind it, where her token has been used here as well.
+        person = people.filter(has_text=re.compile(rf"^{name}( \({RESPONDER}\))?$"))
+        await expect(person).to_be_visible()
+        channels = page.get_by_role("region", name="By channel")
+        await expect(channels.get_by_role("rowheader", name="#incident-checkout")).to_be_visible()
+        threads = page.get_by_role("region", name="By session")
+        await expect(threads.get_by_role("link", name="#incident-checkout, ").first).to_be_visible()
+        await expect(threads.locator(f"a[href^='{thread}']").first).to_be_visible()
+        main = page.locator("#main")
+        await expect(main).not_to_contain_text(re.compile("session:|@direct"))
 
 
 async def test_who_lacks_the_role_is_told_so_and_sees_no_reports(

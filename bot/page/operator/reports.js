@@ -16,12 +16,15 @@ function table(caption, heads, rows, none) {
 
 const dollarCell = (micros) => dollars(micros);
 
+// A thread by its channel's name and when it began, as a link where it can be opened.
+function threadCell(name, each) {
+  const began = each.thread ? moment(Number(each.thread) * 1000) : "", text = visible([name, began].filter(Boolean).join(", "));
+  return { value: text, node: () => threadLink(text, each.thread_url) };
+}
+
 async function activity() {
   const { under_way: runs, sessions } = await api.activity();
-  const where = (each) => {
-    const began = each.thread ? moment(Number(each.thread) * 1000) : "", text = visible([each.channel_name, began].filter(Boolean).join(", "));
-    return { value: text, node: () => threadLink(text, each.thread_url) };
-  };
+  const where = (each) => threadCell(each.channel_name, each);
   return [
     table("Being answered now", ["Where", "Workspace", "Asked by", "Since"], runs.map((each) => [where(each), each.team, each.asker_name || "waits its turn", each.since ? moment(each.since) : ""]), "Nothing is being answered now."),
     table("Newest conversations, Slack's as well", ["Where", "Workspace", "Last asked by", "Questions", "Active"], sessions.map((each) => [where(each), each.team, each.asker_name, each.questions, moment(each.active_at)]), "No conversation yet."),
@@ -45,7 +48,7 @@ async function budget() {
   ];
   return [
     h("dl", { class: "facts" }, ...figures.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))])),
-    ...Object.entries(told.by).map(([group, rows]) => table(`By ${visible(group)}`, ["Name", "Cost", "Rounds", "Tokens"], rows.map((row) => [row.name, dollarCell(row.usd_micros), row.rounds, row.tokens]), `By ${visible(group)}: nothing was spent yet.`)),
+    ...Object.entries(told.by).map(([group, rows]) => table(`By ${visible(group)}`, ["Name", "Cost", "Rounds", "Tokens"], rows.map((row) => [group === "session" ? threadCell(row.label, row) : row.label, dollarCell(row.usd_micros), row.rounds, row.tokens]), `By ${visible(group)}: nothing was spent yet.`)),
   ];
 }
 

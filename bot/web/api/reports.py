@@ -9,11 +9,13 @@ from typing import Final
 from pydantic import BaseModel, JsonValue
 
 from bot.audit.verify import Summary
+from bot.chat.budget_report import BudgetReport
 from bot.ports.overview import Overview
 from bot.ports.trail import Trail
 from bot.web.api import models
 from bot.web.api.naming import Naming
 from bot.web.api.operations import Call, Operation
+from bot.web.api.spending import budget_told
 from bot.web.api.standing import Standing
 
 PROVIDERS_PATH: Final = "/api/v1/llm/providers"
@@ -51,12 +53,12 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What its operations stand on. `providers`, `budget` and `tools` are told as the commands tell them."""
+    """What its operations stand on. `providers` and `tools` are told as the commands tell them."""
 
     standing: Standing
     roles: Callable[[], Sequence[str]]
     providers: Report
-    budget: Report
+    budget: Callable[[], Awaitable[BudgetReport]]
     tools: Report
     overview: Overview
     trail: Trail
@@ -82,7 +84,7 @@ class Reports:
 
     async def _budget(self, call: Call) -> BaseModel:
         await self.standing.need_admin(call.caller, "budget")
-        return models.Budget.model_validate(await self.budget())
+        return models.Budget.model_validate(await budget_told(await self.budget(), self.naming))
 
     async def _tools(self, call: Call) -> BaseModel:
         await self.standing.need_admin(call.caller, "tools")

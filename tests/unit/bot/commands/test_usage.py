@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bot.cli import main
-from bot.domain.ids import TurnId
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId, TurnId, session_at
+from bot.store.channel_names import StoredNames
 from bot.store.database import Database
 from bot.store.ledger import StoredLedger
 from bot.store.schema import migrate
@@ -53,6 +54,25 @@ def test_budget_is_readable(config: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "today (UTC)  $0.0030 of $0.0300 (10 %)" in out
     assert "1 unpriced" in out
     assert "incident-checkout" in out
+
+
+def test_budget_calls_what_the_database_knows_by_name_beside_its_id(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1795438533.034719"))
+
+    async def fill() -> None:
+        database = await Database.open(f"sqlite+aiosqlite:///{config.parent}/kortex.db")
+        await StoredNames(database).keep(place, "incident-web", None)
+        row = replace(ROUND, turn_id=TurnId("turn:3"), session_id=session_at(place))
+        await StoredLedger(database).record(row)
+        await database.close()
+
+    asyncio.run(fill())
+    _, out = _run(capsys, "budget", "--config", str(config))
+
+    assert f"#incident-web  {session_at(place)}\n" in out
+    assert "#incident-checkout  incident-checkout\n" not in out
 
 
 def test_budget_as_json_sums_to_what_was_spent(
