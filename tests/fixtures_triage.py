@@ -86,6 +86,7 @@ async def investigate(
     now: datetime = NOW,
     elsewhere: Sequence[str] = (),
     reads_all: bool = False,
+    tables: tuple[tuple[str, str], ...] = (),
 ) -> Investigation:
     """Play until the triage concludes, at most one round more than the loop allows.
 
@@ -105,6 +106,7 @@ async def investigate(
                 now=now,
                 elsewhere=tuple(elsewhere),
                 reads_all=reads_all,
+                tables=tables,
             ),
         )
         said = await collect(Triage().stream(request))

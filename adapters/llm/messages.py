@@ -121,6 +121,8 @@ class Meta:
 
     `now` is the moment of the question, None where nobody keeps one. `elsewhere` are the products that
     other channels are about: to know a name by, never to be told. `reads_all`: tools may read those too.
+    `tables` are the settings of backends that were chosen by name, by family ("metrics",
+    "observe.metrics.eu"); any other family's are its own table's.
     """
 
     session_id: str = ""
@@ -130,6 +132,7 @@ class Meta:
     now: datetime | None = None
     elsewhere: tuple[str, ...] = ()
     reads_all: bool = False
+    tables: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

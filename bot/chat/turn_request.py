@@ -34,7 +34,14 @@ from tools.redactor import Redactor
 
 # How what others wrote is marked where it is told.
 UNTRUSTED = '"untrusted":true'
+# The tables of the backends that a channel chose by name: `adapters.llm.messages.Meta.tables`.
+TablesOf = Callable[[Sequence[ChannelRule], str], tuple[tuple[str, str], ...]]
 Notes = Callable[[Place, Channel], Awaitable[Sequence[str]]]
+
+
+def unnamed_tables(_rules: Sequence[ChannelRule], _channel: str) -> tuple[tuple[str, str], ...]:
+    """Where every family has one backend."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,7 @@ class TurnConfig:
     first_look: bool = False  # whether a model begins with the computed picture
     refuses_shared: bool = False  # whether none is answered where another company reads
     tenant_of: TenantOf = home_alone
+    tables_of: TablesOf = unnamed_tables
 
     def rules_at(self, team: TeamId) -> Sequence[ChannelRule]:
         """Those that hold in that workspace."""
@@ -215,7 +223,7 @@ class TurnRequests:
         context: CallContext,
     ) -> CompleteRequest:
         """The same conversation under the channel's rule. Raises StorageUnavailable."""
-        rule = channel.rule
+        rule, rules = channel.rule, self._config.rules_at(ask.place.team)
         specs = tuple(
             ToolSpec(d.name, d.description, dict(d.input_schema))
             for d in self._tools.visible(context)
@@ -240,7 +248,8 @@ class TurnRequests:
                 rule.toolset,
                 rule.products,
                 opened.now,
-                elsewhere=products_elsewhere(self._config.rules_at(ask.place.team), rule),
+                elsewhere=products_elsewhere(rules, rule),
                 reads_all=rule.tools_read is Reading.ALL,
+                tables=self._config.tables_of(rules, channel.name),
             ),
         )

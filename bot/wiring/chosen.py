@@ -52,6 +52,15 @@ def picks_of(observe: ObserveSettings, rule: ChannelRule) -> Picks:
     return Picks(*(_of_rule(family, observe, rule) for family in FAMILIES))
 
 
+def named_tables(
+    observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str
+) -> tuple[tuple[str, str], ...]:
+    """Of the families whose backend that channel chose by name: ("metrics", "observe.metrics.eu")."""
+    found = picks(observe, rules, channel)
+    chosen = ((family, getattr(found, family).name) for family in FAMILIES)
+    return tuple((family, f"observe.{family}.{name}") for family, name in chosen if name)
+
+
 def picked_words(observe: ObserveSettings, found: Picks) -> str:
     """Of the families that have a backend at all: `logs eu, metrics default`."""
     return ", ".join(

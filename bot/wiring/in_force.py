@@ -6,7 +6,8 @@ this moment, by the name of its channel.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeVar, assert_never, overload
 
 from adapters.llm.messages import Picture
@@ -37,6 +38,7 @@ from bot.settings.policy import OnCallSettings
 from bot.slack.roles.directory import RoleMembers
 from bot.upkeep.reload import Prepared
 from bot.wiring import rules
+from bot.wiring.chosen import named_tables
 from bot.wiring.tenants import Live, RolesOfTenant, TenantRule, tenant_rules
 from bot.wiring.ways import way_of
 from tools.attached import AttachedFile
@@ -166,7 +168,8 @@ class InForce:
 
     def turn_config(self, settings: Settings) -> TurnConfig:
         """What every turn goes by."""
-        return rules.turn_config(settings, self.channels, self.action_lines, self.tenant_of)
+        config = rules.turn_config(settings, self.channels, self.action_lines, self.tenant_of)
+        return replace(config, tables_of=partial(named_tables, settings.observe))
 
     def admin_roles_of(self, tenant: str) -> Sequence[str]:
         """Who administers it; a workspace of which nothing is said has no admins."""

@@ -299,6 +299,15 @@ async def test_a_channel_that_is_given_to_another_tenant_shows_nothing_remembere
     assert "there is no [observe.logs.gone]" in gone.content
 
 
+async def test_a_turn_knows_the_tables_of_its_channel_s_backends(product: Product) -> None:
+    base = product.base
+    config = base.in_force.turn_config(base.settings)
+    tables = dict(config.tables_of(config.channels, "us-incidents"))
+
+    assert tables["metrics"] == "observe.metrics.us"
+    assert dict(config.tables_of(config.channels, "eu-incidents"))["logs"] == "observe.logs.eu"
+
+
 async def test_a_link_of_evidence_leads_to_the_tenant_s_own_tools(product: Product) -> None:
     links = evidence_links(product.base.settings.observe, product.base.in_force.channels_at)
     assert links is not None

@@ -41,7 +41,7 @@ def as_read(request: CompleteRequest) -> CompleteRequest:
                 end += 1
             tools = tuple(tool.name for tool in request.tools)
             look = (question.text, message, tuple(messages[at + 1 : end]))
-            messages[at + 1 : end] = _shortened(*look, request.meta.products, tools)
+            messages[at + 1 : end] = _shortened(*look, request.meta, tools)
     return replace(request, messages=tuple(messages))
 
 
@@ -50,10 +50,10 @@ def _shortened(
     question: str,
     calls: Message,
     results: tuple[Message, ...],
-    products: tuple[str, ...],
+    meta: Meta,
     tools: tuple[str, ...],
 ) -> tuple[Message, ...]:
-    case = _case(question, calls, results, products, tools)
+    case = _case(question, calls, results, meta, tools)
     judgement = judged(case)
     seen = {one.mark: one for one in case.seen}
     parts = [_Part(one, _lines(one, seen, judgement)) for one in results]
@@ -157,7 +157,7 @@ def _case(
     question: str,
     calls: Message,
     results: tuple[Message, ...],
-    products: tuple[str, ...],
+    meta: Meta,
     tools: tuple[str, ...],
 ) -> Case:
     """As the triage reads it, but for whom it is about: that is told by what was asked for then."""
@@ -165,7 +165,7 @@ def _case(
         system="",
         messages=(Message(Role.USER, question), calls, *results),
         tools=tuple(ToolSpec(name, "", {}) for name in tools),
-        meta=Meta(products=products),
+        meta=Meta(products=meta.products, tables=meta.tables),
     )
     case = read_case(request)
     named = (str(seen.arguments.get("product", "")) for seen in case.seen if seen.tool in SWEEPS)

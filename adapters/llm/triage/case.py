@@ -104,6 +104,7 @@ class Case:
     open_proposals: tuple[tuple[str, str, str, str], ...] = ()
     decided: tuple[Decided, ...] = ()  # the same and of other channels, oldest first
     files: tuple[Seen, ...] = ()  # what the asker attached; it measures nothing
+    tables: tuple[tuple[str, str], ...] = ()  # `adapters.llm.messages.Meta.tables`
 
     @property
     def subject(self) -> str:
@@ -181,6 +182,7 @@ def read_case(request: CompleteRequest) -> Case:
         stated=tuple(stated(request.messages)),
         open_proposals=tuple(_OPEN_PROPOSAL.findall(turn[0].told)) if turn else (),
         decided=decided,
+        tables=meta.tables,
     )
 
 

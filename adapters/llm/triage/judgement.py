@@ -39,12 +39,7 @@ WORTH_NAMING: Final = 1.0  # points from which one is listed after a cause
 FIRM: Final = 10.0  # points of it that are not weak
 DOUBTFUL: Final = 10.0  # points from which "nothing is wrong" is not said
 DOUBTFUL_FIGURES: Final = 3.0  # of a latency or a share of failures, or of what fills up
-_SETTINGS: Final = {
-    METRICS: "[observe.metrics]",
-    LOGS: "[observe.logs]",
-    TRACES: "[observe.traces]",
-    CLUSTER: "[kubernetes]",
-}
+_FAMILIES: Final = {METRICS: "metrics", LOGS: "logs", TRACES: "traces", ERRORS: "errors"}
 _WORDS: Final = {METRICS: "metrics", LOGS: "logs", TRACES: "traces", CLUSTER: "Kubernetes"}
 _NEEDED: Final = frozenset({"latency", "errors", "traffic"})
 
@@ -247,12 +242,20 @@ def _missing(case: Case) -> Iterator[str]:
     for tool in SWEEPS:
         failed = any(seen.tool == tool and not seen.ok for seen in case.seen)
         if failed and swept(case, tool) is None:
-            yield f"{_WORDS[tool]}: could not be read; see {_SETTINGS[tool]}"
+            yield f"{_WORDS[tool]}: could not be read; see {_settings(case, tool)}"
         elif tool == METRICS and tool not in case.tools and not _is_told_by_cluster(case):
-            yield f"metrics: none are configured; set {_SETTINGS[tool]}"
+            yield "metrics: none are configured; set [observe.metrics]"
 
     if case.of(ERRORS) is None and any(seen.tool == ERRORS for seen in case.seen):
-        yield "errors: could not be read; see [observe.errors]"
+        yield f"errors: could not be read; see {_settings(case, ERRORS)}"
+
+
+def _settings(case: Case, tool: str) -> str:
+    """The table of the backend that was asked, which the channel may have chosen by name."""
+    if tool == CLUSTER:
+        return "[kubernetes]"
+    family = _FAMILIES[tool]
+    return f"[{dict(case.tables).get(family, f'observe.{family}')}]"
 
 
 def _is_told_by_cluster(case: Case) -> bool:

@@ -52,6 +52,25 @@ async def test_a_tracker_that_cannot_be_read_is_never_an_all_clear() -> None:
     assert stated["missing"] == ["errors: could not be read; see [observe.errors]"]
 
 
+TABLES = (("errors", "observe.errors.eu"), ("metrics", "observe.metrics.prom"))
+
+
+async def test_what_could_not_be_read_is_told_by_the_table_that_the_channel_chose() -> None:
+    def answer(tool: str, arguments: Mapping[str, object]) -> object:
+        failed = tool in ("core__sweep_metrics", "core__sweep_traces", "core__get_errors")
+        return LookupError("503") if failed else world()(tool, arguments)
+
+    found = await investigate(answer, tools=WITH, tables=TABLES)
+
+    (stated,) = found.asked("core__report_findings")
+    told = [each for each in stated["missing"] if "could not be read" in each]
+    assert told == [
+        "metrics: could not be read; see [observe.metrics.prom]",
+        "traces: could not be read; see [observe.traces]",
+        "errors: could not be read; see [observe.errors.eu]",
+    ]
+
+
 async def test_a_product_without_a_project_is_not_said_to_be_looked_at() -> None:
     around: Mapping[str, object] = {"get_errors": {"issues": [], "projects": []}}
     found = await investigate(world(around=around), tools=WITH)

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.channel import CLOSED, UNMATCHED, ChannelRule, ChosenBackends
 from bot.settings.observe import ObserveSettings
-from bot.wiring.chosen import Picks, picks, picks_of
+from bot.wiring.chosen import Picks, named_tables, picks, picks_of
 from tools.products import Reading
 
 LOKI = {"kind": "loki", "url": "http://loki"}
@@ -53,6 +53,22 @@ def test_a_family_without_that_name_is_not_its_default() -> None:
     assert str(chosen.traces) == "none (there is no [observe.traces.eu])"
     assert str(chosen.metrics) == "default"  # nothing is configured of which it could be another's
     assert not chosen.are_known
+
+
+@pytest.mark.parametrize(
+    ("of", "tables"),
+    [
+        (rule(backends="eu"), (("logs", "observe.logs.eu"),)),
+        (rule("us-shop"), (("logs", "observe.logs.us"),)),
+        (rule("other"), ()),
+        (rule("shop", "us-shop"), ()),
+    ],
+    ids=["named", "by product", "default", "ambiguous"],
+)
+def test_the_table_of_a_chosen_backend_is_told(
+    of: ChannelRule, tables: tuple[tuple[str, str], ...]
+) -> None:
+    assert named_tables(OBSERVE, [of], "incident-checkout") == tables
 
 
 EU, US = rule(backends="eu"), rule(backends="us")
