@@ -175,7 +175,8 @@ def _moved(fact: Moved, now: datetime | None) -> str:
         since = when.replace(" at ", " from " if is_over else " since ")
         since = since.replace(" before ", " from before " if is_over else " since before ")
         verb = "failed" if is_over else "fail"
-        return f"{worst} of requests {verb}{since} (normally {usual}){_end(fact, now)}"
+        most = "" if fact.falls else "up to "
+        return f"{most}{worst} of requests {verb}{since} (normally {usual}){_end(fact, now)}"
     way = "fell" if fact.falls else "rose"
     return f"{_what(fact.role, fact.signal)} {way} to {worst}{when} (normally {usual}){_end(fact, now)}"
 

@@ -56,7 +56,7 @@ async def test_since_when_is_answered_first_and_by_the_figures_in_their_order(
         "v2",
         "pool",
         "latency",
-        "60",
+        "up",  # to 60 % of requests
     ]
     assert "no time that I can read" not in found.text
     assert "Assumed: this is about checkout, as before." in found.text

@@ -197,7 +197,7 @@ async def test_one_usual_sample_is_told_and_is_no_end() -> None:
     row = moved("checkout", "errors", ONSET, worst=0.9, last=0.21)
     found = await investigate(world([row]))
 
-    assert "90 % of requests failed from 14:10 UTC (normally 20 %); 21 % now" in found.text
+    assert "up to 90 % of requests failed from 14:10 UTC (normally 20 %); 21 % now" in found.text
     assert found.text.startswith("**The trouble seems to begin in checkout")
     assert found.marks == ()
 

@@ -59,7 +59,7 @@ async def test_for_a_past_time_nothing_is_proposed_and_nothing_is_told_of_now() 
     wanted = await investigate(played, "roll back checkout that was slow at 08:30")
 
     assert found.asked("core__propose_action") == wanted.asked("core__propose_action") == []
-    assert "60 % of requests failed from 08:10 UTC" in found.text
+    assert "up to 60 % of requests failed from 08:10 UTC" in found.text
     assert (
         "How it is now was not looked at, so nothing is proposed: ask again without that time."
         in found.text

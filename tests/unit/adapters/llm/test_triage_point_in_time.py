@@ -39,7 +39,7 @@ async def test_what_was_under_way_at_that_point_is_told_first_with_the_minutes_l
 
     assert found.text.startswith(
         "At the time that you name checkout was not as usual. I looked at the time between 13:50 and 14:35 UTC.\n\n"
-        "- checkout: 60 % of requests fail since 14:10 UTC (normally 20 %)"
+        "- checkout: up to 60 % of requests fail since 14:10 UTC (normally 20 %)"
     )
     assert "**Between 13:50 and 14:35 UTC, most likely cause: the deploy" in found.text
     assert found.marks == ()
