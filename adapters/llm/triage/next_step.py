@@ -43,7 +43,7 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
         return f"{over}{' ' if over else ''}{_already(product, *already)}"
     decided = decided_before(case, judgement, signals)
     if decided is not None and judgement.undone is None:
-        return f"{over}{' ' if over else ''}{_decided_before(case, decided, is_over=bool(over))}"
+        return _decided_before(case, decided, is_over=bool(over) and not case.is_past)
     proposed = next((s for s in case.seen if s.tool == PROPOSE), None)
     if proposed is not None:
         return _proposed(proposed, judgement)
@@ -104,8 +104,10 @@ def _decided_before(case: Case, decided: Decided, *, is_over: bool) -> str:
     told = decision_told(decided, case.now)
     if decided.how == "rejected":
         return f"{told}, and no deploy came since: so it is not proposed again. Look on by hand."
+    if is_over:
+        return f"{told}. {_OVER}"
     again = f"{told}; no deploy came since, so it is not proposed again."
-    if is_over or case.is_past or not decided.then.startswith("; succeeded"):
+    if case.is_past or not decided.then.startswith("; succeeded"):
         return f"{again} What stands above may be of the time before it: ask about the time since then."
     if case.now is None or case.now - decided.at < TELLS_AFTER:
         return (

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from adapters.llm.triage.about import asked_first
 from adapters.llm.triage.case import Case, Seen, instant, plain, text_of
 from adapters.llm.triage.evidence import METRICS, LogFact, Moved
 from adapters.llm.triage.judgement import Judgement
@@ -15,7 +16,15 @@ _MOST_NAMED: Final = 3
 _EDGE: Final = timedelta(minutes=2)  # two samples: an onset is known no better
 
 
-def at_point(case: Case, judgement: Judgement) -> str:
+def first_of_all(case: Case, judgement: Judgement) -> str:
+    """How whoever is asked about was at the point asked about, else in all of the time; each once."""
+    itself = asked_first(case, judgement)
+    then = "" if judgement.verdict == "healthy" else _at_point(case, judgement)
+    is_told = itself and not judgement.own_blind
+    return itself if is_told or not then else f"{then}\n\n{itself}".strip()
+
+
+def _at_point(case: Case, judgement: Judgement) -> str:
     """How those asked about were then, one sentence each; empty where no point is asked about.
 
     Empty as well where nothing of them was compared, which is told otherwise.

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from adapters.llm.called import called
-from adapters.llm.triage.about import asked_as_well, asked_first, assumed_of_all, everybody, of_whom
+from adapters.llm.triage.about import asked_as_well, assumed_of_all, everybody, of_whom
 from adapters.llm.triage.attached import file_lines
 from adapters.llm.triage.case import Case, Signals, instant, plain
 from adapters.llm.triage.done import done_lines
@@ -22,17 +22,23 @@ from adapters.llm.triage.evidence import (
     swept,
 )
 from adapters.llm.triage.hypothesis import answer_to
+from adapters.llm.triage.is_it_over import cause_line, plain_answer
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
-from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.listed import deploy_lines, log_lines, marks
 from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.not_rolled_back import no_rollback
 from adapters.llm.triage.onset import onset
 from adapters.llm.triage.period import framed, period
 from adapters.llm.triage.plan import PROPOSE, REPORT
-from adapters.llm.triage.point_in_time import at_point, came_later
+from adapters.llm.triage.point_in_time import first_of_all
 from adapters.llm.triage.surroundings import around, quoted
-from adapters.llm.triage.telling import clock, errors_told, headline, named, told, told_of
+from adapters.llm.triage.telling import (
+    clock,
+    errors_told,
+    named,
+    told,
+    told_of,
+)
 from adapters.llm.triage.unmeasured import samples_missing
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
 
@@ -108,9 +114,10 @@ def _not_understood(case: Case) -> str:
 
 
 def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
+    yield plain_answer(case, judgement)
     yield answer_to(case, judgement)
     yield no_rollback(case, judgement)
-    yield _at_first(case, judgement)
+    yield first_of_all(case, judgement)
     if case.asked.asks_when:
         began = list(onset(case, judgement))
         yield from began or ["I see no time at which anything began."]
@@ -127,14 +134,6 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
         case "symptoms" | "unknown":
             yield from _unknown(case, judgement)
     yield "\n".join(_as_said(case, judgement))
-
-
-def _at_first(case: Case, judgement: Judgement) -> str:
-    """How whoever is asked about was at the point asked about, else in all of the time; each once."""
-    itself = asked_first(case, judgement)
-    then = "" if judgement.verdict == "healthy" else at_point(case, judgement)
-    is_told = itself and not judgement.own_blind
-    return itself if is_told or not then else f"{then}\n\n{itself}".strip()
 
 
 def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -154,12 +153,7 @@ def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     top = judgement.suspects[0]
-    gone = f" {judgement.undone.words}." if judgement.undone else ""
-    head = headline(top, case.now)
-    if not is_linked(case, judgement):
-        head = f"Elsewhere, {head[0].lower()}{head[1:]}"
-    later = came_later(case, top)
-    yield f"**{later or framed(case, head)}{head if later else ''}{gone}**"
+    yield cause_line(case, judgement)
     yield asked_as_well(case, judgement)
     points = _told_of(top, case.asked.symptom)
     lines = (of_whom(case, top.product, told(point, case.now)) for point in points)

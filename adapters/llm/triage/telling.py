@@ -89,7 +89,7 @@ TOLD_LATE: Final = "deploys are often told only as they end"
 
 def headline(top: Suspicion, now: datetime | None = None) -> str:
     """Who, what and since when, as sure as the evidence is; that it is over before all."""
-    return f"{over_text(top, now)} {_cause(top, now)}".strip()
+    return f"{over_text(top, now)} {cause_text(top, now)}".strip()
 
 
 def over_text(one: Suspicion, now: datetime | None = None) -> str:
@@ -101,7 +101,8 @@ def over_text(one: Suspicion, now: datetime | None = None) -> str:
     return f"What moved in {plain(one.product)} {again} {clock(one.over_since, now)}."
 
 
-def _cause(top: Suspicion, now: datetime | None) -> str:
+def cause_text(top: Suspicion, now: datetime | None = None) -> str:
+    """The same without that it is over."""
     product, when = plain(top.product), since_text(top, now)
     is_over = top.over_since is not None
     deploy = top.deploy
