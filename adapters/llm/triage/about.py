@@ -3,7 +3,7 @@
 from typing import Final
 
 from adapters.llm.triage.case import Case, plain, text_of
-from adapters.llm.triage.evidence import METRICS
+from adapters.llm.triage.evidence import METRICS, DeployFact
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import own_trouble
 from adapters.llm.triage.period import period
@@ -77,4 +77,5 @@ def _other(case: Case, judgement: Judgement) -> str:
     top = next(iter(judgement.suspects), None)
     if top is None or not case.names_subject or top.product == case.subject:
         return ""
-    return f"{plain(top.product)} [{mark_of(top.ordered[0].fact)}]"
+    shown = (point.fact for point in top.ordered if not isinstance(point.fact, DeployFact))
+    return f"{plain(top.product)} [{mark_of(next(shown, top.ordered[0].fact))}]"

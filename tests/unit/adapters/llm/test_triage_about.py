@@ -267,3 +267,14 @@ async def test_a_time_of_another_day_has_its_date() -> None:
 
     assert "begin in web since 2026-04-06 15:10 UTC" in found.text
     assert "rose to 1.9 s at 2026-04-06 15:10 UTC" in found.text
+
+
+async def test_who_stands_out_instead_is_cited_by_what_shows_it_and_not_by_its_deploy() -> None:
+    faint = moved("cart", "latency", "2026-04-07T14:10:00Z", score=4.0, worst=0.5)
+    errors = moved("cart", "errors", "2026-04-07T14:10:00Z", score=4.0, worst=0.5)
+    found = await investigate(
+        world([faint, errors], [deploy("cart", "2026-04-07T14:09:00Z")]), "why is checkout slow?"
+    )
+    sweep = next(e.number for e in found.evidence if e.tool == "core__sweep_metrics")
+
+    assert f"What stands out is cart [E{sweep}]" in found.text
