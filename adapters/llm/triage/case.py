@@ -188,7 +188,7 @@ def read_case(request: CompleteRequest) -> Case:
 
 def _of_what_was_done(asked: Asked, decided: Sequence[Decided]) -> Asked:
     """Whether it helped is asked of whoever something was confirmed for last, where nobody is named."""
-    done = next((one for one in reversed(decided) if one.how == "confirmed"), None)
+    done = next((one for one in reversed(decided) if one.went_out), None)
     if not asked.asks_helped or asked.subject or asked.stranger or done is None:
         return asked
     words = f"this is about {plain(done.product)}, for which something was confirmed last"

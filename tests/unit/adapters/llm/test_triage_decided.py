@@ -264,3 +264,14 @@ async def test_whether_it_helped_goes_on_as_before_where_nothing_was_confirmed()
     found = await investigate(world(SLOW), "did it help?", before=["and cart?"])
 
     assert found.asked("core__sweep_metrics")[0]["product"] == "cart"
+
+
+async def test_whether_it_helped_is_asked_of_what_another_channel_carried_out() -> None:
+    found = await investigate(
+        world([*SLOW], [DEPLOYED]),
+        "did the rollback help?",
+        told=FAR_AWAY,
+        before=["why is checkout slow?", "and cart?"],
+    )
+
+    assert "this is about checkout, for which something was confirmed last" in found.text
