@@ -23,7 +23,7 @@ from tests.fakes.control_plane_server import Received, says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import Api, Told, caller, token_for
 from tests.fixtures_service import INGEST_TOKEN, shared_stage
-from tests.stage import CONFIRM, Stage, question_of, results
+from tests.stage import CONFIRM, Stage, question_of, results, turn_of
 
 __all__ = ["shared_stage"]
 
@@ -493,3 +493,22 @@ async def test_without_a_live_token_nothing_is_told(
     status, told = await Api(http, stage.service.http_port, token).call("GET", "/api/v1/me")
 
     assert (status, told["error"]["code"]) == (401, "unauthorized")
+
+
+async def test_what_was_carried_out_in_slack_is_told_beside_a_question_over_http(
+    stage: Stage, alice: Api
+) -> None:
+    asked = await stage.ask("@kortex propose a rollback to v2.9.1")
+    await stage.answer(asked)
+    await stage.press(RESPONDER, await stage.card(asked), CONFIRM)
+    await stage.card(asked, "succeeded")
+
+    told = []
+    for channel in ("incident-checkout", "incident-payments"):
+        session = await alice.open(channel)
+        await alice.ask(session, "is it done?")
+        told.append(str(turn_of(stage.models.requests[-1])[0]["content"]))
+
+    assert "checkout …) in another thread of this channel: confirmed by " in told[0]
+    assert "rollback-deploy of checkout was carried out from another channel at " in told[1]
+    assert "v2.9.1" not in told[1]
