@@ -206,12 +206,14 @@ def _words(
     took: timedelta,
 ) -> str:
     then = f"{before.figure}, {before.words}" if before else "no data"
-    now = f"{after.figure}, {after.words}" if after else "no data"
     metric = rule.verify_metric.replace("_", " ")
     minutes = max(1, round(took.total_seconds() / 60))
     elapsed = "1 minute" if minutes == 1 else f"{minutes} minutes"
     place = "back to" if verdict == "helped" and after and not after.anomalous else "at"
+    if after is None:
+        tail = f"Before: {then}. See its verify_metric, {rule.verify_metric}."
+        return f"{_TOLD[verdict]}: no data of {metric} of {row.product}, {elapsed} after {row.action}. {tail}"
     return (
-        f"{_TOLD[verdict]}: {metric} of {row.product} is {place} {now}, "
+        f"{_TOLD[verdict]}: {metric} of {row.product} is {place} {after.figure}, {after.words}, "
         f"{elapsed} after {row.action}. Before: {then}."
     )

@@ -22,6 +22,7 @@ from bot.commands.backend_check import (
     check_platform,
 )
 from bot.commands.database_check import check_database
+from bot.commands.effect_check import check_effects
 from bot.commands.installation import Asked, Installation, made
 from bot.commands.mcp_check import report as mcp_report
 from bot.commands.outlet_check import (
@@ -200,7 +201,12 @@ async def _ask_audit(asked: Asked) -> Sequence[Finding]:
 
 
 async def _ask_actions(asked: Asked) -> Sequence[Finding]:
-    return [*check_actions(asked.of.settings), *await check_executors(asked.of.settings)]
+    of = asked.of
+    rows = rules.action_rules(of.settings)
+    executors, effects = await asyncio.gather(
+        check_executors(of.settings), check_effects(rows, of.products, of.observed.metrics, of.now)
+    )
+    return [*check_actions(of.settings), *executors, *effects]
 
 
 async def _ask_adapters(asked: Asked) -> Sequence[Finding]:
