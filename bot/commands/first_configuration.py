@@ -206,5 +206,6 @@ confirm = ["responder"]
 # description = "Roll a product back to the version before"
 # products = ["*"]
 # params_schema = {{ type = "object", properties = {{ version = {{ type = "string" }} }} }}
+# reversible = true
 # endpoint = {{ kind = "rehearsal" }}
 """

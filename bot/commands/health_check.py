@@ -146,16 +146,16 @@ def _mend(part: Part, found: Finding) -> str:
 
 
 def _variables(of: Installation) -> Sequence[Finding]:
-    """A misspelt one by itself, the others in one row: not every key is wanted everywhere."""
+    """A misspelt one by itself, and the database's; the others in one row: not every key is wanted."""
     unset = of.settings.unset
-    misspelt = [
+    told = [each for each in unset if each.near or each.key == "database.url"]
+    alone = [
         Finding("environment", False, f"{each.key}: {each.as_words()}", warning=True)
-        for each in unset
-        if each.near
+        for each in told
     ]
-    others = ", ".join(f"{u.variable} ({u.key})" for u in unset if not u.near)
+    others = ", ".join(f"{u.variable} ({u.key})" for u in unset if u not in told)
     empty = [Finding("environment", False, f"no value for {others}", configured=False)]
-    return misspelt + (empty if others else [])
+    return alone + (empty if others else [])
 
 
 async def _ask_slack(asked: Asked) -> Sequence[Finding]:
@@ -261,7 +261,7 @@ _REACH = "and that this machine reaches the address (curl it)"
 
 PARTS: Final = (
     Part("configuration", _CORRECT, read=lambda of: of.problems),
-    Part("environment", "Export the variable where Kortex starts, or correct its name.", read=_variables),
+    Part("environment", "Load the file that sets it (set -a; . ./kortex.env; set +a), or correct its name.", read=_variables),
     Part(
         "slack",
         "Copy the tokens from https://api.slack.com/apps into the variables that [slack] names.",

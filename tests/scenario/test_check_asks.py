@@ -342,6 +342,17 @@ async def test_offline_tells_what_can_be_read(wrong: str, words: str) -> None:
     assert [each.mend != "" for each in bad.values() if words in each.detail] == [True]
 
 
+async def test_a_database_whose_variable_is_not_loaded_says_how_it_is_loaded() -> None:
+    url = "postgresql+asyncpg://kortex:${NO_SUCH_PASSWORD}@127.0.0.1:9/kortex"
+    found = await examine(parse(f'[database]\nurl = "{url}"', "kortex.toml", {}), offline=True)
+
+    (told,) = [each for each in found if each.part == "environment"]
+    assert (told.mark, told.detail) == (
+        "WARNING", "database.url: the environment has no NO_SUCH_PASSWORD",
+    )  # fmt: skip
+    assert "kortex.env" in told.mend
+
+
 @pytest.mark.parametrize(
     ("provider", "name", "warned"),
     [("triage", "undo", True), ("triage", "rollback-deploy", False), ("ollama", "undo", False)],

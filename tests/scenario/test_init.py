@@ -285,6 +285,7 @@ def test_the_action_that_it_ends_with_is_one_once_uncommented() -> None:
     settings = parse(whole, "kortex.toml", {"BOT": "b", "OTHER": "o"})
     (action,) = settings.model_dump()["actions"]
     assert (action["name"], action["endpoint"]["kind"]) == ("rollback-deploy", "rehearsal")
+    assert action["reversible"]
 
 
 @pytest.mark.parametrize("mode", ["socket", "http"])
