@@ -25,5 +25,6 @@ def check_actions(settings: Settings) -> Sequence[Finding]:
     own = {a.rule.name for a in catalog.all()}
     if own and settings.llm.default_provider == TRIAGE and ROLLBACK_ACTION not in own:
         words = f"triage proposes {ROLLBACK_ACTION} alone, and no action has that name"
-        found.append(Finding("actions", False, words, warning=True))
+        mend = f"Name the one that rolls a deploy back {ROLLBACK_ACTION}, or let a model answer."
+        found.append(Finding("actions of triage", False, words, warning=True, mend=mend))
     return found

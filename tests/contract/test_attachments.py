@@ -320,6 +320,12 @@ async def test_a_file_that_is_larger_than_it_says_is_cut_off(encoding: str) -> N
     assert (await failure(OddSlack(flood))).message == "it is larger than 1 MB"
 
 
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"])
+def test_a_mark_of_an_encoding_alone_is_an_empty_file(mark: bytes) -> None:
+    with pytest.raises(NotText, match="it is empty"):
+        text_of(mark)
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_text_or_none(content: bytes) -> None:
     with suppress(NotText):

@@ -365,7 +365,7 @@ async def test_a_triage_that_could_propose_no_action_is_told(
         parse(f'[llm]\ndefault_provider = "{provider}"\n{action}', "kortex.toml", {}), offline=True
     )
 
-    told = [each.detail for each in found if each.part == "actions" and each.mark == "WARNING"]
+    told = [each.detail for each in found if each.part == "actions of triage" and each.mend]
     assert (
         told == ["triage proposes rollback-deploy alone, and no action has that name"]
     ) == warned

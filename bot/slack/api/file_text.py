@@ -21,6 +21,7 @@ _BINARY: Final = (
     (b"\xff\xd8\xff", "it is an image"),
     (b"GIF8", "it is an image"),
 )
+_EMPTY: Final = "it is empty"
 _KEPT: Final = frozenset("\t\n\r\x0b\x0c\x1b")
 _MOST_CONTROLS: Final = 0.01  # of the characters of a text in an old encoding; colour codes aside
 
@@ -36,9 +37,12 @@ def text_of(content: bytes) -> tuple[str, str]:
             raise NotText(why)
     for mark, encoding, note in _MARKS:
         if content.startswith(mark):
-            return _strict(content, encoding), note
+            text = _strict(content, encoding)
+            if not text.strip("\x00 \t\r\n\ufeff"):
+                raise NotText(_EMPTY)
+            return text, note
     if not content.strip(b"\x00 \t\r\n"):
-        raise NotText("it is empty")
+        raise NotText(_EMPTY)
     if b"\x00" in content:
         return _unmarked(content)
     try:
