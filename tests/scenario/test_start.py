@@ -192,6 +192,7 @@ async def test_check_warns_of_an_action_that_too_few_people_can_confirm(
         "and 1 in responder and also in on-call can confirm it now",
         "action three": "it needs 3 people in channels payments-*, "
         "and 1 in lead can confirm it now",
+        "actions of triage": "triage proposes rollback-deploy alone, and no action has that name",
     }
 
 
