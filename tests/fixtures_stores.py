@@ -29,6 +29,7 @@ from bot.store.proposal_rows import StoredCards
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, proposals
+from bot.store.workspace_tables import installations
 from tests.fakes.cards import MemoryCards
 from tests.fakes.feedback import MemoryFeedback
 from tests.fakes.stores import (
@@ -125,6 +126,14 @@ def stored(database: Database) -> Stores:
         StoredFeedback(database),
         trail,
     )
+
+
+async def installed_too(database: Database, team: str) -> None:
+    """Another workspace that installed the app: a tenant beside home."""
+    nothing = sa.text("0")
+    required = {c.name: nothing for c in installations.c if not c.nullable and c.name != "team"}
+    async with database.write() as connection:
+        await connection.execute(installations.insert().values(team=team, **required))
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])

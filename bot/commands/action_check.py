@@ -17,12 +17,12 @@ def check_actions(settings: Settings) -> Sequence[Finding]:
         catalog = ActionCatalog(rules.action_rules(settings))
     except CatalogError as error:
         return [Finding("actions", False, str(error))]
-    names = ", ".join(a.rule.name for a in catalog.all())
+    own = [each.rule.name for each in catalog.all()]
+    names = ", ".join(own)
     reflexes = sum(isinstance(action, ReflexAction) for action in settings.actions)
     if reflexes:
         names += f"; {reflexes} of them in {settings.reflexes.file}, fired by a Confirm only"
     found = [Finding("actions", True, names or "none: nothing can be proposed", bool(names))]
-    own = {a.rule.name for a in catalog.all()}
     if own and settings.llm.default_provider == TRIAGE and ROLLBACK_ACTION not in own:
         words = f"triage proposes {ROLLBACK_ACTION} alone, and no action has that name"
         mend = f"Name the one that rolls a deploy back {ROLLBACK_ACTION}, or let a model answer."

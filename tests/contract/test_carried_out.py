@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import sqlalchemy as sa
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import (
@@ -22,9 +21,8 @@ from bot.domain.session import Ask
 from bot.ports.proposals import Decision
 from bot.store.database import Database
 from bot.store.tables import proposals
-from bot.store.workspace_tables import installations
 from tests.fixtures_database import database, database_url, other
-from tests.fixtures_stores import Stores, stored, stores
+from tests.fixtures_stores import Stores, installed_too, stored, stores
 from tests.slack_ingress import proposal
 from tools.redactor import Redacted
 
@@ -133,10 +131,7 @@ async def test_only_the_products_asked_for_are_found_and_the_latest_of_many(
 async def test_another_tenants_is_never_found_and_ones_own_over_http_is(
     database: Database,
 ) -> None:
-    async with database.write() as connection:
-        now = sa.text("0")
-        required = {c.name: now for c in installations.c if not c.nullable and c.name != "team"}
-        await connection.execute(installations.insert().values(team="T2", **required))
+    await installed_too(database, "T2")
     stores = stored(database)
     await sent(stores, "home", at("T1", "C2"))
     await sent(stores, "http", at("@api", "incident"))

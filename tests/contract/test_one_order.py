@@ -15,12 +15,12 @@ from bot.ports.proposals import Decision, Departure
 from bot.store.database import Database
 from bot.store.dialect import lock_order
 from bot.store.proposals import StoredProposals
-from bot.store.workspace_tables import installations
 from tests.click_race import of_database
 from tests.fakes.control_plane import FakeControlPlane
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_actions import ROLLBACK, confirm
 from tests.fixtures_database import database, database_url, other
+from tests.fixtures_stores import installed_too
 from tests.slack_ingress import proposal
 
 __all__ = ["database", "database_url", "other"]
@@ -199,10 +199,7 @@ async def test_one_that_a_guard_refused_at_last_is_in_nobodys_way(database: Data
 async def test_another_tenants_order_is_another_order_and_ones_own_over_http_is_not(
     database: Database,
 ) -> None:
-    async with database.write() as connection:
-        now = sa.text("0")
-        required = {c.name: now for c in installations.c if not c.nullable and c.name != "team"}
-        await connection.execute(installations.insert().values(team="T2", **required))
+    await installed_too(database, "T2")
     home, of_other, over_http = [
         await confirmed(database, number, team) for number, team in enumerate(("T1", "T2", "@http"))
     ]
