@@ -11,6 +11,7 @@ from bot.commands.patience import PROBE_S, within
 from bot.reports.finding import Finding
 from tools.capabilities import Interval, MetricQuery, Metrics
 from tools.errors import ToolError
+from tools.signals import Discovered
 
 RECENT: Final = timedelta(minutes=30)
 MOST_ACTIONS: Final = 5
@@ -24,25 +25,23 @@ async def check_effects(
     A backend that does not answer is told elsewhere.
     """
     verified = [one for one in actions if one.verify_metric][:MOST_ACTIONS]
-    if metrics is None or not verified:
+    own = [each for each in products if any(one.fits(each) for one in verified)]
+    if metrics is None or not own:
         return []
+    when = Interval(now - RECENT, now)
     try:
         async with asyncio.timeout(within(PROBE_S)):
-            found = await asyncio.gather(
-                *(_unread(one, products, metrics, Interval(now - RECENT, now)) for one in verified)
-            )
+            known = await metrics.discover(own, when)
+            found = await asyncio.gather(*(_unread(one, known, metrics, when) for one in verified))
     except (ToolError, TimeoutError):
         return []
     return [one for one in found if one is not None]
 
 
 async def _unread(
-    rule: ActionRule, products: Sequence[str], metrics: Metrics, when: Interval
+    rule: ActionRule, known: Discovered, metrics: Metrics, when: Interval
 ) -> Finding | None:
-    own = [one for one in products if rule.fits(one)]
-    if not own:
-        return None
-    known = await metrics.discover(own, when)
+    own = (one for one in known.products if rule.fits(one))
     product = next((one for one in own if known.of(one)), None)
     if product is None:
         return None
