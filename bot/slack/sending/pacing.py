@@ -125,15 +125,15 @@ class Rates:
 
     @classmethod
     def with_edits(cls, per_minute: int) -> "Rates":
-        """With so many of `chat.update` in any minute, from 20 on; 0: as many as there are to make."""
+        """With so many of `chat.update` in any minute, from 20 on; 0: no method is held back here."""
         if per_minute == 0:
-            return cls(edit_burst=1_000_000, edits_per_minute=math.inf)
+            return cls.unlimited()
         burst = per_minute // 5
         return cls(edit_burst=burst, edits_per_minute=float(per_minute - burst - _MAY_COME_LATE))
 
     @classmethod
     def unlimited(cls) -> "Rates":
-        """For benchmarks, and tests of everything else."""
+        """For benchmarks, and workspaces with limits of their own; only `message_gap_s` holds."""
         return cls(
             edit_burst=1_000_000,
             edits_per_minute=math.inf,

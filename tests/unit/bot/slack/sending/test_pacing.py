@@ -1,7 +1,7 @@
 """The edit scheduler's decisions, on a virtual clock."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 
 import pytest
@@ -95,6 +95,16 @@ def test_edits_that_are_not_paced_are_all_granted_at_once() -> None:
     workspace.advance(0.01)
 
     assert len(workspace.granted) == 200
+
+
+def test_a_workspace_with_limits_of_its_own_has_no_method_paced() -> None:
+    unpaced = Rates.with_edits(0)
+
+    assert unpaced == Rates.unlimited()
+    allowances = [
+        value for name, value in asdict(unpaced).items() if name.endswith(("_per_minute", "_per_s"))
+    ]
+    assert set(allowances) == {math.inf}
 
 
 @pytest.mark.parametrize("share", [20, SLACK_PER_MINUTE, 200])
