@@ -40,6 +40,15 @@ _BOXED = re.compile(rf"\[(?:x|{_SIGN})\]|\({_SIGN}\)|\u221a")  # a ticked box, a
 _SPELT = re.compile(r"\b(?:\w ){3,}\w\b")
 _LOUD_CLAIM = re.compile(rf"^(?:{_TITLE}|{_DECIDED})")
 _LOUD = re.compile(r"^\s*(?:>\s*)*(?:#{1,6}\s|\*\*|__)")
+# Of a line of ASCII in which no sign stands: a claim of it has one of these, once all but its letters
+# is left out, whatever was put between them. Nothing that is read joins letters over a word.
+_NO_LETTERS = dict.fromkeys(each for each in range(128) if not chr(each).isalpha())
+_TITLES = (title(state).casefold().replace(" ", "") for state in ProposalState)
+_TELLING = re.compile(
+    rf"confirm|approved|reject|authori[sz]ed|expired|superseded|proposal|edited|granted|maydecide"
+    rf"|waitingforadecision|done|{'|'.join(_TITLES)}"
+)
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 # Letters of other scripts that look like Latin ones.
 _ALIKE = str.maketrans(
     "аВвЕеЅѕІіЈјКкМмНОоРрСсТтУуХхԁΑαΒΕεΖΗΙιΚκΜΝνΟοΡρΤτΥυΧχ",
@@ -50,14 +59,18 @@ _ALIKE = str.maketrans(
 def disclaimed(text: str) -> str:
     """The text with every line that reads like a card quoted and labelled."""
     lines = text.split("\n")
-    told = [line for line in lines if line.strip()]
-    alone = {below for above, below in pairwise(told) if _read(above) == _SIGN}
+    alone: set[str] = set()
+    if _may_hold_sign(text):
+        told = [line for line in lines if line.strip()]
+        alone = {below for above, below in pairwise(told) if _read(above) == _SIGN}
     return "\n".join(_disclaimed(line, led=line in alone) for line in lines)
 
 
 @lru_cache(maxsize=2_048)
 def _disclaimed(line: str, *, led: bool) -> str:
     """`led`: a sign stands alone on the line above."""
+    if not led and not _may_claim(line):
+        return line
     read = _read(line)
     loud = _LOUD.match(line) is not None and _LOUD_CLAIM.match(read.lstrip(_SIGN)) is not None
     judged = _SIGN + read.lstrip(_SIGN) if led else read
@@ -69,16 +82,37 @@ def _disclaimed(line: str, *, led: bool) -> str:
     return f"> {LABEL} {words}"
 
 
+def _may_claim(line: str) -> bool:
+    """False only of a line that makes no claim, unless a sign stands above it: most lines, told soon."""
+    return _may_hold_sign(line) or _TELLING.search(line.lower().translate(_NO_LETTERS)) is not None
+
+
+def _may_hold_sign(text: str) -> bool:
+    if not text.isascii() or _SIGN in text:
+        return True
+    plain = text.lower()
+    return "[x]" in plain or _SHORTCODE.search(plain) is not None
+
+
+# A growing answer is read again at every edit; all its lines but the last are as before.
+@lru_cache(maxsize=2_048)
 def _read(line: str) -> str:
     """As somebody skims it: signs as one mark, no emphasis, look-alikes as what they look like."""
-    folded = unicodedata.normalize("NFKD", line).translate(_ALIKE)
+    ascii_only = line.isascii()
+    folded = line if ascii_only else unicodedata.normalize("NFKD", line).translate(_ALIKE)
     skimmed = _SHORTCODE.sub(_SIGN, folded.casefold())
-    marked = "".join(_SIGN if _is_sign(each) else each for each in skimmed)
-    visible = "".join(each for each in marked if unicodedata.category(each) not in {"Cf", "Mn"})
+    visible = skimmed if ascii_only else _BEYOND_ASCII.sub(_seen, skimmed)
     boxed = _BOXED.sub(_SIGN, _MARKS.sub("", visible))
     plain = _EMPHASIS.sub("", boxed.replace("|", " "))
     spelt = _SPELT.sub(lambda run: run.group().replace(" ", ""), plain)
     return _SPACES.sub(" ", _SIGNS.sub(_SIGN, spelt)).strip(" ")
+
+
+def _seen(found: re.Match[str]) -> str:
+    char = found.group()
+    if _is_sign(char):
+        return _SIGN
+    return "" if unicodedata.category(char) in {"Cf", "Mn"} else char
 
 
 def _is_sign(char: str) -> bool:

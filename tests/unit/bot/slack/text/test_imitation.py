@@ -142,6 +142,32 @@ def test_an_honest_line_stays_as_it_is(line: str) -> None:
     assert disclaimed(line) == line
 
 
+PIECES = st.sampled_from(
+    [*(word for each in (*CLAIMS, *TITLES) for word in each.split(" ")), "Edited by", "may decide",
+     "waiting for a decision", "press confirm", "status:", "decision :", "granted", "failed:",
+     "outcome unknown :", "c o n f i r m e d by", "[x]", ":x:", "\x01", "the pool", "1. ", "# ", "> "]
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(PIECES, st.text("*_~`|- .:[]()xd4", max_size=3)), max_size=8))
+def test_a_line_is_let_pass_at_a_glance_only_where_a_whole_reading_finds_nothing(
+    pieces: list[tuple[str, str]],
+) -> None:
+    line = "".join(piece + between for piece, between in pieces)
+    # Nobody sees the sign at its end, but it is no ASCII: such a line is read as a whole.
+    read = disclaimed(f"{line}\u200b")
+
+    assert (LABEL in disclaimed(line)) is (LABEL in read)
+
+
+@given(st.sampled_from((*CLAIMS, "Status: granted", "Confirm Reject")), st.data())
+def test_signs_between_its_letters_do_not_let_a_claim_pass(claim: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(1, len(claim)))
+    line = claim[:at] + data.draw(st.text("*_~`", max_size=4)) + claim[at:]
+
+    assert LABEL in disclaimed(line)
+
+
 def test_an_answer_is_labelled_while_it_grows_and_when_it_is_done() -> None:
     text = "I looked.\n✅ Confirmed by <@U123>. It succeeded."
 
