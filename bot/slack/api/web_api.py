@@ -9,11 +9,14 @@ SurfaceFailed             everything else; `retryable` says whether trying again
 """
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import aiohttp
+import orjson
 from pydantic import JsonValue
-from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
@@ -23,6 +26,8 @@ Answer = Mapping[str, JsonValue]
 
 # Slack answers in well under a second; its own acknowledgements time out after 3.
 TIMEOUT_S = 10.0
+_UNTIMED = aiohttp.ClientTimeout(total=None)  # a call has its own limit, which holds for all of it
+_FORM, _JSON = "application/x-www-form-urlencoded", "application/json;charset=utf-8"
 # What a 429 without a usable Retry-After is taken for, and the most that one may ask of us.
 _DEFAULT_RETRY_AFTER_S = 30.0
 _MAX_RETRY_AFTER_S = 300.0
@@ -106,36 +111,53 @@ class Unreachable(SurfaceFailed):
 
 
 class WebApi:
-    """The Web API over slack_sdk's client. One per bot token; safe for concurrent use."""
+    """The Web API over one session. One per bot token; safe for concurrent use.
 
-    def __init__(self, client: AsyncWebClient, timeout_s: float = TIMEOUT_S) -> None:
+    `client` is slack_sdk's, for what it alone has. What it puts around a call costs as much as the
+    call, and an answer that grows makes one a second.
+    """
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        session: aiohttp.ClientSession,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
         self.client = client
+        self._session = session
         self._timeout_s = timeout_s
+        self._headers = dict(client.headers)
+        if client.token:
+            self._headers["Authorization"] = f"Bearer {client.token}"
 
     async def call(self, method: str, **arguments: JsonValue) -> Answer:
         """One call, never repeated. Raises SurfaceGone, SurfaceFailed and its subclasses."""
         try:
-            async with asyncio.timeout(self._timeout_s):
-                answer = await self._send(method, arguments)
-        except SlackApiError as error:
-            raise _mapped(method, error) from error
+            async with asyncio.timeout(self._timeout_s), self._sent(method, arguments) as response:
+                status, headers, body = response.status, response.headers, await response.read()
         except TimeoutError as error:
             raise Unreachable(method, f"no answer within {self._timeout_s:g} s") from error
-        except (aiohttp.ClientError, OSError, SlackClientError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise Unreachable(method, type(error).__name__) from error
-        except (AttributeError, TypeError, ValueError, RecursionError) as error:
-            # slack_sdk trips over bodies that are not JSON objects instead of reporting them.
-            raise Unreachable(method, "unreadable answer") from error
-        if not isinstance(answer, dict):
-            raise Unreachable(method, "unreadable answer")
-        return answer
+        except (TypeError, ValueError, RuntimeError) as error:
+            # A token that is no header, a session that is closed.
+            raise Unreachable(method, "could not be sent") from error
+        answer = _parsed(body)
+        if status == 200 and isinstance(answer, dict) and answer.get("ok"):
+            return answer
+        raise _mapped(method, status, headers, answer)
 
-    async def _send(self, method: str, arguments: Mapping[str, JsonValue]) -> object:
+    def _sent(
+        self, method: str, arguments: Mapping[str, JsonValue]
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        url, proxy = f"{self.client.base_url}{method}", self.client.proxy
         if method.startswith(_READS):
-            read = await self.client.api_call(method, http_verb="GET", params=_query(arguments))
-            return read.data
-        written = await self.client.api_call(method, json=dict(arguments))
-        return written.data
+            query, headers = _query(arguments), {"Content-Type": _FORM} | self._headers
+            return self._session.get(
+                url, params=query, headers=headers, proxy=proxy, timeout=_UNTIMED
+            )
+        body, headers = _json(arguments), {"Content-Type": _JSON} | self._headers
+        return self._session.post(url, data=body, headers=headers, proxy=proxy, timeout=_UNTIMED)
 
 
 def create_api(
@@ -150,7 +172,26 @@ def create_api(
     so posts twice; whoever posts here looks for its message first instead.
     """
     client = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
-    return WebApi(client, timeout_s)
+    return WebApi(client, session, timeout_s)
+
+
+def _json(arguments: Mapping[str, JsonValue]) -> bytes:
+    try:
+        return orjson.dumps(arguments)
+    except TypeError:  # half a character, which has no bytes, or a number that is too long
+        return json.dumps(arguments).encode()
+
+
+def _parsed(body: bytes) -> object:
+    """The answer, or None where it is none."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(body)  # it takes half a character for one
+    except (ValueError, RecursionError):
+        return None
 
 
 def _query(arguments: Mapping[str, JsonValue]) -> dict[str, str]:
@@ -165,12 +206,15 @@ def _text(value: JsonValue) -> str:
 
 def refusal_of(error: SlackApiError) -> str:
     """Slack's code where it takes the token for nothing at all, else ""."""
-    code = _read(error)[2]
+    response = error.response  # of three different kinds
+    code = _code(response if isinstance(response, dict) else getattr(response, "data", None))
     return code if code in _LOCKED_OUT else ""
 
 
-def _mapped(method: str, error: SlackApiError) -> SurfaceGone | SurfaceFailed:
-    status, headers, code = _read(error)
+def _mapped(
+    method: str, status: int, headers: Mapping[str, str], answer: object
+) -> SurfaceGone | SurfaceFailed:
+    code = _code(answer)
     if status == 429 or code in _RATE_LIMITED:
         return RateLimited(method, _retry_after_s(headers))
     if not code:
@@ -181,34 +225,23 @@ def _mapped(method: str, error: SlackApiError) -> SurfaceGone | SurfaceFailed:
         return MessageGone(f"{method}: {code}")
     if code in _GONE:
         return SurfaceGone(f"{method}: {code}")
-    return Refused(method, code, _messages(error))
+    return Refused(method, code, _messages(answer))
 
 
-def _messages(error: SlackApiError) -> list[str]:
-    data = getattr(error.response, "data", error.response)
-    told = data.get("response_metadata") if isinstance(data, dict) else None
+def _messages(answer: object) -> list[str]:
+    told = answer.get("response_metadata") if isinstance(answer, dict) else None
     said = told.get("messages") if isinstance(told, dict) else None
     return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
 
 
-def _read(error: SlackApiError) -> tuple[int, Mapping[str, str], str]:
-    """What there is of the response: slack_sdk hands over three different kinds of it."""
-    response = error.response
-    status = getattr(response, "status_code", None) or getattr(response, "status", None)
-    headers = getattr(response, "headers", None)
-    data = response if isinstance(response, dict) else getattr(response, "data", None)
-    code = data.get("error") if isinstance(data, dict) else None
-    return (
-        status if isinstance(status, int) else 0,
-        headers if isinstance(headers, Mapping) else {},
-        clean_words(code, _MOST_CODE) if isinstance(code, str) else "",
-    )
+def _code(answer: object) -> str:
+    code = answer.get("error") if isinstance(answer, dict) else None
+    return clean_words(code, _MOST_CODE) if isinstance(code, str) else ""
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float:
-    found = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
     try:
-        seconds = float(found)
+        seconds = float(headers.get("Retry-After", ""))
     except ValueError:
         return _DEFAULT_RETRY_AFTER_S
     if not 0 <= seconds < float("inf"):

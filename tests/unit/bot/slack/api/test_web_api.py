@@ -1,12 +1,14 @@
 """The seam to the Web API, against a server that misbehaves in every known way."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from pydantic import JsonValue
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable, WebApi, create_api
@@ -182,3 +184,36 @@ async def test_reads_are_asked_in_the_query_and_writes_in_json(serve: Serve) -> 
     assert seen[0][0] == "GET"
     assert seen[0][2:] == (query, "Bearer xoxb-test")
     assert seen[1][:3] == ("POST", "application/json", {})
+
+
+@pytest.mark.parametrize("text", ["⚠ déployé & <b>", "half of one: \ud83d", "", "\x00"])
+async def test_every_text_arrives_as_it_was_written(serve: Serve, text: str) -> None:
+    seen: list[object] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append(json.loads(await request.text()))
+        return web.json_response({"ok": True, "echo": text})
+
+    api = await serve(handler)
+    block: JsonValue = {"type": "markdown", "text": text}
+    answer = await api.call("chat.update", text=text, blocks=[block], unfurl_links=False)
+
+    assert seen == [{"text": text, "blocks": [block], "unfurl_links": False}]
+    assert answer["echo"] == text
+
+
+async def test_a_call_on_a_closed_session_may_be_tried_again(
+    serve: Serve, session: aiohttp.ClientSession
+) -> None:
+    api = await serve(answering(json={"ok": True}))
+    await session.close()
+
+    with pytest.raises(Unreachable, match="could not be sent"):
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+
+async def test_a_body_that_is_nested_too_deep_may_be_tried_again(serve: Serve) -> None:
+    api = await serve(answering(text="[" * 100_000, kind="application/json"))
+
+    with pytest.raises(Unreachable):
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
