@@ -1,8 +1,9 @@
 """A provider connected to a scripted model server, and one question to ask it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from pydantic import JsonValue
@@ -15,6 +16,7 @@ from adapters.llm.messages import (
     Message,
     Role,
     StreamChunk,
+    TextChunk,
     ToolCall,
     ToolResult,
     ToolSpec,
@@ -69,6 +71,16 @@ async def serving(
 
 async def everything(provider: ClosableProvider, request: CompleteRequest) -> list[StreamChunk]:
     return [chunk async for chunk in provider.stream(request)]
+
+
+def joined(chunks: Sequence[StreamChunk]) -> list[StreamChunk]:
+    """The same with neighbouring texts as one, in however many reads they came."""
+    whole: list[StreamChunk] = []
+    for is_text, group in groupby(chunks, lambda chunk: isinstance(chunk, TextChunk)):
+        same = list(group)
+        text = "".join(chunk.text for chunk in same if isinstance(chunk, TextChunk))
+        whole += [TextChunk(text)] if is_text else same
+    return whole
 
 
 async def failure(wire: str, round_: Round, **more: Any) -> ErrorChunk:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol
 
+import orjson
+
 from adapters.llm.failures import VendorError, safe_words, wait_in_words
 from adapters.llm.framing import (
     MAX_ARGUMENT_CHARS,
@@ -35,7 +37,7 @@ from adapters.llm.messages import (
     ToolCallChunk,
     Usage,
 )
-from adapters.llm.wire_json import as_object, as_text, is_complete, parse
+from adapters.llm.wire_json import as_object, as_text, is_complete, parse, read_odd
 
 
 class Decoder(Protocol):
@@ -51,7 +53,7 @@ class Decoder(Protocol):
     def billed(self) -> Usage | None: ...
 
     def feed(self, data: bytes) -> list[StreamChunk]:
-        """The chunks these bytes complete. After a terminal chunk, nothing."""
+        """The chunks these bytes complete, their text as one. After a terminal chunk, nothing."""
         ...
 
     def close(self, *, is_delimited: bool = True) -> list[StreamChunk]:
@@ -139,6 +141,7 @@ class EventDecoder(ABC):
         self._new_id = call_id
         self._whole: list[bytes] | None = None
         self._whole_bytes = 0
+        self._said: list[str] = []
         self._text_chars = 0
         self._kept_chars = 0
         self._calls_begun = 0
@@ -185,6 +188,7 @@ class EventDecoder(ABC):
             self.fail(out, ErrorKind.PROTOCOL, str(error))
             return out
         self._take(payloads, out)
+        self._speak(out)
         return out
 
     def close(self, *, is_delimited: bool = True) -> list[StreamChunk]:
@@ -214,14 +218,17 @@ class EventDecoder(ABC):
             for payload in payloads:
                 if self.ended:
                     return
-                if payload == b"[DONE]":
-                    self.on_end_marker(out)
-                    continue
                 try:
-                    event = parse(payload)
-                except ValueError:
-                    self.fail(out, ErrorKind.PROTOCOL, "an event is not JSON")
-                    return
+                    event = orjson.loads(payload)
+                except orjson.JSONDecodeError:
+                    if payload == b"[DONE]":
+                        self.on_end_marker(out)
+                        continue
+                    try:
+                        event = read_odd(payload)
+                    except ValueError:
+                        self.fail(out, ErrorKind.PROTOCOL, "an event is not JSON")
+                        return
                 if isinstance(event, dict):
                     self.on_event(event, out)
         except AnswerTooLarge as error:
@@ -250,16 +257,23 @@ class EventDecoder(ABC):
         """The `[DONE]` line, where a wire has one; elsewhere it means nothing."""
         del out
 
-    def text(self, out: list[StreamChunk], piece: str) -> None:
+    def text(self, piece: str) -> None:
         """Answer text; empty pieces are dropped. Raises AnswerTooLarge."""
         if not piece:
             return
         self.has_text = True
         room = MAX_TEXT_CHARS - self._text_chars
         self._text_chars += len(piece)
-        out.append(TextChunk(piece if len(piece) <= room else piece[:room]))
         if len(piece) > room:
+            self._said.append(piece[:room])
             raise AnswerTooLarge(f"answered more than {MAX_TEXT_CHARS} characters")
+        self._said.append(piece)
+
+    def _speak(self, out: list[StreamChunk]) -> None:
+        """What was said since the last chunk, as one: each costs its readers as much as a long one."""
+        if self._said:
+            out.append(TextChunk("".join(self._said)))
+            self._said.clear()
 
     def keep(self, chars: int) -> None:
         """Account for what is kept beside the text. Raises AnswerTooLarge."""
@@ -306,6 +320,7 @@ class EventDecoder(ABC):
         """The one terminal chunk."""
         if not self.ended:
             self.ended = True
+            self._speak(out)
             out.append(chunk)
 
     def finish(
@@ -330,6 +345,7 @@ class EventDecoder(ABC):
                 self.fail(out, ErrorKind.PROTOCOL, "a tool was announced and never named")
                 return
             reason = StopReason.END_TURN
+        self._speak(out)
         out.extend(ToolCallChunk(self._released(call)) for call in calls)
         self.end(
             out,

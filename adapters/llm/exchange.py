@@ -22,7 +22,7 @@ from adapters.llm.port import decoding
 from adapters.llm.wire_json import parse
 
 # A burst is decoded in parts, and after so many events of it other streams get their turn.
-_PART_BYTES: Final = 2 * 1024
+_PART_BYTES: Final = 4 * 1024
 _EVENTS_PER_TURN: Final = 48
 _SLICE_BYTES: Final = 512 * 1024
 _MAX_ERROR_BYTES: Final = 64 * 1024
@@ -161,7 +161,7 @@ class Exchange:
                     return
                 heard, said = decoder.heard, 0
                 for part in _parts(data):
-                    chunks = self._told(part, decoder, vitals, is_delimited=delimited)
+                    chunks = self._told(part, decoder, vitals, now(), is_delimited=delimited)
                     said += _text_chars(chunks)
                     for chunk in chunks:
                         if isinstance(chunk, DoneChunk) and data:
@@ -175,16 +175,15 @@ class Exchange:
                 pace.read(now(), len(data), decoder.heard - heard, said)
 
     def _told(
-        self, part: bytes, decoder: Decoder, vitals: "Vitals", *, is_delimited: bool
+        self, part: bytes, decoder: Decoder, vitals: "Vitals", now: float, *, is_delimited: bool
     ) -> Sequence[StreamChunk]:
         """What these bytes complete; none are the end of the answer."""
         with decoding():
             told = decoder.feed(part) if part else decoder.close(is_delimited=is_delimited)
-        now = asyncio.get_running_loop().time()
         wrong = vitals.wrong(now, len(part), decoder.heard)
         if wrong is not None and not _has_ended(told):
             told = [*told, ErrorChunk(wrong[0], f"{self._provider} {wrong[1]}")]
-        return joined(told)
+        return told
 
 
 class Vitals:
@@ -217,25 +216,6 @@ def _parts(data: bytes) -> Sequence[bytes]:
     if len(data) <= _PART_BYTES:
         return (data,)
     return [data[start : start + _PART_BYTES] for start in range(0, len(data), _PART_BYTES)]
-
-
-def joined(chunks: Sequence[StreamChunk]) -> Sequence[StreamChunk]:
-    """The same with neighbouring texts as one: each costs its readers as much as a long one."""
-    if len(chunks) < 2:
-        return chunks
-    whole: list[StreamChunk] = []
-    texts: list[str] = []
-    for chunk in chunks:
-        if isinstance(chunk, TextChunk):
-            texts.append(chunk.text)
-            continue
-        if texts:
-            whole.append(TextChunk("".join(texts)))
-            texts.clear()
-        whole.append(chunk)
-    if texts:
-        whole.append(TextChunk("".join(texts)))
-    return whole
 
 
 def _text_chars(chunks: Sequence[StreamChunk]) -> int:

@@ -1,9 +1,10 @@
 """Our side of the loop alone: provider, loop, runner with validation, redaction, an audited SQLite.
 
-No Slack and no durable engine: those are measured as a whole turn.
+No Slack, no durable engine and no records of steps: those are measured as a whole turn. What a step tells
+the trail is written when the step would be recorded, in one transaction, as in a turn.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,15 +18,18 @@ from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
 from bot.chat.stopping import Signal
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
+from bot.engine.turn_journal import TurnJournal
 from bot.privacy.redactor import TextRedactor
 from bot.store import schema
-from bot.store.audit import StoredAudit
+from bot.store.audit import StoredAudit, append_audits
 from bot.store.database import Database
+from bot.store.dialect import Connection
+from bot.store.step_rows import Entry, StepRows
+from bot.store.turn_steps import Step, TurnSteps
 from bot.telemetry.metrics import Metrics
 from bot.wiring.observed import SystemClock
 from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question
 from tests.fakes.capabilities import call_context, fake_capabilities
-from tests.fakes.journal import MemoryJournal
 from tests.fixtures_rounds import unlimited
 from tools.call_limits import Spent
 from tools.capabilities import LogLine, LogPage, LogQuery
@@ -47,12 +51,31 @@ class CannedLogs:
         return LogPage([LogLine(10**18, "error", "checkout-1", line, "") for line in log_lines()])
 
 
+class TrailAlone(TurnSteps):
+    """The rows of the trail without the steps that they belong to."""
+
+    async def keep(
+        self,
+        turn: str,
+        owner: str,
+        steps: Sequence[Step],
+        rows: StepRows,
+        entry: Entry | None = None,
+    ) -> bool:
+        async def work(connection: Connection) -> None:
+            await append_audits(connection, rows.events)
+
+        await self._database.transact(work)
+        return True
+
+
 @dataclass(frozen=True)
 class Ours:
     """What turns need, shared by all of them."""
 
     rounds: Rounds
     desk: ToolDesk
+    trail: TurnSteps
     specs: tuple[ToolSpec, ...]
 
     async def turn(self, number: int) -> Conversation:
@@ -78,7 +101,7 @@ class Ours:
             return await self.desk.run(call, asking, on_event, stop)
 
         request = CompleteRequest(SYSTEM, (Message(Role.USER, question(number)),), self.specs)
-        loop = Loop(ask, execute, MemoryJournal(), max_tool_rounds=8)
+        loop = Loop(ask, execute, TurnJournal(context.turn_id, "", self.trail), max_tool_rounds=8)
         _, talk = await loop.run(request, lambda _event: None)
         return talk
 
@@ -104,7 +127,7 @@ async def ours(wire: str, url: str, folder: Path) -> AsyncIterator[Ours]:
         ToolSpec(d.name, d.description, dict(d.input_schema)) for d in desk.visible(call_context())
     )
     try:
-        yield Ours(Rounds([provider]), desk, specs)
+        yield Ours(Rounds([provider]), desk, TrailAlone(database), specs)
     finally:
         await provider.aclose()
         await database.close()

@@ -6,7 +6,6 @@ from contextlib import aclosing
 import pytest
 
 from adapters.llm.config import ProviderConfig
-from adapters.llm.exchange import joined
 from adapters.llm.messages import (
     DoneChunk,
     ErrorChunk,
@@ -22,6 +21,7 @@ from tests.fixtures_providers import (
     config_for,
     everything,
     failure,
+    joined,
     serving,
 )
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from adapters.llm.config import ProviderConfig
-from adapters.llm.exchange import joined
 from adapters.llm.messages import (
     DoneChunk,
     Message,
@@ -28,6 +27,7 @@ from tests.fixtures_providers import (
     after_results,
     as_told,
     everything,
+    joined,
     serving,
 )
 

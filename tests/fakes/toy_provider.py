@@ -26,7 +26,7 @@ class ToyDecoder(NdjsonDecoder):
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
         """One line."""
-        self.text(out, as_text(event.get("say")))
+        self.text(as_text(event.get("say")))
         if "use" in event:
             arguments = dump_text(as_object(event.get("with")))
             self._calls.append(OpenCall("", as_text(event["use"]), [arguments]))

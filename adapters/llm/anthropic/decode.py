@@ -149,9 +149,9 @@ class AnthropicDecoder(EventDecoder):
         """One server-sent event; its name repeats `type`."""
         match event.get("type"):
             case "content_block_delta":
-                self._delta(event, out)
+                self._delta(event)
             case "content_block_start":
-                self._block_start(event, out)
+                self._block_start(event)
             case "content_block_stop":
                 block = self._blocks.get(_index(event))
                 if block is not None:
@@ -185,22 +185,22 @@ class AnthropicDecoder(EventDecoder):
             self._ending = answer
             self._stop(out)
 
-    def _block_start(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+    def _block_start(self, event: Mapping[str, object]) -> None:
         block = Block(as_object(event.get("content_block")))
         self.keep(block.chars)
         if block.kind == "tool_use":
             self.count_call()
         self._blocks[_index(event)] = block
         if block.kind == "text":
-            self.text(out, "".join(block.parts))
+            self.text("".join(block.parts))
 
-    def _delta(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+    def _delta(self, event: Mapping[str, object]) -> None:
         delta = as_object(event.get("delta"))
         block = self._blocks.get(_index(event))
         match delta.get("type"):
             case "text_delta":
                 piece = as_text(delta.get("text"))
-                self.text(out, piece)
+                self.text(piece)
                 if block is not None:
                     block.parts.append(piece)
             case "input_json_delta" if block is not None:

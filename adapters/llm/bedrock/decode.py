@@ -104,7 +104,7 @@ class BedrockDecoder(EventDecoder):
             return
         match event.get("event"):
             case "contentBlockDelta":
-                self._delta(_index(data), as_object(data.get("delta")), out)
+                self._delta(_index(data), as_object(data.get("delta")))
             case "contentBlockStart":
                 self._start(_index(data), as_object(as_object(data.get("start")).get("toolUse")))
             case "contentBlockStop":
@@ -124,13 +124,13 @@ class BedrockDecoder(EventDecoder):
         """The answer of Converse."""
         message = as_object(as_object(answer.get("output")).get("message"))
         for index, content in enumerate(as_list(message.get("content"))):
-            self._block(index, as_object(content), out)
+            self._block(index, as_object(content))
         self._billed(answer)
         self._reason = as_text(answer.get("stopReason"))
         if self._reason:
             self._stop(out)
 
-    def _block(self, index: int, content: Mapping[str, object], out: list[StreamChunk]) -> None:
+    def _block(self, index: int, content: Mapping[str, object]) -> None:
         if "toolUse" in content:
             call = as_object(content["toolUse"])
             self._start(index, call or {"name": ""})
@@ -139,7 +139,7 @@ class BedrockDecoder(EventDecoder):
             reasoning = as_object(content["reasoningContent"])
             self._reason_on(index, {**reasoning, **as_object(reasoning.get("reasoningText"))})
         else:
-            self.text(out, as_text(content.get("text")))
+            self.text(as_text(content.get("text")))
         self._closed.add(index)
 
     def _start(self, index: int, call: Mapping[str, object]) -> None:
@@ -147,8 +147,8 @@ class BedrockDecoder(EventDecoder):
             name = as_text(call.get("name"))
             self._calls[index] = self.begin(as_text(call.get("toolUseId")), name)
 
-    def _delta(self, index: int, delta: Mapping[str, object], out: list[StreamChunk]) -> None:
-        self.text(out, as_text(delta.get("text")))
+    def _delta(self, index: int, delta: Mapping[str, object]) -> None:
+        self.text(as_text(delta.get("text")))
         if "toolUse" in delta and index in self._calls:
             self._calls[index].add(as_text(as_object(delta["toolUse"]).get("input")))
         if "reasoningContent" in delta:

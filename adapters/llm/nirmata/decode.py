@@ -109,7 +109,7 @@ class NirmataDecoder(EventDecoder):
         match kind:
             case "content" | "text" | "inputtext" | "inputchoice":
                 self._ends_with_bytes |= "delta" not in event
-                self._say(as_text(event.get("delta") or event.get("data")), out)
+                self._say(as_text(event.get("delta") or event.get("data")))
             case "toolcall":
                 self._call(event)
             case "toolstart":
@@ -131,7 +131,7 @@ class NirmataDecoder(EventDecoder):
                 self.fail_as(out, error_of(answer))
             return
         message = answer.get("message")
-        self._say(as_text(message) or as_text(as_object(message).get("content")), out)
+        self._say(as_text(message) or as_text(as_object(message).get("content")))
         for index, call in enumerate(as_list(answer.get("tool_calls"))):
             self._calls.add({**as_object(call), "index": index})
         self._stop(answer, out)
@@ -150,8 +150,8 @@ class NirmataDecoder(EventDecoder):
             self._stop({}, out)
         return [*out, *super().close(is_delimited=is_delimited)]
 
-    def _say(self, piece: str, out: list[StreamChunk]) -> None:
-        self.text(out, self._markers.feed(piece) if self._markers else piece)
+    def _say(self, piece: str) -> None:
+        self.text(self._markers.feed(piece) if self._markers else piece)
 
     def _call(self, event: Mapping[str, object]) -> None:
         whole = as_object(event.get("data"))
@@ -175,7 +175,7 @@ class NirmataDecoder(EventDecoder):
         self.model = as_text(last.get("model")) or self.model
         calls, warnings = self._calls.calls, tuple[str, ...]()
         if self._markers:
-            self.text(out, self._markers.close())
+            self.text(self._markers.close())
             calls = [*calls, *self._markers.calls]
             warnings = (TOOLS_EMULATED,)
         reason = as_text(last.get("stop_reason")) or as_text(last.get("finish_reason"))

@@ -70,7 +70,7 @@ class OllamaDecoder(NdjsonDecoder):
         message = as_object(event.get("message"))
         content = as_text(message.get("content"))
         if content:
-            self.text(out, self._markers.feed(content) if self._markers else content)
+            self.text(self._markers.feed(content) if self._markers else content)
         for call in as_list(message.get("tool_calls")):
             self._call(as_object(call))
         if event.get("done") is True:
@@ -90,7 +90,7 @@ class OllamaDecoder(NdjsonDecoder):
     def _stop(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
         warnings = []
         if self._markers:
-            self.text(out, self._markers.close())
+            self.text(self._markers.close())
             self._calls.extend(self._markers.calls)
             warnings.append(TOOLS_EMULATED)
         prompt, output = as_int(event.get("prompt_eval_count")), as_int(event.get("eval_count"))

@@ -93,7 +93,7 @@ class OpenAIDecoder(EventDecoder):
         self._told(event)
         answer = _answer_of(event)
         if answer is not None:
-            self._choice(answer, "delta", out)
+            self._choice(answer, "delta")
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """A completion that was not streamed."""
@@ -102,7 +102,7 @@ class OpenAIDecoder(EventDecoder):
             return
         choice = _answer_of(answer)
         if choice is not None:
-            self._choice(choice, "message", out)
+            self._choice(choice, "message")
             self.on_end_marker(out)
 
     def on_end_marker(self, out: list[StreamChunk]) -> None:
@@ -127,11 +127,11 @@ class OpenAIDecoder(EventDecoder):
         if event.get("usage"):
             self._count(as_object(event["usage"]))
 
-    def _choice(self, choice: Mapping[str, object], key: str, out: list[StreamChunk]) -> None:
+    def _choice(self, choice: Mapping[str, object], key: str) -> None:
         delta = as_object(choice.get(key))
         content = delta.get("content")
         if content:
-            self._content(content, out)
+            self._content(content)
         if delta.get("tool_calls"):
             for tool in as_list(delta["tool_calls"]):
                 self._tools.add(as_object(tool))
@@ -144,13 +144,13 @@ class OpenAIDecoder(EventDecoder):
         if choice.get("finish_reason"):
             self._finish = as_text(choice["finish_reason"]) or self._finish
 
-    def _content(self, content: object, out: list[StreamChunk]) -> None:
+    def _content(self, content: object) -> None:
         """Text, or (Mistral) a list of typed parts of which only text is the answer."""
         if isinstance(content, str):
-            self.text(out, content)
+            self.text(content)
             return
         for part in as_list(content):
-            self.text(out, as_text(as_object(part).get("text")))
+            self.text(as_text(as_object(part).get("text")))
 
     def _count(self, usage: Mapping[str, object]) -> None:
         prompt, output = as_int(usage.get("prompt_tokens")), as_int(usage.get("completion_tokens"))

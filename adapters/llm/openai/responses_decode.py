@@ -32,11 +32,11 @@ class ResponsesDecoder(EventDecoder):
         match event.get("type"):
             case "response.output_text.delta":
                 self._spoken.add(as_int(event.get("output_index")))
-                self.text(out, as_text(event.get("delta")))
+                self.text(as_text(event.get("delta")))
             case "response.refusal.delta":
                 self._refuse(as_text(event.get("delta")))
             case "response.output_item.done":
-                self._item(as_object(event.get("item")), as_int(event.get("output_index")), out)
+                self._item(as_object(event.get("item")), as_int(event.get("output_index")))
             case (
                 "response.completed"
                 | "response.incomplete"
@@ -59,18 +59,18 @@ class ResponsesDecoder(EventDecoder):
             self.fail_as(out, error_of(answer["error"]))
             return
         for index, item in enumerate(as_list(answer.get("output"))):
-            self._item(as_object(item), index, out)
+            self._item(as_object(item), index)
         if as_text(answer.get("status")):
             self._end(answer, out)
 
-    def _item(self, item: Mapping[str, object], index: int | None, out: list[StreamChunk]) -> None:
+    def _item(self, item: Mapping[str, object], index: int | None) -> None:
         match item.get("type"):
             case "function_call" if not self._has_call(item):
                 arguments = as_text(item.get("arguments"))
                 call_id, name = as_text(item.get("call_id")), as_text(item.get("name"))
                 self._calls.append(self.begin(call_id, name, arguments))
             case "message":
-                self._message(item, index, out)
+                self._message(item, index)
             case "reasoning":
                 pass
             case _:
@@ -87,14 +87,12 @@ class ResponsesDecoder(EventDecoder):
         call_id = as_text(item.get("call_id"))
         return bool(call_id) and any(call.id == call_id for call in self._calls)
 
-    def _message(
-        self, item: Mapping[str, object], index: int | None, out: list[StreamChunk]
-    ) -> None:
+    def _message(self, item: Mapping[str, object], index: int | None) -> None:
         for part in map(as_object, as_list(item.get("content"))):
             if part.get("type") == "refusal" and not self._refusal:
                 self._refuse(as_text(part.get("refusal")))
             elif index not in self._spoken:
-                self.text(out, as_text(part.get("text")))
+                self.text(as_text(part.get("text")))
         self._spoken.add(index)
 
     def _end(self, response: Mapping[str, object], out: list[StreamChunk]) -> None:
@@ -102,7 +100,7 @@ class ResponsesDecoder(EventDecoder):
         self.served_as(response.get("service_tier"))
         if not self._items:  # a compatible server may tell the items only here
             for index, item in enumerate(as_list(response.get("output"))):
-                self._item(as_object(item), index, out)
+                self._item(as_object(item), index)
         self._count(as_object(response.get("usage")))
         why = as_text(as_object(response.get("incomplete_details")).get("reason"))
         status = response.get("status")

@@ -28,6 +28,7 @@ from adapters.llm.ollama.decode import OllamaDecoder
 from adapters.llm.openai.decode import OpenAIDecoder
 from adapters.llm.openai.responses_decode import ResponsesDecoder
 from tests.fakes import aws_frames
+from tests.fixtures_providers import joined
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "wire"
 TRANSCRIPTS = sorted(
@@ -56,7 +57,7 @@ def decode(wire: str, pieces: Iterable[bytes]) -> list[StreamChunk]:
     numbers = count(1)
     decoder = DECODERS[wire](lambda: f"made-{next(numbers)}")
     chunks = [chunk for piece in pieces for chunk in decoder.feed(piece)]
-    return chunks + decoder.close()
+    return joined(chunks + decoder.close())
 
 
 def plain(chunk: StreamChunk) -> dict[str, Any]:

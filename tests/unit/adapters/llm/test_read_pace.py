@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.llm.pace import BACKLOG_BYTES, FIRST_CHARS, READ_EVERY_S, ReadPace
+from adapters.llm.pace import BACKLOG_BYTES, FIRST_CHARS, FIRST_EVENTS, READ_EVERY_S, ReadPace
 
 ODD_START = 1_000.013
 
@@ -24,16 +24,16 @@ def reads(gap_s: float, seconds: float, *, chars: int = 20) -> Sequence[float]:
     return at
 
 
-def test_an_answer_that_flows_is_read_25_times_a_second() -> None:
+def test_an_answer_that_flows_is_read_ten_times_a_second() -> None:
     first = FIRST_CHARS / 20
-    assert len(reads(0.005, 10.0)) <= 10 * 25 + first + 1
-    assert len(reads(0.01, 10.0)) <= 10 * 25 + first + 1
+    assert len(reads(0.005, 10.0)) <= 10 * 10 + first + 1
+    assert len(reads(0.01, 10.0)) <= 10 * 10 + first + 1
 
 
 def test_an_answer_that_is_no_faster_is_read_as_it_comes() -> None:
-    at = reads(0.035, 10.0)
+    at = reads(0.095, 10.0)
 
-    assert at == pytest.approx([ODD_START + (n + 1) * 0.035 for n in range(len(at))])
+    assert at == pytest.approx([ODD_START + (n + 1) * 0.095 for n in range(len(at))])
 
 
 def test_the_first_words_are_read_as_they_come() -> None:
@@ -43,10 +43,14 @@ def test_the_first_words_are_read_as_they_come() -> None:
     assert at[: len(as_they_come)] == pytest.approx(as_they_come)
 
 
-def test_without_text_it_is_read_as_it_comes() -> None:
-    at = reads(0.01, 1.0, chars=0)
+def test_a_short_call_of_a_tool_is_read_as_it_comes() -> None:
+    at = reads(0.01, FIRST_EVENTS * 0.01, chars=0)
 
-    assert at == pytest.approx([ODD_START + (n + 1) * 0.01 for n in range(len(at))])
+    assert at == pytest.approx([ODD_START + (n + 1) * 0.01 for n in range(FIRST_EVENTS)])
+
+
+def test_long_arguments_and_thoughts_are_read_in_steps() -> None:
+    assert len(reads(0.01, 10.0, chars=0)) <= 10 * 10 + FIRST_EVENTS + 1
 
 
 def test_a_backlog_is_read_on_at_once() -> None:
