@@ -33,6 +33,7 @@ from adapters.errors import (
     TimedOut,
     Unreachable,
 )
+from adapters.plain_client import PlainClient
 from adapters.trust import usual_trust
 
 # Idle connections are dropped before common load balancers drop them (nginx 75 s, AWS ALB 60 s,
@@ -181,6 +182,7 @@ def http_client(
     reachable: ReachableAddresses | None = None,
     proxy: str = "",
     ways: Mapping[str, Way] | None = None,
+    keeps_cookies: bool = False,
 ) -> httpx.AsyncClient:
     """A new client; the caller owns it and calls `aclose`.
 
@@ -196,7 +198,8 @@ def http_client(
     name leads to is then the proxy's to say, so `reachable` beside it raises ValueError.
 
     `ways` are of hosts that are reached by a way of their own: its trust, its proxy and its headers,
-    of which a request's own come first. Their times are the client's.
+    of which a request's own come first. Their times are the client's. Cookies are sent back with
+    `keeps_cookies` alone, for servers that are balanced by them.
     """
     if proxy and reachable is not None:
         raise ValueError("behind a proxy nobody knows to which address a name leads")
@@ -207,7 +210,8 @@ def http_client(
         )
         for host, way in (ways or {}).items()
     }
-    return httpx.AsyncClient(
+    kind = httpx.AsyncClient if keeps_cookies else PlainClient
+    return kind(
         base_url=base_url,
         headers={"user-agent": "kortex", **(headers or {})},
         timeout=httpx.Timeout(read_s, connect=connect_s, pool=connect_s),

@@ -188,6 +188,7 @@ async def _address(own: McpServerSettings, wake: asyncio.Event) -> AsyncIterator
         max_connections=MAX_CALLS + 4,  # and the streams that it keeps open
         allowed_hosts=frozenset({urlsplit(own.url).hostname or ""}),
         reachable=ReachableAddresses(own.networks),
+        keeps_cookies=True,  # a balancer leads a session to its server by one
     )
     try:
         async with over_http(own.url, client, wake) as connection:

@@ -171,7 +171,6 @@ async def test_cookies_of_one_answer_do_not_reach_the_next_request() -> None:
 
     async with serving(handler) as url, http_client(base_url=url) as client:
         await client.get("/")
-        client.cookies.clear()
         assert (await client.get("/")).text == "none"
 
 
