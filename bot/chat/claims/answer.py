@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from bot.chat.claims.results import Result
 from bot.chat.claims.sentences import Sentence, sentences
 from bot.chat.claims.verdict import Known, judged
+from bot.chat.claims.walked import Reader
 from bot.domain.claims import Claim, ClaimState
 from bot.domain.turn_events import Evidence
 from tools.attached import READ_ATTACHMENT
@@ -40,7 +41,8 @@ def checked(
     `own_words` are whole paragraphs of the text that Kortex itself says: no claims.
     """
     head, tail = _split(text)
-    results = {e.number: Result(e, arguments.get(e.tool_call_id, {})) for e in evidence}
+    reader = Reader()
+    results = {e.number: Result(e, arguments.get(e.tool_call_id, {}), reader) for e in evidence}
     known = Known(results, question.lower(), _vocabulary(results))
     said = [each for each in sentences(head) if not _is_ours(each, head, own_words)]
     if len(said) > MOST_SENTENCES:

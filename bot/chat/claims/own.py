@@ -1,58 +1,71 @@
-"""What a result says of each product, and of nobody in particular."""
+"""What a result says of each product, and of nobody in particular: what a sentence is held against."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 
-from bot.chat.claims.clocks import STAMP, clock, clocks_in, instants
-from bot.chat.claims.quantities import Known
+from bot.chat.claims.clocks import STAMP, clocks_in, minutes
+from bot.chat.claims.quantities import Known, Numbers
+from bot.chat.claims.walked import Walked
 
-_NOBODY = ("",)
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """Numbers, those of the time before, minutes and words, in lower case."""
-
-    numbers: Sequence[Known]
-    usual: Sequence[Known]
-    clocks: frozenset[str]
-    text: str
+_NOBODY = frozenset({""})
 
 
-def by_owner(
-    numbers: Sequence[Known],
-    usual: Sequence[Known],
-    texts: Sequence[tuple[frozenset[str], str]],
-) -> Mapping[str, Own]:
-    """By the product in lower case; what is of no product's row under the empty name."""
-    of_all: dict[str, list[Known]] = {}
-    of_usual: dict[str, list[Known]] = {}
-    said: dict[str, list[str]] = {}
-    for found, by in ((numbers, of_all), (usual, of_usual)):
-        for number in found:
-            for whose in number.of or _NOBODY:
-                by.setdefault(whose, []).append(number)
-    for of, text in texts:
-        for whose in of or _NOBODY:
-            said.setdefault(whose, []).append(text)
+class Part:
+    """Numbers, those of the time before, minutes and words. Each is made when first asked for."""
+
+    def __init__(
+        self, numbers: Iterable[Known], usual: Collection[Known], texts: Sequence[str]
+    ) -> None:
+        self._known = numbers
+        self._usual = usual
+        self._texts = texts
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Those that a figure may be."""
+        return Numbers(self._known)
+
+    @cached_property
+    def usual(self) -> Numbers:
+        """Those of the time before."""
+        return Numbers(self._usual)
+
+    @cached_property
+    def text(self) -> str:
+        """Its words, in lower case."""
+        return self._said.lower()
+
+    @cached_property
+    def clocks(self) -> frozenset[str]:
+        """The minutes that it speaks of, HH:MM in UTC."""
+        return minutes(self._said) | clocks_in(STAMP.sub(" ", self._said))
+
+    @cached_property
+    def _said(self) -> str:
+        return "\n".join(self._texts)
+
+
+def parts_of(walked: Walked, summary: str) -> Mapping[frozenset[str], Part]:
+    """By whom they are of, in lower case; what is of no product's row is of the empty name."""
+    texts: dict[frozenset[str], list[str]] = {_NOBODY: [summary]}
+    for of, text in walked.texts:
+        texts.setdefault(of or _NOBODY, []).append(text)
+    owners = texts.keys() | {of or _NOBODY for of in walked.numbers}
     return {
-        whose: _own(of_all.get(whose, ()), of_usual.get(whose, ()), said.get(whose, ()))
-        for whose in of_all.keys() | said.keys()
+        of: Part(
+            [n for each in _of(of) for n in walked.numbers.get(each, ())],
+            [n for each in _of(of) for n in walked.usual.get(each, ())],
+            texts.get(of, ()),
+        )
+        for of in owners
     }
 
 
-def joined(owns: Mapping[str, Own], of: Collection[str]) -> Own:
+def _of(owners: frozenset[str]) -> tuple[frozenset[str], ...]:
+    return (owners, frozenset()) if owners == _NOBODY else (owners,)
+
+
+def of_these(parts: Mapping[frozenset[str], Part], named: Collection[str]) -> Sequence[Part]:
     """What is of these, and of nobody."""
-    found = [owns[one] for one in ("", *sorted(of)) if one in owns]
-    return Own(
-        [number for one in found for number in one.numbers],
-        [number for one in found for number in one.usual],
-        frozenset(minute for one in found for minute in one.clocks),
-        "\n".join(one.text for one in found),
-    )
-
-
-def _own(numbers: Sequence[Known], usual: Sequence[Known], texts: Sequence[str]) -> Own:
-    text = "\n".join(texts)
-    clocks = frozenset(map(clock, instants(text))) | clocks_in(STAMP.sub(" ", text))
-    return Own(numbers, usual, clocks, text.lower())
+    asked = _NOBODY.union(named)
+    return [part for of, part in parts.items() if not asked.isdisjoint(of)]

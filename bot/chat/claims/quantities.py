@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # unit → (family, how many of the family's base); bases: seconds, 1, bytes.
 _UNITS: dict[str, tuple[str, float]] = {
@@ -35,7 +36,11 @@ _DIGITS = r"\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?(?!\d)|\d{1,15}(?:\.\d{1,15})?(?
 _FIGURE = re.compile(
     rf"(?<![\w.:/@#-])(?:[-−+])?({_DIGITS})(?:[ \u00a0\u202f]?({_UNIT})(?![\w/-]))?(?![\w/:@-]|\.\d)"
 )
-_LOOSE = re.compile(rf"(?<![\w.:-])({_DIGITS})(?:[ \u00a0\u202f]?({_UNIT})(?!\w))?(?![\w:]|\.\d)")
+# As `_DIGITS`, but begins with a digit and looks back from there: what lies between is skipped fast.
+_LOOSE_DIGITS = (
+    r"\d(?<![\w.:-]\d)(?:\d{0,2}(?:,\d{3}){1,4}(?:\.\d{1,9})?(?!\d)|\d{0,14}(?:\.\d{1,15})?(?!\d))"
+)
+_LOOSE = re.compile(rf"({_LOOSE_DIGITS})(?:[ \u00a0\u202f]?({_UNIT})(?!\w))?(?![\w:]|\.\d)")
 _COMPOUND = re.compile(
     r"(?<![\w.:/-])(?:(\d{1,4}) ?(?:d|days?) ?)?(?:(\d{1,4}) ?(?:h|hours?) ?)?"
     r"(?:(\d{1,4}) ?(?:m|min|minutes?) ?)?(?:(\d{1,4}) ?(?:s|sec|seconds?))?(?![\w/-])"
@@ -73,15 +78,13 @@ class Figure:
     usual: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A number that a result holds. `loose`: from free text, without a unit. `of`: whose row it is in."""
+class Known(NamedTuple):
+    """A number that a result holds. `loose`: from free text, without a unit."""
 
     raw: float
     value: float
     family: str
     loose: bool = False
-    of: frozenset[str] = frozenset()
 
 
 def figures(text: str) -> Iterator[Figure]:
@@ -159,6 +162,8 @@ def loose_numbers(text: str) -> Iterator[Known]:
 class Numbers:
     """Numbers to look figures up in, each look-up in the logarithm of their count."""
 
+    __slots__ = ("_families", "_plain", "_raws")
+
     def __init__(self, known: Iterable[Known]) -> None:
         by_family: dict[str, set[float]] = {}
         raws: set[float] = set()
@@ -171,6 +176,9 @@ class Numbers:
         self._families = {family: sorted(values) for family, values in by_family.items()}
         self._raws = sorted(raws)
         self._plain = sorted(plain)
+
+    def __bool__(self) -> bool:
+        return bool(self._raws)
 
     def hold(self, figure: Figure, *, exactly: bool = False) -> bool:
         """Whether one of them is the figure: of its family, or unscaled where no unit is known."""

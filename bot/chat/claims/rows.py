@@ -52,10 +52,10 @@ class Row:
 
 def owners_of(row: Mapping[str, JsonValue]) -> frozenset[str]:
     """Whom a row is about, in lower case; nobody where it names no product."""
-    names = row.get("names")
-    told = [row.get(key) for key in _WHOSE] + (names if isinstance(names, list) else [])
     if not isinstance(row.get("product"), str):
         return frozenset()
+    names = row.get("names")
+    told = [row.get(key) for key in _WHOSE] + (names if isinstance(names, list) else [])
     return frozenset(one.lower() for one in told if isinstance(one, str) and one)
 
 

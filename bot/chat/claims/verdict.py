@@ -1,14 +1,13 @@
 """One sentence against the results it cites: does it stand, and if not, what mark does it bear."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from bot.chat.claims.names import Name, folded, names, near, stands_in
-from bot.chat.claims.own import Own
-from bot.chat.claims.quantities import Figure, Numbers, figures
-from bot.chat.claims.quantities import Known as Number
+from bot.chat.claims.own import Part
+from bot.chat.claims.quantities import Figure, figures
 from bot.chat.claims.results import Compared, Result
 from bot.chat.claims.rows import Row, disagreeing, named_in
 from bot.chat.claims.sentences import (
@@ -39,7 +38,7 @@ _SENTENCE_CHARS = 3_000
 _SHOWN_CHARS = 60
 
 
-@dataclass(slots=True)
+@dataclass
 class Known:
     """What the whole answer rests on. `repeated`: what a cited sentence has shown to stand."""
 
@@ -47,22 +46,21 @@ class Known:
     question: str
     vocabulary: frozenset[str]
     repeated: set[str] = field(default_factory=set)
-    numbers: dict[tuple[tuple[int, frozenset[str]], ...], Numbers] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def has_read(self) -> bool:
         """Whether any call answered that looks at something."""
-        return any(
-            r.evidence.ok and r.evidence.tool not in _LOOKS_AT_NOTHING
-            for r in self.results.values()
-        )
+        return any(r.evidence.tool not in _LOOKS_AT_NOTHING for r in self.good)
 
-    def numbers_of(self, looks: Sequence["_Look"]) -> Numbers:
-        """The numbers of some results, built once."""
-        key = tuple((look.result.number, look.of) for look in looks)
-        if key not in self.numbers:
-            self.numbers[key] = Numbers(n for look in looks for n in look.numbers)
-        return self.numbers[key]
+    @cached_property
+    def good(self) -> Sequence[Result]:
+        """Those of calls that answered."""
+        return [r for r in self.results.values() if r.evidence.ok]
+
+    @cached_property
+    def everywhere(self) -> "Sequence[_Look]":
+        """All of them whole: for a sentence that cites none."""
+        return [_Look(result, "") for result in self.good]
 
 
 class _Look:
@@ -70,32 +68,19 @@ class _Look:
 
     def __init__(self, result: Result, words: str) -> None:
         self.result = result
-        self.of = named_in(words, result.walked.owners)
+        self._of = named_in(words, result.walked.owners)
 
     @cached_property
-    def _own(self) -> Own | None:
-        return self.result.own(self.of) if self.of else None
+    def parts(self) -> Sequence[Part | Result]:
+        """What a figure of the sentence may be in."""
+        return self.result.of(self._of) if self._of else (self.result,)
 
-    @property
-    def numbers(self) -> Sequence[Number]:
-        """Those that a figure of the sentence may be."""
-        return self._own.numbers if self._own else self.result.walked.numbers
-
-    @property
-    def usual(self) -> Sequence[Number]:
-        """Those of the time before."""
-        return self._own.usual if self._own else self.result.walked.usual
-
-    @property
-    def text(self) -> str:
-        """Its words, in lower case."""
-        return self._own.text if self._own else self.result.text
-
-    def clocks(self, *, of_onsets: bool) -> frozenset[str]:
+    def clocks(self, *, of_onsets: bool) -> Iterator[frozenset[str]]:
         """The minutes that it speaks of."""
-        if self._own:
-            return self._own.clocks
-        return (self.result.onsets if of_onsets else frozenset()) or self.result.clocks
+        if of_onsets and not self._of and self.result.onsets:
+            yield self.result.onsets
+        else:
+            yield from (part.clocks for part in self.parts)
 
 
 def judged(sentence: Sentence, known: Known) -> Claim | None:
@@ -116,7 +101,7 @@ def judged(sentence: Sentence, known: Known) -> Claim | None:
     if failed and sentence.cites and not admits_failure(words):
         return _claim(sentence, ClaimState.UNSUPPORTED, f"{_marks(failed)} failed")
     good = [r for r in cited if r.evidence.ok]
-    against = good or (cited or [r for r in known.results.values() if r.evidence.ok])
+    against = good or cited or known.good
     wrong = "" if sentence.code else _opposite(words, good)
     if wrong:
         return _claim(sentence, ClaimState.CONTRADICTED, wrong)
@@ -142,13 +127,14 @@ def _held(
     counted = [] if soft else list(figures(rest))
     if soft:
         found = [n for n in found if n.kind in ("version", "clock", "onset", "id")]
-    looks = [_Look(result, "" if exactly else words) for result in against]
+    looks = known.everywhere if exactly else [_Look(result, words) for result in against]
+    parts = [part for look in looks for part in look.parts] if counted else ()
     lacking = [n.text for n in found if not _has_name(n, looks, known, exactly=exactly)]
-    numbers = known.numbers_of(looks) if counted else None
-    for each in counted:
-        assert numbers is not None  # noqa: S101 - built for them
-        if not _has_figure(each, counted, numbers, looks, known, exactly=exactly):
-            lacking.append(each.text)
+    lacking += [
+        each.text
+        for each in counted
+        if not _has_figure(each, counted, parts, known, exactly=exactly)
+    ]
     if lacking:
         where = "any result" if exactly else _marks(against)
         return _claim(sentence, ClaimState.UNSUPPORTED, f"not in {where}: {_told(lacking)}")
@@ -178,11 +164,8 @@ def _has_name(name: Name, against: Sequence[_Look], known: Known, *, exactly: bo
     if exactly and (name.key in known.repeated or name.text.lower() in known.question):
         return True
     match name.kind:
-        case "clock":
-            told = [look.clocks(of_onsets=False) for look in against]
-            return any(near(name.key, clocks, name.margin_min) for clocks in told)
-        case "onset":
-            told = [look.clocks(of_onsets=True) for look in against]
+        case "clock" | "onset":
+            told = (c for look in against for c in look.clocks(of_onsets=name.kind == "onset"))
             return any(near(name.key, clocks, name.margin_min) for clocks in told)
         case "date":
             return any(name.key in look.result.dates for look in against)
@@ -219,21 +202,24 @@ def _unproven_code(name: Name, known: Known) -> bool:
 def _has_figure(
     figure: Figure,
     others: Sequence[Figure],
-    numbers: Numbers,
-    against: Sequence[_Look],
+    parts: Sequence[Part | Result],
     known: Known,
     *,
     exactly: bool,
 ) -> bool:
     if exactly and (_key(figure) in known.repeated or figure.text.lower() in known.question):
         return True
-    if figure.usual and (usual := [n for look in against for n in look.usual]):
-        return Numbers(usual).hold(figure, exactly=exactly)
-    if numbers.hold(figure, exactly=exactly):
+    if figure.usual and (usual := [part.usual for part in parts if part.usual]):
+        return any(each.hold(figure, exactly=exactly) for each in usual)
+    if _hold(parts, figure, exactly=exactly):
         return True
-    if figure.family and any(_verbatim(figure, look.text) for look in against):
+    if figure.family and any(_verbatim(figure, part.text) for part in parts):
         return True
-    return not exactly and _follows(figure, others, numbers)
+    return not exactly and _follows(figure, others, parts)
+
+
+def _hold(parts: Sequence[Part | Result], figure: Figure, *, exactly: bool = False) -> bool:
+    return any(part.numbers.hold(figure, exactly=exactly) for part in parts)
 
 
 def _verbatim(figure: Figure, text: str) -> bool:
@@ -251,11 +237,11 @@ def _verbatim(figure: Figure, text: str) -> bool:
     return False
 
 
-def _follows(figure: Figure, others: Sequence[Figure], numbers: Numbers) -> bool:
+def _follows(figure: Figure, others: Sequence[Figure], parts: Sequence[Part | Result]) -> bool:
     """A factor, a share or a difference of two other figures of the sentence."""
     if figure.family not in ("factor", "ratio") or len(others) > 8:
         return False
-    held = [o for o in others if o is not figure and o.value and numbers.hold(o)]
+    held = [o for o in others if o is not figure and o.value and _hold(parts, o)]
     for one in held:
         for other in held:
             if one is other or one.family != other.family:

@@ -203,3 +203,14 @@ def test_what_is_quoted_cut_or_written_with_other_marks_stands(honest: str) -> N
 )
 def test_what_no_result_has_is_marked_also_where_much_of_it_is_there(made_up: str) -> None:
     assert "⚠ not in E1" in checked(made_up, [SWEPT], {}, "why?")[0]
+
+
+def test_a_stamp_before_year_one_in_utc_is_no_time() -> None:
+    seen = _evidence(
+        '{"lines": [{"message": "cart not after 0001-01-01T00:00:00+01:00 at 14:10"}]}'
+    )
+
+    text, claims = checked("cart since 14:10 UTC [E1].", [seen], {}, "why?")
+
+    assert text == "cart since 14:10 UTC [E1]."
+    assert [c.state for c in claims] == [ClaimState.SUPPORTED]
