@@ -89,7 +89,12 @@ class RedactedCalls:
         if isinstance(value, list):
             return [self._texts(item, is_text=is_text) for item in value]
         if isinstance(value, dict):
-            return {name: self._texts(item, is_text=name in _TEXTS) for name, item in value.items()}
+            return {
+                name: item
+                if isinstance(item, str) and name not in _TEXTS
+                else self._texts(item, is_text=name in _TEXTS)
+                for name, item in value.items()
+            }
         return value
 
 

@@ -102,8 +102,7 @@ class SlackAnswerStream(AnswerStream):
             # Before the view is final: an edit under way would show it without them.
             self._view.open_cards = tuple(await self._cards(final.text))
             self._view.apply(final)
-            await self._end_growth()
-            parts = self._parts()
+            parts = await self._end_growth() or self._parts()
             if not self._messages.complete:
                 await persist(self._patience, self._messages.discover)
             await self._let_go()
@@ -179,20 +178,25 @@ class SlackAnswerStream(AnswerStream):
 
         return edit
 
-    async def _end_growth(self) -> None:
+    async def _end_growth(self) -> tuple[Part, ...]:
+        """What it shows in the end; nothing where it does not grow."""
         native = self._native
         if native is None or native.growth is None:
-            return
+            return ()
 
-        async def end() -> None:
+        async def end() -> tuple[Part, ...]:
             await self._slot.permit()  # an append under way ends before, and none follows
             try:
-                await native.finish(self._shown(), self._parts())
+                shown = self._shown()
+                parts = render(shown, self._links)
+                await native.finish(shown, parts)
             finally:
                 self._slot.done()
+            return parts
 
-        await persist(self._patience, end)
+        parts = await persist(self._patience, end)
         self._go_on_by_edits()
+        return parts
 
     async def _grow(self) -> bool:
         native = self._native

@@ -7,6 +7,7 @@ that is in progress when its stream ends is shown as an error, so none is left s
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from bot.slack.showing.chips import Chip, ChipState, activity
 from bot.slack.text.blocks import Block
@@ -97,6 +98,8 @@ def text_chunk(text: str) -> Block:
     return {"type": "markdown_text", "text": text}
 
 
+# A call's card is looked at for every append of its answer, and changes twice or so.
+@lru_cache(maxsize=1_024)
 def _card(name: str, chip: Chip) -> Card:
     title = plain(f"{chip.name} {chip.subject}".strip(), _TITLE_CHARS)
     return Card(name, title, _STATUS[chip.state], plain(chip.detail, _OUTPUT_CHARS))

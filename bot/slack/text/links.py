@@ -37,7 +37,8 @@ SCHEME = (
 )
 _SCHEME = re.compile(SCHEME, re.IGNORECASE)
 _EMPHASIS = re.compile(r"[*~]")
-
+# No host, address or scheme is without; an entity may stand for any of them.
+_ADDRESS_SIGN = re.compile(r"[.@:&]")
 
 _TOKEN = re.compile(
     rf"""
@@ -70,7 +71,7 @@ def folded(text: str) -> str:
 
 def reads_as_address(word: str) -> bool:
     """Whether the word (no spaces, folded) holds a host, an address or a scheme."""
-    if word.isalnum():
+    if _ADDRESS_SIGN.search(word) is None:
         return False
     plain = html.unescape(word) if "&" in word else word
     return any(_is_address(each) for each in {plain, _EMPHASIS.sub("", plain)})
@@ -164,6 +165,8 @@ def safe_links(text: str, policy: LinkPolicy) -> str:
     return out + _joints(text[position:])
 
 
+# Of each call and its result at every edit.
+@lru_cache(maxsize=1_024)
 def remark(text: str, max_chars: int) -> str:
     """A sentence of a model's or an upstream's as mrkdwn: one line, its links inert, cut to fit."""
     flat = " ".join(clean(text).split()).replace("`", INERT_BACKTICK)

@@ -55,8 +55,10 @@ class _Fence:
 def lines(text: str, policy: LinkPolicy) -> Iterator[Line]:
     """The lines of a cleaned text; their sources add up to it."""
     fence: _Fence | None = None
-    for match in _LINE.finditer(text):
-        source = match.group()
+    for source in _LINE.findall(text):
+        if fence is None and "```" not in source and "~~~" not in source:
+            yield _plain_line(source, policy)
+            continue
         before = fence.opening if fence else ""
         fence, safe = _step(source.removesuffix("\n"), fence, policy)
         yield Line(source, safe, before, fence.opening if fence else "")
@@ -115,6 +117,11 @@ def _code_line(line: str) -> str:
 
 
 # A streaming answer is rendered again at every edit; all its lines but the last are as before.
+@lru_cache(maxsize=2_048)
+def _plain_line(source: str, policy: LinkPolicy) -> Line:
+    return Line(source, _text_line(source.removesuffix("\n"), policy), "", "")
+
+
 @lru_cache(maxsize=2_048)
 def _text_line(line: str, policy: LinkPolicy) -> str:
     quote = _QUOTE.match(line)

@@ -26,7 +26,6 @@ INVISIBLE = re.compile(
 )
 BROADCAST = re.compile(r"@(?=channel|here|everyone|group)", re.IGNORECASE)
 _ESCAPED_CHAR = re.compile(r"&(?:amp|lt|gt);|.", re.DOTALL)
-_SPACES = re.compile(r"\s+")
 ZERO_WIDTH_SPACE = "\u200b"
 # Stands for a backtick that must not open or close code.
 INERT_BACKTICK = "\u02cb"
@@ -39,6 +38,8 @@ def _codepoint(match: re.Match[str]) -> str:
 
 def clean(text: str) -> str:
     """Without terminal sequences, control characters and lone surrogates; bidi shown as `\\u202e`."""
+    if text.isascii() and text.isprintable():
+        return text
     if "\x1b" in text or "\x9b" in text:
         text = _ANSI.sub("", text)
     text = _DROPPED.sub("", _NEWLINE.sub("\n", text))
@@ -80,7 +81,7 @@ def escape_within(text: str, max_chars: int) -> str:
 
 def inline(text: str, max_chars: int = 200) -> str:
     """A name, a summary, a reason: one line, cleaned, escaped, with no code marks of its own."""
-    flat = _SPACES.sub(" ", clean(text)).strip().replace("`", INERT_BACKTICK)
+    flat = " ".join(clean(text).split()).replace("`", INERT_BACKTICK)
     return escape_within(flat, max_chars)
 
 
@@ -89,6 +90,6 @@ def plain(text: str, max_chars: int) -> str:
 
     Angle brackets are written as their look-alikes, so that no reader of the payload finds a token.
     """
-    flat = _SPACES.sub(" ", clean(text)).strip()
+    flat = " ".join(clean(text).split())
     flat = BROADCAST.sub("@" + ZERO_WIDTH_SPACE, flat).replace("<", "‹").replace(">", "›")
     return flat if len(flat) <= max_chars else flat[: max_chars - 1] + "…"
