@@ -28,6 +28,7 @@ from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import Unreachable, create_api
 from bot.slack.sending.chart_files import ChartFiles
 from bot.slack.sending.outbox import Outbox, Patience
+from bot.slack.sending.pacing import Rates
 from bot.slack.sending.pictures import Pictures
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.sending.streams import Streams, StreamSetting
@@ -144,6 +145,7 @@ async def slack_with(
     refused: Mapping[str, str] | None = None,
     setting: StreamSetting = "auto",
     unknown_blocks: frozenset[str] = frozenset(),
+    rates: Rates = QUICK,
 ) -> AsyncIterator[Slack]:
     clock = [1000.0]
     setup = Setup(
@@ -156,7 +158,7 @@ async def slack_with(
     async with (
         serving(workspace) as origin,
         aiohttp.ClientSession() as session,
-        running_beside(EditScheduler(QUICK, lambda: clock[0])) as scheduler,
+        running_beside(EditScheduler(rates, lambda: clock[0])) as scheduler,
     ):
         port = int(origin.rsplit(":", 1)[1])
         api = create_api(workspace.bot_token, api_base_url(port), session)
@@ -204,6 +206,24 @@ async def test_an_answer_grows_and_is_ended_with_its_evidence_in_one_call(slack:
     assert (slack.called("chat.update"), slack.called("chat.postMessage")) == (0, 0)
     assert message.metadata is not None
     assert slack.errors == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "method"), [("auto", "chat.appendStream"), ("edit", "chat.update")]
+)
+async def test_the_end_of_an_answer_waits_for_no_time_since_what_was_shown_last(
+    setting: StreamSetting, method: str
+) -> None:
+    async with slack_with(setting=setting, rates=replace(QUICK, message_gap_s=3600.0)) as slack:
+        ask, stream = await slack.begun()
+        feed(stream, WORDS[:12])
+        await slack.shows(ask, "Checkout fails since 11:42 because the pool of")
+        feed(stream, WORDS[12:])
+        async with asyncio.timeout(5):
+            await stream.finish(FINAL)
+
+        assert slack.messages(ask)[-1].text == shown(FINAL)[0]
+        assert slack.called(method) == {"chat.appendStream": 1, "chat.update": 2}[method]
 
 
 async def test_a_call_that_ends_while_its_card_is_being_sent_does_not_stay_in_progress(

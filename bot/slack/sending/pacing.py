@@ -16,7 +16,8 @@ No method waits for another's allowance: the further messages of a long answer a
 wait for edits. A 429 holds its own method up, and no other. What a call will show is not known
 here: a message is only marked as changed, so the newest state wins.
 
-What matters most goes first, whichever method shows it (`Urgency`):
+What matters most goes first, whichever method shows it (`Urgency`), and as soon as its method allows
+it; only somebody who reads on waits for time to pass since the last edit or append.
 
 | what | by which method | why there |
 |---|---|---|
@@ -66,8 +67,9 @@ class Rates:
     (https://docs.slack.dev/reference/methods/chat.startStream and its siblings). So many streams
     are open at once that the last of them ends, when all are done together, 12 s after the first.
 
-    `message_gap_s` is the least time between two edits of one message; the first visible text of an
-    answer alone may follow a status line sooner. Progress leaves `final_reserve` calls untouched,
+    `message_gap_s` is the least time between two edits of one message while it is written; its first
+    visible text may follow a status line sooner, and its end any edit: Slack counts the calls of a
+    method in a workspace, and asks for no time between two of one message. Progress leaves `final_reserve` calls untouched,
     and a first text `first_reserve`. `chat.delete` is Tier 3 too
     (https://docs.slack.dev/reference/methods/chat.delete). `conversations.info` is Tier 3 as well,
     and what asks it is a turn in a new channel or a press: 30 at once and 18 more.
@@ -323,11 +325,7 @@ class EditPlanner:
             return
         self._tickets += 1
         slot.ticket = self._tickets
-        order = {
-            Urgency.PROGRESS: slot.edited_at,
-            Urgency.FIRST: now,
-            Urgency.FINAL: max(now, slot.edited_at + self.rates.message_gap_s),
-        }[slot.wants]
+        order = slot.edited_at if slot.wants is Urgency.PROGRESS else now
         heapq.heappush(self._queues[slot.wants], (order, slot.ticket, key))
 
     def _head(self, urgency: Urgency) -> tuple[float, int, int] | None:

@@ -170,15 +170,22 @@ def test_a_message_has_one_edit_at_a_time_and_progress_a_second_apart(
     assert min(gaps, default=1.0) >= 1.0 - 1e-6
 
 
-def test_a_final_follows_progress_of_its_message_a_second_later() -> None:
-    workspace = Workspace()
-    workspace.planner.open(1)
-    workspace.planner.want(1, Urgency.PROGRESS, 0.0)
-    workspace.advance(0.2)
-    workspace.planner.want(1, Urgency.FINAL, workspace.now)
-    workspace.advance(2)
+@given(ACTS, st.integers(0, 24))
+def test_a_final_waits_for_no_more_than_the_edit_of_its_message_that_is_under_way(
+    acts: list[tuple[int, Urgency, float]], last: int
+) -> None:
+    workspace = Workspace(Rates.unlimited(), edit_s=0.4)
+    for key in range(25):
+        workspace.planner.open(key)
+    for key, urgency, pause in acts:
+        workspace.planner.want(key, urgency, workspace.now)
+        workspace.advance(pause / 8)
+    under_way = [at for at, key in workspace.running if key == last]
+    workspace.planner.want(last, Urgency.FINAL, workspace.now)
+    due = max([workspace.now, *under_way])
+    workspace.advance(0.4 + 1e-6)
 
-    assert [at for at, _ in workspace.granted] == pytest.approx([0.0, 1.0], abs=1e-6)
+    assert (pytest.approx(due, abs=1e-6), last) in workspace.granted
 
 
 def test_finals_go_before_first_texts_before_progress() -> None:
