@@ -15,6 +15,7 @@ from bot.store.accepted_table import accepted
 from bot.store.columns import CleanText
 from bot.store.database import Database
 from bot.store.dialect import INSERT, Connection, as_engines
+from bot.store.prepared import prepared
 from bot.store.tables import tickets
 from bot.store.tickets import NOBODY, workflow_status
 
@@ -84,7 +85,7 @@ def _keeping(dialect: str) -> sa.Executable:
     known = sa.exists().where(workflow_status(dialect).c.workflow_uuid == as_engines(_given("id")))
     row = sa.select(_given("id"), _given("ask")).where(~known)
     insert = INSERT[dialect](accepted).from_select(["id", "ask"], row)
-    return insert.on_conflict_do_nothing(index_elements=["id"])
+    return prepared(insert.on_conflict_do_nothing(index_elements=["id"]))
 
 
 @cache
@@ -95,11 +96,11 @@ def _placing(dialect: str) -> sa.Executable:
     row = sa.select(*map(_given, ("id", "thread", "ts")), state, sa.literal(NOBODY, CleanText()))
     insert = INSERT[dialect](tickets).from_select(["id", "thread", "ts", "state", "owner"], row)
     # Of any index: PostgreSQL waits for another who is just taking the slot.
-    return insert.on_conflict_do_nothing().returning(tickets.c.state)
+    return prepared(insert.on_conflict_do_nothing().returning(tickets.c.state))
 
 
 @cache
 def _waiting(dialect: str) -> sa.Executable:
     values = {name: _given(name) for name in ("id", "thread", "ts")}
     insert = INSERT[dialect](tickets).values(values | {"state": "waiting", "owner": NOBODY})
-    return insert.on_conflict_do_nothing(index_elements=["id"])
+    return prepared(insert.on_conflict_do_nothing(index_elements=["id"]))

@@ -12,6 +12,7 @@ from bot.ports.ledger import Reservation
 from bot.store.columns import CleanText
 from bot.store.dialect import Connection, seconds_ago, this_hour, today
 from bot.store.ledger_tables import reservations, spending, spent_days
+from bot.store.prepared import prepared
 
 COUNTED = sa.func.coalesce(spending.c.counted_usd_micros, spending.c.cost_usd_micros, 0)
 _TOKENS = (
@@ -86,16 +87,18 @@ def _used() -> sa.Executable:
         reservations.c.session_id == wanted["session_id"],
         reservations.c.at >= seconds_ago(HELD_S),
     )
-    return sa.select(
-        _sum(spent_days.c.counted_usd_micros, in_day),
-        _sum(reservations.c.usd_micros, held_in_day),
-        _sum(spent_days.c.counted_usd_micros, in_day, workspace),
-        _sum(reservations.c.usd_micros, held_in_day, held_workspace),
-        _sum(spent_days.c.counted_usd_micros, in_day, channel),
-        _sum(reservations.c.usd_micros, held_in_day, held_channel),
-        _questions(wanted),
-        _sum(_TOKENS, spending.c.session_id == wanted["session_id"]),
-        _sum(reservations.c.tokens, held_here),
+    return prepared(
+        sa.select(
+            _sum(spent_days.c.counted_usd_micros, in_day),
+            _sum(reservations.c.usd_micros, held_in_day),
+            _sum(spent_days.c.counted_usd_micros, in_day, workspace),
+            _sum(reservations.c.usd_micros, held_in_day, held_workspace),
+            _sum(spent_days.c.counted_usd_micros, in_day, channel),
+            _sum(reservations.c.usd_micros, held_in_day, held_channel),
+            _questions(wanted),
+            _sum(_TOKENS, spending.c.session_id == wanted["session_id"]),
+            _sum(reservations.c.tokens, held_here),
+        )
     )
 
 

@@ -16,6 +16,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.columns import clean
 from bot.store.database import Database
 from bot.store.dialect import Connection, Work, lock_audit, now
+from bot.store.prepared import prepared
 from bot.store.sealing import Sealing, sealing_of
 from bot.store.step_rows import waiting_rows
 from bot.store.tables import audit
@@ -25,20 +26,24 @@ _NEWEST = sa.select(*_LINKS).order_by(audit.c.seq.desc()).limit(1).subquery()
 _CLOCK = sa.select(sa.type_coerce(now(), sa.BigInteger()).label("us")).subquery()
 _WRITTEN = audit.alias()
 # The clock and the newest row, once for each of those keys that has a row, and once where none has.
-_BEFORE = sa.select(
-    _CLOCK.c.us,
-    *(_NEWEST.c[column.name] for column in _LINKS),
-    _WRITTEN.c.key,
-    _WRITTEN.c.seq.label("written"),
-).select_from(
-    _CLOCK.outerjoin(_NEWEST, sa.true()).outerjoin(
-        _WRITTEN, _WRITTEN.c.key.in_(sa.bindparam("keys", expanding=True))
+_BEFORE = prepared(
+    sa.select(
+        _CLOCK.c.us,
+        *(_NEWEST.c[column.name] for column in _LINKS),
+        _WRITTEN.c.key,
+        _WRITTEN.c.seq.label("written"),
+    ).select_from(
+        _CLOCK.outerjoin(_NEWEST, sa.true()).outerjoin(
+            _WRITTEN, _WRITTEN.c.key.in_(sa.bindparam("keys", expanding=True))
+        )
     )
 )
 _COLUMNS = [name for name in ChainRow._fields if name not in ("at_us", "erased_by")]
-_INSERT = audit.insert().values(
-    {name: sa.bindparam(name) for name in _COLUMNS}
-    | {"at": sa.bindparam("at_us", type_=sa.BigInteger())}
+_INSERT = prepared(
+    audit.insert().values(
+        {name: sa.bindparam(name) for name in _COLUMNS}
+        | {"at": sa.bindparam("at_us", type_=sa.BigInteger())}
+    )
 )
 
 

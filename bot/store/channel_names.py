@@ -4,13 +4,16 @@ One row a channel, aged by the database's clock, so that every replica goes by t
 """
 
 from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from bot.domain.channel import KeptName
 from bot.domain.ids import Place
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now
+from bot.store.dialect import INSERT, Connection, insert_into, now
+from bot.store.prepared import prepared
 from bot.store.tables import channel_names as table
 
 
@@ -24,8 +27,7 @@ class StoredNames:
         """See `NameStore.get`."""
 
         async def work(connection: Connection) -> KeptName | None:
-            asked = sa.select(table.c.name, table.c.read_at, now().label("now"))
-            found = await connection.execute(asked.where(*_is_at(place)))
+            found = await connection.execute(_NAME, {"team": place.team, "channel": place.channel})
             if (row := found.first()) is None:
                 return None
             return KeptName(row.name, row.read_at, (row.now - row.read_at).total_seconds())
@@ -46,21 +48,13 @@ class StoredNames:
 
     async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
         """See `NameStore.keep`."""
-        before = instead_of
-        same = sa.false() if before is None else _is_row(before)
+        row: dict[str, Any] = {"team": place.team, "channel": place.channel, "name": name}
+        if instead_of is not None:
+            row |= {"was": instead_of.name, "was_read_at": instead_of.written_at}
 
         async def work(connection: Connection) -> bool:
-            insert = insert_into(connection, table).values(
-                team=place.team, channel=place.channel, name=name, read_at=now()
-            )
-            kept = await connection.execute(
-                insert.on_conflict_do_update(
-                    index_elements=["team", "channel"],
-                    set_={"name": insert.excluded.name, "read_at": insert.excluded.read_at},
-                    where=same,
-                ).returning(table.c.name)
-            )
-            return kept.first() is not None
+            keeping = _keeping(connection.dialect.name, again=instead_of is not None)
+            return (await connection.execute(keeping, row)).first() is not None
 
         return await self._database.transact(work)
 
@@ -81,9 +75,25 @@ class StoredNames:
         await self._database.transact(work)
 
 
-def _is_row(kept: KeptName) -> sa.ColumnElement[bool]:
-    return sa.and_(table.c.name == kept.name, table.c.read_at == kept.written_at)
+_NAME: Final = prepared(
+    sa.select(table.c.name, table.c.read_at, now().label("now")).where(
+        table.c.team == sa.bindparam("team"), table.c.channel == sa.bindparam("channel")
+    )
+)
 
 
-def _is_at(place: Place) -> tuple[sa.ColumnElement[bool], ...]:
-    return table.c.team == place.team, table.c.channel == place.channel
+@cache
+def _keeping(dialect: str, *, again: bool) -> sa.Executable:
+    """Inserts a name, `again` in the place of one that is as it was read; the name where it did."""
+    given: dict[str, Any] = {name: sa.bindparam(name) for name in ("team", "channel", "name")}
+    insert = INSERT[dialect](table).values(given | {"read_at": now()})
+    as_read = (
+        table.c.name == sa.bindparam("was"),
+        table.c.read_at == sa.bindparam("was_read_at"),
+    )
+    kept = insert.on_conflict_do_update(
+        index_elements=["team", "channel"],
+        set_={"name": insert.excluded.name, "read_at": insert.excluded.read_at},
+        where=sa.and_(*as_read) if again else sa.false(),
+    )
+    return prepared(kept.returning(table.c.name))

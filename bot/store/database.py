@@ -20,7 +20,8 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.columns import redact_with
 from bot.store.dialect import Connection, ConnectionLost, Work, now, storage_errors
 from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
-from bot.store.sqlite_threads import GatedConnection, Limits, SqliteThreads
+from bot.store.sqlite_threads import GatedConnection, SqliteThreads
+from bot.store.thread_jobs import Limits
 
 _T = TypeVar("_T")
 
@@ -286,7 +287,7 @@ def _sqlite(url: sa.URL, *, writes: bool) -> AsyncEngine:
 
 def _in_threads(url: sa.URL, *, writes: bool) -> sa.Engine:
     engine = sa.create_engine(url.set(drivername="sqlite"), **_sqlite_options(writes=writes))
-    _configure(engine, writes=writes)
+    _configure(engine, writes=False)  # its thread begins transactions itself
     return engine
 
 

@@ -6,7 +6,8 @@ Runs inside the transaction that stores what it comes from, so neither is there 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
@@ -15,7 +16,8 @@ from pydantic import JsonValue
 from adapters.llm.messages import Message, Role
 from adapters.told import IngestedEvent
 from bot.domain.tenancy import HOME, scope_of
-from bot.store.dialect import Connection, insert_into
+from bot.store.dialect import INSERT, Connection
+from bot.store.prepared import prepared
 from bot.store.session_rows import to_message
 from bot.store.tables import incidents, sessions
 from bot.store.tables import messages as messages_table
@@ -68,12 +70,7 @@ def of_event(event: IngestedEvent) -> Incident:
 async def keep(connection: Connection, incident: Incident) -> None:
     """Insert, or add to the incident that is there: what it was called first stays."""
     values = _values(incident)
-    inserted = await connection.execute(
-        insert_into(connection, incidents)
-        .values(values)
-        .on_conflict_do_nothing(index_elements=["source", "external_id"])
-        .returning(incidents.c.number)
-    )
+    inserted = await connection.execute(_inserting(connection.dialect.name), values)
     if inserted.first() is not None:
         return
     mine = (incidents.c.source == incident.source) & (
@@ -97,6 +94,34 @@ async def keep(connection: Connection, incident: Incident) -> None:
     )
 
 
+@cache
+def _inserting(dialect: str) -> sa.Executable:
+    """Inserts one that is not there; its number where it was not."""
+    own = [each.name for each in incidents.c if each is not incidents.c.number]
+    insert = INSERT[dialect](incidents).values({name: sa.bindparam(name) for name in own})
+    once = insert.on_conflict_do_nothing(index_elements=["source", "external_id"])
+    return prepared(once.returning(incidents.c.number))
+
+
+# A session as it was asked in, and what its turn was asked.
+_ASKED: Final = prepared(
+    sa.select(
+        sessions.c.created_at,
+        sessions.c.channel,
+        sessions.c.name,
+        installations.c.team.label("installed"),
+        messages_table.c.body.label("asked"),
+    )
+    .select_from(
+        sessions.outerjoin(installations, installations.c.team == sessions.c.team).outerjoin(
+            messages_table,
+            (messages_table.c.turn_id == sa.bindparam("turn")) & (messages_table.c.n == 0),
+        )
+    )
+    .where(sessions.c.id == sa.bindparam("session"))
+)
+
+
 async def keep_session(
     connection: Connection,
     session_id: str,
@@ -105,19 +130,7 @@ async def keep_session(
     at: datetime,
 ) -> None:
     """Make the session's answered turn findable in its channel: what was asked and found."""
-    asked_in = sessions.outerjoin(installations, installations.c.team == sessions.c.team)
-    question_of = (messages_table.c.turn_id == turn_id) & (messages_table.c.n == 0)
-    found = await connection.execute(
-        sa.select(
-            sessions.c.created_at,
-            sessions.c.channel,
-            sessions.c.name,
-            installations.c.team.label("installed"),
-            messages_table.c.body.label("asked"),
-        )
-        .select_from(asked_in.outerjoin(messages_table, question_of))
-        .where(sessions.c.id == session_id)
-    )
+    found = await connection.execute(_ASKED, {"turn": turn_id, "session": session_id})
     session = found.one()
     answer = next((m.text for m in reversed(said) if m.role is Role.ASSISTANT and m.text), "")
     if session.asked is None or not answer:

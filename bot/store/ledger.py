@@ -20,6 +20,7 @@ from bot.store.database import Database
 from bot.store.dialect import INSERT, Connection, insert_into, lock_budget, now, seconds_ago, today
 from bot.store.ledger_tables import budget_alerts, reservations, spent_days
 from bot.store.ledger_tables import spending as table
+from bot.store.prepared import prepared
 from bot.store.step_rows import write_with_step
 from bot.store.whose import Whose, of_tenant
 
@@ -179,7 +180,7 @@ def _within(day: date | None) -> tuple[sa.ColumnElement[bool], ...]:
     return (table.c.at >= start, table.c.at < start + timedelta(days=1))
 
 
-_RELEASE: Final = (
+_RELEASE: Final = prepared(
     reservations.delete()
     .where(reservations.c.id == sa.bindparam("reservation"))
     .returning(reservations.c.at)
@@ -193,7 +194,8 @@ def _reserving(dialect: str) -> sa.Executable:
     names = ("id", "session_id", "turn_id", "user_id", "channel_id", "tenant", *amounts)
     insert = INSERT[dialect](reservations).values({name: sa.bindparam(name) for name in names})
     anew = {name: insert.excluded[name] for name in (*amounts, "at")}
-    return insert.values(at=now()).on_conflict_do_update(index_elements=["id"], set_=anew)
+    insert = insert.values(at=now())
+    return prepared(insert.on_conflict_do_update(index_elements=["id"], set_=anew))
 
 
 def _held(wanted: Reservation) -> dict[str, object]:
@@ -207,9 +209,10 @@ def _recording(dialect: str) -> sa.Executable:
     names = (*_AS_THEY_ARE, *_TOKENS, "user_id")
     insert = INSERT[dialect](table).values({name: sa.bindparam(name) for name in names})
     at = sa.func.coalesce(sa.bindparam("held_at", type_=Instant()), now())
-    return insert.values(at=at).on_conflict_do_nothing(
+    once = insert.values(at=at).on_conflict_do_nothing(
         index_elements=["turn_id", "round", "provider"]
     )
+    return prepared(once)
 
 
 def _row(entry: LedgerEntry) -> dict[str, object]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
@@ -21,6 +21,9 @@ from bot.domain.turn_events import Evidence
 from bot.store.audit import append_audit
 from bot.store.columns import CleanText, Instant, json_text
 from bot.store.dialect import INSERT, Connection, now, seconds_ago
+from bot.store.prepared import prepared
+from bot.store.tables import evidence as evidence_table
+from bot.store.tables import messages as messages_table
 from bot.store.tables import sessions, turns
 
 _EPOCH = sa.literal(0, sa.BigInteger())
@@ -48,7 +51,7 @@ def opening(dialect: str) -> sa.Executable:
         return sa.case((anew, value), else_=column)
 
     nothing = sa.literal("", CleanText())
-    return insert.on_conflict_do_update(
+    kept = insert.on_conflict_do_update(
         index_elements=["id"],
         set_={
             "active_at": sa.case((new > sessions.c.active_at, new), else_=sessions.c.active_at),
@@ -58,7 +61,8 @@ def opening(dialect: str) -> sa.Executable:
             "summary": when(nothing, sessions.c.summary),
             "summary_ts": when(nothing, sessions.c.summary_ts),
         },
-    ).returning(sessions)
+    )
+    return prepared(kept.returning(sessions))
 
 
 @cache
@@ -66,7 +70,16 @@ def beginning(dialect: str) -> sa.Executable:
     """Inserts a turn once; its id where it was not there."""
     names = ("id", "session_id", "ts", "asker_team", "asker_user", "state", "started_at")
     insert = INSERT[dialect](turns).values({name: sa.bindparam(name) for name in names})
-    return insert.on_conflict_do_nothing(index_elements=["id"]).returning(turns.c.id)
+    once = insert.on_conflict_do_nothing(index_elements=["id"])
+    return prepared(once.returning(turns.c.id))
+
+
+def _inserting(table: sa.Table) -> sa.Insert:
+    return prepared(table.insert().values({each.name: sa.bindparam(each.name) for each in table.c}))
+
+
+INSERT_MESSAGES: Final = _inserting(messages_table)
+INSERT_EVIDENCE: Final = _inserting(evidence_table)
 
 
 def _micros(at: sa.ColumnElement[datetime]) -> sa.ColumnElement[int]:

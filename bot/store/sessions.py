@@ -16,7 +16,10 @@ from bot.store.audit import append_audit, write_telling
 from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.incident_rows import keep_session
+from bot.store.prepared import prepared
 from bot.store.session_rows import (
+    INSERT_EVIDENCE,
+    INSERT_MESSAGES,
     asked_in,
     beginning,
     close_idle,
@@ -108,17 +111,10 @@ class StoredSessions:
         self, session: SessionId, before: TurnId, after_ts: str = ""
     ) -> Sequence[Message]:
         """The finished turns whose message is older than that of `before`; empty if unknown."""
-        this = turns.alias()
+        asked = {"session": session, "before": before, "after": after_ts}
 
         async def work(connection: Connection) -> Sequence[Message]:
-            found = await connection.execute(
-                sa.select(messages_table.c.body, messages_table.c.blocks)
-                .join(turns, turns.c.id == messages_table.c.turn_id)
-                .join(sessions, sessions.c.id == turns.c.session_id)
-                .join(this, this.c.id == before)
-                .where(turns.c.session_id == session, turns.c.ts > after_ts, *is_read_by(this))
-                .order_by(turns.c.ts, turns.c.id, messages_table.c.n)
-            )
+            found = await connection.execute(_HISTORY, asked)
             return [to_message(row.body, row.blocks) for row in found]
 
         return await self._database.fetch(work)
@@ -147,10 +143,10 @@ class StoredSessions:
                     messages_table.delete().where(messages_table.c.turn_id == turn)
                 )
             elif messages:
-                await connection.execute(messages_table.insert(), of_messages(turn, messages, 1))
+                await connection.execute(INSERT_MESSAGES, of_messages(turn, messages, 1))
             if evidence and self._retain:
                 await connection.execute(
-                    evidence_table.insert(),
+                    INSERT_EVIDENCE,
                     [of_evidence(turn, each) for each in evidence],
                 )
             ended = AuditEvent(
@@ -259,7 +255,7 @@ async def _begin(
     if inserted.first() is None:
         return
     asked = Message(Role.USER, text=ask.text, told=told)
-    await connection.execute(messages_table.insert(), of_messages(turn, [asked], 0))
+    await connection.execute(INSERT_MESSAGES, of_messages(turn, [asked], 0))
     started = AuditEvent(
         kind=AuditKind.TURN_STARTED,
         actor=ask.asker.user,
@@ -270,16 +266,31 @@ async def _begin(
     await append_audit(connection, started)
 
 
-_CLOSE: Final = (
+_CLOSE: Final = prepared(
     turns.update()
     .where(turns.c.id == sa.bindparam("turn"), turns.c.state == TurnState.RUNNING.value)
     .values({name: sa.bindparam(name) for name in ("state", "ended_at", "provider")})
     .returning(turns.c.session_id, turns.c.asker_user)
 )
-_SET_ANSWER: Final = (
+_SET_ANSWER: Final = prepared(
     turns.update()
     .where(turns.c.id == sa.bindparam("turn"))
     .values(answer_ts=sa.bindparam("answer"))
+)
+
+
+_this = turns.alias()
+_HISTORY: Final = prepared(
+    sa.select(messages_table.c.body, messages_table.c.blocks)
+    .join(turns, turns.c.id == messages_table.c.turn_id)
+    .join(sessions, sessions.c.id == turns.c.session_id)
+    .join(_this, _this.c.id == sa.bindparam("before"))
+    .where(
+        turns.c.session_id == sa.bindparam("session"),
+        turns.c.ts > sa.bindparam("after"),
+        *is_read_by(_this),
+    )
+    .order_by(turns.c.ts, turns.c.id, messages_table.c.n)
 )
 
 

@@ -16,21 +16,23 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 
-from bot.ports.failures import StorageUnavailable
-from bot.store.dialect import Connection, Parameters, Work
+from bot.store.dialect import Connection, Work
+from bot.store.in_thread import Kept
+from bot.store.thread_jobs import GivenUp, Job, Limits, Threads
 
 # After this long at the gate a writer leaves the decision to SQLite and its busy timeout.
 GATE_TIMEOUT_S: Final = 30.0
 _WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN IMMEDIATE")
+_LONGEST: Final = max(map(len, _WRITES))
 
 IsUrgent = Callable[[], bool]
 
@@ -136,7 +138,11 @@ class GatedConnection(sqlite3.Connection):
 
     def enter(self, sql: str) -> None:
         """Wait for the gate if that statement begins a transaction that writes."""
-        if self._holds or self.in_transaction or not sql.lstrip().upper().startswith(_WRITES):
+        if (
+            self._holds
+            or self.in_transaction
+            or not sql.lstrip()[:_LONGEST].upper().startswith(_WRITES)
+        ):
             return
         self._holds = self._gate.acquire(GATE_TIMEOUT_S)
 
@@ -171,14 +177,6 @@ class _GatedCursor(sqlite3.Cursor):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Seconds: how long work may wait until it is begun, and how long it may then take."""
-
-    queue_s: float
-    running_s: float
-
-
 class SqliteThreads:
     """One thread that writes and `readers` beside it: the urgent first, else who came first.
 
@@ -187,12 +185,14 @@ class SqliteThreads:
 
     def __init__(self, writer: sa.Engine, reader: sa.Engine, readers: int) -> None:
         self._writer, self._reader = writer, reader
-        self._writing = ThreadPoolExecutor(
-            1, "sqlite-writer", initializer=_urgent.set, initargs=(self._is_waited_for,)
+        self._written = Kept(writer)
+        self._read = [Kept(reader) for _ in range(readers)]
+        self._waiting: deque[Job[Any]] = deque()
+        self._urgent: deque[Job[Any]] = deque()
+        self._writing = Threads(
+            "sqlite-writer", [self._write], lambda: _urgent.set(self._is_waited_for)
         )
-        self._reading = ThreadPoolExecutor(readers, thread_name_prefix="sqlite-reader")
-        self._waiting: deque[_Job[Any]] = deque()
-        self._urgent: deque[_Job[Any]] = deque()
+        self._reading = Threads("sqlite-reader", [partial(_fetch, kept) for kept in self._read])
 
     async def transact(self, work: Work[_T], limits: Limits) -> _T:
         """Run `work` in one transaction: committed at the end, rolled back by any exception.
@@ -202,15 +202,15 @@ class SqliteThreads:
         while it runs, it ends by itself soon and is rolled back, unless its commit has begun.
         Raises TimeoutError, and StorageUnavailable when it was not begun in time.
         """
-        job = _Job(work, limits, urgent=_urgent.get()())
+        job = Job(work, limits, urgent=_urgent.get()())
         (self._urgent if job.urgent else self._waiting).append(job)
-        self._writing.submit(self._write)
+        self._writing.put(job)
         return await job.outcome()
 
     async def fetch(self, work: Work[_T], limits: Limits) -> _T:
         """Run reading `work`; every statement sees what is committed when it starts."""
-        job = _Job(work, limits)
-        self._reading.submit(self._read, job)
+        job = Job(work, limits)
+        self._reading.put(job)
         return await job.outcome()
 
     async def close(self) -> None:
@@ -223,44 +223,43 @@ class SqliteThreads:
             closer.shutdown(wait=False)
 
     def _close(self) -> None:
-        for threads, engine in ((self._writing, self._writer), (self._reading, self._reader)):
-            threads.shutdown()
-            engine.dispose()
+        self._writing.close()
+        self._reading.close()
+        for kept in (self._written, *self._read):
+            kept.close()
+        self._writer.dispose()
+        self._reader.dispose()
 
-    def _read(self, job: "_Job[Any]") -> None:
-        if job.is_wanted():
-            _alone(job, self._reader.connect)
-
-    def _write(self) -> None:
+    def _write(self, _one: Job[Any]) -> None:
         """Everything that waits now, in turn; nothing if an earlier call took it along."""
-        jobs: list[_Job[Any]] = []
+        jobs: list[Job[Any]] = []
         try:
             self._share(jobs)
         except _Failed as failed:
             if len(jobs) == 1:
-                jobs[0].done.set_exception(failed.error)
+                jobs[0].tell(failed.error)
                 return
             for job in jobs:
-                _alone(job, self._writer.begin)
+                _alone(job, self._written.writing)
         except BaseException as error:  # noqa: BLE001 - raised where the work was asked for
             first = [] if jobs else [self._next()]  # the file was not to be had
             for job in filter(None, [*jobs, *first]):
-                job.done.set_exception(error)
+                job.tell(error)
         else:
             for job in jobs:
-                job.done.set_result(job.result)
+                job.tell()
 
     def _is_waited_for(self) -> bool:
         return bool(self._urgent)
 
-    def _share(self, jobs: "list[_Job[Any]]") -> None:
+    def _share(self, jobs: list[Job[Any]]) -> None:
         """Run what waits in one transaction and add it to `jobs`.
 
         Raises _Failed when one of them failed, and what the transaction itself failed with.
         """
         if not (self._urgent or self._waiting):
             return
-        with self._writer.begin() as connection:
+        with self._written.writing() as connection:
             ends_at = time.monotonic() + SHARED_S
             # The first only now: who came meanwhile may be urgent. Those let nobody else delay them.
             while job := self._next(only_urgent=any(each.urgent for each in jobs)):
@@ -272,117 +271,30 @@ class SqliteThreads:
                 if time.monotonic() >= ends_at:
                     break
             if any(each.given_up for each in jobs):
-                raise _Failed(_GivenUp())
+                raise _Failed(GivenUp())
 
-    def _next(self, *, only_urgent: bool = False) -> "_Job[Any] | None":
+    def _next(self, *, only_urgent: bool = False) -> Job[Any] | None:
         for waiting in (self._urgent,) if only_urgent else (self._urgent, self._waiting):
             while waiting:
                 job = waiting.popleft()
-                if job.is_wanted():
+                if not job.given_up:
                     return job
         return None
 
 
-def _alone(job: "_Job[Any]", opened: Callable[[], AbstractContextManager[sa.Connection]]) -> None:
+def _fetch(kept: Kept, job: Job[Any]) -> None:
+    if not job.given_up:
+        _alone(job, kept.reading)
+
+
+def _alone(job: Job[Any], opened: Callable[[], AbstractContextManager[Connection]]) -> None:
     try:
         with opened() as connection:
             job.run(connection)
     except BaseException as error:  # noqa: BLE001 - raised where the work was asked for
-        job.done.set_exception(error)
+        job.tell(error)
     else:
-        job.done.set_result(job.result)
-
-
-@dataclass(slots=True)
-class _Job(Generic[_T]):
-    """Work of one caller, and what became of it."""
-
-    work: Work[_T]
-    limits: Limits
-    urgent: bool = False
-    done: Future[_T] = field(default_factory=Future)
-    queued_at: float = field(default_factory=time.monotonic)
-    begun_at: float | None = None
-    given_up: bool = False
-    result: Any = None
-
-    def is_wanted(self) -> bool:
-        """Whether its caller still waits; from now on it cannot be cancelled, only given up."""
-        return self.done.set_running_or_notify_cancel()
-
-    def run(self, connection: sa.Connection) -> None:
-        """In a thread, inside a transaction."""
-        self.begun_at = time.monotonic()
-        self.result = _finished(self.work, InThread(connection))
-        if self.given_up:
-            raise _GivenUp
-
-    async def outcome(self) -> _T:
-        """What it returned or raised. Raises TimeoutError, StorageUnavailable if it was not begun."""
-        running = asyncio.wrap_future(self.done)
-        try:
-            while not running.done():
-                if (left_s := self._left_s()) <= 0:
-                    raise self._too_late()
-                await asyncio.wait({running}, timeout=left_s)
-            return running.result()
-        finally:
-            self.given_up = not running.done()
-            running.cancel()
-
-    def _left_s(self) -> float:
-        now = time.monotonic()
-        if (begun_at := self.begun_at) is None:
-            # Looked at again after that long: it may have begun meanwhile.
-            return min(self.queued_at + self.limits.queue_s - now, self.limits.running_s)
-        return begun_at + self.limits.running_s - now
-
-    def _too_late(self) -> Exception:
-        if self.begun_at is not None:
-            return TimeoutError()
-        waited = f"{self.limits.queue_s:g} s"
-        return StorageUnavailable(f"the database was too busy for {waited}; nothing was begun")
-
-
-class InThread:
-    """A connection whose coroutines never wait, so that its work needs no event loop."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
-
-    @property
-    def dialect(self) -> sa.Dialect:
-        """The dialect statements are compiled for: SQLite's."""
-        return self._connection.dialect
-
-    @property
-    def sync_connection(self) -> sa.Connection:
-        """The connection it stands for."""
-        return self._connection
-
-    async def execute(
-        self, statement: sa.Executable, parameters: Parameters | None = None
-    ) -> sa.CursorResult[*tuple[Any, ...]]:
-        """Run one statement."""
-        return self._connection.execute(statement, parameters)
-
-    @asynccontextmanager
-    async def begin_nested(self) -> AsyncIterator[None]:
-        """A savepoint; an exception undoes what was done since."""
-        with self._connection.begin_nested():
-            yield
-
-    async def scalar(self, statement: sa.Executable) -> Any:
-        """The first column of the first row; None when there is none."""
-        return self._connection.scalar(statement)
-
-    async def scalars(self, statement: sa.Executable) -> sa.ScalarResult[Any]:
-        """The first column of every row."""
-        return self._connection.scalars(statement)
-
-
-class _GivenUp(Exception):
-    """Nobody waits for the work any more. Nobody sees this either."""
+        job.tell()
 
 
 class _Failed(Exception):
@@ -391,14 +303,3 @@ class _Failed(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
-
-
-def _finished(work: Work[_T], connection: Connection) -> _T:
-    running = work(connection)
-    try:
-        running.send(None)
-    except StopIteration as end:
-        result: _T = end.value
-        return result
-    running.close()
-    raise RuntimeError("a transaction may await nothing but its connection")

@@ -18,6 +18,7 @@ from bot.store.accepted_table import accepted
 from bot.store.columns import CleanText, EngineText
 from bot.store.database import Database
 from bot.store.dialect import INSERT, Connection, Work, as_engines
+from bot.store.prepared import prepared
 from bot.store.tables import tickets
 from bot.store.turn_step_table import turn_steps
 
@@ -131,10 +132,8 @@ class Tickets:
         """Whether it is certain that no attempt of this turn has been here, on any replica."""
 
         async def work(connection: Connection) -> bool:
-            owner = await connection.scalar(
-                sa.select(tickets.c.owner).where(tickets.c.id == ticket)
-            )
-            return bool(owner == NOBODY)
+            found = await connection.execute(_OWNER_OF, {"ticket": ticket})
+            return bool(found.scalar() == NOBODY)
 
         return await self._database.fetch(work)
 
@@ -204,11 +203,7 @@ class Tickets:
         """The turns that somebody asked to stop, and who: this replica's, and those just beginning."""
 
         async def work(connection: Connection) -> Mapping[str, str]:
-            found = await connection.execute(
-                sa.select(tickets.c.id, tickets.c.stop_by)
-                .where(tickets.c.owner.in_([owner, NOBODY]), tickets.c.stop_by.is_not(None))
-                .order_by(tickets.c.id)
-            )
+            found = await connection.execute(_STOPPED, {"mine": owner})
             return {row.id: row.stop_by for row in found}
 
         return await self._database.fetch(work)
@@ -255,13 +250,13 @@ class Tickets:
 
 _TICKET: Final = sa.bindparam("ticket", type_=CleanText())
 _MINE: Final = sa.bindparam("mine", type_=CleanText())
-_BEGUN: Final = accepted.delete().where(accepted.c.id == _TICKET)
+_BEGUN: Final = prepared(accepted.delete().where(accepted.c.id == _TICKET))
 
 
 @cache
 def _entering(dialect: str) -> sa.Executable:
     """Takes a slot that nobody has, or this owner had; the workflow is this owner's until the commit."""
-    return (
+    return prepared(
         tickets.update()
         .where(
             tickets.c.id == _TICKET,
@@ -277,7 +272,7 @@ def _entering(dialect: str) -> sa.Executable:
 def _held(dialect: str) -> sa.Select[str]:
     """The workflow while it is that owner's: locked, so that it cannot be handed over until the commit."""
     workflows = workflow_status(dialect).c
-    return (
+    return prepared(
         sa.select(workflows.workflow_uuid)
         .where(
             workflows.workflow_uuid == as_engines(_TICKET),
@@ -298,7 +293,7 @@ def _leaving(dialect: str) -> sa.Executable:
     )
     # Nobody's: it ended before its first transaction.
     whose = tickets.c.owner.in_([_MINE, NOBODY])
-    return tickets.delete().where(tickets.c.id == _TICKET, whose, ~handed_over)
+    return prepared(tickets.delete().where(tickets.c.id == _TICKET, whose, ~handed_over))
 
 
 @cache
@@ -307,13 +302,20 @@ def _standing(dialect: str) -> sa.Executable:
     place = {"id": _TICKET, "owner": _MINE, "state": "waiting"}
     place |= {name: sa.bindparam(name, type_=CleanText()) for name in ("thread", "ts")}
     insert = INSERT[dialect](tickets).values(place)
-    return insert.on_conflict_do_update(
+    again = insert.on_conflict_do_update(
         index_elements=["id"], set_={"owner": insert.excluded.owner}
     )
+    return prepared(again)
 
 
-_FORGET: Final = turn_steps.delete().where(
-    turn_steps.c.turn_id.in_(sa.bindparam("turns", expanding=True))
+_FORGET: Final = prepared(
+    turn_steps.delete().where(turn_steps.c.turn_id.in_(sa.bindparam("turns", expanding=True)))
+)
+_OWNER_OF: Final = prepared(sa.select(tickets.c.owner).where(tickets.c.id == _TICKET))
+_STOPPED: Final = prepared(
+    sa.select(tickets.c.id, tickets.c.stop_by)
+    .where(tickets.c.owner.in_([NOBODY, _MINE]), tickets.c.stop_by.is_not(None))
+    .order_by(tickets.c.id)
 )
 
 
@@ -327,7 +329,7 @@ _FIRST: Final = ~sa.exists().where(
     sa.tuple_(_older.c.ts, _older.c.id)
     < sa.tuple_(sa.bindparam("since", type_=CleanText()), _TICKET),
 )
-_CLAIM: Final = (
+_CLAIM: Final = prepared(
     tickets.update()
     .where(tickets.c.id == _TICKET, sa.or_(tickets.c.state == "running", _FIRST))
     .values(state="running")

@@ -16,6 +16,7 @@ from bot.store.audit import append_audits
 from bot.store.columns import CleanText
 from bot.store.database import Database
 from bot.store.dialect import INSERT, Connection
+from bot.store.prepared import prepared
 from bot.store.step_rows import Entry, StepRows
 from bot.store.tables import tickets, turns
 from bot.store.tickets import workflow_steps
@@ -103,7 +104,7 @@ class TurnSteps:
         return is_mine
 
 
-_HELD: Final = (
+_HELD: Final = prepared(
     sa.select(tickets.c.id)
     .where(tickets.c.id == sa.bindparam("turn"), tickets.c.owner == sa.bindparam("owner"))
     .with_for_update(read=True)
@@ -133,6 +134,7 @@ def _kept(dialect: str) -> sa.Executable:
     insert = INSERT[dialect](turn_steps)
     insert = insert.from_select(columns, sa.select(*given).where(*mine).with_for_update(read=True))
     # Again after a lost connection: it is the same record.
-    return insert.on_conflict_do_update(
+    again = insert.on_conflict_do_update(
         index_elements=["turn_id", "n"], set_={"name": insert.excluded.name}
     )
+    return prepared(again)

@@ -35,7 +35,7 @@ OPEN = {
 
 # SQLite begins no transaction on a connection that may not write: the next one is a new one.
 RECONNECT: dict[str, Callable[[Database], None]] = {
-    "sqlite": lambda database: database._threads._writer.dispose(),  # type: ignore[union-attr]
+    "sqlite": lambda database: database._threads._written.close(),  # type: ignore[union-attr]
     "postgresql": lambda _database: None,
 }
 

@@ -1,0 +1,171 @@
+"""Statements that are compiled once for a SQLite file and then run on the driver itself.
+
+SQLAlchemy compiles a statement once as well, but at each execution looks for what it compiled by
+all that the statement is made of, and makes a context, a cursor and its metadata anew: ten times the
+work of SQLite. Here only the parameters and the rows are converted, by the same converters. A statement
+that `prepared` does not name goes through SQLAlchemy, and so do all of PostgreSQL.
+"""
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar, cast
+
+import sqlalchemy as sa
+from sqlalchemy.engine.result import IteratorResult, SimpleResultMetaData
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from bot.store.dialect import Parameters
+
+_Statement = TypeVar("_Statement", bound=sa.Executable)
+_Convert = Callable[[Any], Any]
+
+# Lists of another length are another text for the database. Longer ones are rare, and left to SQLAlchemy.
+_MOST_ITEMS: Final = 16
+
+_prepared: set[sa.Executable] = set()
+
+
+def prepared(statement: _Statement) -> _Statement:
+    """It is run often, is made once and kept, and names what differs by `bindparam`, its lists too."""
+    _prepared.add(statement)
+    return statement
+
+
+class Answer(IteratorResult[*tuple[Any, ...]]):
+    """What a statement answered: its rows, and how many it changed."""
+
+    def __init__(self, columns: SimpleResultMetaData, rows: Sequence[Any], rowcount: int) -> None:
+        super().__init__(columns, iter(rows))
+        self.rowcount = rowcount
+
+
+class _Place(NamedTuple):
+    """What stands at a question mark: a parameter, an item of one that is a list, or a constant."""
+
+    name: str | None
+    item: int | None
+    convert: _Convert | None
+    constant: Any
+
+
+class _Text(NamedTuple):
+    sql: str
+    places: Sequence[_Place]
+
+    def values(self, given: Mapping[str, Any]) -> list[Any]:
+        """All that the driver takes, in its order."""
+        values = []
+        for name, item, convert, constant in self.places:
+            if name is None:
+                values.append(constant)
+                continue
+            value = given[name] if item is None else given[name][item]
+            values.append(value if convert is None else convert(value))
+        return values
+
+
+class _Compiled:
+    """One statement for one dialect."""
+
+    def __init__(self, statement: sa.Executable, dialect: sa.Dialect) -> None:
+        # One of rows, or a change: of any other nothing is prepared.
+        asked = cast("sa.Select[Any] | sa.Insert | sa.Update | sa.Delete", statement)
+        compiled = asked.compile(dialect=dialect)
+        assert isinstance(compiled, SQLCompiler)  # noqa: S101 - of a statement it is nothing else
+        self._dialect = dialect
+        self._compiled = compiled
+        columns = [*asked.exported_columns]
+        self._columns = SimpleResultMetaData([str(each.key) for each in columns])
+        converts = [
+            each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
+        ]
+        self._converts = [(n, each) for n, each in enumerate(converts) if each is not None]
+        self._lists = [
+            bind.key for bind in compiled.binds.values() if bind.expanding and bind.required
+        ]
+        self._texts: dict[tuple[int, ...], _Text] = {}
+
+    def run(self, driver: sqlite3.Connection, given: Parameters | None) -> Answer | None:
+        """What it answers; None where SQLAlchemy has to be asked."""
+        if isinstance(given, Sequence):
+            return self._run_many(driver, given)
+        given = given or {}
+        lengths = tuple(len(given[name]) for name in self._lists)
+        if lengths and max(lengths) > _MOST_ITEMS:
+            return None
+        text = self._texts.get(lengths) or self._text(lengths, given)
+        values = text.values(given)
+        try:
+            cursor = driver.execute(text.sql, values)
+            rows = cursor.fetchall()
+        except sqlite3.Error as error:
+            raise as_sqlalchemys(error, self._dialect) from error
+        return Answer(self._columns, self._converted(rows), cursor.rowcount)
+
+    def _run_many(
+        self, driver: sqlite3.Connection, given: Sequence[Mapping[str, Any]]
+    ) -> Answer | None:
+        if self._lists or not given:
+            return None
+        text = self._texts.get(()) or self._text((), given[0])
+        values = [text.values(each) for each in given]
+        try:
+            cursor = driver.executemany(text.sql, values)
+        except sqlite3.Error as error:
+            raise as_sqlalchemys(error, self._dialect) from error
+        return Answer(self._columns, (), cursor.rowcount)
+
+    def _text(self, lengths: tuple[int, ...], given: Mapping[str, Any]) -> _Text:
+        compiled = self._compiled
+        state = compiled.construct_expanded_state(given)
+        items = {
+            name: (of, n)
+            for of, names in state.parameter_expansion.items()
+            for n, name in enumerate(names)
+        }
+        places: list[_Place] = []
+        for name in state.positiontup or ():
+            of, item = items.get(name, (name, None))
+            bind = compiled.binds[of]
+            convert = bind.type.dialect_impl(self._dialect).bind_processor(self._dialect)
+            if bind.required:
+                places.append(_Place(bind.key, item, convert, None))
+            else:
+                constant = state.parameters[name]
+                places.append(_Place(None, None, None, convert(constant) if convert else constant))
+        text = self._texts[lengths] = _Text(state.statement, places)
+        return text
+
+    def _converted(self, rows: list[tuple[Any, ...]]) -> Sequence[Sequence[Any]]:
+        if not self._converts:
+            return rows
+        lists = [list(row) for row in rows]
+        for row in lists:
+            for n, convert in self._converts:
+                row[n] = convert(row[n])
+        return [tuple(row) for row in lists]
+
+
+class Statements:
+    """The prepared statements of one file, compiled as they are first run."""
+
+    def __init__(self, dialect: sa.Dialect) -> None:
+        self._dialect = dialect
+        self._compiled: dict[sa.Executable, _Compiled] = {}
+
+    def of(self, statement: sa.Executable) -> _Compiled | None:
+        """None of one that is not prepared."""
+        found = self._compiled.get(statement)
+        if found is None and statement in _prepared:
+            found = self._compiled[statement] = _Compiled(statement, self._dialect)
+        return found
+
+
+def as_sqlalchemys(error: sqlite3.Error, dialect: sa.Dialect) -> Exception:
+    """The driver's error as SQLAlchemy would raise it, without the parameters."""
+    return cast(
+        "Exception",
+        sa.exc.DBAPIError.instance(
+            None, None, error, sqlite3.Error, hide_parameters=True, dialect=dialect
+        ),
+    )
