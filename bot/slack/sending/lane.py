@@ -5,6 +5,7 @@ but the wish to call: what is shown is rendered at the moment of the call.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Protocol
@@ -107,6 +108,7 @@ class Lane:
         self._slots: dict[int, EditSlot] = {}
         self._keys = count()
         self._wake = asyncio.Event()
+        self._due = math.inf  # when the pump looks again by itself
 
     def open(self, edit: Edit | None = None, channel: str = "") -> EditSlot:
         """A live message. `edit` shows its newest state; it may raise SurfaceGone, SurfaceFailed."""
@@ -122,13 +124,15 @@ class Lane:
 
     def want(self, key: int, urgency: Urgency) -> None:
         """The message with that key looks different now; wakes the pump where an edit is due sooner."""
-        if self._planner.want(key, urgency, self._clock()):
-            self._wake.set()
+        now = self._clock()
+        if self._planner.want(key, urgency, now):
+            self._wake_for(now)
 
     def done(self, key: int) -> None:
         """The edit that was granted to that key is over."""
-        self._planner.finished(key, self._clock())
-        self._wake.set()
+        now = self._clock()
+        self._planner.finished(key, now)
+        self._wake_for(now)
 
     def close(self, key: int) -> None:
         """Forget that key: its message is edited no more, and who waits for it waits no more."""
@@ -157,11 +161,21 @@ class Lane:
             now = self._clock()
             while (key := self._planner.grant(now)) is not None:
                 self._start(key, tasks)
+            wait_s = self._planner.wait_s(now)
+            self._due = math.inf if wait_s is None else now + wait_s
             try:
-                async with asyncio.timeout(self._planner.wait_s(now)):
+                async with asyncio.timeout(wait_s):
                     await self._wake.wait()
             except TimeoutError:
                 continue
+
+    def _wake_for(self, now: float) -> None:
+        """Have the pump look, if a call is due before it does so by itself: one timer serves all."""
+        if self._wake.is_set():
+            return
+        wait_s = self._planner.wait_s(now)
+        if wait_s is not None and (wait_s <= 0 or now + wait_s < self._due):
+            self._wake.set()
 
     def _start(self, key: int, tasks: asyncio.TaskGroup) -> None:
         slot = self._slots[key]

@@ -1,12 +1,15 @@
 """The edit scheduler on a real loop: order, errors, cancellation."""
 
 import asyncio
+import time
+from dataclasses import replace
 
 import pytest
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited
-from bot.slack.sending.pacing import Rates
+from bot.slack.sending.lane import Lane
+from bot.slack.sending.pacing import EditPlanner, Rates
 from bot.slack.sending.scheduler import EditScheduler
 
 QUICK = Rates(message_gap_s=0.0, edits_per_minute=1e9)
@@ -271,3 +274,53 @@ async def test_who_was_held_up_by_a_429_is_not_let_go_all_at_once() -> None:
         for post in posts:
             post.cancel()
         await asyncio.wait(posts)
+
+
+class Counting(EditPlanner):
+    """Knows how often it was asked who goes next."""
+
+    asked = 0
+
+    def grant(self, now: float) -> int | None:
+        self.asked += 1
+        return super().grant(now)
+
+
+async def test_one_timer_serves_all_answers() -> None:
+    planner = Counting(replace(Rates.unlimited(), message_gap_s=60.0))
+    lane = Lane(planner, time.monotonic)
+    messages = [Message() for _ in range(20)]
+    slots = [lane.open(each.edit) for each in messages]
+    running = asyncio.create_task(lane.run())
+    for slot, message in zip(slots, messages, strict=True):
+        slot.changed()
+        await message.until_edited()
+        await slot.idle.wait()
+    slots[0].changed()
+    await asyncio.sleep(0)
+    before = planner.asked
+    for slot in slots[1:]:
+        slot.changed()
+        await asyncio.sleep(0)
+    after = planner.asked
+    running.cancel()
+
+    assert [each.edits for each in messages] == [1] * 20
+    assert after == before
+
+
+async def test_a_change_that_is_due_sooner_than_the_timer_is_shown_when_it_is_due() -> None:
+    planner = EditPlanner(replace(Rates.unlimited(), message_gap_s=60.0))
+    lane = Lane(planner, time.monotonic)
+    waiting, new = Message(), Message()
+    slot, sooner = lane.open(waiting.edit), lane.open(new.edit)
+    running = asyncio.create_task(lane.run())
+    slot.changed()
+    await waiting.until_edited()
+    slot.changed()
+    await asyncio.sleep(0)
+    sooner.changed()
+    await new.until_edited()
+    running.cancel()
+
+    assert (waiting.edits, new.edits) == (1, 1)
