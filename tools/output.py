@@ -46,10 +46,16 @@ def clean_value(value: object, depth: int = 0) -> JsonValue:
         raise NotStrictJson("not a finite number")
     if depth >= MAX_DEPTH:
         raise NotStrictJson("nested too deep")
+    depth += 1
     if isinstance(value, dict):
-        return {clean_text(str(key)): clean_value(item, depth + 1) for key, item in value.items()}
+        return {
+            clean_text(str(key)): clean_text(item)
+            if isinstance(item, str)
+            else clean_value(item, depth)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [clean_value(item, depth + 1) for item in value]
+        return [clean_value(item, depth) for item in value]
     raise NotStrictJson("not a JSON type")
 
 

@@ -6,8 +6,9 @@ Backends name a level, a host and a trace differently; here is what collectors c
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeVar
 
 from adapters.observe.cursor import line_hash
 from adapters.observe.levels import level_in, normalized
@@ -25,11 +26,11 @@ HOSTS: Final = (
     "kubernetes.pod_name", "resource.attributes.k8s.pod.name", "resource.attributes.host.name",
     "instance", "node_name", "node", "@logStream",
 )  # fmt: skip
+_WHEN: Final = attrgetter("ts_ns")
 TRACE_IDS: Final = ("trace_id", "traceID", "traceid", "TraceId", "traceId", "trace.id")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """`labels` are all that came with the line. `copy` counts lines that are alike in everything."""
 
     ts_ns: int
@@ -42,9 +43,9 @@ class Entry:
         copy = (str(self.copy),) if self.copy else ()
         return line_hash(_canonical(self.labels), self.line, *copy)
 
-    def order(self) -> tuple[int, str, str]:
-        """Its place among others, the newest first."""
-        return (-self.ts_ns, _canonical(self.labels), self.line)
+    def order(self) -> tuple[str, str]:
+        """Its place among those of its timestamp."""
+        return (_canonical(self.labels), self.line)
 
 
 async def in_order(entries: Sequence[Entry]) -> list[Entry]:
@@ -63,7 +64,16 @@ async def made(rows: Sequence[T], make: Callable[[T], Entry]) -> list[Entry]:
 
 def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:
     """The entries as lines, in their order."""
-    return tuple(line_of(entry) for entry in entries)
+    told: dict[
+        int, _Told
+    ] = {}  # those of one stream share their labels, while `entries` holds them
+    lines = []
+    for entry in entries:
+        of = told.get(id(entry.labels))
+        if of is None:
+            of = told[id(entry.labels)] = _told(entry.labels)
+        lines.append(_line(entry, of))
+    return tuple(lines)
 
 
 def line_of(entry: Entry) -> LogLine:
@@ -72,17 +82,15 @@ def line_of(entry: Entry) -> LogLine:
     A level that was pushed with the line counts most; then what Loki detected at ingest, which is a
     guess (any "error" in a URL), and only where there is neither, the line.
     """
-    return LogLine(
-        entry.ts_ns,
-        _level(entry),
-        _first(entry.labels, HOSTS),
-        entry.line,
-        _first(entry.labels, TRACE_IDS),
-    )
+    return _line(entry, _told(entry.labels))
 
 
 def _ordered(entries: Iterable[Entry]) -> list[Entry]:
-    return list(_numbered(sorted(entries, key=Entry.order)))
+    ordered: list[Entry] = []
+    for _, together in groupby(sorted(entries, key=_WHEN, reverse=True), key=_WHEN):
+        tied = list(together)
+        ordered += tied if len(tied) == 1 else _numbered(sorted(tied, key=Entry.order))
+    return ordered
 
 
 def unlevelled(newest: Sequence[LogLine]) -> tuple[str, ...]:
@@ -95,23 +103,39 @@ def unlevelled(newest: Sequence[LogLine]) -> tuple[str, ...]:
     )
 
 
-def _level(entry: Entry) -> str:
-    pushed = normalized(_first(entry.labels, LEVELS))
-    detected = normalized(entry.labels.get(DETECTED, ""))
-    known = pushed or (detected if detected != "unknown" else "")
-    return known or level_in(entry.line) or "unknown"
+class _Told(NamedTuple):
+    """What labels say of their lines; empty what they do not."""
+
+    level: str
+    host: str
+    trace_id: str
+
+
+def _told(labels: Mapping[str, str]) -> _Told:
+    pushed = normalized(_first(labels, LEVELS))
+    detected = normalized(labels.get(DETECTED, ""))
+    level = pushed or (detected if detected != "unknown" else "")
+    return _Told(level, _first(labels, HOSTS), _first(labels, TRACE_IDS))
+
+
+def _line(entry: Entry, told: _Told) -> LogLine:
+    level = told.level or level_in(entry.line) or "unknown"
+    return LogLine(entry.ts_ns, level, told.host, entry.line, told.trace_id)
 
 
 def _numbered(ordered: Iterable[Entry]) -> Iterator[Entry]:
     before: Entry | None = None
     for entry in ordered:
-        alike = before is not None and replace(before, copy=0) == entry
-        before = replace(entry, copy=before.copy + 1) if before is not None and alike else entry
+        alike = before is not None and before._replace(copy=0) == entry
+        before = entry._replace(copy=before.copy + 1) if before is not None and alike else entry
         yield before
 
 
 def _first(labels: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((labels[name] for name in names if labels.get(name)), "")
+    for name in names:
+        if found := labels.get(name):
+            return found
+    return ""
 
 
 def _canonical(labels: Mapping[str, str]) -> str:

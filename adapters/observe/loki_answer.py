@@ -128,7 +128,8 @@ async def series_of(answer: Answer) -> Sequence[Mapping[str, str]]:
 
 def _entries(stream: _Stream) -> Iterator[Entry]:
     for ts_ns, line, *rest in stream.values:
-        extra = rest[0] if rest else _Extra()
-        labels = {**extra.parsed, **extra.structured, **stream.stream}
+        labels = stream.stream
+        for extra in rest:
+            labels = {**extra.parsed, **extra.structured, **labels}
         # Nanoseconds come as text and only int keeps them all.
         yield Entry(int(ts_ns), line, labels)

@@ -6,7 +6,7 @@ Names are in `fields.toml`. Texts of one value are redacted together, which is w
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from pydantic import JsonValue
@@ -20,6 +20,9 @@ _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _BETWEEN: Final = "\n\0\n"
 _SECRET_KIND: Final = "Secret"  # noqa: S105 - a Kubernetes kind
 _SECRET_PARTS: Final = ("data", "stringData")
+_LONGEST_NAME: Final = 64  # of those remembered
+_ALWAYS: Final = "always"
+_USUALLY: Final = "usually"
 
 Redact = Callable[[str], str]
 
@@ -35,30 +38,23 @@ class _Names:
 
 def redacted(value: JsonValue, redact: Redact, mask: Redact) -> JsonValue:
     """`redact` gets texts, many at once; `mask` gets what stands under a secret's name."""
-    kept = _masked(value, mask)
     texts: list[str] = []
-    _gather(kept, texts)
-    return _filled(kept, iter(_redacted_texts(texts, redact)))
+    kept = _masked(value, mask, texts)
+    found = _redacted_texts(texts, redact)
+    return kept if found is texts else _filled(kept, iter(found))
 
 
 def _redacted_texts(texts: list[str], redact: Redact) -> list[str]:
-    if not any("\0" in t for t in texts):
-        parts = redact(_BETWEEN.join(texts)).split(_BETWEEN)
+    """The same list where there was nothing to redact."""
+    joined = _BETWEEN.join(texts)
+    if joined.count("\0") == max(0, len(texts) - 1):
+        whole = redact(joined)
+        if whole == joined:
+            return texts
+        parts = whole.split(_BETWEEN)
         if len(parts) == len(texts):
             return parts
     return [redact(t) for t in texts]
-
-
-def _gather(value: JsonValue, texts: list[str]) -> None:
-    if isinstance(value, str):
-        texts.append(value)
-    elif isinstance(value, list):
-        for item in value:
-            _gather(item, texts)
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            texts.append(name)
-            _gather(item, texts)
 
 
 def _filled(value: JsonValue, texts: Iterator[str]) -> JsonValue:
@@ -71,50 +67,81 @@ def _filled(value: JsonValue, texts: Iterator[str]) -> JsonValue:
     return value
 
 
-def _masked(value: JsonValue, mask: Redact) -> JsonValue:
-    """A copy with the values of secret fields masked."""
-    if isinstance(value, list):
-        return [_masked(item, mask) for item in value]
-    if not isinstance(value, dict):
-        return value
-    is_secret = value.get("kind") == _SECRET_KIND
-    pair = value.get("name") if isinstance(value.get("name"), str) else value.get("key")
+def _masked(value: JsonValue, mask: Redact, texts: list[str]) -> JsonValue:
+    """A copy with the values of secret fields masked. Its texts, names too, are added to `texts`."""
+    if isinstance(value, str):
+        texts.append(value)
+    elif isinstance(value, list):
+        return [_masked(item, mask, texts) for item in value]
+    elif isinstance(value, dict):
+        return _masked_fields(value, mask, texts)
+    return value
+
+
+def _masked_fields(
+    fields: dict[str, JsonValue], mask: Redact, texts: list[str]
+) -> dict[str, JsonValue]:
+    is_secret = fields.get("kind") == _SECRET_KIND
+    pair = fields.get("name") if isinstance(fields.get("name"), str) else fields.get("key")
+    copies = _names().copies
     kept: dict[str, JsonValue] = {}
-    for name, item in value.items():
+    for name, item in fields.items():
+        texts.append(name)
         if is_secret and name in _SECRET_PARTS:
-            kept[name] = _all_masked(item, mask)
-        elif name in _names().copies and isinstance(item, str) and _SECRET_KIND in item:
-            kept[name] = mask(item)
-        elif isinstance(item, str | int | float) and not isinstance(item, bool):
-            # `{"name": "DB_PASSWORD", "value": …}` names its value beside it.
-            under = pair if name == "value" and isinstance(pair, str) else name
-            kept[name] = mask(str(item)) if _is_secret(under, item) else item
+            kept[name] = _all_masked(item, mask, texts)
+            continue
+        # `{"name": "DB_PASSWORD", "value": …}` names its value beside it.
+        under = pair if name == "value" and isinstance(pair, str) else name
+        if isinstance(item, str):
+            is_copy = name in copies and _SECRET_KIND in item
+            shown = mask(item) if is_copy or _is_secret(under, item) else item
+            kept[name] = shown
+            texts.append(shown)
+        elif isinstance(item, int | float) and _is_secret(under, item):
+            kept[name] = shown = mask(str(item))
+            texts.append(shown)
         else:
-            kept[name] = _masked(item, mask)
+            kept[name] = _masked(item, mask, texts)
     return kept
 
 
-def _all_masked(value: JsonValue, mask: Redact) -> JsonValue:
+def _all_masked(value: JsonValue, mask: Redact, texts: list[str]) -> JsonValue:
     if isinstance(value, dict):
-        return {name: _all_masked(item, mask) for name, item in value.items()}
+        kept: dict[str, JsonValue] = {}
+        for name, item in value.items():
+            texts.append(name)
+            kept[name] = _all_masked(item, mask, texts)
+        return kept
     if isinstance(value, list):
-        return [_all_masked(item, mask) for item in value]
-    return value if value is None or _is_marked(value) else mask(str(value))
+        return [_all_masked(item, mask, texts) for item in value]
+    shown = value if value is None or _is_marked(value) else mask(str(value))
+    if isinstance(shown, str):
+        texts.append(shown)
+    return shown
 
 
 def _is_secret(name: str, value: str | float) -> bool:
-    names = _names()
-    plain = _SEPARATORS.sub("", name.lower())
+    kind = _kind(name) if len(name) <= _LONGEST_NAME else _looked_up_kind(name)
+    if not kind or isinstance(value, bool):
+        return False
     text = str(value)
     if _is_marked(value) or not text.strip():
         return False
-    if plain in names.always or plain.endswith(names.suffixes):
+    if kind == _ALWAYS:
         return not is_reference(text)
-    if not isinstance(value, str) or not (
-        plain in names.usually or plain.endswith(names.usual_suffixes)
-    ):
-        return False
-    return assigned_quoted(name, text)
+    return isinstance(value, str) and assigned_quoted(name, text)
+
+
+def _looked_up_kind(name: str) -> str:
+    """What the name of a field says of its value; empty is nothing."""
+    names = _names()
+    plain = _SEPARATORS.sub("", name.lower())
+    if plain in names.always or plain.endswith(names.suffixes):
+        return _ALWAYS
+    return _USUALLY if plain in names.usually or plain.endswith(names.usual_suffixes) else ""
+
+
+_kind: Final = lru_cache(maxsize=1024)(_looked_up_kind)  # names repeat themselves
 
 
 def _is_marked(value: JsonValue) -> bool:

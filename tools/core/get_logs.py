@@ -21,6 +21,7 @@ MAX_LINES = 100
 # Under the 64 KiB cap, so that the cap never takes lines the cursor has already passed.
 PAGE_BUDGET_BYTES = 48 * 1024
 _LINE_OVERHEAD_BYTES = 160
+_MOST_BYTES = 5  # that count of one character, with its share of the mark where a line was cut
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -174,6 +175,9 @@ async def _fitting_page(logs: Logs, query: LogQuery) -> LogPage:
 
 
 def _how_many_fit(page: LogPage) -> int:
+    longest = sum(len(line.message) + len(line.host) + len(line.trace_id) for line in page.lines)
+    if _MOST_BYTES * longest + _LINE_OVERHEAD_BYTES * len(page.lines) <= PAGE_BUDGET_BYTES:
+        return len(page.lines)
     used = 0
     for number, line in enumerate(page.lines):
         text = head(line.message)

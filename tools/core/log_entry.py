@@ -1,6 +1,7 @@
 """A log line as tools show it."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from tools.capabilities import LogLine
 from tools.contract import ToolOutput
@@ -40,5 +41,10 @@ def head(text: str) -> str:
 
 def _ts_text(ts_ns: int) -> str:
     """Milliseconds: what people read. Order within one is the page's order."""
-    at = _EPOCH + timedelta(milliseconds=ts_ns // 1_000_000)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    second, millis = divmod(ts_ns // 1_000_000, 1000)
+    return f"{_second_text(second)}.{millis:03d}Z"
+
+
+@lru_cache(maxsize=1024)  # lines come together
+def _second_text(second: int) -> str:
+    return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]
