@@ -50,12 +50,14 @@ def checked(
         head, tail = head[:at], head[at:] + tail
         said = said[:MOST_SENTENCES]
     measured = {n: r for n, r in results.items() if r.evidence.tool != READ_ATTACHMENT}
-    apart = Known(measured, question.lower(), _vocabulary(measured))
+    apart = None
+    if len(measured) < len(results):
+        apart = Known(measured, question.lower(), _vocabulary(measured))
     found: dict[int, Claim] = {}
     # Those with a citation first: what they show to stand may be repeated without one.
     for at, one in sorted(enumerate(said), key=lambda each: not each[1].evidence):
         claim = judged(one, known)
-        if len(measured) < len(results):
+        if apart is not None:
             claim = _as_told(one, claim, apart)
         if claim is not None:
             found[at] = claim

@@ -1,8 +1,9 @@
 """Instants and minutes of the clock in a text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cached_property
 
 # Each begins with a digit and looks back from there: what lies between digits is skipped fast.
 STAMP = re.compile(
@@ -11,6 +12,35 @@ STAMP = re.compile(
 _CLOCK = re.compile(
     r"(\d(?<![\d:.T-]\d)(?:(?<=[01])\d|(?<=2)[0-3])?):([0-5]\d)(?::[0-5]\d)?(?![\d:])"
 )
+# Behind a stamp: its minute in UTC is another than it reads.
+_OFFSET = re.compile(r":\d\d(?:\.\d{1,9})?[+-]\d\d")
+
+
+class Clocks:
+    """The minutes a text speaks of, HH:MM in UTC, read only where the one asked for may be there.
+
+    `text` is all that they are read from, in any case.
+    """
+
+    def __init__(self, text: str, read: Callable[[], frozenset[str]]) -> None:
+        self._text = text
+        self._read = read
+
+    def have(self, minute: str, margin_min: int) -> bool:
+        """Whether a minute is one of them, or within `margin_min` of one."""
+        return (margin_min > 0 or self._may_have(minute)) and near(minute, self._all, margin_min)
+
+    def _may_have(self, minute: str) -> bool:
+        return minute.removeprefix("0") in self._text or self._reads_otherwise
+
+    @cached_property
+    def _reads_otherwise(self) -> bool:
+        """Whether a minute of it may be written in other digits than its own."""
+        return not self._text.isascii() or _OFFSET.search(self._text) is not None
+
+    @cached_property
+    def _all(self) -> frozenset[str]:
+        return self._read()
 
 
 def instants(text: str) -> Iterator[datetime]:
@@ -48,3 +78,11 @@ def clock(at: datetime) -> str:
 def clocks_in(text: str) -> frozenset[str]:
     """The minutes of a text without stamps, HH:MM."""
     return frozenset(f"{int(hour):02d}:{minute}" for hour, minute in set(_CLOCK.findall(text)))
+
+
+def near(clock: str, clocks: frozenset[str], margin_min: int) -> bool:
+    """Whether a minute is one of them, or within `margin_min` of one."""
+    if clock in clocks or not margin_min:
+        return clock in clocks
+    at = int(clock[:2]) * 60 + int(clock[3:])
+    return any(abs(at - int(c[:2]) * 60 - int(c[3:])) <= margin_min for c in clocks)

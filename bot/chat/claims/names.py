@@ -4,8 +4,10 @@ A name is known by its shape, by its place ("the logs of …"), or because anoth
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from bot.chat.claims.likely import plain, words_of
 
 _ISO = re.compile(
     r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d)?(?:\.\d{1,9})?(?:Z|\+00:?00)?(?!\w)"
@@ -24,22 +26,28 @@ _ROUGHLY = re.compile(
     re.IGNORECASE,
 )
 _VERSION = re.compile(
-    r"(?<![\w./-])(?:v\d{1,6}(?:\.\d{1,6}){0,4}|\d{1,6}(?:\.\d{1,6}){2,4})(?:[-+][A-Za-z0-9.]{1,30})?(?![\w/]|\.\d|-\d)"
+    r"[v\d](?<![\w./-].)(?:(?<=v)\d{1,6}(?:\.\d{1,6}){0,4}|(?<=\d)\d{0,5}(?:\.\d{1,6}){2,4})(?:[-+][A-Za-z0-9.]{1,30})?(?![\w/]|\.\d|-\d)"
 )
+_LETTER = r"A-Za-z\u0130\u0131\u017f\u212a"  # `[a-z]` in any case, and faster
 _SHAPED = re.compile(
-    r"(?<![\w./@-])[a-z][a-z0-9]{0,40}(?:[-_.][a-z0-9]{1,40}){1,12}(?![\w@]|[-_.]\w)", re.IGNORECASE
+    rf"[{_LETTER}](?<![\w./@-].)[{_LETTER}0-9]{{0,40}}(?:[-_.][{_LETTER}0-9]{{1,40}}){{1,12}}(?![\w@]|[-_.]\w)"
 )
 _IP = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
-_HEX = re.compile(r"(?<![\w-])(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])[0-9a-f]{7,40}(?![\w-])")
+_DIGIT = re.compile(r"\d")
+_JOINED = re.compile(rf"[-_.][{_LETTER}0-9]")  # what all of `_SHAPED` have
+_HEX = re.compile(
+    r"[0-9a-f](?<![\w-].)(?=[0-9a-f]{6})(?:(?<=\d)|(?=[0-9a-f]{0,38}\d))(?:(?<=[a-f])|(?=[0-9a-f]{0,38}[a-f]))"
+    r"[0-9a-f]{6,39}(?![\w-])"
+)
 _CAMEL = re.compile(
-    r"(?<![\w.-])(?:[A-Z][a-z]{1,20}(?:[A-Z][a-z]{1,20}){1,5}|[A-Z]{2,6}[a-z]{2,20})(?![\w-]|\.\w)"
+    r"[A-Z](?<![\w.-].)(?:[a-z]{1,20}(?:[A-Z][a-z]{1,20}){1,5}|[A-Z]{1,5}[a-z]{2,20})(?![\w-]|\.\w)"
 )
 _NO_CAMEL = frozenset(
     ["postgresql", "mysql", "rabbitmq", "pagerduty", "github", "gitlab", "javascript", "opentelemetry", "replicaset", "statefulset", "daemonset", "configmap", "networkpolicy", "victoriametrics", "cloudwatch", "dynamodb", "mongodb", "graphql", "pods", "apis", "ids", "urls"]
 )  # fmt: skip
 _CODE = re.compile(r"`([^`\n]{1,200})`")
 _CODE_NAME = re.compile(r"[A-Za-z][\w./:@-]{1,120}")
-_TOKEN = re.compile(r"(?<![\w.-])[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+){0,12}(?![\w-])")
+_TOKEN = re.compile(r"[A-Za-z](?<![\w.-].)[A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+){0,12}(?![\w-])")
 _OF = re.compile(
     r"\b(?:deploy(?:ment)?|rollout|release|rollback|logs?|warnings?|errors?|pods?|latency|p9\d|traffic|requests|"
     r"cpu|memory|metrics|figures|service|product|host|node|container|database|time is spent|calls?|version|replicas|"
@@ -85,16 +93,31 @@ def names(text: str, vocabulary: frozenset[str]) -> tuple[list[Name], str]:
     """The names of a sentence, and the sentence with versions, times and ids blanked out."""
     found: list[Name] = []
     rest = text
-    for pattern, make in _SHAPES:
-        for match in pattern.finditer(rest):
-            found.extend(make(match, rest))
-        rest = pattern.sub(lambda m: " " * len(m[0]), rest)
+    for needs, pattern, make in _SHAPES if _DIGIT.search(text) else ():
+        if needs in rest and (matches := list(pattern.finditer(rest))):
+            for match in matches:
+                found.extend(make(match, rest))
+            rest = _without(matches, rest)
     found.extend(_in_code(rest))
+    shaped = list(_SHAPED.finditer(rest)) if _JOINED.search(rest) else []
+    found.extend(name for match in shaped for name in _shaped(match, rest))
     found.extend(_by_place(rest))
     found.extend(_known(rest, vocabulary))
-    rest = _SHAPED.sub(lambda m: " " * len(m[0]), rest)
+    rest = _without(shaped, rest)
     unique = {(name.kind, name.key): name for name in reversed(found)}
     return list(reversed(unique.values()))[:MOST_NAMES], rest
+
+
+def _without(matches: Sequence[re.Match[str]], text: str) -> str:
+    """With spaces in their places."""
+    if not matches:
+        return text
+    pieces: list[str] = []
+    at = 0
+    for match in matches:
+        pieces += (text[at : match.start()], " " * len(match[0]))
+        at = match.end()
+    return "".join([*pieces, text[at:]])
 
 
 def _iso(match: re.Match[str], _: str) -> Iterator[Name]:
@@ -139,6 +162,12 @@ def _shaped(match: re.Match[str], _: str) -> Iterator[Name]:
         yield Name(match[0], "name", word)
 
 
+_TO = frozenset(["of", "in", "on", "for", "from", "to"])
+_HAVES = frozenset(
+    ["deploy", "deployment", "rollout", "release", "rollback", "log", "logs", "warning", "warnings", "error", "errors", "pod", "pods", "latency", "traffic", "requests", "cpu", "memory", "metrics", "figures", "service", "product", "host", "node", "container", "database", "spent", "call", "calls", "version", "replicas", "connection", "connections"]
+)  # fmt: skip
+_KINDS = frozenset(["service", "product", "host", "pod", "node", "container", "namespace", "app"])
+_IS = frozenset(["is", "was", "has", "became", "went"])
 _HUMPED = re.compile(r"[a-z][A-Z]")  # OrderController.create
 _NOT_HOSTS = frozenset(
     [
@@ -174,8 +203,10 @@ _NOT_HOSTS = frozenset(
         "web-based",
     ]
 )
+# What each is not without, beside a digit, its pattern, and what it makes of a match.
 _SHAPES = (
-    (_ISO, _iso), (_DATE, _date), (_CLOCK, _clock), (_IP, _id), (_VERSION, _version), (_HEX, _id),
+    (":", _ISO, _iso), ("-", _DATE, _date), (":", _CLOCK, _clock), (".", _IP, _id), ("", _VERSION, _version),
+    ("", _HEX, _id),
 )  # fmt: skip
 
 
@@ -187,15 +218,28 @@ def _in_code(text: str) -> Iterator[Name]:
 
 
 def _by_place(text: str) -> Iterator[Name]:
-    for match in _SHAPED.finditer(text):
-        yield from _shaped(match, text)
     for match in _CAMEL.finditer(text):
         yield from _camel(match, text)
-    for pattern in (_OF, _KIND_OF, _OWNED, _BY, _SUBJECT):
+    there = words_of(text)
+    for pattern in _likely_places(text, there):
         for match in pattern.finditer(text):
             word = match[1].lower().rstrip("-")
             if word not in _GENERIC and not word.endswith(("ing", "ly", "ed")) and len(word) > 2:
                 yield Name(match[1], "place", word)
+
+
+def _likely_places(text: str, there: frozenset[str]) -> Iterator[re.Pattern[str]]:
+    """The patterns of a place whose words are in the text."""
+    if not _TO.isdisjoint(there) and (not _HAVES.isdisjoint(there) or "p9" in plain(text)):
+        yield _OF
+    if not _KINDS.isdisjoint(there):
+        yield _KIND_OF
+    if "'" in text or "’" in text:
+        yield _OWNED
+    if "by" in there:
+        yield _BY
+    if not _IS.isdisjoint(there):
+        yield _SUBJECT
 
 
 def _known(text: str, vocabulary: frozenset[str]) -> Iterator[Name]:
@@ -215,6 +259,7 @@ def folded(text: str) -> str:
 
 
 _MARKS = re.compile(r"[\W_]+")
+_BESIDE = re.compile(r"[a-z0-9.]")
 
 
 def stands_in(name: Name, text: str) -> bool:
@@ -224,12 +269,7 @@ def stands_in(name: Name, text: str) -> bool:
     at = text.find(name.key)
     if at < 0:
         return name.kind == "place" and name.key.endswith("s") and name.key[:-1] in text
+    # Where the first that is found stands alone, no pattern is needed.
+    if not _BESIDE.search(text[max(0, at - 1) : at] + text[at + len(name.key) :][:1]):
+        return True
     return re.search(before + re.escape(name.key) + after, text) is not None
-
-
-def near(clock: str, clocks: frozenset[str], margin_min: int) -> bool:
-    """Whether a minute is one of them, or within `margin_min` of one."""
-    if clock in clocks or not margin_min:
-        return clock in clocks
-    at = int(clock[:2]) * 60 + int(clock[3:])
-    return any(abs(at - int(c[:2]) * 60 - int(c[3:])) <= margin_min for c in clocks)

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
-from bot.chat.claims.clocks import STAMP, clocks_in, minutes
-from bot.chat.claims.quantities import Known, Numbers
+from bot.chat.claims.clocks import STAMP, Clocks, clocks_in, minutes
+from bot.chat.claims.quantities import Figure, Known, Numbers
 from bot.chat.claims.walked import Walked
 
 _NOBODY = frozenset({""})
@@ -19,6 +19,7 @@ class Part:
         self._known = numbers
         self._usual = usual
         self._texts = texts
+        self._told: dict[str, bool] = {}
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -35,14 +36,33 @@ class Part:
         """Its words, in lower case."""
         return self._said.lower()
 
+    def tells(self, figure: Figure) -> bool:
+        """As written, with its unit, as a word: `250m`, `1m 58s`."""
+        told = self._told.get(figure.text)
+        if told is None:
+            written = {figure.text.lower(), figure.key.lower()}
+            told = self._told[figure.text] = any(_has_word(self.text, one) for one in written)
+        return told
+
     @cached_property
-    def clocks(self) -> frozenset[str]:
-        """The minutes that it speaks of, HH:MM in UTC."""
+    def clocks(self) -> Clocks:
+        """The minutes that it speaks of."""
+        return Clocks(self._said, self._minutes)
+
+    def _minutes(self) -> frozenset[str]:
         return minutes(self._said) | clocks_in(STAMP.sub(" ", self._said))
 
     @cached_property
     def _said(self) -> str:
         return "\n".join(self._texts)
+
+
+class Whole(Part):
+    """All of a result: what came, its summary, and what was asked."""
+
+    def _minutes(self) -> frozenset[str]:
+        content, summary, *_ = self._texts
+        return minutes(self.text.upper()) | clocks_in(STAMP.sub(" ", f"{content} {summary}"))
 
 
 def parts_of(walked: Walked, summary: str) -> Mapping[frozenset[str], Part]:
@@ -69,3 +89,16 @@ def of_these(parts: Mapping[frozenset[str], Part], named: Collection[str]) -> Se
     """What is of these, and of nobody."""
     asked = _NOBODY.union(named)
     return [part for of, part in parts.items() if not asked.isdisjoint(of)]
+
+
+def _has_word(text: str, written: str) -> bool:
+    at = text.find(written)
+    while at >= 0:
+        end = at + len(written)
+        if (
+            not (text[at - 1 : at].isalnum() or text[at - 1 : at] in (".", ","))
+            and not text[end : end + 1].isalnum()
+        ):
+            return True
+        at = text.find(written, end)
+    return False

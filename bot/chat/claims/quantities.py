@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bot.chat.claims.likely import plain
+
 # unit → (family, how many of the family's base); bases: seconds, 1, bytes.
 _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("ns", "nanoseconds"), ("time", 1e-9)),
@@ -45,7 +47,8 @@ _COMPOUND = re.compile(
     r"(?<![\w.:/-])(?:(\d{1,4}) ?(?:d|days?) ?)?(?:(\d{1,4}) ?(?:h|hours?) ?)?"
     r"(?:(\d{1,4}) ?(?:m|min|minutes?) ?)?(?:(\d{1,4}) ?(?:s|sec|seconds?))?(?![\w/-])"
 )
-_RANGE = re.compile(r"(?<=\d)[-–—](?=\d)")
+_DIGIT = re.compile(r"\d")
+_RANGE = re.compile(r"[-–—](?<=\d.)(?=\d)")
 _ONE_IN = re.compile(r"(?<![\w.-])1 in (\d{1,4})(?![\w.])")
 _HEDGE = re.compile(
     r"(?:about|around|roughly|approximately|nearly|almost|some|circa|ca\.|~|≈)\s?$", re.IGNORECASE
@@ -58,6 +61,17 @@ _ORDINAL = re.compile(
     r"(?:step|option|section|page|line|item|phase|level|sev|severity|priority|round|part|point|top|chapter|port|http|status|code|#)\s?$",
     re.IGNORECASE,
 )
+# How each of them ends.
+_HEDGES = (
+    "about", "around", "roughly", "approximately", "nearly", "almost", "some", "circa", "ca.", "~", "≈",
+)  # fmt: skip
+_BOUNDS = (
+    "than", "over", "above", "least", "beyond", ">", "≥", "under", "below", "most", "<", "≤",
+)  # fmt: skip
+_ORDINALS = (
+    "step", "option", "section", "page", "line", "item", "phase", "level", "sev", "severity", "priority", "round",
+    "part", "point", "top", "chapter", "port", "http", "status", "code", "#",
+)  # fmt: skip
 _HEDGE_SHARE = 0.05
 _BOUND_SHARE = 0.5
 _ONE_IN_SHARE = 0.15
@@ -77,6 +91,11 @@ class Figure:
     end: int
     usual: bool = False
 
+    @property
+    def key(self) -> str:
+        """As written, without spaces."""
+        return self.text.replace(" ", "")
+
 
 class Known(NamedTuple):
     """A number that a result holds. `loose`: from free text, without a unit."""
@@ -89,19 +108,21 @@ class Known(NamedTuple):
 
 def figures(text: str) -> Iterator[Figure]:
     """The figures of a sentence from which names, versions and times were taken out."""
+    if not _DIGIT.search(text):
+        return
     text = _RANGE.sub(" ", text)
-    for match in _ONE_IN.finditer(text):
-        share = 1 / max(1, int(match[1]))
-        yield Figure(
-            match[0], share, share, "ratio", share * _ONE_IN_SHARE, 0.0, match.start(), match.end()
-        )
-    text = _ONE_IN.sub(lambda m: " " * len(m[0]), text)
+    if "1 in " in text:
+        for match in _ONE_IN.finditer(text):
+            share = 1 / max(1, int(match[1]))
+            half = share * _ONE_IN_SHARE
+            yield Figure(match[0], share, share, "ratio", half, 0.0, match.start(), match.end())
+        text = _ONE_IN.sub(lambda m: " " * len(m[0]), text)
     taken = 0
     for match in _FIGURE.finditer(text):
         if match.start() < taken:
             continue
         before = text[max(0, match.start() - 14) : match.start()]
-        if match[2] is None and _ORDINAL.search(before):
+        if match[2] is None and _stands_behind(before, _ORDINAL, _ORDINALS):
             continue
         compound = _COMPOUND.match(text, match.start(1))
         if compound is not None and compound.end() > match.end() and _parts(compound) > 1:
@@ -132,9 +153,11 @@ def _figure(match: re.Match[str], before: str) -> Figure:
     family, size = _UNITS.get(unit, ("", 1.0))
     raw = float(digits)
     half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
-    if _HEDGE.search(before):
+    if _stands_behind(before, _HEDGE, _HEDGES):
         half = max(half, abs(raw) * _HEDGE_SHARE)
-    elif _BOUND.search(before):
+    elif _stands_behind(before, _BOUND, _BOUNDS) or (
+        "xceed" in plain(before) and _BOUND.search(before)
+    ):
         half = max(half, abs(raw) * _BOUND_SHARE)
     return Figure(
         match[0].strip(), raw, raw * size, family, half * size, half, match.start(), match.end(),
@@ -147,16 +170,22 @@ _USUAL = re.compile(
 )
 
 
+def _stands_behind(before: str, pattern: re.Pattern[str], ends: tuple[str, ...]) -> bool:
+    """Whether it ends so; the pattern is asked only where one of its ends is there."""
+    return plain(before).rstrip().endswith(ends) and pattern.search(before) is not None
+
+
 def _is_usual(before: str) -> bool:
-    return _USUAL.search(before) is not None
+    there = plain(before)
+    return ("ly" in there or "baseline" in there) and _USUAL.search(before) is not None
 
 
 def loose_numbers(text: str) -> Iterator[Known]:
     """The numbers of free text, with the units that stand behind them."""
-    for match in _LOOSE.finditer(text):
-        raw = float(match[1].replace(",", ""))
-        family, size = _UNITS.get(match[2] or "", ("", 1.0))
-        yield Known(raw, raw * size, family, loose=not match[2])
+    for digits, unit in _LOOSE.findall(text):
+        raw = float(digits.replace(",", ""))
+        family, size = _UNITS.get(unit, ("", 1.0))
+        yield Known(raw, raw * size, family, not unit)
 
 
 class Numbers:

@@ -10,10 +10,10 @@ from itertools import combinations
 import orjson
 from pydantic import JsonValue
 
-from bot.chat.claims.clocks import STAMP, clock, clocks_in, minutes
-from bot.chat.claims.names import folded
-from bot.chat.claims.own import Part, of_these, parts_of
-from bot.chat.claims.quantities import Known, Numbers, loose_numbers
+from bot.chat.claims.clocks import STAMP, clock
+from bot.chat.claims.names import Name, folded, stands_in
+from bot.chat.claims.own import Part, Whole, of_these, parts_of
+from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.rows import Row, rows_of
 from bot.chat.claims.walked import NOBODY, PLAIN_NAME, Reader, Walked, walked
 from bot.domain.turn_events import Evidence
@@ -21,6 +21,7 @@ from tools.log_templates import without_clock
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _MOST_SALIENT = 40
+_LONG_NAME = 20  # characters
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -45,6 +46,7 @@ class Result:
         self.number = evidence.number
         self.arguments = arguments
         self._reader = reader
+        self._named: dict[tuple[str, str], bool] = {}
 
     @cached_property
     def value(self) -> JsonValue:
@@ -61,32 +63,36 @@ class Result:
         return self.value if isinstance(self.value, dict) else {}
 
     @cached_property
+    def whole(self) -> Whole:
+        """All of it, with what was asked."""
+        asked = orjson.dumps(dict(self.arguments)).decode() if self.arguments else ""
+        walked = self.walked
+        return Whole(
+            [number for of in walked.numbers.values() for number in of],
+            [number for of in walked.usual.values() for number in of],
+            [self.evidence.content, self.evidence.summary, asked],
+        )
+
+    @cached_property
     def text(self) -> str:
         """All of it in lower case, with what was asked."""
-        asked = orjson.dumps(dict(self.arguments)).decode() if self.arguments else ""
-        return "\n".join([self.evidence.content, self.evidence.summary, asked]).lower()
+        return self.whole.text
+
+    def has(self, name: Name) -> bool:
+        """Whether it has a name as a word; a long one also with other marks in it, or cut."""
+        key = (name.kind, name.key)
+        if key not in self._named:
+            is_long = len(name.key) >= _LONG_NAME
+            self._named[key] = stands_in(name, self.text) or (
+                is_long and folded(name.key) in self.folded
+            )
+        return self._named[key]
 
     @cached_property
     def folded(self) -> str:
         """Its texts, letters and digits alone; also without the ids that nobody quotes."""
         texts = [text for _, text in self.walked.texts]
         return folded("\n".join([*texts, *map(without_clock, texts)]))
-
-    @cached_property
-    def clocks(self) -> frozenset[str]:
-        """Every minute of the clock in it, HH:MM in UTC."""
-        rest = STAMP.sub(" ", self.evidence.content + " " + self.evidence.summary)
-        return minutes(self.text.upper()) | clocks_in(rest)
-
-    @cached_property
-    def numbers(self) -> Numbers:
-        """All that a figure may be."""
-        return Numbers(number for of in self.walked.numbers.values() for number in of)
-
-    @cached_property
-    def usual(self) -> Numbers:
-        """Those of the time before."""
-        return Numbers(number for of in self.walked.usual.values() for number in of)
 
     def of(self, named: Collection[str]) -> Sequence[Part]:
         """What is not of others' rows."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bot.chat.claims.likely import plain
 from bot.domain.claims import CITATION, cited
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -78,6 +79,7 @@ _SUGGESTED = re.compile(
     r"|\b(?:should|recommend|i suggest|i propose|is proposed)\b",
     re.IGNORECASE,
 )
+_SUGGESTING = ("should", "recommend", "suggest", "propos")  # behind its beginning
 _ADMITS = re.compile(
     r"\b(?:fail(?:s|ed|ure)?|could not|couldn['’]t|cannot|can['’]t|unable|no (?:data|figures|answer|result|response|metrics|logs|traces)|"
     r"unavailable|timed out|time[- ]?out|denied|refused|error(?:ed)?|did not answer|not reachable|unreachable|without data|not available|"
@@ -292,7 +294,10 @@ def is_open(text: str) -> bool:
 
 def is_suggestion(text: str) -> bool:
     """What people could do, not what is."""
-    return _SUGGESTED.search(text) is not None
+    if _SUGGESTED.match(text):
+        return True
+    there = plain(text)
+    return any(word in there for word in _SUGGESTING) and _SUGGESTED.search(text) is not None
 
 
 def admits_failure(text: str) -> bool:

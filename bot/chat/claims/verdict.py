@@ -1,11 +1,12 @@
 """One sentence against the results it cites: does it stand, and if not, what mark does it bear."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from bot.chat.claims.names import Name, folded, names, near, stands_in
+from bot.chat.claims.clocks import near
+from bot.chat.claims.names import Name, folded, names
 from bot.chat.claims.own import Part
 from bot.chat.claims.quantities import Figure, figures
 from bot.chat.claims.results import Compared, Result
@@ -31,8 +32,8 @@ _COMMAND = re.compile(
 # What they answer is what they were told.
 _LOOKS_AT_NOTHING = frozenset({"core__report_findings", "core__propose_action"})
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{12,1000})[\"”]")
+_MAY_QUOTE = re.compile(r"[\"“]")
 _LEAST_QUOTED = 2  # spaces: three words
-_LONG_NAME = 20  # characters
 _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
 _SHOWN_CHARS = 60
@@ -46,6 +47,9 @@ class Known:
     question: str
     vocabulary: frozenset[str]
     repeated: set[str] = field(default_factory=set)
+    told: dict[tuple[str, tuple[int, ...], tuple[int, ...], bool], Claim | None] = field(
+        default_factory=dict
+    )
 
     @cached_property
     def has_read(self) -> bool:
@@ -71,20 +75,29 @@ class _Look:
         self._of = named_in(words, result.walked.owners)
 
     @cached_property
-    def parts(self) -> Sequence[Part | Result]:
+    def parts(self) -> Sequence[Part]:
         """What a figure of the sentence may be in."""
-        return self.result.of(self._of) if self._of else (self.result,)
+        return self.result.of(self._of) if self._of else (self.result.whole,)
 
-    def clocks(self, *, of_onsets: bool) -> Iterator[frozenset[str]]:
-        """The minutes that it speaks of."""
-        if of_onsets and not self._of and self.result.onsets:
-            yield self.result.onsets
-        else:
-            yield from (part.clocks for part in self.parts)
+    def has_minute(self, name: Name) -> bool:
+        """Whether it speaks of that minute; of an onset, as one, where it tells onsets."""
+        if name.kind == "onset" and not self._of and self.result.onsets:
+            return near(name.key, self.result.onsets, name.margin_min)
+        return any(part.clocks.have(name.key, name.margin_min) for part in self.parts)
 
 
 def judged(sentence: Sentence, known: Known) -> Claim | None:
-    """The claim of a sentence; None when it claims nothing that could be held against a result."""
+    """The claim of a sentence; None when it claims nothing that could be held against a result.
+
+    Those with a citation come first; so a sentence that stands again means what it meant before.
+    """
+    same = (sentence.text, sentence.cites, sentence.inherits, sentence.code)
+    if same not in known.told:
+        known.told[same] = _judged(sentence, known)
+    return known.told[same]
+
+
+def _judged(sentence: Sentence, known: Known) -> Claim | None:
     missing = [n for n in sentence.cites if n not in known.results]
     if missing:
         absent = " ".join(f"E{n}" for n in missing[:_MOST_SHOWN])
@@ -141,7 +154,7 @@ def _held(
     if found or counted:
         if not exactly:
             known.repeated.update(name.key for name in found)
-            known.repeated.update(_key(figure) for figure in counted)
+            known.repeated.update(figure.key for figure in counted)
         return _claim(sentence, ClaimState.SUPPORTED)
     if directions(words) and any(r.compared or r.rows for r in against) and not exactly:
         return _claim(sentence, ClaimState.SUPPORTED)
@@ -156,34 +169,25 @@ def _told(lacking: Sequence[str]) -> str:
                      for s in shown[:_MOST_SHOWN]) + more  # fmt: skip
 
 
-def _key(figure: Figure) -> str:
-    return figure.text.replace(" ", "")
-
-
 def _has_name(name: Name, against: Sequence[_Look], known: Known, *, exactly: bool) -> bool:
     if exactly and (name.key in known.repeated or name.text.lower() in known.question):
         return True
     match name.kind:
         case "clock" | "onset":
-            told = (c for look in against for c in look.clocks(of_onsets=name.kind == "onset"))
-            return any(near(name.key, clocks, name.margin_min) for clocks in told)
+            return any(look.has_minute(name) for look in against)
         case "date":
             return any(name.key in look.result.dates for look in against)
         case _:
-            return any(_stands(name, look.result) for look in against) or (
+            return any(look.result.has(name) for look in against) or (
                 name.kind == "code" and _unproven_code(name, known)
             )
 
 
-def _stands(name: Name, result: Result) -> bool:
-    """A long name also where it is written with other marks in it, or cut."""
-    if stands_in(name, result.text):
-        return True
-    return len(name.key) >= _LONG_NAME and folded(name.key) in result.folded
-
-
 def _without_quotes(words: str, cited: Sequence[Result]) -> str:
     """Without what is quoted from a result: its figures and names are the result's own."""
+
+    if not cited or not _MAY_QUOTE.search(words):
+        return words
 
     def kept(match: re.Match[str]) -> str:
         said = folded(match[1])
@@ -202,42 +206,27 @@ def _unproven_code(name: Name, known: Known) -> bool:
 def _has_figure(
     figure: Figure,
     others: Sequence[Figure],
-    parts: Sequence[Part | Result],
+    parts: Sequence[Part],
     known: Known,
     *,
     exactly: bool,
 ) -> bool:
-    if exactly and (_key(figure) in known.repeated or figure.text.lower() in known.question):
+    if exactly and (figure.key in known.repeated or figure.text.lower() in known.question):
         return True
     if figure.usual and (usual := [part.usual for part in parts if part.usual]):
         return any(each.hold(figure, exactly=exactly) for each in usual)
     if _hold(parts, figure, exactly=exactly):
         return True
-    if figure.family and any(_verbatim(figure, part.text) for part in parts):
+    if figure.family and any(part.tells(figure) for part in parts):
         return True
     return not exactly and _follows(figure, others, parts)
 
 
-def _hold(parts: Sequence[Part | Result], figure: Figure, *, exactly: bool = False) -> bool:
+def _hold(parts: Sequence[Part], figure: Figure, *, exactly: bool = False) -> bool:
     return any(part.numbers.hold(figure, exactly=exactly) for part in parts)
 
 
-def _verbatim(figure: Figure, text: str) -> bool:
-    """As written, with its unit, as a word of the result: `250m`, `1m 58s`."""
-    for written in {figure.text.lower(), _key(figure).lower()}:
-        at = text.find(written)
-        while at >= 0:
-            end = at + len(written)
-            if (
-                not (text[at - 1 : at].isalnum() or text[at - 1 : at] in (".", ","))
-                and not text[end : end + 1].isalnum()
-            ):
-                return True
-            at = text.find(written, end)
-    return False
-
-
-def _follows(figure: Figure, others: Sequence[Figure], parts: Sequence[Part | Result]) -> bool:
+def _follows(figure: Figure, others: Sequence[Figure], parts: Sequence[Part]) -> bool:
     """A factor, a share or a difference of two other figures of the sentence."""
     if figure.family not in ("factor", "ratio") or len(others) > 8:
         return False

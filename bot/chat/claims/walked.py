@@ -54,9 +54,10 @@ _KEY_FAMILIES = (
 _IN_ROWS_UNIT = frozenset({"usual", "worst", "last", "now", "first", "limit"})
 # core__sweep_traces says by its kind of change what `before` and `after` are.
 _OF_CHANGE = {"failing": ("ratio", 1.0), "own": ("time", 1e-3), "way": ("time", 1e-3)}
+_TELLS_ITSELF = frozenset({"product", "unit", "what"})  # what a row's own figures are
 _OF_BEFORE = ("baseline", "before", "earlier", "yesterday", "usual", "expected")
 _LOGFMT_VALUE = re.compile(r"=(\d{1,12}(?:\.\d{1,9})?)(?![\w.])")
-_LOGFMT_KEY = re.compile(r"(?:^|\W)([a-z_]{1,40})\Z")
+_LOGFMT_KEY = re.compile(r"[a-z_](?<!\w.)[a-z_]{0,39}\Z")
 _LONGEST_KEY = 40
 _DIGIT = re.compile(r"\d")
 _LONGEST_TALLIED = 60  # characters of a word in a column
@@ -90,7 +91,7 @@ class Reader:
         """Those of a free text, with its `key=1.5` pairs; none are those of a time."""
         known = self._numbers.get(text)
         if known is None:
-            has_any = _DIGIT.search(text) is not None and STAMP.fullmatch(text) is None
+            has_any = STAMP.fullmatch(text) is None and _DIGIT.search(text) is not None
             known = self._numbers[text] = tuple(self._read(text)) if has_any else ()
         return known
 
@@ -104,11 +105,11 @@ class Reader:
             return found
 
     def _read(self, text: str) -> Iterator[Known]:
-        yield from loose_numbers(STAMP.sub(" ", text))
+        yield from loose_numbers(STAMP.sub(" ", text) if text.count("-") > 1 else text)
         for value in _LOGFMT_VALUE.finditer(text):
             at = value.start()
-            if key := _LOGFMT_KEY.search(text, max(0, at - _LONGEST_KEY - 1), at):
-                family, size = self.family(key[1]) or ("", 1.0)
+            if key := _LOGFMT_KEY.search(text, max(0, at - _LONGEST_KEY), at):
+                family, size = self.family(key[0]) or ("", 1.0)
                 yield Known(float(value[1]), float(value[1]) * size, family)
 
 
@@ -162,7 +163,8 @@ class _Walk:
     def _row(self, node: Mapping[str, JsonValue], at: _Place) -> list[tuple[JsonValue, _Place]]:
         """Reads what is plain in it. Behind the first that has more within, all wait: reading order."""
         if at.key:
-            at = self._as_row(node, at)
+            if not _TELLS_ITSELF.isdisjoint(node):
+                at = self._as_row(node, at)
             if at.key in BY_PRODUCT and not at.listed:
                 self.found.owners.update(key.lower() for key in node)
         below, texts = at.below, self.found.texts
@@ -175,8 +177,11 @@ class _Walk:
                 where = self._within(key, at)
             if later:
                 later.append((child, where))
-            elif isinstance(child, str) and child in where.read:
-                texts.append((where.of, child))
+            elif isinstance(child, str):
+                if child in where.read:
+                    texts.append((where.of, child))
+                else:
+                    self._text(child, where, later)
             else:
                 self._leaf(child, where, later)
         return later
@@ -190,7 +195,7 @@ class _Walk:
             where = at.in_list = replace(at, listed=True)
         later: list[tuple[JsonValue, _Place]] = []
         for child in node:
-            if later:
+            if later or isinstance(child, dict):
                 later.append((child, where))
             else:
                 self._leaf(child, where, later)
