@@ -136,6 +136,11 @@ def seconds_ago(seconds: float) -> sa.ColumnElement[datetime]:
     return _once(_now_us() - sa.literal(round(seconds * 1_000_000), sa.BigInteger()))
 
 
+def ago(name: str) -> sa.ColumnElement[datetime]:
+    """As `seconds_ago`, of as many microseconds as are given by that name."""
+    return _once(_now_us() - sa.bindparam(name, type_=sa.BigInteger()))
+
+
 def today() -> sa.ColumnElement[datetime]:
     """Midnight UTC by the database's clock, fixed for the statement."""
     return _start_of(DAY_US)

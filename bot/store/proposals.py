@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import Place, ProposalId, SessionId, UserId, session_at
+from bot.domain.ids import Place, ProposalId, SessionId, UserId
 from bot.domain.proposal import (
     LIFETIME,
     IllegalTransition,
@@ -19,12 +19,12 @@ from bot.domain.proposal import (
 )
 from bot.ports.proposals import Decision, Departure, Verdict
 from bot.store.audit import append_audit
-from bot.store.carried_out import carried_out_elsewhere
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_order, now, seconds_ago
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
 from bot.store.same_orders import open_in_channel, order_in_the_way, pending_like, retired
 from bot.store.tables import proposals
+from bot.store.told_proposals import carried_out_elsewhere, elsewhere, of_session
 
 _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {
     ProposalState.CONFIRMED: proposals.c.expires_at > now(),
@@ -212,45 +212,24 @@ class StoredProposals:
         self, session: SessionId, state: ProposalState | None = None
     ) -> Sequence[Proposal]:
         """Those of a session, in one state or in any, oldest first."""
-        wanted = sa.true() if state is None else proposals.c.state == state.value
 
         async def work(connection: Connection) -> Sequence[Proposal]:
-            found = await connection.execute(
-                sa.select(proposals)
-                .where(proposals.c.session_id == session, wanted)
-                .order_by(proposals.c.created_at, proposals.c.id)
-            )
-            return [proposal_of(row) for row in found]
+            return await of_session(connection, session, state)
 
         return await self._database.fetch(work)
 
     async def elsewhere(self, place: Place, seconds: float) -> Sequence[Proposal]:
         """By their sessions' ids, which name the channel: a range of the index."""
-        channel = f"session:{place.team}:{place.channel}"
-        over = [state.value for state in (ProposalState.EXPIRED, ProposalState.SUPERSEDED)]
-        is_waiting = proposals.c.state == ProposalState.PENDING.value
 
         async def work(connection: Connection) -> Sequence[Proposal]:
-            found = await connection.execute(
-                sa.select(proposals).where(
-                    # ";" comes after ":".
-                    proposals.c.session_id >= f"{channel}:",
-                    proposals.c.session_id < f"{channel};",
-                    proposals.c.session_id != session_at(place),
-                    proposals.c.created_at > seconds_ago(seconds),
-                    proposals.c.state.not_in(over),
-                    ~is_waiting | (proposals.c.expires_at > seconds_ago(0)),
-                )
-            )
-            rows = [proposal_of(row) for row in found]
-            return sorted(rows, key=lambda row: (row.created_at, row.id))
+            return await elsewhere(connection, place, seconds)
 
         return await self._database.fetch(work)
 
     async def carried_out_elsewhere(
         self, place: Place, products: Collection[str] | None, seconds: float, limit: int
     ) -> Sequence[Proposal]:
-        """By the conversations of that time."""
+        """By an index of what went out."""
 
         async def work(connection: Connection) -> Sequence[Proposal]:
             return await carried_out_elsewhere(connection, place, products, seconds, limit)

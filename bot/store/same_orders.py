@@ -97,12 +97,12 @@ def _identical(row: Proposal) -> tuple[sa.ColumnElement[bool], ...]:
         proposals.c.product == row.product,
         proposals.c.digest == row.digest,
         proposals.c.id != row.id,
-        of_one_tenant(row.place.team),
+        of_one_tenant(sa.literal(row.place.team)),
     )
 
 
-def of_one_tenant(team: str) -> sa.ColumnElement[bool]:
+def of_one_tenant(team: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
     """The same workspace, or neither of them of another one that installed the app."""
     installed = sa.select(installations.c.team)
-    neither = proposals.c.team.not_in(installed) & sa.literal(team).not_in(installed)
+    neither = proposals.c.team.not_in(installed) & team.not_in(installed)
     return (proposals.c.team == team) | neither

@@ -145,6 +145,7 @@ proposals = sa.Table(
     index_where("ix_proposals_card_differs", "card_due_at", "card_shown < card_wanted"),
     index_where("ix_proposals_pending", "expires_at", "state = 'pending'"),
     index_where("ix_proposals_under_way", "decided_at", IS_UNDER_WAY),
+    index_where("ix_proposals_dispatched_at", "dispatched_at", "dispatched_at IS NOT NULL"),
     sa.Index("ix_proposals_session_id_state", "session_id", "state"),
     sa.Index("ix_proposals_action_product_dispatched_at", "action", "product", "dispatched_at"),
 )

@@ -1,0 +1,108 @@
+"""The proposals that are told beside a question.
+
+Its thread's, its channel's, and what went out lately in other conversations of the tenant.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from bot.domain.ids import Place, SessionId, session_at
+from bot.domain.proposal import Proposal, ProposalState, refused_by
+from bot.domain.tenancy import is_shared
+from bot.store.columns import CleanText
+from bot.store.dialect import Connection, ago, seconds_ago
+from bot.store.prepared import prepared
+from bot.store.proposal_rows import proposal_of
+from bot.store.same_orders import of_one_tenant
+from bot.store.tables import proposals
+
+_WENT_OUT: Final = tuple(
+    state.value
+    for state in (
+        ProposalState.DISPATCHING,
+        ProposalState.SUCCEEDED,
+        ProposalState.FAILED,
+        ProposalState.UNKNOWN,
+    )
+)
+_ANY: Final = sa.select(proposals).where(
+    # Its index ends at what is recent, however much went out before.
+    proposals.c.dispatched_at > ago("ago_us"),
+    proposals.c.session_id != sa.bindparam("session"),
+    proposals.c.state.in_(_WENT_OUT),
+    of_one_tenant(sa.bindparam("team", type_=CleanText())),
+)
+_FOR_ANY: Final = prepared(_ANY)
+_FOR_PRODUCTS: Final = prepared(
+    _ANY.where(proposals.c.product.in_(sa.bindparam("products", expanding=True)))
+)
+
+
+_ALL_OF_SESSION = (
+    sa.select(proposals)
+    .where(proposals.c.session_id == sa.bindparam("session"))
+    .order_by(proposals.c.created_at, proposals.c.id)
+)
+_OF_SESSION: Final = prepared(_ALL_OF_SESSION)
+_OF_SESSION_IN_STATE: Final = prepared(
+    _ALL_OF_SESSION.where(proposals.c.state == sa.bindparam("state"))
+)
+_ELSEWHERE: Final = prepared(
+    sa.select(proposals).where(
+        proposals.c.session_id >= sa.bindparam("first"),
+        proposals.c.session_id < sa.bindparam("end"),
+        proposals.c.session_id != sa.bindparam("this"),
+        proposals.c.created_at > ago("ago_us"),
+        proposals.c.state.not_in([ProposalState.EXPIRED.value, ProposalState.SUPERSEDED.value]),
+        (proposals.c.state != ProposalState.PENDING.value)
+        | (proposals.c.expires_at > seconds_ago(0)),
+    )
+)
+
+
+async def of_session(
+    connection: Connection, session: SessionId, state: ProposalState | None
+) -> Sequence[Proposal]:
+    """See `ProposalStore.of_session`."""
+    if state is None:
+        found = await connection.execute(_OF_SESSION, {"session": session})
+    else:
+        wanted = {"session": session, "state": state.value}
+        found = await connection.execute(_OF_SESSION_IN_STATE, wanted)
+    return [proposal_of(row) for row in found]
+
+
+async def elsewhere(connection: Connection, place: Place, seconds: float) -> Sequence[Proposal]:
+    """See `ProposalStore.elsewhere`. By their sessions' ids, which name the channel: a range of the index."""
+    channel = f"session:{place.team}:{place.channel}"
+    # ";" comes after ":".
+    of_channel = {"first": f"{channel}:", "end": f"{channel};", "this": session_at(place)}
+    found = await connection.execute(_ELSEWHERE, of_channel | {"ago_us": round(seconds * 1e6)})
+    rows = [proposal_of(row) for row in found]
+    return sorted(rows, key=lambda row: (row.created_at, row.id))
+
+
+async def carried_out_elsewhere(
+    connection: Connection,
+    place: Place,
+    products: Collection[str] | None,
+    seconds: float,
+    limit: int,
+) -> Sequence[Proposal]:
+    """See `ProposalStore.carried_out_elsewhere`."""
+    wanted = {"session": session_at(place), "team": place.team, "ago_us": round(seconds * 1e6)}
+    if products is None:
+        found = await connection.execute(_FOR_ANY, wanted)
+    else:
+        found = await connection.execute(_FOR_PRODUCTS, wanted | {"products": [*products]})
+    rows = sorted(found, key=lambda row: (row.dispatched_at, row.id))
+    # A guard's last no came before anything was sent.
+    went_out = [each for row in rows if not refused_by(each := proposal_of(row))]
+    return [each for each in went_out if not _is_in_channel(each, place)][-limit:]
+
+
+def _is_in_channel(row: Proposal, place: Place) -> bool:
+    same = (row.place.team, row.place.channel) == (place.team, place.channel)
+    return same and is_shared(place.team)
