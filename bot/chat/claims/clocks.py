@@ -12,23 +12,27 @@ STAMP = re.compile(
 _CLOCK = re.compile(
     r"(\d(?<![\d:.T-]\d)(?:(?<=[01])\d|(?<=2)[0-3])?):([0-5]\d)(?::[0-5]\d)?(?![\d:])"
 )
+_MOST_LOOKS = 32
 # Behind a stamp: its minute in UTC is another than it reads.
 _OFFSET = re.compile(r":\d\d(?:\.\d{1,9})?[+-]\d\d")
 
 
 class Clocks:
-    """The minutes a text speaks of, HH:MM in UTC, read only where the one asked for may be there.
+    """The minutes a text speaks of, HH:MM in UTC; read when the one asked for may be there.
 
-    `text` is all that they are read from, in any case.
+    `text` is all that they are read from, in any case. It is read anyhow when it is asked often.
     """
 
     def __init__(self, text: str, read: Callable[[], frozenset[str]]) -> None:
         self._text = text
         self._read = read
+        self._asked = 0
 
     def have(self, minute: str, margin_min: int) -> bool:
         """Whether a minute is one of them, or within `margin_min` of one."""
-        return (margin_min > 0 or self._may_have(minute)) and near(minute, self._all, margin_min)
+        self._asked += 1
+        is_read = margin_min > 0 or self._asked > _MOST_LOOKS or self._may_have(minute)
+        return is_read and near(minute, self._all, margin_min)
 
     def _may_have(self, minute: str) -> bool:
         return minute.removeprefix("0") in self._text or self._reads_otherwise

@@ -1,6 +1,6 @@
 """What a result says of each product, and of nobody in particular: what a sentence is held against."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 from bot.chat.claims.clocks import STAMP, Clocks, clocks_in, minutes
@@ -14,7 +14,7 @@ class Part:
     """Numbers, those of the time before, minutes and words. Each is made when first asked for."""
 
     def __init__(
-        self, numbers: Iterable[Known], usual: Collection[Known], texts: Sequence[str]
+        self, numbers: Collection[Known], usual: Collection[Known], texts: Sequence[str]
     ) -> None:
         self._known = numbers
         self._usual = usual

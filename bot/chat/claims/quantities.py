@@ -6,7 +6,7 @@ Units of one family are converted; nothing else is scaled.
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -193,18 +193,15 @@ class Numbers:
 
     __slots__ = ("_families", "_plain", "_raws")
 
-    def __init__(self, known: Iterable[Known]) -> None:
-        by_family: dict[str, set[float]] = {}
-        raws: set[float] = set()
-        plain: set[float] = set()
-        for one in known:
-            raws.add(abs(one.raw))
-            by_family.setdefault(one.family, set()).add(abs(one.value))
-            if not one.family and (not one.loose or abs(one.raw) >= 100):
-                plain.add(abs(one.raw))
-        self._families = {family: sorted(values) for family, values in by_family.items()}
-        self._raws = sorted(raws)
-        self._plain = sorted(plain)
+    def __init__(self, known: Collection[Known]) -> None:
+        self._raws = sorted({abs(raw) for raw, _, _, _ in known})
+        self._families = {
+            told: sorted({abs(value) for _, value, family, _ in known if family == told})
+            for told in {one.family for one in known}
+        }
+        self._plain = sorted(
+            {abs(r) for r, _, family, loose in known if not family and (not loose or abs(r) >= 100)}
+        )
 
     def __bool__(self) -> bool:
         return bool(self._raws)
