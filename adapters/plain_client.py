@@ -13,6 +13,9 @@ import httpx
 # A client's own addresses. Longer ones may hold what somebody wrote, and are read each time.
 _REMEMBERED: Final = 64
 _SHORT_CHARS: Final = 256
+_ASKED_AGAIN_CHARS: Final = (
+    4096  # people ask the same of a product, its filter by level alone is 1.3 kB
+)
 _LONGEST_QUERY_CHARS: Final = 60_000  # httpx refuses 65,537
 _QUOTED: Final = [quote_plus(bytes([byte])) for byte in range(256)]
 _AS_SET: Final = httpx.USE_CLIENT_DEFAULT
@@ -79,4 +82,11 @@ def with_query(url: httpx.URL, query: str | None) -> httpx.URL:
 
 
 def _quoted(text: str) -> str:
+    return _remembered(text) if len(text) <= _ASKED_AGAIN_CHARS else _quoted_now(text)
+
+
+def _quoted_now(text: str) -> str:
     return "".join(map(_QUOTED.__getitem__, text.encode()))
+
+
+_remembered: Final = lru_cache(_REMEMBERED)(_quoted_now)

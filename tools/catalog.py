@@ -202,7 +202,11 @@ def _kept_fields(value: dict[str, JsonValue], node: _Node) -> dict[str, JsonValu
     kept: dict[str, JsonValue] = {}
     for key, item in value.items():
         rule = node.fields.get(key)
-        if rule is not None and (rule.keep_all or not isinstance(item, str | int | float)):
+        if rule is None:
+            continue
+        if rule.keep_all:
+            kept[key] = item
+        elif not isinstance(item, str | int | float):
             kept[key] = _kept(item, rule)
     return kept
 

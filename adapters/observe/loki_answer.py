@@ -1,6 +1,7 @@
 """A level as LogQL, and Loki's answers: [timestamp, line, metadata] to one list."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
@@ -13,6 +14,7 @@ from tools.errors import InvalidArguments, UpstreamFailed
 FROM_LINE: Final = ("kortex_key", "kortex_word", "kortex_klog")  # the first that is there counts
 
 
+@cache  # of the few levels there are; an unknown one is none
 def level_stages(minimum: str) -> str:
     """Stages that keep a level and above. Raises InvalidArguments on an unknown one."""
     wanted = f'=~"(?i)\\\\[?({"|".join(sorted(at_least(minimum)))})\\\\]?"'

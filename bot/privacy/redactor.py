@@ -107,6 +107,8 @@ class TextRedactor:
             raise RedactionFailed(type(error).__name__) from error
 
     def _redacted(self, text: str, *, show_identifiers: bool) -> str:
+        if text == "":
+            return text
         try:
             data = text.encode("utf-8", errors="replace")
             spans = self._by_rules(text, data)

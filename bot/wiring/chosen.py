@@ -44,7 +44,9 @@ class Picks:
 
 def picks(observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str) -> Picks:
     """Of a channel by its name, under the rules of its workspace."""
-    return Picks(*(_pick(family, observe, rules, channel) for family in FAMILIES))
+    if channel != UNKNOWN:
+        return picks_of(observe, rule_for(rules, channel))
+    return Picks(*(_agreed(family, observe, rules) for family in FAMILIES))
 
 
 def picks_of(observe: ObserveSettings, rule: ChannelRule) -> Picks:
@@ -82,21 +84,12 @@ def _has_default(observe: ObserveSettings, family: Family) -> bool:
 
 def named_of(observe: ObserveSettings, family: Family) -> Mapping[str, ByName]:
     """The tables of a family by name, without the default."""
-    named: Mapping[Family, Mapping[str, ByName]] = {
-        "logs": observe.logs.named,
-        "metrics": observe.metrics.named,
-        "traces": observe.traces.named,
-        "errors": observe.errors.named,
-    }
-    return named[family]
+    named: Mapping[str, ByName] = getattr(observe, family).named
+    return named
 
 
-def _pick(
-    family: Family, observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str
-) -> Pick:
-    if channel != UNKNOWN:
-        return _of_rule(family, observe, rule_for(rules, channel))
-    # Whichever of them it stands under: what they agree about is right.
+def _agreed(family: Family, observe: ObserveSettings, rules: Sequence[ChannelRule]) -> Pick:
+    """Whichever of them the channel stands under: what they agree about is right."""
     answering = [rule for rule in rules if rule.answers]
     possible = [*answering, UNMATCHED] if len(answering) == len(rules) else answering
     agreed = {_of_rule(family, observe, rule) for rule in possible}

@@ -10,7 +10,7 @@ from tools.capabilities import CallContext, Capabilities, Interval, LogPage, Log
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product, TimeRangeText
 from tools.core.bound import bound
-from tools.core.log_entry import LogEntry, head, log_entry
+from tools.core.log_entry import LogEntry, head, log_fields
 from tools.cursor import CursorScope, CursorSigner
 from tools.errors import InvalidArguments
 from tools.output import clean_text
@@ -101,15 +101,16 @@ class GetLogs:
         began = caps.clock.now()
         page = await _fitting_page(logs, query)
         latency = caps.clock.now() - began
-        return LogsOutput(
-            range=when.text,
-            lines=[log_entry(line) for line in page.lines],
-            truncated=bool(page.next_cursor),
-            total_matches=page.total_matches,
-            next_cursor=self._sealed(page.next_cursor, when, scope, call.now),
-            query_latency_ms=max(0, round(latency / timedelta(milliseconds=1))),
-            notes=_notes(when, page) or None,
-        )
+        output = {
+            "range": when.text,
+            "lines": [log_fields(line) for line in page.lines],
+            "truncated": bool(page.next_cursor),
+            "total_matches": page.total_matches,
+            "next_cursor": self._sealed(page.next_cursor, when, scope, call.now),
+            "query_latency_ms": max(0, round(latency / timedelta(milliseconds=1))),
+            "notes": _notes(when, page) or None,
+        }
+        return LogsOutput.model_validate(output)
 
     def summarise(self, output: LogsOutput, arguments: LogsInput) -> str:
         """`42 error lines, last 30m`; a page after the first says so."""

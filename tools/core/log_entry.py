@@ -23,13 +23,18 @@ class LogEntry(ToolOutput):
 
 def log_entry(line: LogLine) -> LogEntry:
     """The line, cleaned and cut to what can be read."""
-    return LogEntry(
-        ts=_ts_text(line.ts_ns),
-        level=clean_text(line.level) or None,
-        host=clean_text(line.host) or None,
-        message=head(line.message),
-        trace_id=clean_text(line.trace_id) or None,
-    )
+    return LogEntry.model_validate(log_fields(line))
+
+
+def log_fields(line: LogLine) -> dict[str, str | None]:
+    """What `log_entry` is made of: many are validated in one go."""
+    return {
+        "ts": _ts_text(line.ts_ns),
+        "level": clean_text(line.level) or None,
+        "host": clean_text(line.host) or None,
+        "message": head(line.message),
+        "trace_id": clean_text(line.trace_id) or None,
+    }
 
 
 def head(text: str) -> str:
