@@ -143,6 +143,8 @@ class WebApi:
             # A token that is no header, a session that is closed.
             raise Unreachable(method, "could not be sent") from error
         answer = _parsed(body)
+        if status == 200 and not isinstance(answer, dict):
+            raise Unreachable(method, "unreadable answer")
         if status == 200 and isinstance(answer, dict) and answer.get("ok"):
             return answer
         raise _mapped(method, status, headers, answer)
