@@ -88,7 +88,7 @@ def _refuse_bombs(text: str, file: str) -> None:
             raise ManifestInvalid(file, line, "nested too deep")
 
 
-def _note_lines(node: yaml.Node | None, path: _Path, lines: dict[_Path, int], file: str) -> None:
+def _note_lines(node: "yaml.Node | None", path: _Path, lines: dict[_Path, int], file: str) -> None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             here = (*path, str(key.value))

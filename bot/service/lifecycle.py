@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import aiohttp
 import structlog
@@ -39,7 +39,6 @@ from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
 from bot.slack.connection.acknowledged import AcknowledgedApp
 from bot.slack.connection.ahead import Ahead, Messages
-from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.startup import check_slack
 from bot.slack.connection.teams import TeamApps
 from bot.slack.handling.errands import Errands
@@ -59,6 +58,9 @@ from bot.wiring.observed import UNPLAYED, Played
 from bot.wiring.telemetry import open_telemetry
 from bot.wiring.workspace_rows import open_installations
 from tools.errors import ToolError
+
+if TYPE_CHECKING:
+    from bot.slack.connection.socket_ingress import SocketMode
 
 SOCKET_GRACE_S = 3.0
 REVIEW_TIMEOUT_S = 5.0
@@ -252,15 +254,17 @@ async def _incoming(
     return Incoming(beside, apps, Ahead(messages_of, apps, beside.home, HANDLING_S, told))
 
 
-def _socket(settings: Settings, slack: Incoming) -> SocketMode | None:
+def _socket(settings: Settings, slack: Incoming) -> "SocketMode | None":
     if settings.slack.mode != "socket":
         return None
+    from bot.slack.connection.socket_ingress import SocketMode
+
     token = settings.slack.app_token.get_secret_value()
     return SocketMode(slack.apps.home, token, settings.slack.api_base_url, dispatch=slack.ahead)
 
 
 async def _open_for_slack(
-    socket: SocketMode | None, errands: Errands, beside: Beside, stack: AsyncExitStack
+    socket: "SocketMode | None", errands: Errands, beside: Beside, stack: AsyncExitStack
 ) -> None:
     stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
     if socket is not None:

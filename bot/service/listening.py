@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -19,7 +20,6 @@ from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import WatchedCalls
 from bot.slack.connection.ahead import Ahead
 from bot.slack.connection.http_ingress import PATH, create_http_handler
-from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.teams import TeamApps
 from bot.slack.handling.ingress_ports import ProvidersReport
 from bot.web.alerts import TakeAlerts, alert_routes
@@ -32,6 +32,9 @@ from bot.web.sorting import Apart, serving_apart
 from bot.web.webhooks import SenderSecrets, webhook_routes
 from bot.wiring import rules
 from tools.product_names import product_in
+
+if TYPE_CHECKING:
+    from bot.slack.connection.socket_ingress import SocketMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ async def listen(
     base: Base,
     stack: AsyncExitStack,
     slack: Incoming,
-    socket: SocketMode | None,
+    socket: "SocketMode | None",
     access: WatchedCalls,
     take_alerts: TakeAlerts,
     routes: Sequence[web.RouteDef],
@@ -122,13 +125,13 @@ async def listen(
 
 
 def connection_of(
-    socket: SocketMode | None, beside: Beside
+    socket: "SocketMode | None", beside: Beside
 ) -> Callable[[], Awaitable[bool]] | None:
     """What tells whether the connection stands; None where there is none."""
     return (lambda: beside.loop.run(socket.is_connected())) if socket else None
 
 
-def _connected(socket: SocketMode, beside: Beside) -> Check:
+def _connected(socket: "SocketMode", beside: Beside) -> Check:
     """While Slack is away the page and the API are what is left: that alone is no reason to close them."""
 
     async def standing() -> str | Note | None:

@@ -1,8 +1,9 @@
 """Libraries that are loaded at their first use, though their importers ask for them at once.
 
 DBOS imports psycopg for every database, and SQLAlchemy's ORM, a command line and a reader of cron
-for a word in a signature; Slack's SDK brings clients that block and classes for blocks, APScheduler
-pools of processes and the machine's time zone. A bot never uses them.
+for a word in a signature; Slack's SDK brings clients that block and classes for blocks, Bolt what
+installs an app in a workspace, assistants and the steps of Slack's former workflows, APScheduler
+pools of processes and the machine's time zone. A bot never uses them, or few do.
 """
 
 import importlib
@@ -20,12 +21,42 @@ _CLASSES: Final = (
     "dateutil.parser",
     "dbos.cli.migration",
     "slack_bolt.app.app",
+    "slack_bolt.authorization.authorize",
+    "slack_bolt.context.assistant.thread_context_store.file",
+    "slack_bolt.kwargs_injection.args",
+    "slack_bolt.lazy_listener.thread_runner",
+    "slack_bolt.listener.async_builtins",
+    "slack_bolt.listener.thread_runner",
+    "slack_bolt.middleware.assistant.assistant",
+    "slack_bolt.middleware.assistant.async_assistant",
+    "slack_bolt.oauth.async_internals",
+    "slack_bolt.oauth.async_oauth_flow",
+    "slack_bolt.oauth.async_oauth_settings",
+    "slack_bolt.workflows.step.async_step",
+    "slack_bolt.workflows.step.async_step_middleware",
+    "slack_bolt.workflows.step.utilities.async_complete",
+    "slack_bolt.workflows.step.utilities.async_configure",
+    "slack_bolt.workflows.step.utilities.async_fail",
+    "slack_bolt.workflows.step.utilities.async_update",
+    "slack_bolt.workflows.step.utilities.complete",
+    "slack_bolt.workflows.step.utilities.configure",
+    "slack_bolt.workflows.step.utilities.fail",
+    "slack_bolt.workflows.step.utilities.update",
     "slack_sdk.models.attachments",
     "slack_sdk.models.blocks",
     "slack_sdk.models.blocks.blocks",
     "slack_sdk.models.messages.chunk",
     "slack_sdk.models.metadata",
     "slack_sdk.models.views",
+    "slack_sdk.oauth",
+    "slack_sdk.oauth.installation_store",
+    "slack_sdk.oauth.installation_store.async_installation_store",
+    "slack_sdk.oauth.installation_store.models.bot",
+    "slack_sdk.oauth.installation_store.models.installation",
+    "slack_sdk.oauth.token_rotation.async_rotator",
+    "slack_sdk.oauth.token_rotation.rotator",
+    "slack_sdk.web.async_chat_stream",
+    "slack_sdk.web.chat_stream",
     "slack_sdk.web.client",
     "slack_sdk.webhook.client",
     "sqlalchemy.ext.asyncio.scoping",
@@ -40,6 +71,7 @@ _LEFT_OUT: Final = ("httpx._main", "rich")
 def spare_libraries() -> None:
     """Arrange all of it; before anything else is imported."""
     postpone("psycopg", "errors")
+    postpone("yaml")
     for name in _CLASSES:
         postpone_classes(name)
     for name in _LEFT_OUT:

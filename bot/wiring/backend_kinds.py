@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.grafana import proxied, read_through
 from adapters.sigv4 import AwsKey
@@ -22,6 +21,7 @@ from tools.error_issues import ErrorIssues
 
 if TYPE_CHECKING:
     from adapters.observe.aws import Aws, AwsService
+    from adapters.observe.conventions import Conventions
 
 _DATADOG: Final = "https://api.datadoghq.com"  # of the US1 site
 
@@ -128,8 +128,10 @@ def _open_named(
     return NamedMetrics(tagged, clock, conventions)
 
 
-def conventions_of(metrics: MetricsBackend) -> Conventions:
+def conventions_of(metrics: MetricsBackend) -> "Conventions":
     """What names mean here: the operator's own before the shipped ones."""
+    from adapters.observe.conventions import Conventions
+
     return Conventions({name: one.model_dump() for name, one in metrics.signals.items()})
 
 

@@ -13,15 +13,15 @@ MAY_LOAD = frozenset(
         "httpx", "httpx_aiohttp", "idna", "multidict", "orjson",
         "prometheus_client", "propcache", "pydantic", "pydantic_core", "re2", "slack_bolt",
         "slack_sdk", "sqlalchemy", "structlog", "typing_extensions", "typing_inspection",
-        "yaml", "yarl",
+        "yarl",
     }
 )  # fmt: skip
 # Loaded at a start by mistake before, with what each costs: tens of modules, megabytes.
 NOT_LOADED = (
     "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
-    "adapters.kubernetes", "adapters.observe.jaeger", "adapters.observe.loki",
+    "adapters.kubernetes", "adapters.observe.conventions", "adapters.observe.jaeger", "adapters.observe.loki",
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
-    "adapters.recorded", "alembic", "apscheduler.executors.pool", "click", "concurrent.futures.process", "croniter", "dateutil.parser", "jsonschema_rs", "multiprocessing", "rich", "slack_bolt.app.app", "slack_sdk.models.blocks", "slack_sdk.web.client", "sqlalchemy.orm", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
+    "adapters.recorded", "alembic", "apscheduler.executors.pool", "click", "concurrent.futures.process", "croniter", "dateutil.parser", "jsonschema_rs", "multiprocessing", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.client", "sqlalchemy.orm", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
 )  # fmt: skip
 # `httpx` takes these in where they are installed, which an installation has not.
 BESIDE = frozenset({"socksio", "brotli"})

@@ -22,7 +22,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.slack.connection.acknowledged import AcknowledgedApp
 from bot.slack.connection.ahead import Messages
 from bot.slack.connection.delivered import parsed, retry_number
-from bot.slack.connection.socket_ingress import framework_logger
+from bot.slack.connection.framework_log import framework_logger
 from bot.slack.handling import words
 from bot.slack.handling.answer_clicks import AnswerClicks
 from bot.slack.handling.answer_opinions import AnswerOpinions

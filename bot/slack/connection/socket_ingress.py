@@ -1,11 +1,9 @@
 """Socket Mode: the connection, whether it stands, and an end that loses no acknowledgement.
 
-Slack's libraries are given a logger of their own: they log payloads below WARNING, and what people
-wrote stays out of logs.
+Imported where that mode is set: Slack's client of it is 40 modules.
 """
 
 import asyncio
-import logging
 import time
 
 import structlog
@@ -13,7 +11,6 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.adapter.socket_mode.internals import build_headers
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
-from slack_bolt.logger.messages import warning_client_prioritized_and_token_skipped
 from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
@@ -21,6 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.api.web_api import refusal_of
+from bot.slack.connection.framework_log import framework_logger
 from bot.slack.connection.outage import Outage
 from bot.slack.connection.startup import StartupError
 from bot.slack.connection.teams import Dispatches
@@ -28,8 +26,6 @@ from bot.slack.connection.teams import Dispatches
 _log = structlog.stdlib.get_logger(__name__)
 _CONNECT_TIMEOUT_S = 30.0
 _CLOSE_TIMEOUT_S = 3.0
-
-NAME = "kortex.slack_libraries"
 
 
 class _Opening(AsyncWebClient):
@@ -164,16 +160,3 @@ class SocketMode:
                 await handler.close_async()  # type: ignore[no-untyped-call]
         except TimeoutError:
             _log.warning("slack.socket.close_timed_out")
-
-
-def framework_logger() -> logging.Logger:
-    """A logger that stays at WARNING whatever the root's level is; Bolt copies the level."""
-    logger = logging.getLogger(NAME)
-    logger.setLevel(logging.WARNING)
-    logger.addFilter(_tells_something)
-    return logger
-
-
-def _tells_something(record: logging.LogRecord) -> bool:
-    """Bolt finds SLACK_BOT_TOKEN in the environment and warns that it does not use it; we do."""
-    return record.getMessage() != warning_client_prioritized_and_token_skipped()

@@ -5,7 +5,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.connection.socket_ingress import framework_logger
+from bot.slack.connection.framework_log import framework_logger
 
 
 async def _nobody() -> AuthorizeResult:
