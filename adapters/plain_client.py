@@ -65,7 +65,9 @@ class PlainClient(httpx.AsyncClient):
         self._set_timeout(request)
         for hook in self.event_hooks["request"]:
             await hook(request)
-        return await self._transport_for_url(request.url).handle_async_request(request)
+        response = await self._transport_for_url(request.url).handle_async_request(request)
+        response.request = request  # the transport of an application or of a test leaves it out
+        return response
 
 
 def query_text(params: Any) -> str:

@@ -132,6 +132,7 @@ async def test_what_leads_requests_elsewhere_runs_before_they_are_sent() -> None
     client.event_hooks = {"request": [elsewhere]}
     response = await client.send(client.build_request("GET", "/"), stream=True)
     assert await response.aread() == b"other"
+    assert response.request.url.host == "other"
 
 
 async def test_a_closed_client_sends_nothing() -> None:
