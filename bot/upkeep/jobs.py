@@ -4,10 +4,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC
 
 import structlog
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.ports.failures import StorageUnavailable
 
@@ -22,23 +20,32 @@ async def running(jobs: Mapping[str, tuple[float, Job]]) -> AsyncIterator[None]:
 
     A job that is under way by then is cancelled.
     """
-    ended = asyncio.Event()
-    scheduler = AsyncIOScheduler(
-        timezone=UTC,  # else the machine's, which a library of its own finds out
-        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
-    )
     storage = _Storage()
-    guarded = {name: _guarded(name, job, ended, storage) for name, (_, job) in jobs.items()}
-    for name, (every_s, _) in jobs.items():
-        scheduler.add_job(guarded[name], "interval", seconds=every_s, id=name)
+    guarded = {name: _guarded(name, job, storage) for name, (_, job) in jobs.items()}
     for run in guarded.values():
         await run()
-    scheduler.start()
+    # No group: what the context raises stays as it is.
+    clock = [
+        asyncio.create_task(_again_and_again(jobs[name][0], run))  # noqa: TID251 - ended below
+        for name, run in guarded.items()
+    ]
     try:
         yield
     finally:
-        ended.set()
-        scheduler.shutdown(wait=False)
+        for each in clock:
+            each.cancel()
+        await asyncio.gather(*clock, return_exceptions=True)
+
+
+async def _again_and_again(every_s: float, run: Callable[[], Awaitable[None]]) -> None:
+    """At whole multiples of the interval; those that pass while it runs are left out."""
+    now = asyncio.get_running_loop().time
+    due = now()
+    while True:
+        late_s = max(0.0, now() - due)  # a sleep may end a little early
+        due += every_s * (1 + late_s // every_s)
+        await asyncio.sleep(due - now())
+        await run()
 
 
 class _Storage:
@@ -67,19 +74,14 @@ class _Storage:
             log.info("storage.back", away_s=away_s, missed=self._missed)
 
 
-def _guarded(
-    name: str, job: Job, ended: asyncio.Event, storage: _Storage
-) -> Callable[[], Awaitable[None]]:
+def _guarded(name: str, job: Job, storage: _Storage) -> Callable[[], Awaitable[None]]:
     async def run() -> None:
         try:
             await job()
             storage.used(name)
         except StorageUnavailable as error:  # it is no fault of the job
             storage.away(name, str(error))
-        except asyncio.CancelledError:  # the scheduler logs whatever reaches it as a failure
-            if not ended.is_set():
-                raise
-        except Exception:  # a job must not take the scheduler with it; it runs again
+        except Exception:  # a job must not take the clock with it; it runs again
             log.exception("job_failed", job=name)
 
     return run

@@ -2,8 +2,8 @@
 
 DBOS imports psycopg for every database, and SQLAlchemy's ORM, a command line and a reader of cron
 for a word in a signature; Slack's SDK brings clients that block and classes for blocks, Bolt what
-installs an app in a workspace, assistants and the steps of Slack's former workflows, APScheduler
-pools of processes and the machine's time zone. A bot never uses them, or few do.
+installs an app in a workspace, assistants and the steps of Slack's former workflows. A bot
+never uses them, or few do.
 """
 
 import importlib
@@ -16,7 +16,6 @@ from typing import Any, Final
 
 # Asked for by name by those that import them, as classes to name in a signature or to call.
 _CLASSES: Final = (
-    "apscheduler.executors.pool",
     "croniter",
     "dateutil.parser",
     "dbos.cli.migration",
@@ -62,7 +61,6 @@ _CLASSES: Final = (
     "sqlalchemy.ext.asyncio.scoping",
     "sqlalchemy.ext.asyncio.session",
     "sqlalchemy.orm",
-    "tzlocal",
 )
 # Taken in by httpx and structlog where they are installed: a command line, and colours in logs.
 _LEFT_OUT: Final = ("httpx._main", "rich")

@@ -8,7 +8,7 @@ from tests.sources import ROOT
 # Libraries that a bot on SQLite may load until it serves; the next one needs a reason.
 MAY_LOAD = frozenset(
     {
-        "aiohappyeyeballs", "aiohttp", "aiosignal", "annotated_types", "apscheduler",
+        "aiohappyeyeballs", "aiohttp", "aiosignal", "annotated_types",
         "attr", "cython_runtime", "dbos", "frozenlist", "greenlet",
         "httpx", "httpx_aiohttp", "idna", "multidict", "orjson",
         "prometheus_client", "propcache", "pydantic", "pydantic_core", "re2", "slack_bolt",
@@ -21,7 +21,7 @@ NOT_LOADED = (
     "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
     "adapters.kubernetes", "adapters.observe.conventions", "adapters.observe.jaeger", "adapters.observe.loki",
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
-    "adapters.recorded", "alembic", "apscheduler.executors.pool", "click", "concurrent.futures.process", "croniter", "dateutil.parser", "jsonschema_rs", "multiprocessing", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.client", "sqlalchemy.orm", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
+    "adapters.recorded", "alembic", "click", "concurrent.futures.process", "croniter", "dateutil.parser", "jsonschema_rs", "multiprocessing", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.client", "sqlalchemy.orm", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
 )  # fmt: skip
 # `httpx` takes these in where they are installed, which an installation has not.
 BESIDE = frozenset({"socksio", "brotli"})

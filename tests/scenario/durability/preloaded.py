@@ -3,8 +3,6 @@
 import gc
 
 import aiosqlite  # noqa: F401
-import apscheduler.executors.asyncio
-import apscheduler.triggers.interval  # noqa: F401
 import asyncpg  # noqa: F401
 import dbos._sys_db_postgres
 import dbos._sys_db_sqlite  # noqa: F401

@@ -4,14 +4,8 @@ import asyncio
 from collections import Counter
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.upkeep import jobs
-
-
-@pytest.fixture(autouse=True)
-def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()  # the scheduler looks the time zone up
 
 
 class Ran:
@@ -70,6 +64,30 @@ async def test_a_slow_job_never_runs_twice_at_once() -> None:
         await enough.wait()
 
     assert most == 1
+
+
+async def test_what_passes_while_a_job_runs_is_left_out() -> None:
+    begun: list[float] = []
+    enough = asyncio.Event()
+    now = asyncio.get_running_loop().time
+
+    async def slow() -> None:
+        begun.append(now())
+        await asyncio.sleep(0.0 if len(begun) != 2 else 0.25)
+        if len(begun) >= 4:
+            enough.set()
+
+    async with jobs.running({"slow": (0.1, slow)}), asyncio.timeout(5):
+        start = now()
+        await enough.wait()
+
+    assert [round((at - start) / 0.1) for at in begun[1:]] == [1, 4, 5]
+
+
+async def test_what_the_context_raises_stays_as_it_is() -> None:
+    with pytest.raises(LookupError, match="not there"):
+        async with jobs.running({"any": (60.0, Ran().well)}):
+            raise LookupError("not there")
 
 
 async def test_nothing_runs_after_the_end() -> None:
