@@ -9,8 +9,7 @@ import email.utils
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import TracebackType
@@ -21,6 +20,8 @@ import httpx
 from aiohttp.abc import AbstractResolver, ResolveResult
 from httpx_aiohttp import AiohttpTransport
 
+from adapters.arriving import ANSWER
+from adapters.connector import Connector
 from adapters.egress import ReachableAddresses, check_egress, check_resolved
 from adapters.errors import (
     AdapterError,
@@ -39,9 +40,6 @@ from adapters.trust import usual_trust
 # Idle connections are dropped before common load balancers drop them (nginx 75 s, AWS ALB 60 s,
 # Node 5 s is the outlier), so that a POST rarely meets a connection that is already closed.
 KEEPALIVE_S: Final = 15.0
-
-# Under which an httpx answer carries aiohttp's own: httpx has no way to stop reading for a while.
-_ANSWER: Final = "kortex.aiohttp_answer"
 
 # Most specific class wins; the aiohttp cause of an httpx error is more exact than the error
 # itself (httpx-aiohttp reports a reset connection as ConnectTimeout).
@@ -124,7 +122,7 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
         if self._reachable is not None:
             self._reachable.check(host)
         response = await self._inner.handle_async_request(request)
-        response.extensions[_ANSWER] = getattr(response.stream, "_aiohttp_response", None)
+        response.extensions[ANSWER] = getattr(response.stream, "_aiohttp_response", None)
         return response
 
     async def aclose(self) -> None:
@@ -255,7 +253,7 @@ def _sessions(
 
     def session() -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
+            connector=Connector(
                 limit=max_connections,
                 keepalive_timeout=KEEPALIVE_S,
                 ssl=trust,
@@ -312,25 +310,6 @@ def _foreign_name(error: BaseException) -> str:
             return cause.strerror.split("[", 1)[0].strip() or type(cause).__name__
         error, cause = cause, cause.__cause__
     return type(error).__name__
-
-
-@contextmanager
-def paused(response: httpx.Response) -> Iterator[None]:
-    """Nothing of a streamed answer is read from its socket within, so that nothing wakes the process.
-
-    Its silence is counted anew afterwards. An answer that is there already stays as it is.
-    """
-    answer = response.extensions.get(_ANSWER)
-    connection = answer.connection if isinstance(answer, aiohttp.ClientResponse) else None
-    protocol = connection.protocol if connection is not None else None
-    if protocol is None:
-        yield
-        return
-    protocol.pause_reading()
-    try:
-        yield
-    finally:
-        protocol.resume_reading()
 
 
 def check_status(response: httpx.Response, detail: str = "") -> None:

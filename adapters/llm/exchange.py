@@ -4,15 +4,16 @@ No retries here: what to do about a failure belongs to the caller.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 import httpx
 
+from adapters.arriving import Body
 from adapters.errors import AdapterError, BadAnswer
-from adapters.http import check_status, http_client, mapped_errors, paused, read_capped
+from adapters.http import check_status, http_client, mapped_errors, read_capped
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
 from adapters.llm.framing import MAX_ANSWER_BYTES, round_limit_s
@@ -36,6 +37,9 @@ _BROKEN_OFF: Final = frozenset(
     {ErrorKind.CUT, ErrorKind.PROTOCOL, ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}
 )
 _MAX_STREAMS: Final = 1000
+
+_End = DoneChunk | ErrorChunk
+_ENDS: Final = (DoneChunk, ErrorChunk)
 
 ReadError = Callable[[int, httpx.Headers, bytes], VendorError]
 
@@ -96,14 +100,14 @@ class Exchange:
             return
         try:
             if response.status_code >= 300:
-                end: StreamChunk = await self._failed(response, read_error)
+                end: _End = await self._failed(response, read_error)
             else:
-                async with aclosing(self._decoded(response, decoder)) as chunks:
-                    async for chunk in chunks:
-                        if isinstance(chunk, DoneChunk | ErrorChunk):
-                            end = _with_usage(chunk, decoder)
-                            break
-                        yield chunk
+                told = _Answer(self._provider, self._timeout_s, response, decoder)
+                async with aclosing(told) as answer:
+                    while answer.end is None:
+                        for chunk in await answer.more():
+                            yield chunk
+                    end = await answer.settled(answer.end)
         finally:
             await response.aclose()
         yield end
@@ -141,48 +145,98 @@ class Exchange:
             self._provider, status, response.headers, read_error(status, response.headers, body)
         )
 
-    async def _decoded(
-        self, response: httpx.Response, decoder: Decoder
-    ) -> AsyncGenerator[StreamChunk, None]:
-        now = asyncio.get_running_loop().time
-        vitals, pace = Vitals(now(), self._timeout_s), ReadPace(now())
-        rested = 0
-        delimited = _is_delimited(response)
-        async with aclosing(_body(response)) as body:
-            while True:
-                if (wait_s := pace.wait_s(now())) > 0:
-                    with paused(response):
-                        await asyncio.sleep(wait_s)
-                try:
-                    with mapped_errors(self._provider):
-                        data = await anext(body, b"")
-                except AdapterError as error:
-                    yield from_adapter_error(error)
-                    return
-                heard, said = decoder.heard, 0
-                for part in _parts(data):
-                    chunks = self._told(part, decoder, vitals, now(), is_delimited=delimited)
-                    said += _text_chars(chunks)
-                    for chunk in chunks:
-                        if isinstance(chunk, DoneChunk) and data:
-                            await _drain(body)
-                        yield chunk
-                    if decoder.heard - rested >= _EVENTS_PER_TURN:
-                        rested = decoder.heard
-                        await asyncio.sleep(0)
-                if not data:
-                    return
-                pace.read(now(), len(data), decoder.heard - heard, said)
 
-    def _told(
-        self, part: bytes, decoder: Decoder, vitals: "Vitals", now: float, *, is_delimited: bool
-    ) -> Sequence[StreamChunk]:
-        """What these bytes complete; none are the end of the answer."""
+class _Answer:
+    """One answer on its way: read at its pace, decoded in parts, and watched for signs of life.
+
+    `end` is its terminal chunk, once that was decoded.
+    """
+
+    __slots__ = (
+        "_body",
+        "_decoder",
+        "_heard",
+        "_is_delimited",
+        "_now",
+        "_pace",
+        "_parts",
+        "_provider",
+        "_rested",
+        "_said",
+        "_size",
+        "_vitals",
+        "end",
+    )
+
+    def __init__(
+        self, provider: str, timeout_s: float, response: httpx.Response, decoder: Decoder
+    ) -> None:
+        self._provider = provider
+        self._body = Body(response)
+        self._decoder = decoder
+        self._is_delimited = _is_delimited(response)
+        self._now = asyncio.get_running_loop().time
+        self._vitals, self._pace = Vitals(self._now(), timeout_s), ReadPace(self._now())
+        self._parts: Iterator[bytes] = iter(())
+        # Of the last read: its bytes, what had been heard before it, and how much it said.
+        self._size = self._heard = self._said = 0
+        self._rested = 0
+        self.end: _End | None = None
+
+    async def more(self) -> Sequence[StreamChunk]:
+        """What the next bytes complete."""
+        heard = self._decoder.heard
+        if heard - self._rested >= _EVENTS_PER_TURN:
+            self._rested = heard
+            await asyncio.sleep(0)
+        part = next(self._parts, None)
+        if part is None:
+            try:
+                part = await self._read()
+            except AdapterError as error:
+                self.end = from_adapter_error(error)
+                return ()
+        chunks = self._decoded(part)
+        self._said += _text_chars(chunks)
+        if chunks and isinstance(chunks[-1], _ENDS):
+            self.end = chunks[-1]
+            return chunks[:-1]
+        return chunks
+
+    async def settled(self, end: _End) -> _End:
+        """A good end once its last bytes are read; a failed one with what was billed by then."""
+        if isinstance(end, ErrorChunk):
+            usage = end.usage or self._decoder.billed  # nobody else knows
+            return replace(end, usage=usage, began=end.kind in _BROKEN_OFF)
+        if self._size and not self._body.is_over:
+            await _drain(self._body)
+        return end
+
+    async def aclose(self) -> None:
+        """Read no more of it."""
+        await self._body.aclose()
+
+    async def _read(self) -> bytes:
+        """The first part of what comes next; empty at the end of the bytes."""
+        now, heard = self._now(), self._decoder.heard
+        if self._size:
+            self._pace.read(now, self._size, heard - self._heard, self._said)
+        with mapped_errors(self._provider):
+            data = await self._body.more(self._pace.wait_s(now))
+        self._size, self._heard, self._said = len(data), heard, 0
+        if len(data) <= _PART_BYTES:
+            return data
+        self._parts = iter(_parts(data))
+        return next(self._parts)
+
+    def _decoded(self, part: bytes) -> Sequence[StreamChunk]:
+        """Nothing at all is the end of the answer."""
+        decoder = self._decoder
         with decoding():
-            told = decoder.feed(part) if part else decoder.close(is_delimited=is_delimited)
-        wrong = vitals.wrong(now, len(part), decoder.heard)
-        if wrong is not None and not _has_ended(told):
-            told = [*told, ErrorChunk(wrong[0], f"{self._provider} {wrong[1]}")]
+            told = decoder.feed(part) if part else decoder.close(is_delimited=self._is_delimited)
+        wrong = self._vitals.wrong(self._now(), len(part), decoder.heard)
+        if wrong is not None and not (told and isinstance(told[-1], _ENDS)):
+            told.append(ErrorChunk(wrong[0], f"{self._provider} {wrong[1]}"))
         return told
 
 
@@ -213,24 +267,11 @@ class Vitals:
 
 
 def _parts(data: bytes) -> Sequence[bytes]:
-    if len(data) <= _PART_BYTES:
-        return (data,)
     return [data[start : start + _PART_BYTES] for start in range(0, len(data), _PART_BYTES)]
 
 
 def _text_chars(chunks: Sequence[StreamChunk]) -> int:
-    return sum(len(chunk.text) for chunk in chunks if isinstance(chunk, TextChunk))
-
-
-def _has_ended(chunks: Sequence[StreamChunk]) -> bool:
-    return bool(chunks) and isinstance(chunks[-1], DoneChunk | ErrorChunk)
-
-
-def _with_usage(end: DoneChunk | ErrorChunk, decoder: Decoder) -> DoneChunk | ErrorChunk:
-    """A failed end with what was billed by then: nobody else knows."""
-    if isinstance(end, DoneChunk):
-        return end
-    return replace(end, usage=end.usage or decoder.billed, began=end.kind in _BROKEN_OFF)
+    return sum([len(chunk.text) for chunk in chunks if isinstance(chunk, TextChunk)])
 
 
 async def _slices(body: bytes) -> AsyncIterator[bytes]:
@@ -238,24 +279,17 @@ async def _slices(body: bytes) -> AsyncIterator[bytes]:
         yield body[start : start + _SLICE_BYTES]
 
 
-def _body(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives; the decompressing reader only where a server compressed anyway."""
-    encoded = "content-encoding" in response.headers
-    body = response.aiter_bytes() if encoded else response.aiter_raw()
-    return cast("AsyncGenerator[bytes, None]", body)
-
-
 def _is_delimited(response: httpx.Response) -> bool:
     """Whether the transfer tells its end (RFC 9112 §6.3), so that a cut one raises an error."""
     return "content-length" in response.headers or "transfer-encoding" in response.headers
 
 
-async def _drain(body: AsyncIterator[bytes]) -> None:
+async def _drain(body: Body) -> None:
     """Read a finished answer to its end, if that end is near."""
     try:
         async with asyncio.timeout(_DRAIN_S):
             with mapped_errors():
-                async for _ in body:
+                while await body.more():
                     pass
     except (AdapterError, TimeoutError):
         return  # the answer is whole; only the connection is lost

@@ -163,19 +163,38 @@ def measured() -> Iterator[Translation]:
         _measured.reset(before)
 
 
-@contextmanager
-def encoding() -> Iterator[None]:
+class _Timed:
+    """Adds its seconds to what is measured, unless it failed."""
+
+    __slots__ = ("_began",)
+
+    def __enter__(self) -> None:
+        self._began = perf_counter()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None and (sum_of := _measured.get()) is not None:
+            self._add(sum_of, perf_counter() - self._began)
+
+    @staticmethod
+    def _add(sum_of: Translation, took_s: float) -> None:
+        raise NotImplementedError
+
+
+class encoding(_Timed):  # noqa: N801 - used as a context manager, reads as a verb
     """A request becomes bytes within."""
-    began = perf_counter()
-    yield
-    if (sum_of := _measured.get()) is not None:
-        sum_of.request_s += perf_counter() - began
+
+    __slots__ = ()
+
+    @staticmethod
+    def _add(sum_of: Translation, took_s: float) -> None:
+        sum_of.request_s += took_s
 
 
-@contextmanager
-def decoding() -> Iterator[None]:
+class decoding(_Timed):  # noqa: N801
     """Bytes become chunks within."""
-    began = perf_counter()
-    yield
-    if (sum_of := _measured.get()) is not None:
-        sum_of.answer_s += perf_counter() - began
+
+    __slots__ = ()
+
+    @staticmethod
+    def _add(sum_of: Translation, took_s: float) -> None:
+        sum_of.answer_s += took_s

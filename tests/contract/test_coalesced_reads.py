@@ -7,7 +7,8 @@ from contextlib import aclosing
 import httpx
 import pytest
 
-from adapters.http import http_client, paused
+from adapters.arriving import Body
+from adapters.http import http_client
 from adapters.llm.messages import (
     DoneChunk,
     ErrorChunk,
@@ -90,36 +91,55 @@ async def test_connections_of_fast_answers_are_used_again(wire: str) -> None:
     assert server.connections == 1
 
 
-async def first_bytes(response: httpx.Response) -> tuple[AsyncIterator[bytes], bytes]:
-    body = response.aiter_raw()
-    return body, await anext(body)
+async def rest_of(body: Body) -> bytes:
+    return b"".join([part async for part in _parts(body)])
 
 
-async def test_what_comes_during_a_pause_is_read_after_it() -> None:
+async def _parts(body: Body) -> AsyncIterator[bytes]:
+    while part := await body.more():
+        yield part
+
+
+async def test_what_comes_during_a_rest_is_read_after_it() -> None:
     """The socket is left alone, not only the reader: that is what wakes nobody."""
     on = asyncio.Event()
     round_ = Round(text=("one ", "two ", "three"), hold=on, hold_at=3)
     async with ModelServer([round_]) as server, http_client() as client:
         url = f"{server.url}/v1/chat/completions"
         async with client.stream("POST", url, json={"model": "m"}) as response:
-            body, read = await first_bytes(response)
+            body = Body(response)
+            read = await body.more()
             await server.started.wait()
             async with asyncio.TaskGroup() as tasks:
-                with paused(response):
-                    on.set()
-                    reader = tasks.create_task(rest_of(body))
-                    await asyncio.sleep(READ_EVERY_S)
-                    while_paused = reader.done()
+                reader = tasks.create_task(body.more(2 * READ_EVERY_S))
+                on.set()
+                await asyncio.sleep(READ_EVERY_S)
+                while_resting = reader.done()
             read += reader.result()
+            read += await rest_of(body)
 
-    assert not while_paused
+    assert not while_resting
     assert read.endswith(b"data: [DONE]\n\n")
 
 
-async def rest_of(body: AsyncIterator[bytes]) -> bytes:
-    return b"".join([part async for part in body])
+async def test_an_answer_without_a_connection_is_read_at_once() -> None:
+    body = Body(httpx.Response(200, stream=httpx.ByteStream(b"whole")))
+
+    assert [await body.more(60.0), await body.more(60.0)] == [b"whole", b""]
 
 
-def test_an_answer_without_a_connection_cannot_be_paused_and_is_none_the_worse() -> None:
-    with paused(httpx.Response(200, content=b"whole")):
-        pass
+async def test_a_rest_ends_with_who_waits_for_it() -> None:
+    never = asyncio.Event()
+    round_ = Round(text=("one ", "two ", "three"), hold=never, hold_at=2)
+    async with ModelServer([round_]) as server, http_client() as client:
+        url = f"{server.url}/v1/chat/completions"
+        async with client.stream("POST", url, json={"model": "m"}) as response:
+            body = Body(response)
+            await body.more()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await body.more(60.0)
+            never.set()
+            read = await rest_of(body)
+
+    assert read.endswith(b"data: [DONE]\n\n")
