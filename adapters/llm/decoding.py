@@ -148,7 +148,6 @@ class EventDecoder(ABC):
         self._started = False
         self._head = b""
         self.ended = False
-        self.has_text = False
         self.model = ""
         self.usage = Usage()
         self.usage_known = False
@@ -158,6 +157,11 @@ class EventDecoder(ABC):
     def heard(self) -> int:
         """See `Decoder`."""
         return self._events.heard
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it said anything."""
+        return self._text_chars > 0
 
     @property
     def billed(self) -> Usage | None:
@@ -214,12 +218,13 @@ class EventDecoder(ABC):
         return data
 
     def _take(self, payloads: Sequence[bytes], out: list[StreamChunk]) -> None:
+        on_event, loads = self.on_event, orjson.loads
         try:
             for payload in payloads:
                 if self.ended:
                     return
                 try:
-                    event = orjson.loads(payload)
+                    event = loads(payload)
                 except orjson.JSONDecodeError:
                     if payload == b"[DONE]":
                         self.on_end_marker(out)
@@ -230,7 +235,7 @@ class EventDecoder(ABC):
                         self.fail(out, ErrorKind.PROTOCOL, "an event is not JSON")
                         return
                 if isinstance(event, dict):
-                    self.on_event(event, out)
+                    on_event(event, out)
         except AnswerTooLarge as error:
             self.fail(out, ErrorKind.PROTOCOL, str(error))
 
@@ -261,11 +266,10 @@ class EventDecoder(ABC):
         """Answer text; empty pieces are dropped. Raises AnswerTooLarge."""
         if not piece:
             return
-        self.has_text = True
-        room = MAX_TEXT_CHARS - self._text_chars
         self._text_chars += len(piece)
-        if len(piece) > room:
-            self._said.append(piece[:room])
+        over = self._text_chars - MAX_TEXT_CHARS
+        if over > 0:
+            self._said.append(piece[:-over])
             raise AnswerTooLarge(f"answered more than {MAX_TEXT_CHARS} characters")
         self._said.append(piece)
 

@@ -53,7 +53,9 @@ class LineSplitter:
         rest = lines.pop()
         self._tail, self._tail_bytes = [], 0
         self._keep(rest)
-        return [line[:-1] if line[-1:] == b"\r" else line for line in lines]
+        if b"\r" in data or lines[0][-1:] == b"\r":
+            return [line[:-1] if line[-1:] == b"\r" else line for line in lines]
+        return lines
 
     def close(self) -> bytes:
         """The last line, when the stream did not end with a newline; else empty."""
@@ -91,13 +93,15 @@ class SseSplitter:
         if self._after_cr or b"\r" in data:
             data = self._with_lf(data)
         for line in self._lines.feed(data):
-            if line[:6] == b"data: ":  # nearly every line that matters
+            field = line[:6]
+            if field == b"data: ":  # nearly every line that matters
                 pending.append(line[6:])
-            elif line:
+            elif not line:
+                if pending:
+                    payloads.append(pending[0] if len(pending) == 1 else b"\n".join(pending))
+                    pending.clear()
+            elif field != b"event:":
                 self._field(line)
-            elif pending:
-                payloads.append(pending[0] if len(pending) == 1 else b"\n".join(pending))
-                pending.clear()
         self.heard += len(payloads)
         return payloads
 

@@ -1,7 +1,8 @@
 """A person's stop, and a piece of work raced against it."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 from bot.ports.durability import StopSignal
@@ -19,52 +20,50 @@ async def unless_stopped(stop: StopSignal, work: Coroutine[Any, Any, T]) -> T:
     The work is cancelled and awaited, so nothing of it goes on afterwards. Work that cancels itself
     is a bug, never a stop: RuntimeError.
     """
-    async with asyncio.TaskGroup() as group:
-        working = group.create_task(_caught(work))
-        stopping = group.create_task(stop.wait())
-        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopped = stopping.done()
-        stopping.cancel()
-        working.cancel()
-    if working.cancelled():
-        raise StoppedByPerson if stopped else RuntimeError("the work cancelled itself")
-    result = working.result()
-    if isinstance(result, _Raised):
-        raise result.error
-    return result
-
-
-class _Raised:
-    """An error carried past the task group, which would wrap it in a group of its own."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-
-async def _caught(work: Coroutine[Any, Any, T]) -> T | _Raised:
+    own = asyncio.current_task()
+    assert own is not None  # noqa: S101 - a coroutine is run by a task
+    cancelled_before = own.cancelling()
+    loop = asyncio.get_running_loop()
+    working = loop.create_task(work)
+    # Not at once: what is on its way to its end comes to it, and what has not begun begins.
+    take_back = stop.then(partial(loop.call_soon, working.cancel))
     try:
-        return await work
-    except Exception as error:  # noqa: BLE001 - re-raised by unless_stopped, unwrapped
-        return _Raised(error)
+        result = await working
+    except asyncio.CancelledError:
+        if own.cancelling() > cancelled_before:
+            raise
+        if stop.requested:
+            raise StoppedByPerson from None
+        raise RuntimeError("the work cancelled itself") from None
+    finally:
+        take_back()
+    if own.cancelling() > cancelled_before:  # and the work went on to its end all the same
+        raise asyncio.CancelledError
+    return result
 
 
 class Signal:
     """A stop that was, or was not, asked for."""
 
+    __slots__ = ("_calls", "by", "requested")
+
     def __init__(self) -> None:
-        self._event = asyncio.Event()
+        self._calls: list[Callable[[], object]] = []
+        self.requested = False
         self.by = ""
 
-    @property
-    def requested(self) -> bool:
-        """Whether somebody asked."""
-        return self._event.is_set()
-
-    async def wait(self) -> None:
-        """Until somebody asks."""
-        await self._event.wait()
+    def then(self, call: Callable[[], object]) -> Callable[[], None]:
+        """See `StopSignal`."""
+        if self.requested:
+            call()
+        self._calls.append(call)
+        return partial(self._calls.remove, call)
 
     def set(self, by: str = "") -> None:
         """Somebody asked the turn to stop; the first of them is named."""
         self.by = self.by or by
-        self._event.set()
+        if self.requested:
+            return
+        self.requested = True
+        for call in list(self._calls):
+            call()

@@ -251,9 +251,9 @@ class _Never:
     requested = False
     by = ""
 
-    async def wait(self) -> None:
-        """Never returns: nobody can press stop here."""
-        await asyncio.Event().wait()
+    def then(self, call: Callable[[], object]) -> Callable[[], None]:  # noqa: ARG002 - the port's
+        """Never calls: nobody can press stop here."""
+        return lambda: None
 
 
 class NeverStopped:

@@ -42,8 +42,8 @@ class Journal(Protocol):
 class StopSignal(Protocol):
     """Whether somebody asked a turn to stop."""
 
-    async def wait(self) -> None:
-        """Return when they did."""
+    def then(self, call: Callable[[], object]) -> Callable[[], None]:
+        """Have it called when they do, at once where they did; what is returned takes that back."""
         ...
 
     @property

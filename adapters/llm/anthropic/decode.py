@@ -142,6 +142,9 @@ class AnthropicDecoder(EventDecoder):
     def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
         super().__init__(call_id)
         self._blocks: dict[int, Block] = {}
+        # The block that nearly every event belongs to: the one begun last.
+        self._last_index = -1
+        self._last: Block | None = None
         self._counts: dict[str, int] = {}
         self._ending: Mapping[str, object] = {}
 
@@ -190,13 +193,16 @@ class AnthropicDecoder(EventDecoder):
         self.keep(block.chars)
         if block.kind == "tool_use":
             self.count_call()
-        self._blocks[_index(event)] = block
+        self._last_index, self._last = _index(event), block
+        self._blocks[self._last_index] = block
         if block.kind == "text":
             self.text("".join(block.parts))
 
     def _delta(self, event: Mapping[str, object]) -> None:
         delta = as_object(event.get("delta"))
-        block = self._blocks.get(_index(event))
+        index, block = event.get("index"), self._last
+        if index.__class__ is not int or index != self._last_index:
+            block = self._blocks.get(_index(event))
         match delta.get("type"):
             case "text_delta":
                 piece = as_text(delta.get("text"))

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -101,22 +101,89 @@ async def test_work_that_cancels_itself_is_a_bug_and_no_stop() -> None:
         await unless_stopped(Signal(), leaks())
 
 
-async def test_when_the_work_is_done_the_stop_is_not_waited_for_any_longer() -> None:
-    let_go = asyncio.Event()
+async def test_when_the_work_is_done_the_stop_knows_nothing_of_it_any_longer() -> None:
+    held: list[Callable[[], object]] = []
 
     class Watched(Signal):
-        async def wait(self) -> None:
-            try:
-                await super().wait()
-            finally:
-                let_go.set()
+        def then(self, call: Callable[[], object]) -> Callable[[], None]:
+            held.append(call)
+            take_back = super().then(call)
+
+            def taken_back() -> None:
+                take_back()
+                held.remove(call)
+
+            return taken_back
 
     work = Work()
     work.go_on.set()
 
     await unless_stopped(Watched(), work.run())
 
-    assert let_go.is_set()
+    assert not held
+
+
+async def test_one_stop_ends_all_that_goes_on_at_once_and_what_comes_after() -> None:
+    stop, works = Signal(), [Work(), Work(), Work()]
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = [group.create_task(_caught(unless_stopped(stop, w.run()))) for w in works[:2]]
+        for work in works[:2]:
+            await work.begun.wait()
+        stop.set("U1")
+        stop.set("U2")
+    with pytest.raises(StoppedByPerson):
+        await unless_stopped(stop, works[2].run())
+
+    assert [isinstance(each.result(), StoppedByPerson) for each in running] == [True, True]
+    assert all(work.cancelled for work in works)
+    assert (stop.requested, stop.by) == (True, "U1")
+
+
+async def test_a_stop_that_the_work_outlives_changes_nothing_of_its_end() -> None:
+    stop, begun = Signal(), asyncio.Event()
+
+    async def ends_in_peace() -> str:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+        return "done"
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = group.create_task(unless_stopped(stop, ends_in_peace()))
+        await begun.wait()
+        stop.set()
+
+    assert running.result() == "done"
+
+
+async def test_a_cancellation_from_outside_is_one_whatever_the_work_makes_of_it() -> None:
+    begun = asyncio.Event()
+
+    async def swallows() -> str:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "swallowed"
+        return "done"
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = group.create_task(unless_stopped(Signal(), swallows()))
+        await begun.wait()
+        running.cancel()
+
+    assert running.cancelled()
+
+
+async def test_a_limit_around_it_is_a_limit_and_no_stop() -> None:
+    work = Work()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await unless_stopped(Signal(), work.run())
+
+    assert work.cancelled
 
 
 async def _caught(work: Awaitable[object]) -> object:
