@@ -24,6 +24,9 @@ from tools.schema import NAME, SchemaNotPortable, input_schema
 _CAPABILITY_NAMES = frozenset(field.name for field in fields(Capabilities))
 _BUILT_IN = "core__"
 
+# What different channels and askers see, of one set of tools.
+_REMEMBERED = 256
+
 _REPEAT = "..."
 _STEP = re.compile(r"([^\[\].]+)((?:\[\])*)")
 
@@ -100,7 +103,7 @@ class BoundTool:
 class ToolCatalog:
     """Raises CatalogInvalid at construction. `bound`, when given, hides tools that cannot work."""
 
-    __slots__ = ("_bound", "_policy", "_tools")
+    __slots__ = ("_bound", "_policy", "_shown", "_tools")
 
     def __init__(
         self, tools: Iterable[AnyTool], policy: ToolPolicy, bound: Capabilities | None = None
@@ -108,6 +111,7 @@ class ToolCatalog:
         self._policy = policy
         self._bound = bound
         self._tools: dict[str, BoundTool] = {}
+        self._shown: dict[object, tuple[ToolDescription, ...]] = {}
         for tool in tools:
             entry = _checked(tool)
             if entry.contract.id in self._tools:
@@ -119,7 +123,20 @@ class ToolCatalog:
         return self._tools.get(name)
 
     def visible(self, asking: Questioning) -> tuple[ToolDescription, ...]:
-        """What this purpose and session may call, in the order of ids: the same bytes each time."""
+        """What this purpose and session may call, in the order of ids: the same bytes each time.
+
+        The very same tuple, as a rule, for whom the same is shown.
+        """
+        who = (asking.purpose, asking.channel, asking.session_name, asking.roles)
+        key = who, asking.connection_ids, asking.products, asking.reading, bool(asking.files)
+        shown = self._shown.get(key)
+        if shown is None:
+            if len(self._shown) >= _REMEMBERED:
+                self._shown.clear()
+            shown = self._shown[key] = self._visible(asking)
+        return shown
+
+    def _visible(self, asking: Questioning) -> tuple[ToolDescription, ...]:
         return tuple(
             entry.description
             for _, entry in sorted(self._tools.items())

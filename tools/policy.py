@@ -102,7 +102,7 @@ class ToolPolicy:
     def limits_of(self, asking: Asking) -> CallLimits:
         """What a turn of this purpose may ask; the least of all where the channel is not known."""
         own = [self.limits.get(each, self.default_limits) for each in self._purposes(asking)]
-        return smallest(own)
+        return own[0] if len(own) == 1 else smallest(own)
 
     def connections(self, requested: frozenset[str]) -> frozenset[str]:
         """What a call may use: granted and requested, never the union."""

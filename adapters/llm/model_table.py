@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Final
 
@@ -116,6 +117,8 @@ class ModelTable:
 
     def own(self, model: str) -> ModelOverride:
         """What the operator said of a model."""
+        if not self._overrides:
+            return _NOTHING
         return self._overrides.get(model) or self._overrides.get(_plain(model)) or _NOTHING
 
     def _model(self, name: str, otherwise: int) -> Model:
@@ -128,6 +131,7 @@ class ModelTable:
 _NOTHING: Final = ModelOverride()
 
 
+@lru_cache(maxsize=256)
 def _plain(model: str) -> str:
     """A model's id without where it is served and which snapshot it is."""
     return _SNAPSHOT.sub("", _PLACE.sub("", model))

@@ -6,11 +6,13 @@ The summary is a round of its own, paid for by the budget like any other.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Final
 
 import orjson
 from pydantic import JsonValue
 
-from adapters.llm.messages import CompleteRequest, Message, Role, ToolResult
+from adapters.llm.messages import CompleteRequest, Message, Role, ToolResult, ToolSpec
+from bot.chat.of_same import OfSame
 from bot.chat.round_record import RoundRecord, round_from_json, round_to_json
 from bot.domain.budget import NO_MODEL
 from bot.domain.session import SUMMARY_REQUEST, Summary
@@ -58,10 +60,16 @@ def _size(message: Message) -> int:
 
 def tool_bytes(request: CompleteRequest) -> int:
     """What the tools' descriptions and schemas take."""
+    return _bytes_of(request.tools)
+
+
+def _size_of(tools: Sequence[ToolSpec]) -> int:
     return sum(
-        len(t.name) + len(t.description.encode()) + len(orjson.dumps(t.input_schema))
-        for t in request.tools
+        len(t.name) + len(t.description.encode()) + len(orjson.dumps(t.input_schema)) for t in tools
     )
+
+
+_bytes_of: Final = OfSame(_size_of)
 
 
 def room_tokens(window_tokens: int, request: CompleteRequest) -> int:

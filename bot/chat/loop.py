@@ -39,6 +39,7 @@ from bot.chat.round_record import (
     outcome_to_json,
     round_from_json,
     round_to_json,
+    without_raw,
 )
 from bot.domain.budget import NO_MODEL
 from bot.domain.ids import ProposalId
@@ -187,7 +188,7 @@ class Loop:
 
     async def _round(self, talk: Conversation, emit: Emit) -> RoundRecord:
         number = len(talk.rounds) + 1
-        live = False
+        asked: RoundRecord | None = None
         prefer = talk.rounds[-1].provider if talk.rounds else ""
         if talk.falls_back:
             prefer = self._fallback
@@ -196,8 +197,7 @@ class Loop:
         telling = held or emit
 
         async def run() -> JsonValue:
-            nonlocal live
-            live = True
+            nonlocal asked
             words = _preface(talk) if prefer == NO_MODEL else ""
             said = led_by(words, telling) if words else telling
             asked = await self._ask(talk.request, number, said, prefer, full=full)
@@ -205,7 +205,9 @@ class Loop:
                 asked = replace(asked, text=words + asked.text, own_words=words)
             return round_to_json(asked)
 
-        record = round_from_json(await self._journal.step(f"round:{number}", run))
+        kept = await self._journal.step(f"round:{number}", run)
+        live = asked is not None
+        record = asked or round_from_json(kept)
         calls = record.tool_calls if record.provider == NO_MODEL else of_model(record.tool_calls)
         calls = unique_ids(calls, talk.request)
         record = replace(record, tool_calls=calls)
@@ -282,7 +284,10 @@ class Loop:
                 if number in done:
                     self._answer(talk, call, done[number], number)
             raise
-        outcomes = [outcome_from_json(v) for v in values]
+        outcomes = [
+            without_raw(done[n]) if n in done else outcome_from_json(value)
+            for (n, _), value in zip(numbered, values, strict=True)
+        ]
         for (number, call), outcome in zip(numbered, outcomes, strict=True):
             if call.id not in live:
                 emit(ToolProgress(CallEnded(outcome), number))

@@ -8,6 +8,7 @@ nothing that the request does not have.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from string import Formatter
 from typing import Final
 
@@ -187,6 +188,9 @@ def instructions(purpose: str, offered: Collection[str]) -> str:
     return "\n".join(parts)
 
 
+_instructions: Final = lru_cache(maxsize=64)(instructions)
+
+
 def _told(lines: Sequence[Line], offered: Collection[str]) -> list[str]:
     return [told for line in lines if (told := _line(line, offered))]
 
@@ -233,7 +237,7 @@ def system_prompt(facts: PromptFacts) -> str:
 
 def stable_part(facts: PromptFacts) -> str:
     """The beginning that is the same in every turn with these tools."""
-    return instructions(facts.purpose, facts.tools)
+    return _instructions(facts.purpose, tuple(facts.tools))
 
 
 def situation(now: datetime, notes: Sequence[str], asker: str = "") -> str:

@@ -5,7 +5,7 @@ back to its first part, with a button to stop what is over.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import JsonValue, TypeAdapter
@@ -74,6 +74,11 @@ def outcome_to_json(outcome: ToolOutcome) -> JsonValue:
     """A JSON value that `outcome_from_json` restores; the raw backend value is left behind."""
     value: JsonValue = _OUTCOME.dump_python(outcome, mode="json", exclude={"record": {"raw"}})
     return value
+
+
+def without_raw(outcome: ToolOutcome) -> ToolOutcome:
+    """As `outcome_from_json` restores it of `outcome_to_json`, without either."""
+    return replace(outcome, record=replace(outcome.record, raw=None))
 
 
 def outcome_from_json(value: JsonValue) -> ToolOutcome:

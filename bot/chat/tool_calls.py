@@ -51,7 +51,7 @@ class ToolDesk:
             call.id,
             call.name,
             call.arguments,
-            replace(context, tool_call_id=call.id),
+            context if context.tool_call_id == call.id else replace(context, tool_call_id=call.id),
             on_event,
             patience_s(call),
         )

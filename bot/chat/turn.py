@@ -280,7 +280,7 @@ class Turns:
             untrusted_read: bool,
             spent: Spent,
         ) -> ToolOutcome:
-            asking = of_call(context(), untrusted_read=untrusted_read, spent=spent)
+            asking = of_call(context(), call.id, untrusted_read=untrusted_read, spent=spent)
             call = replace(call, arguments=self._placeholders.resolved(call.arguments))
             return await self._tools.run(call, asking, on_event, stop)
 

@@ -16,6 +16,7 @@ from bot.chat.attachments import told_with_question
 from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
+from bot.chat.of_same import OfSame
 from bot.chat.pictures import PictureAt, no_picture_at, pictures_of
 from bot.chat.readers import refusal_in, told_of
 from bot.chat.tool_calls import ToolDesk
@@ -29,6 +30,7 @@ from bot.ports.sessions import SessionStore
 from tools.attached import AttachedFile
 from tools.call_limits import Spent
 from tools.capabilities import CallContext
+from tools.catalog import ToolDescription
 from tools.products import Reading
 from tools.redactor import Redactor
 
@@ -127,9 +129,16 @@ class Opened:
         return look_calls if self.looks_first else None
 
 
-def of_call(context: CallContext, *, untrusted_read: bool, spent: Spent) -> CallContext:
+def of_call(
+    context: CallContext, call_id: str, *, untrusted_read: bool, spent: Spent
+) -> CallContext:
     """A turn's context for one call; what was told with the question may be others' words too."""
-    return replace(context, untrusted_read=untrusted_read or context.untrusted_read, spent=spent)
+    untrusted = untrusted_read or context.untrusted_read
+    return replace(context, tool_call_id=call_id, untrusted_read=untrusted, spent=spent)
+
+
+def _specs(shown: Sequence[ToolDescription]) -> tuple[ToolSpec, ...]:
+    return tuple(ToolSpec(d.name, d.description, dict(d.input_schema)) for d in shown)
 
 
 class TurnRequests:
@@ -154,6 +163,7 @@ class TurnRequests:
         self._zone_of = zone_of
         self._people = people
         self._picture_at = picture_at
+        self._specs_of = OfSame(_specs)
 
     def context(self, ask: Ask, channel: Channel, opened: Opened) -> CallContext:
         """What the turn's tools know of it."""
@@ -224,10 +234,7 @@ class TurnRequests:
     ) -> CompleteRequest:
         """The same conversation under the channel's rule. Raises StorageUnavailable."""
         rule, rules = channel.rule, self._config.rules_at(ask.place.team)
-        specs = tuple(
-            ToolSpec(d.name, d.description, dict(d.input_schema))
-            for d in self._tools.visible(context)
-        )
+        specs = self._specs_of(self._tools.visible(context))
         facts = prompts.PromptFacts(
             channel=channel.name,
             products=rule.products,

@@ -115,7 +115,10 @@ class TurnJournal(Journal):
         if (kept := self._kept.get(n)) is not None:
             return _replayed(kept, name)
         try:
-            async with self._recording_soon():
+            if self._was_read:
+                async with self._recording_soon():
+                    value = await self._value(name, run)
+            else:
                 value = await self._value(name, run)
             self._waiting.append(_step(n, name, value))
             if not (with_next() and self._waits):
@@ -171,9 +174,6 @@ class TurnJournal(Journal):
     @asynccontextmanager
     async def _recording_soon(self) -> AsyncIterator[None]:
         """What was read is on record soon, however long the step within takes."""
-        if not self._was_read:
-            yield
-            return
         recording = asyncio.create_task(self._record_soon())  # noqa: TID251  ended below
         try:
             yield

@@ -1,6 +1,7 @@
 """Declarations that cannot be accepted, who sees which tools, and the schema they are told."""
 
 from enum import StrEnum
+from itertools import product
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tools.contract import PROPOSE_TOOL_ID, Effect, Timeouts, ToolInput
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.policy import ToolPolicy
+from tools.products import Reading
 from tools.schema import SchemaNotPortable, input_schema
 
 CORE = core_tools(CursorSigner(b"0123456789abcdef"))
@@ -216,3 +218,34 @@ def test_a_value_where_the_allowlist_expects_an_object_is_dropped() -> None:
 def test_a_malformed_path_is_refused(path: str) -> None:
     with pytest.raises(AllowlistInvalid):
         Allowlist({path})
+
+
+def test_what_was_shown_before_is_shown_again_to_nobody_else() -> None:
+    """Each part of a question that decides is another's: asked again, and asked of a new catalog."""
+    policy = ToolPolicy(
+        toolsets={"investigate": ("core__*",), "recommend": ("core__get_*",)},
+        sessions={"core__get_logs": ("incident-*",)},
+        channels=(("quiet", ("core__get_metrics",)),),
+        purposes=frozenset({"investigate", "recommend"}),
+        roles={"sre": ("core__get_logs",), "*": ("core__get_metrics", "core__kubectl_*")},
+    )
+    bound = fake_capabilities()
+    catalog = ToolCatalog(CORE, policy, bound)
+    parts: list[tuple[str, list[object]]] = [
+        ("purpose", ["investigate", "recommend", "nothing"]),
+        ("channel", ["C1", "quiet", ""]),
+        ("session_name", ["incident-checkout", "other"]),
+        ("roles", [frozenset(), frozenset({"sre"})]),
+        ("connection_ids", [frozenset(), frozenset({"c1"})]),
+        ("products", [("checkout",), ()]),
+        ("reading", list(Reading)),
+    ]
+    askings = [
+        call_context(**dict(zip([name for name, _ in parts], chosen, strict=True)))
+        for chosen in product(*(values for _, values in parts))
+    ]
+    fresh = ToolCatalog(CORE, policy, bound)
+    for asking in (*askings, *askings):
+        assert catalog.visible(asking) == fresh._visible(asking)
+
+    assert catalog.visible(askings[0]) is catalog.visible(askings[0])

@@ -13,7 +13,9 @@ from bot.chat.round_record import (
     outcome_to_json,
     round_from_json,
     round_to_json,
+    without_raw,
 )
+from tools.errors import ToolErrorCode
 from tools.records import ToolInvocationRecord, ToolOutcome
 
 NO_SURROGATES = st.text(st.characters(exclude_categories=["Cs"]))
@@ -33,6 +35,7 @@ COUNTS = st.integers(0, 2**53)
         tool_calls=st.tuples(st.builds(ToolCall, NO_SURROGATES, NO_SURROGATES, NO_SURROGATES)),
         provider_blocks=st.tuples(NO_SURROGATES),
         notices=st.tuples(NO_SURROGATES),
+        failing=st.tuples(st.tuples(NO_SURROGATES, st.datetimes(timezones=st.just(UTC)))),
     )
 )
 def test_a_round_survives_its_record(record: RoundRecord) -> None:
@@ -55,3 +58,35 @@ def test_a_call_survives_its_record_without_the_raw_value() -> None:
     assert restored == outcome
     assert (restored.record.raw, restored.record.latency_ms) == (None, 7)
     assert b"secret" not in kept
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | COUNTS
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | NO_SURROGATES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NO_SURROGATES, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.builds(
+        ToolOutcome,
+        record=st.builds(
+            ToolInvocationRecord,
+            arguments=st.dictionaries(NO_SURROGATES, JSON, max_size=4),
+            error_code=st.none() | st.sampled_from(ToolErrorCode),
+            started_at=st.datetimes(timezones=st.just(UTC)),
+            ended_at=st.datetimes(timezones=st.just(UTC)),
+            raw=st.just({"secret": "x"}),
+        ),
+    )
+)
+def test_a_call_in_hand_is_what_its_record_gives(outcome: ToolOutcome) -> None:
+    """A turn goes on with the one where it made the call, and with the other after a crash."""
+    in_hand = without_raw(outcome)
+
+    assert in_hand == outcome_from_json(orjson.loads(orjson.dumps(outcome_to_json(outcome))))
+    assert in_hand.record.raw is None

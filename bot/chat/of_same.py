@@ -1,0 +1,29 @@
+"""What was made of a value, for as long as the very same one is asked about."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MOST = 64
+
+
+class OfSame(Generic[K, V]):
+    """Of values that never change; told apart by what they are, not by what they hold."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[K], V]) -> None:
+        self._make = make
+        # Each is kept with what was made of it, so that no other value has its identity meanwhile.
+        self._made: dict[int, tuple[K, V]] = {}
+
+    def __call__(self, value: K) -> V:
+        """As `make` has it."""
+        kept = self._made.get(id(value))
+        if kept is None:
+            if len(self._made) >= MOST:
+                self._made.clear()
+            kept = self._made[id(value)] = value, self._make(value)
+        return kept[1]
