@@ -1,6 +1,8 @@
-"""When an answer that flows is read next: ten times a second, all answers at the same moments.
+"""When an answer that flows is read next: ten times a second, at one of a few moments shared by all.
 
 Each read wakes the process, and a model that writes a hundred pieces a second would wake it as often.
+Those that are read at one moment wake it once; all of them at one would keep it from everything else
+for as long as they take together.
 """
 
 import math
@@ -8,6 +10,8 @@ from typing import Final
 
 # Nobody reads faster, and edits of a message are a second apart. Smaller steps cost: 0.04 a tenth of a turn.
 READ_EVERY_S: Final = 0.1
+# Moments within that time, of which an answer has the one that it begins nearest to.
+MOMENTS: Final = 5
 # An answer's first words are read as they come, since somebody waits for them; and so is the beginning of
 # what has no words: a short call of a tool, which the round waits for.
 FIRST_CHARS: Final = 40
@@ -19,12 +23,14 @@ BACKLOG_BYTES: Final = 8 * 1024
 class ReadPace:
     """One answer's. Times are seconds of one monotonic clock, the same for all answers."""
 
-    __slots__ = ("_chars", "_events", "_is_fast", "_read_at")
+    __slots__ = ("_chars", "_events", "_is_fast", "_moment_s", "_read_at")
 
     def __init__(self, now: float) -> None:
         self._chars = self._events = 0
         self._read_at = now
         self._is_fast = False
+        part_s = READ_EVERY_S / MOMENTS
+        self._moment_s = math.floor(now % READ_EVERY_S / part_s) * part_s
 
     def read(self, now: float, size: int, events: int, chars: int) -> None:
         """So many bytes were read, with so many events and characters of text in them."""
@@ -40,4 +46,5 @@ class ReadPace:
         is_beginning = self._chars < FIRST_CHARS and self._events < FIRST_EVENTS
         if is_beginning or not self._is_fast:
             return 0.0
-        return (math.floor(now / READ_EVERY_S) + 1) * READ_EVERY_S - now
+        past = math.floor((now - self._moment_s) / READ_EVERY_S)
+        return (past + 1) * READ_EVERY_S + self._moment_s - now

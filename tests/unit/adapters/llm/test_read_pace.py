@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.llm.pace import BACKLOG_BYTES, FIRST_CHARS, FIRST_EVENTS, READ_EVERY_S, ReadPace
+from adapters.llm.pace import (
+    BACKLOG_BYTES,
+    FIRST_CHARS,
+    FIRST_EVENTS,
+    MOMENTS,
+    READ_EVERY_S,
+    ReadPace,
+)
 
 ODD_START = 1_000.013
 
@@ -74,9 +81,12 @@ def test_no_wait_is_longer_than_an_interval(
         assert 0 <= pace.wait_s(now) <= READ_EVERY_S + 1e-6
 
 
-def test_answers_that_flow_are_read_in_the_same_moments() -> None:
-    one, other = ReadPace(5.0), ReadPace(5.007)
-    one.read(5.001, 100, 9, FIRST_CHARS)
-    other.read(5.012, 100, 9, FIRST_CHARS)
+def test_answers_that_flow_are_read_at_few_moments_and_not_all_at_one() -> None:
+    def read_at(begins: float) -> float:
+        pace = ReadPace(begins)
+        pace.read(begins + 0.001, 100, 9, FIRST_CHARS)
+        return begins + 0.001 + pace.wait_s(begins + 0.001)
 
-    assert 5.001 + one.wait_s(5.001) == pytest.approx(5.012 + other.wait_s(5.012))
+    moments = {round(read_at(5.0 + n / 1000) % READ_EVERY_S, 6) % READ_EVERY_S for n in range(500)}
+
+    assert len(moments) == MOMENTS
