@@ -72,7 +72,12 @@ async def kortex(running: Stage, arguments: Sequence[str]) -> object:
 async def test_a_report_tells_the_incident_and_is_posted_once(
     stage: Start, tmp_path: Path, detector: BlockBuster
 ) -> None:
-    async with stage(propose, {"audit": {"key": KEY, "checkpoint_stdout": False}}) as running:
+    # What people say there is no question of its own, whose answer would come at any moment.
+    settings = {
+        "audit": {"key": KEY, "checkpoint_stdout": False},
+        "slack": {"follow_up": "mention"},
+    }
+    async with stage(propose, settings) as running:
         running.plane.post = says(200, {"rolled_back_to": "v2.3.7"})
         asked = await running.ask("@kortex why is checkout slow?", running.newcomer())
         await running.answer(asked)
