@@ -57,7 +57,7 @@ def lines(text: str, policy: LinkPolicy) -> Iterator[Line]:
     fence: _Fence | None = None
     for source in _LINE.findall(text):
         if fence is None and "```" not in source and "~~~" not in source:
-            yield _plain_line(source, policy)
+            yield Line(source, _text_line(source.removesuffix("\n"), policy), "", "")
             continue
         before = fence.opening if fence else ""
         fence, safe = _step(source.removesuffix("\n"), fence, policy)
@@ -117,11 +117,6 @@ def _code_line(line: str) -> str:
 
 
 # A streaming answer is rendered again at every edit; all its lines but the last are as before.
-@lru_cache(maxsize=2_048)
-def _plain_line(source: str, policy: LinkPolicy) -> Line:
-    return Line(source, _text_line(source.removesuffix("\n"), policy), "", "")
-
-
 @lru_cache(maxsize=2_048)
 def _text_line(line: str, policy: LinkPolicy) -> str:
     quote = _QUOTE.match(line)
