@@ -1,7 +1,7 @@
 """The SQLite connection of one thread, kept, and how work that awaits nothing else runs on it."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar, cast
 
@@ -90,13 +90,26 @@ class Kept:
         """One transaction: committed at the end, rolled back by any exception."""
         connection, driver = self._opened()
         try:
-            with connection.begin():
-                _begin(connection, driver)
-                yield InThread(connection, driver, self._statements)
+            # The driver's own: SQLAlchemy opens one of its own where it is asked for a statement.
+            _driven(connection, lambda: driver.cursor().execute("BEGIN IMMEDIATE"))
+            yield InThread(connection, driver, self._statements)
+            if connection.in_transaction():
+                connection.commit()
+            else:
+                _driven(connection, driver.commit)
         except BaseException:
+            self._undo(connection, driver)
+            raise
+
+    def _undo(self, connection: sa.Connection, driver: sqlite3.Connection) -> None:
+        try:
+            if connection.in_transaction():
+                connection.rollback()
+            else:
+                driver.rollback()
+        finally:
             if connection.invalidated or driver.in_transaction:
                 self.close()
-            raise
 
     def close(self) -> None:
         """Give the connection back."""
@@ -111,9 +124,9 @@ class Kept:
         return self._connection, cast("sqlite3.Connection", driver)
 
 
-def _begin(connection: sa.Connection, driver: sqlite3.Connection) -> None:
+def _driven(connection: sa.Connection, work: Callable[[], object]) -> None:
     try:
-        driver.cursor().execute("BEGIN IMMEDIATE")  # its cursors wait at the gate
+        work()
     except sqlite3.Error as error:
         raise as_sqlalchemys(error, connection.dialect) from error
 

@@ -63,6 +63,13 @@ class _Text(NamedTuple):
             values.append(value if convert is None else convert(value))
         return values
 
+    def rows(self, count: int) -> str | None:
+        """To insert as many rows in one step; None of what does not end with the values of a row."""
+        head, values, row = self.sql.rpartition(" VALUES ")
+        if count > _MOST_ITEMS or row != f"({', '.join('?' * len(self.places))})":
+            return None
+        return f"{head}{values}{', '.join([row] * count)}"
+
 
 class _Compiled:
     """One statement for one dialect."""
@@ -108,9 +115,12 @@ class _Compiled:
         if self._lists or not given:
             return None
         text = self._texts.get(()) or self._text((), given[0])
-        values = [text.values(each) for each in given]
         try:
-            cursor = driver.executemany(text.sql, values)
+            if (rows := text.rows(len(given))) is None:
+                cursor = driver.executemany(text.sql, [text.values(each) for each in given])
+            else:
+                values = [value for each in given for value in text.values(each)]
+                cursor = driver.execute(rows, values)
         except sqlite3.Error as error:
             raise as_sqlalchemys(error, self._dialect) from error
         return Answer(self._columns, (), cursor.rowcount)

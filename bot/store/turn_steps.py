@@ -4,8 +4,8 @@ A record is written in one transaction with the rows of its step, and by nobody 
 turn's ticket: a replica that was given up records nothing. It goes when the turn leaves its thread.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -90,7 +90,7 @@ class TurnSteps:
             if not steps:
                 if (await connection.execute(_HELD, mine)).first() is None:
                     return False
-            elif not await _inserted(connection, [mine | asdict(step) for step in steps]):
+            elif not await _inserted(connection, [mine | _row(step) for step in steps]):
                 return False
             for each in rows.works:
                 await each(connection)
@@ -111,7 +111,11 @@ _HELD: Final = prepared(
 )
 
 
-async def _inserted(connection: Connection, steps: Sequence[dict[str, Any]]) -> bool:
+def _row(step: Step) -> Mapping[str, Any]:
+    return {"n": step.n, "name": step.name, "value": step.value}
+
+
+async def _inserted(connection: Connection, steps: Sequence[Mapping[str, Any]]) -> bool:
     insert = _kept(connection.dialect.name)
     if (await connection.execute(insert, steps[0])).rowcount != 1:
         return False

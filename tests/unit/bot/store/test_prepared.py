@@ -164,7 +164,8 @@ def ticket(n: int, **other: object) -> dict[str, object]:
 
 
 async def test_many_rows_are_written_and_read_by_name(database: Database) -> None:
-    assert await ran(database, TICKETS, [ticket(n) for n in range(40)]) == [40]
+    for some in (range(1), range(1, 3), range(3, 3 + _MOST_ITEMS), range(3 + _MOST_ITEMS, 40)):
+        assert await ran(database, TICKETS, [ticket(n) for n in some]) == [len(some)]
     for wanted in (0, 2, _MOST_ITEMS, _MOST_ITEMS + 1, 40):
         found = await ran(database, AMONG, {"ids": [f"t{n:02d}" for n in range(wanted)]})
         assert [(row.id, row.died) for row in found] == [(f"t{n:02d}", n) for n in range(wanted)]

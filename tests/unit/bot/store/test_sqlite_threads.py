@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import NoReturn
@@ -59,10 +59,22 @@ async def actors(database: Database) -> list[str]:
     return await database.fetch(work)
 
 
-def commits_of(database: Database) -> list[object]:
-    assert database._threads is not None
-    seen: list[object] = []
-    sa.event.listen(database._threads._writer, "commit", seen.append)
+def before_commits(monkeypatch: pytest.MonkeyPatch, told: Callable[[], object]) -> None:
+    """Of the thread that writes."""
+    commit = GatedConnection.commit
+
+    def committed(connection: GatedConnection) -> None:
+        if threading.current_thread().name == "sqlite-writer":
+            told()
+        commit(connection)
+
+    monkeypatch.setattr(GatedConnection, "commit", committed)
+
+
+@pytest.fixture
+def commits(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    seen: list[None] = []
+    before_commits(monkeypatch, lambda: seen.append(None))
     return seen
 
 
@@ -106,8 +118,9 @@ async def test_a_transaction_that_stands_still_is_given_up(
     assert await actors(database) == []
 
 
-async def test_writers_that_wait_share_a_transaction_in_their_order(database: Database) -> None:
-    commits = commits_of(database)
+async def test_writers_that_wait_share_a_transaction_in_their_order(
+    database: Database, commits: list[None]
+) -> None:
     async with asyncio.TaskGroup() as group, file_held(database):
         tasks = [
             group.create_task(database.transact(partial(append, actor=f"a{n}"))) for n in range(20)
@@ -118,8 +131,9 @@ async def test_writers_that_wait_share_a_transaction_in_their_order(database: Da
     assert len(commits) == 1
 
 
-async def test_the_urgent_go_first_and_in_a_transaction_of_their_own(database: Database) -> None:
-    commits = commits_of(database)
+async def test_the_urgent_go_first_and_in_a_transaction_of_their_own(
+    database: Database, commits: list[None]
+) -> None:
     async with asyncio.TaskGroup() as group, file_held(database):
         for each in ("a", "b"):
             group.create_task(added(database, each))
@@ -171,12 +185,13 @@ async def test_one_that_fails_takes_nobody_along(database: Database) -> None:
     assert await actors(database) == ["before", "after"]
 
 
-async def test_all_who_share_a_commit_that_fails_are_told(database: Database) -> None:
-    def full(_connection: object) -> NoReturn:
-        raise sa.exc.OperationalError("COMMIT", {}, OSError("disk is full"))
+async def test_all_who_share_a_commit_that_fails_are_told(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> NoReturn:
+        raise sqlite3.OperationalError("disk is full")
 
-    assert database._threads is not None
-    sa.event.listen(database._threads._writer, "commit", full)
+    before_commits(monkeypatch, full)
     async with file_held(database):
         tasks = [
             asyncio.create_task(database.transact(partial(append, actor=f"a{n}"))) for n in range(3)
