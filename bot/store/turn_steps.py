@@ -111,7 +111,7 @@ _HELD: Final = prepared(
 )
 
 
-def _row(step: Step) -> Mapping[str, Any]:
+def _row(step: Step) -> dict[str, Any]:
     return {"n": step.n, "name": step.name, "value": step.value}
 
 
