@@ -11,7 +11,6 @@ SurfaceFailed             everything else; `retryable` says whether trying again
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 
 import aiohttp
 import orjson
@@ -20,14 +19,13 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
+from bot.slack.api.wire import FORM, JSON, UNTIMED, Answered, Wire
 from tools.output import clean_words
 
 Answer = Mapping[str, JsonValue]
 
 # Slack answers in well under a second; its own acknowledgements time out after 3.
 TIMEOUT_S = 10.0
-_UNTIMED = aiohttp.ClientTimeout(total=None)  # a call has its own limit, which holds for all of it
-_FORM, _JSON = "application/x-www-form-urlencoded", "application/json;charset=utf-8"
 # What a 429 without a usable Retry-After is taken for, and the most that one may ask of us.
 _DEFAULT_RETRY_AFTER_S = 30.0
 _MAX_RETRY_AFTER_S = 300.0
@@ -129,12 +127,13 @@ class WebApi:
         self._headers = dict(client.headers)
         if client.token:
             self._headers["Authorization"] = f"Bearer {client.token}"
+        self._wire = Wire(session, client.base_url, self._headers)
 
     async def call(self, method: str, **arguments: JsonValue) -> Answer:
         """One call, never repeated. Raises SurfaceGone, SurfaceFailed and its subclasses."""
         try:
-            async with asyncio.timeout(self._timeout_s), self._sent(method, arguments) as response:
-                status, headers, body = response.status, response.headers, await response.read()
+            async with asyncio.timeout(self._timeout_s):
+                status, headers, body = await self._sent(method, arguments)
         except TimeoutError as error:
             raise Unreachable(method, f"no answer within {self._timeout_s:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
@@ -149,17 +148,36 @@ class WebApi:
             return answer
         raise _mapped(method, status, headers, answer)
 
-    def _sent(
-        self, method: str, arguments: Mapping[str, JsonValue]
-    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        url, proxy = f"{self.client.base_url}{method}", self.client.proxy
+    async def _sent(self, method: str, arguments: Mapping[str, JsonValue]) -> Answered:
         if method.startswith(_READS):
-            query, headers = _query(arguments), {"Content-Type": _FORM} | self._headers
-            return self._session.get(
-                url, params=query, headers=headers, proxy=proxy, timeout=_UNTIMED
-            )
-        body, headers = _json(arguments), {"Content-Type": _JSON} | self._headers
-        return self._session.post(url, data=body, headers=headers, proxy=proxy, timeout=_UNTIMED)
+            query = _query(arguments)
+            if self.client.proxy:
+                return await self._by_proxy("GET", method, FORM, params=query)
+            return await self._wire.get(method, query)
+        body = _json(arguments)
+        if self.client.proxy:
+            return await self._by_proxy("POST", method, JSON, data=body)
+        return await self._wire.post(method, body)
+
+    async def _by_proxy(
+        self,
+        verb: str,
+        method: str,
+        kind: str,
+        params: Mapping[str, str] | None = None,
+        data: bytes | None = None,
+    ) -> Answered:
+        async with self._session.request(
+            verb,
+            f"{self.client.base_url}{method}",
+            params=params,
+            data=data,
+            headers={"Content-Type": kind, **self._headers},
+            proxy=self.client.proxy,
+            allow_redirects=False,
+            timeout=UNTIMED,
+        ) as response:
+            return Answered(response.status, response.headers, await response.read())
 
 
 def create_api(
