@@ -14,20 +14,48 @@ import httpx
 ANSWER: Final = "kortex.aiohttp_answer"
 
 
+class Gathered(aiohttp.StreamReader):
+    """aiohttp's reader without the bounds between pieces, which cost more than what is in them."""
+
+    __slots__ = ()
+
+    def begin_http_chunk_receiving(self) -> None:
+        """Nobody asks where a piece begins."""
+
+    def end_http_chunk_receiving(self) -> None:
+        """Nor where it ends."""
+
+    def _read_nowait(self, n: int) -> bytes:
+        if n != -1 or self._buffer_offset:
+            return super()._read_nowait(n)
+        self._timer.assert_timeout()
+        data = b"".join(self._buffer)
+        self._buffer.clear()
+        self._cursor += self._size
+        self._size = 0
+        self._http_chunk_splits = None
+        self._protocol.resume_reading()
+        return data
+
+
 class Body:
     """Of one answer, read by nobody else. Errors are aiohttp's or httpx's."""
 
-    __slots__ = ("_answer", "_content", "_parts")
+    __slots__ = ("_answer", "_content", "_parts", "_resting")
 
     def __init__(self, response: httpx.Response) -> None:
         answer = response.extensions.get(ANSWER)
         self._answer = answer if isinstance(answer, aiohttp.ClientResponse) else None
         self._content: aiohttp.StreamReader | None = None
         self._parts: AsyncGenerator[bytes, None] | None = None
+        # What is left alone since the last rest, if nobody reads it again.
+        self._resting: asyncio.Transport | None = None
         if "content-encoding" in response.headers:  # by a server that was asked for none
             self._parts = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
         elif self._answer is not None:
             self._content = self._answer.content
+            if type(self._content) is aiohttp.StreamReader:
+                self._content.__class__ = Gathered
         else:
             self._parts = cast("AsyncGenerator[bytes, None]", response.aiter_raw())
 
@@ -35,19 +63,25 @@ class Body:
         """What came since, as soon as there is something; empty at the end.
 
         For `rest_s` the socket is left alone, so that nothing wakes the process; what was read from it
-        before is given at once.
+        before is given at once. After a rest it stays so until the next read or `aclose`.
         """
         transport = self._transport() if rest_s > 0 else None
-        if transport is None:
+        if transport is None or self._answer is None:
+            self._go_on()
             return await self._arrived()
         # Not by aiohttp's own pause: its parser would hand over the next read in two parts.
         transport.pause_reading()
-        end = asyncio.get_running_loop().call_later(rest_s, transport.resume_reading)
+        self._resting = transport
+        end = asyncio.get_running_loop().call_later(rest_s, self._look, transport)
+        is_over = True
         try:
-            return await self._arrived()
+            data = await self._arrived()
+            is_over = self._answer.content.is_eof()
         finally:
             end.cancel()
-            transport.resume_reading()
+            if is_over:  # by an error too: a connection that is kept has to hear its end
+                self._go_on()
+        return data
 
     @property
     def is_over(self) -> bool:
@@ -56,8 +90,29 @@ class Body:
 
     async def aclose(self) -> None:
         """Read no more of it."""
+        self._go_on()
         if self._parts is not None:
             await self._parts.aclose()
+
+    def _look(self, transport: asyncio.Transport) -> None:
+        """The rest is over: take what the socket holds, and wait for more where it holds nothing.
+
+        Where it can be asked directly, an answer that flows is never told to epoll.
+        """
+        read = getattr(transport, "_read_ready", None)
+        if read is not None and self._answer is not None:
+            content = self._answer.content
+            before = content.total_bytes
+            read()
+            if content.total_bytes != before:
+                return
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Hear of what comes as it comes."""
+        if self._resting is not None:
+            self._resting.resume_reading()
+            self._resting = None
 
     async def _arrived(self) -> bytes:
         if self._content is not None:
@@ -68,4 +123,7 @@ class Body:
 
     def _transport(self) -> asyncio.Transport | None:
         connection = self._answer.connection if self._answer is not None else None
-        return connection.transport if connection is not None else None
+        transport = connection.transport if connection is not None else None
+        # What TLS runs over: TLS that is told to pause goes on reading, and only keeps what it reads.
+        under = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None)
+        return cast("asyncio.Transport | None", under or transport)

@@ -1,13 +1,18 @@
 """An answer that flows is read in even steps; nothing of it is lost, late or left open by that."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from pathlib import Path
 
+import aiohttp
 import httpx
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
-from adapters.arriving import Body
+from adapters.arriving import ANSWER, Body
 from adapters.http import http_client
 from adapters.llm.messages import (
     DoneChunk,
@@ -18,7 +23,9 @@ from adapters.llm.messages import (
 )
 from adapters.llm.pace import READ_EVERY_S
 from tests.fakes.model_server import Call, ModelServer, Round
+from tests.fixtures_http import Handler
 from tests.fixtures_providers import ASKED, WIRES, everything, serving
+from tests.fixtures_tls import certificate, serving_tls
 
 WORDS = tuple(f"word{n} " for n in range(300))
 CALLS = (Call("core__get_logs", {"product": "checkout", "limit": 5}),)
@@ -143,3 +150,114 @@ async def test_a_rest_ends_with_who_waits_for_it() -> None:
             read = await rest_of(body)
 
     assert read.endswith(b"data: [DONE]\n\n")
+
+
+STEPS = 60
+
+
+async def in_steps(request: web.Request) -> web.StreamResponse:
+    """A piece every 2 ms; the last one ends the answer, or breaks it off."""
+    response = web.StreamResponse()
+    await response.prepare(request)
+    for number in range(STEPS):
+        await response.write(b"%d," % number)
+        await asyncio.sleep(0.002)
+    if request.path == "/cut" and request.transport is not None:
+        request.transport.abort()
+    return response
+
+
+ALL = b"".join(b"%d," % number for number in range(STEPS))
+
+
+async def read_in_rests(client: httpx.AsyncClient, url: str) -> tuple[bytes, int, bool]:
+    """What came, in how many reads, and whether its connection heard of what comes at the end."""
+    async with client.stream("GET", url) as response, aclosing(Body(response)) as body:
+        transport = response.extensions[ANSWER].connection.transport
+        raw = transport._ssl_protocol._transport if url.startswith("https") else transport
+        read, reads = b"", 0
+        try:
+            while part := await body.more(0.02):
+                read, reads = read + part, reads + 1
+        except aiohttp.ClientPayloadError:
+            return read, reads, raw.is_reading()
+        return read, reads, raw.is_reading()
+
+
+async def test_an_answer_is_read_whole_where_nobody_waits_for_its_socket() -> None:
+    async with TestServer(stepping()) as server, http_client() as client:
+        read, reads, hears = await read_in_rests(client, str(server.make_url("/")))
+
+    assert read == ALL
+    assert reads < STEPS / 3
+    assert hears, "a connection that is kept could not be closed"
+
+
+async def test_one_over_tls_too(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
+    file = certificate(tmp_path, "localhost")
+    trust = ssl.create_default_context(cafile=str(file))
+    async with serving_tls(file, in_steps) as url, http_client(tls=trust) as client:
+        found = [await read_in_rests(client, f"{url}/{n}") for n in range(2)]
+
+    assert [(read, hears) for read, _, hears in found] == [(ALL, True)] * 2
+    assert all(reads < STEPS / 3 for _, reads, _ in found)
+
+
+async def test_one_that_breaks_off_tells_all_that_came() -> None:
+    async with TestServer(stepping()) as server, http_client() as client:
+        read, _, hears = await read_in_rests(client, str(server.make_url("/cut")))
+
+    assert read == ALL
+    assert not hears
+
+
+async def test_while_it_flows_its_socket_is_left_alone_between_reads_too() -> None:
+    async with (
+        TestServer(stepping()) as server,
+        http_client() as client,
+        client.stream("GET", str(server.make_url("/"))) as response,
+        aclosing(Body(response)) as body,
+    ):
+        transport = response.extensions[ANSWER].connection.transport
+        read = await body.more()
+        read += await body.more(0.02)
+        left_alone = not transport.is_reading()
+        read += await body.more()
+        hears = transport.is_reading()
+        read += await rest_of(body)
+
+    assert left_alone
+    assert hears
+    assert read == ALL
+
+
+async def test_a_rest_without_anything_is_followed_by_a_wait() -> None:
+    """What comes after it is given when it comes."""
+
+    async def late(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"first")
+        await asyncio.sleep(0.1)
+        await response.write(b"second")
+        return response
+
+    async with (
+        TestServer(stepping(late)) as server,
+        http_client() as client,
+        client.stream("GET", str(server.make_url("/"))) as response,
+        aclosing(Body(response)) as body,
+    ):
+        began = asyncio.get_running_loop().time()
+        read = [await body.more(), await body.more(0.01), await body.more(60.0)]
+        took_s = asyncio.get_running_loop().time() - began
+
+    assert read == [b"first", b"second", b""]
+    assert took_s < 1.0
+
+
+def stepping(handler: Handler = in_steps) -> web.Application:
+    app = web.Application()
+    app.router.add_get("/{tail:.*}", handler)
+    return app
