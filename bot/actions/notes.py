@@ -42,10 +42,8 @@ async def proposal_notes(
     is open, and what people decided in the last two hours, the latest `MAX_ELSEWHERE`; and as many of
     what was carried out from other channels in that time, for products that this one may read of.
     """
-    own = list(await store.of_session(session))[-MAX_NOTES:]
-    found = await store.elsewhere(place, ELSEWHERE_S) if is_shared(place.team) else ()
-    threads = list(found)[-MAX_ELSEWHERE:]
-    others = await store.carried_out_elsewhere(place, _read_in(channel), ELSEWHERE_S, MAX_ELSEWHERE)
+    around = await store.around(session, place, _read_in(channel), ELSEWHERE_S, MAX_ELSEWHERE)
+    own, threads, others = list(around.own)[-MAX_NOTES:], list(around.threads), around.others
     same = [row for row in others if _is_of_that_name(row, place, channel)]
     here = people(place, _deciders(own + threads))
     # Whoever decided there is known by that place's id.

@@ -61,6 +61,19 @@ class Departure:
     same: Proposal | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Proposals as a place sees them, each part oldest first."""
+
+    own: Sequence[Proposal]
+    """Of the session itself."""
+    threads: Sequence[Proposal]
+    """Of its channel's other threads, of those raised lately: open, or decided about by somebody."""
+    others: Sequence[Proposal]
+    """What went out lately anywhere else in the tenant: not of its conversation, nor of its channel
+    (`bot.domain.tenancy.is_shared`)."""
+
+
 class ProposalStore(Protocol):
     """Proposals. Every change of state and its audit row are one transaction on database time."""
 
@@ -147,19 +160,18 @@ class ProposalStore(Protocol):
         """Those of a session, in one state or in any, oldest first."""
         ...
 
-    async def elsewhere(self, place: Place, seconds: float) -> Sequence[Proposal]:
-        """Of its channel's other threads, of those raised in the last so many seconds, oldest first:
-        what is open, and what somebody confirmed or rejected.
-        """
-        ...
+    async def around(
+        self,
+        session: SessionId,
+        place: Place,
+        products: Collection[str] | None,
+        seconds: float,
+        limit: int,
+    ) -> Around:
+        """What a place is told of, all at one time. Of more than `limit` of each the latest are given,
+        of the session's own all.
 
-    async def carried_out_elsewhere(
-        self, place: Place, products: Collection[str] | None, seconds: float, limit: int
-    ) -> Sequence[Proposal]:
-        """What went out in the last so many seconds for one of these products (None: any), anywhere else
-        in the tenant, oldest first: of more than `limit` the latest.
-
-        Not of that place's own conversation, nor of its channel (`bot.domain.tenancy.is_shared`).
+        `place` is the session's. `products` are those of which it may read what went out elsewhere; None: any.
         """
         ...
 

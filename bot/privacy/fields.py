@@ -21,6 +21,7 @@ _BETWEEN: Final = "\n\0\n"
 _SECRET_KIND: Final = "Secret"  # noqa: S105 - a Kubernetes kind
 _SECRET_PARTS: Final = ("data", "stringData")
 _LONGEST_NAME: Final = 64  # of those remembered
+_LONGEST_NAMES: Final = 1024  # of an object's, together
 _ALWAYS: Final = "always"
 _USUALLY: Final = "usually"
 
@@ -82,6 +83,8 @@ def _masked_fields(
     fields: dict[str, JsonValue], mask: Redact, texts: list[str]
 ) -> dict[str, JsonValue]:
     is_secret = fields.get("kind") == _SECRET_KIND
+    if not is_secret and _say_nothing(fields):
+        return _unmasked_fields(fields, mask, texts)
     pair = fields.get("name") if isinstance(fields.get("name"), str) else fields.get("key")
     copies = _names().copies
     kept: dict[str, JsonValue] = {}
@@ -103,6 +106,34 @@ def _masked_fields(
         else:
             kept[name] = _masked(item, mask, texts)
     return kept
+
+
+def _unmasked_fields(
+    fields: dict[str, JsonValue], mask: Redact, texts: list[str]
+) -> dict[str, JsonValue]:
+    """The same for an object none of whose names says anything of what stands under it."""
+    kept = fields.copy()
+    for name, item in fields.items():
+        texts.append(name)
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, dict | list):
+            kept[name] = _masked(item, mask, texts)
+    return kept
+
+
+def _say_nothing(fields: dict[str, JsonValue]) -> bool:
+    names = tuple(fields)
+    is_short = len("".join(names)) <= _LONGEST_NAMES
+    return (_are_silent if is_short else _looked_up_silence)(names)
+
+
+def _looked_up_silence(names: tuple[str, ...]) -> bool:
+    copies = _names().copies
+    return not any(name == "value" or name in copies or _looked_up_kind(name) for name in names)
+
+
+_are_silent: Final = lru_cache(maxsize=256)(_looked_up_silence)  # lines of a result are alike
 
 
 def _all_masked(value: JsonValue, mask: Redact, texts: list[str]) -> JsonValue:

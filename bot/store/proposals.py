@@ -17,14 +17,14 @@ from bot.domain.proposal import (
     Vote,
     check_transition,
 )
-from bot.ports.proposals import Decision, Departure, Verdict
+from bot.ports.proposals import Around, Decision, Departure, Verdict
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_order, now, seconds_ago
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
 from bot.store.same_orders import open_in_channel, order_in_the_way, pending_like, retired
 from bot.store.tables import proposals
-from bot.store.told_proposals import carried_out_elsewhere, elsewhere, of_session
+from bot.store.told_proposals import carried_out_elsewhere, in_threads, of_session
 
 _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {
     ProposalState.CONFIRMED: proposals.c.expires_at > now(),
@@ -218,21 +218,22 @@ class StoredProposals:
 
         return await self._database.fetch(work)
 
-    async def elsewhere(self, place: Place, seconds: float) -> Sequence[Proposal]:
-        """By their sessions' ids, which name the channel: a range of the index."""
+    async def around(
+        self,
+        session: SessionId,
+        place: Place,
+        products: Collection[str] | None,
+        seconds: float,
+        limit: int,
+    ) -> Around:
+        """By three indexes, on one connection: a turn waits for it once."""
 
-        async def work(connection: Connection) -> Sequence[Proposal]:
-            return await elsewhere(connection, place, seconds)
-
-        return await self._database.fetch(work)
-
-    async def carried_out_elsewhere(
-        self, place: Place, products: Collection[str] | None, seconds: float, limit: int
-    ) -> Sequence[Proposal]:
-        """By an index of what went out."""
-
-        async def work(connection: Connection) -> Sequence[Proposal]:
-            return await carried_out_elsewhere(connection, place, products, seconds, limit)
+        async def work(connection: Connection) -> Around:
+            return Around(
+                await of_session(connection, session, None),
+                (await in_threads(connection, place, seconds))[-limit:],
+                await carried_out_elsewhere(connection, place, products, seconds, limit),
+            )
 
         return await self._database.fetch(work)
 

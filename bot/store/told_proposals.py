@@ -74,8 +74,10 @@ async def of_session(
     return [proposal_of(row) for row in found]
 
 
-async def elsewhere(connection: Connection, place: Place, seconds: float) -> Sequence[Proposal]:
-    """See `ProposalStore.elsewhere`. By their sessions' ids, which name the channel: a range of the index."""
+async def in_threads(connection: Connection, place: Place, seconds: float) -> Sequence[Proposal]:
+    """See `Around.threads`. By their sessions' ids, which name the channel: a range of the index."""
+    if not is_shared(place.team):
+        return ()
     channel = f"session:{place.team}:{place.channel}"
     # ";" comes after ":".
     of_channel = {"first": f"{channel}:", "end": f"{channel};", "this": session_at(place)}
@@ -91,7 +93,7 @@ async def carried_out_elsewhere(
     seconds: float,
     limit: int,
 ) -> Sequence[Proposal]:
-    """See `ProposalStore.carried_out_elsewhere`."""
+    """See `Around.others`. By an index of what went out."""
     wanted = {"session": session_at(place), "team": place.team, "ago_us": round(seconds * 1e6)}
     if products is None:
         found = await connection.execute(_FOR_ANY, wanted)

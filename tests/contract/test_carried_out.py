@@ -76,8 +76,8 @@ def _event(kind: AuditKind, row: Proposal, word: str) -> AuditEvent:
 
 async def found(stores: Stores, *products: str, place: Place = HERE, limit: int = 5) -> list[str]:
     of = products or None
-    rows = await stores.proposals.carried_out_elsewhere(place, of, HOURS_2, limit)
-    return [row.id for row in rows]
+    around = await stores.proposals.around(session_at(place), place, of, HOURS_2, limit)
+    return [row.id for row in around.others]
 
 
 @pytest.mark.parametrize("state", [S.SUCCEEDED, S.FAILED, S.UNKNOWN])
@@ -124,8 +124,8 @@ async def test_only_the_products_asked_for_are_found_and_the_latest_of_many(
 
     assert await found(stores, "checkout", "cart") == ["0", "2", "3"]
     assert await found(stores, "checkout", limit=2) == ["2", "3"]
-    assert await stores.proposals.carried_out_elsewhere(HERE, (), HOURS_2, 5) == []
-    assert await stores.proposals.carried_out_elsewhere(HERE, None, -5, 5) == []
+    assert (await stores.proposals.around(session_at(HERE), HERE, (), HOURS_2, 5)).others == []
+    assert (await stores.proposals.around(session_at(HERE), HERE, None, -5, 5)).others == []
 
 
 async def test_another_tenants_is_never_found_and_ones_own_over_http_is(

@@ -270,9 +270,12 @@ async def test_a_channels_other_threads_tell_what_is_open_and_what_people_decide
     await raised("8", "8", place=replace(here, channel=ChannelId("C1:"), thread_ts=MessageTs("8")),
                  session_id=SessionId("session:T1:C10:8"))  # fmt: skip
 
-    found = await stores.proposals.elsewhere(here, 7200)
+    around = await stores.proposals.around(session_at(here), here, None, 7200, 5)
 
-    assert [row.id for row in found] == ["3", "2"]
+    assert [row.id for row in around.threads] == ["3", "2"]
+    assert [row.id for row in around.own] == ["1"]
+    latest = await stores.proposals.around(session_at(here), here, None, 7200, 1)
+    assert [row.id for row in latest.threads] == ["2"]
 
 
 async def test_dispatches_are_counted_by_action_and_product(stores: Stores) -> None:

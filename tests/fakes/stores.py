@@ -30,7 +30,7 @@ from bot.domain.session import Ask, Session, Summary, Turn, TurnState
 from bot.domain.tenancy import is_shared
 from bot.domain.turn_events import Evidence
 from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
-from bot.ports.proposals import Decision, Departure, Verdict
+from bot.ports.proposals import Around, Decision, Departure, Verdict
 from bot.store.allowance import HELD_S, Amount, Used, exceeded
 from bot.store.session_rows import asked_in
 
@@ -429,7 +429,19 @@ class MemoryProposals:
         found = [r for r in self.rows.values() if r.session_id == session and r.state in wanted]
         return sorted(found, key=lambda row: (row.created_at, row.id))
 
-    async def elsewhere(self, place: Place, seconds: float) -> Sequence[Proposal]:
+    async def around(
+        self,
+        session: SessionId,
+        place: Place,
+        products: Collection[str] | None,
+        seconds: float,
+        limit: int,
+    ) -> Around:
+        threads = self._in_threads(place, seconds) if is_shared(place.team) else []
+        others = self._carried_out_elsewhere(place, products, seconds)
+        return Around(await self.of_session(session), threads[-limit:], others[-limit:])
+
+    def _in_threads(self, place: Place, seconds: float) -> Sequence[Proposal]:
         since = self._memory.now() - timedelta(seconds=seconds)
         found = [
             row
@@ -445,8 +457,8 @@ class MemoryProposals:
         ]
         return sorted(found, key=lambda row: (row.created_at, row.id))
 
-    async def carried_out_elsewhere(
-        self, place: Place, products: Collection[str] | None, seconds: float, limit: int
+    def _carried_out_elsewhere(
+        self, place: Place, products: Collection[str] | None, seconds: float
     ) -> Sequence[Proposal]:
         since = self._memory.now() - timedelta(seconds=seconds)
         found = [
@@ -459,7 +471,7 @@ class MemoryProposals:
             and (products is None or row.product in products)
             and not refused_by(row)
         ]
-        return [row for _, row in sorted(found, key=lambda one: (one[0], one[1].id))][-limit:]
+        return [row for _, row in sorted(found, key=lambda one: (one[0], one[1].id))]
 
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
         since = self._memory.now() - timedelta(seconds=seconds)
