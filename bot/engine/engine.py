@@ -22,6 +22,7 @@ from bot.domain.session import Ask
 from bot.engine.admission import Admission, Begin, LeftBehind
 from bot.engine.config import DecisionBody, EngineConfig
 from bot.engine.database_lock import take_lock
+from bot.engine.joint_records import JointRecords
 from bot.engine.lease import Lease
 from bot.engine.library import HAND_OVER_S, DurableJournal, dbos_config, end_dbos
 from bot.engine.rows import EngineRows
@@ -42,7 +43,7 @@ from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
 from bot.store.accepted import Accepted, Taken
-from bot.store.dialect import storage_errors
+from bot.store.dialect import Connection, storage_errors
 from bot.store.replicas import STOOD_STILL_LEASES
 from bot.store.sqlite_threads import urgent
 from bot.store.stranded import ending_workflow
@@ -73,7 +74,8 @@ class Engine:
         self._tickets = tickets = rows.tickets
         self._replicas = replicas = rows.replicas
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
-        self._journals = TurnJournals(tickets, rows.steps, self.executor_id)
+        self._joint = JointRecords()
+        self._journals = TurnJournals(tickets, rows.steps, self.executor_id, self._joint)
         self._presence = replicas.presence(self.executor_id, config.lease_s)
         self._records = DbosRecords(config.version, rows.earlier)
         self._take_over = TakeOver(
@@ -150,7 +152,7 @@ class Engine:
             self._lock_file.close()
 
     def _launch(self) -> None:
-        DBOS(config=dbos_config(self._config, self.executor_id))
+        dbos = DBOS(config=dbos_config(self._config, self.executor_id))
 
         # Functions, because DBOS writes attributes on what it registers.
         async def turn(ask: JsonValue) -> None:
@@ -167,6 +169,8 @@ class Engine:
         self._turn = DBOS.workflow(name="turn", max_recovery_attempts=None)(turn)
         self._decision = DBOS.workflow(name="decision", max_recovery_attempts=20)(decision)
         DBOS.launch()
+        if self._config.sqlite_path:
+            self._joint.join(dbos)
 
     async def stop(self, grace_s: float) -> None:
         """Accept nothing new, let running work end for `grace_s`, hand the rest over."""
@@ -229,21 +233,27 @@ class Engine:
 
     def begin_turn(self, ask: Ask, taken: Taken = Taken.KNOWN) -> None:
         """Begin what was accepted, soon. What cannot be begun now is begun by a later look."""
-        if self._accepting and ask.turn_id not in self._under_way.turns.values():
-            self._order.expect(ask, taken)
+        if self._accepting and not self._goes_on(ask.turn_id):
+            if self._order.expect(ask, taken) and not self._slots.are_taken:
+                self._joint.expect(ask.turn_id)
             self._starts.join(ask.turn_id, partial(self._begin_accepted, ask), self._background)
+
+    def _goes_on(self, turn: str) -> bool:
+        return self._joint.knows(turn) or turn in self._under_way.turns.values()
 
     async def _begin_accepted(self, ask: Ask) -> Exception | None:
         failure = await self._begin(ask.turn_id, self._turn, [_ASK.dump_python(ask, mode="json")])
         if failure is not None:
             self._order.forget(ask.turn_id)
+            self._joint.forget(ask.turn_id)
             log.warning("turn_begins_later", turn=ask.turn_id, error=type(failure).__name__)
         return failure
 
     async def _begin_left(self, *, at_once: bool = False) -> None:
         for ask in await self._left_behind.find(at_once=at_once):
-            log.info("turn_was_left", turn=ask.turn_id)
-            self.begin_turn(ask)
+            if not self._goes_on(ask.turn_id):
+                log.info("turn_was_left", turn=ask.turn_id)
+                self.begin_turn(ask)
 
     async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
         """Durable when it returns. Raises StorageUnavailable."""
@@ -287,10 +297,11 @@ class Engine:
 
     async def _run_turn(self, ask_value: JsonValue) -> None:
         ask = _ASK.validate_python(ask_value)
-        with self._counted(self._under_way.turns, ask.turn_id):
+        with self._joint.of(ask.turn_id), self._counted(self._under_way.turns, ask.turn_id):
             try:
                 at_once = not self._slots.are_taken
-                entered = await self._order.enter(ask, self._tell_in_line, at_once=at_once)
+                begin = partial(self._joint.begin_alone, ask.turn_id)
+                entered = await self._order.enter(ask, self._tell_in_line, begin, at_once=at_once)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
@@ -308,9 +319,20 @@ class Engine:
                 await self._order.leave(ask)
                 raise
             else:
-                await self._order.leave(ask)
+                await self._let_next_in(ask)
             finally:
                 self._order.forget(ask.turn_id)
+
+    async def _let_next_in(self, ask: Ask) -> None:
+        recorded = False
+
+        async def ending(connection: Connection) -> None:
+            nonlocal recorded
+            recorded = await self._joint.end(connection, ask.turn_id)
+
+        with suppress(Superseded):
+            if await self._order.leave(ask, ending) and recorded:
+                self._joint.ended(ask.turn_id)
 
     def _tell_in_line(self, ask: Ask) -> None:
         if self._show_in_line is not None:

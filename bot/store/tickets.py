@@ -137,10 +137,10 @@ class Tickets:
 
         return await self._database.fetch(work)
 
-    async def leave(self, ticket: str, owner: str) -> bool:
+    async def leave(self, ticket: str, owner: str, ending: Work[None] | None = None) -> bool:
         """Free the slot, unless the workflow was given to somebody else meanwhile.
 
-        What is on record of the turn goes with it: it has nothing left to do.
+        What is on record of the turn goes with it: it has nothing left to do. `ending` is done with it.
         """
 
         async def work(connection: Connection) -> bool:
@@ -149,6 +149,8 @@ class Tickets:
             if left.rowcount != 1:
                 return False
             await connection.execute(_FORGET, {"turns": [ticket]})
+            if ending is not None:
+                await ending(connection)
             return True
 
         return await self._database.transact(work)
