@@ -11,7 +11,6 @@ from typing import Final
 
 from adapters.llm.messages import Message, Role, ToolSpec
 from adapters.llm.stated import is_statement
-from adapters.llm.written_calls import looks_written
 from bot.chat.claims.answer import checked
 from bot.domain.budget import NO_MODEL
 from bot.domain.claims import ClaimState
@@ -103,19 +102,13 @@ def has_looked(outcomes: Sequence[ToolOutcome]) -> bool:
     return any(o.record.ok and o.record.name not in _READS_NOTHING for o in outcomes)
 
 
-def is_no_answer(
-    text: str, own: Sequence[ToolOutcome], question: str, given: Sequence[Evidence] = ()
-) -> bool:
-    """Whether a model's closing words rest on nothing, to a question that needs evidence.
+def may_answer(text: str, question: str, given: Sequence[Evidence]) -> bool:
+    """Whether the closing words of a model that called nothing answer a question that needs evidence.
 
-    `own` are the outcomes of what it called; `given` was looked at before it was asked, and carries
-    what cites it. One that asks back and claims nothing is an answer; a call in JSON never is.
+    `given` was looked at before it was asked, and carries what cites it. One that asks back and
+    claims nothing is an answer too.
     """
-    if looks_written(text):
-        return True
-    if has_looked(own) or _rests_on(text, given, question):
-        return False
-    return not _asks_back(text, question)
+    return _rests_on(text, given, question) or _asks_back(text, question)
 
 
 def _rests_on(text: str, given: Sequence[Evidence], question: str) -> bool:

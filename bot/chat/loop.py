@@ -21,6 +21,7 @@ from adapters.llm.messages import (
     ToolCall,
     ToolResult,
 )
+from adapters.llm.written_calls import looks_written
 from bot.chat.conversation import Conversation, question_of, unique_ids, wrap_evidence
 from bot.chat.evidence_need import (
     REPLACED,
@@ -28,7 +29,7 @@ from bot.chat.evidence_need import (
     HeldWords,
     can_investigate,
     has_looked,
-    is_no_answer,
+    may_answer,
 )
 from bot.chat.first_look import Look, of_model, planned
 from bot.chat.pictures import has_seen
@@ -237,16 +238,19 @@ class Loop:
         return bool(self._fallback) and can_investigate(talk.request.tools)
 
     async def _is_void(self, talk: Conversation, record: RoundRecord) -> bool:
-        """Whether a round ends the turn with nothing that any evidence stands behind."""
+        """Whether a round ends the turn with a call in words, or with nothing that evidence stands behind."""
         ends = not (record.error or record.stopped or record.passed_on or record.tool_calls)
         if not (ends and talk.needs_evidence) or record.provider in ("", NO_MODEL):
             return False
         if has_seen(record.notices):
             return False  # an image is nothing that could be cited
-        own, given = talk.outcomes[talk.looked :], talk.evidence[: talk.looked]
+        if looks_written(record.text):
+            return True
+        if has_looked(talk.outcomes[talk.looked :]):
+            return False
         # Milliseconds to a tenth of a second of work: not on the loop.
-        asked = (record.text, own, question_of(talk.request), given)
-        return await asyncio.to_thread(is_no_answer, *asked)
+        asked = (record.text, question_of(talk.request), talk.evidence[: talk.looked])
+        return not await asyncio.to_thread(may_answer, *asked)
 
     async def _tools(self, talk: Conversation, calls: Sequence[ToolCall], emit: Emit) -> bool:
         """Run a round's calls in parallel, answer them in call order; True when a stop cut in."""
