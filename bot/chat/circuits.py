@@ -68,6 +68,9 @@ class Circuit:
     has_answered: bool = False  # since the start
 
 
+_UNHEARD, _ANSWERING = Circuit(), Circuit(has_answered=True)
+
+
 @dataclass(slots=True)
 class _Door:
     until: float = 0.0
@@ -95,6 +98,8 @@ class Circuits:
 
     def of(self, provider: str, model: str = "") -> Circuit:
         """The circuit of a provider's model now; empty is the one it is configured with."""
+        if not self._doors:
+            return _ANSWERING if provider in self._answered else _UNHEARD
         whole, own = self._at(provider, None), self._at(provider, model)
         found = max(whole, own, key=lambda circuit: (circuit.wait_s, circuit.state != "closed"))
         return replace(found, has_answered=provider in self._answered)

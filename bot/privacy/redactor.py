@@ -150,6 +150,8 @@ class TextRedactor:
         return [(s.start, s.end) for s in self._shown(data) if s.kind == "secret"]
 
     def _seen_before(self, data: bytes, spans: list[Span]) -> list[Span]:
+        session = current_session()
+        where = [*self._found.standing(session, data)]
         new: dict[bytes, int] = {}
         for span in spans:
             value = data[span.start : span.end]
@@ -158,9 +160,9 @@ class TextRedactor:
                 new[value] = span.end
                 if len(new) == NEW_PER_TEXT:
                     break
-        session = current_session()
-        where = [*self._found.standing(session, data), *(repeated(data, new) if new else ())]
-        self._found.remember(session, new)
+        if new:
+            where += repeated(data, new)
+            self._found.remember(session, new)
         return [Span(start, end, _LAST, _FOUND, "secret") for start, end in where]
 
     def _disguised(self, text: str) -> list[Span]:

@@ -107,6 +107,8 @@ class FoundSecrets:
             yield from (m.span() for m in pattern.finditer(data))
 
     def _pattern(self, session: str) -> Any:
+        if session not in self._sessions:  # of most nothing is known
+            return None
         with self._lock:
             known = self._sessions.get(session)
             if not known:

@@ -49,6 +49,9 @@ class Urgency(IntEnum):
     FINAL = 2
 
 
+_MOST_URGENT_FIRST = tuple(reversed(Urgency))
+
+
 @dataclass(frozen=True, slots=True)
 class Rates:
     """How often Slack may be called. Frozen; configuration and benchmarks choose others.
@@ -229,6 +232,7 @@ class EditPlanner:
     _bucket: Bucket = field(init=False)
     _slots: dict[int, _Slot] = field(default_factory=dict)
     _queues: dict[Urgency, list[tuple[float, int, int]]] = field(init=False)
+    _needed: dict[Urgency, float] = field(init=False)
     _held_until: float = -math.inf
     _tickets: int = 0
 
@@ -236,6 +240,11 @@ class EditPlanner:
         rates = self.rates
         self._bucket = rates.bucket(self.method, rates.edit_burst, rates.edits_per_minute / 60)
         self._queues = {urgency: [] for urgency in Urgency}
+        self._needed = {
+            Urgency.PROGRESS: self._tokens(rates.final_reserve),
+            Urgency.FIRST: self._tokens(rates.first_reserve),
+            Urgency.FINAL: self._tokens(0),
+        }
 
     def open(self, key: int, _channel: str = "") -> None:
         """A message that may be edited, wherever it is."""
@@ -259,11 +268,11 @@ class EditPlanner:
         """The message to edit now; it is in flight until `finished`."""
         if now < self._held_until:
             return None
-        for urgency in reversed(Urgency):
+        for urgency in _MOST_URGENT_FIRST:
             head = self._head(urgency)
             if head is None or self._ready_at(urgency, head) > now:
                 continue
-            if self._bucket.take_of(self._needed(urgency), now):
+            if self._bucket.take_of(self._needed[urgency], now):
                 return self._start(urgency, now)
         return None
 
@@ -289,11 +298,11 @@ class EditPlanner:
         times = [
             max(
                 self._ready_at(urgency, head) - now,
-                self._bucket.wait_s(now, self._needed(urgency)),
+                self._bucket.wait_s(now, self._needed[urgency]),
                 self._held_until - now,
                 0.0,
             )
-            for urgency in Urgency
+            for urgency in _MOST_URGENT_FIRST
             if (head := self._head(urgency)) is not None
         ]
         return min(times, default=None)
@@ -340,10 +349,6 @@ class EditPlanner:
     def _ready_at(self, urgency: Urgency, head: tuple[float, int, int]) -> float:
         return head[0] + self.interval_s() if urgency is Urgency.PROGRESS else head[0]
 
-    def _needed(self, urgency: Urgency) -> float:
-        reserve = {
-            Urgency.PROGRESS: self.rates.final_reserve,
-            Urgency.FIRST: self.rates.first_reserve,
-            Urgency.FINAL: 0,
-        }[urgency]
+    def _tokens(self, reserve: int) -> float:
+        """As many as there have to be, so that one more leaves the reserve."""
         return 1 + min(reserve, self.rates.edit_burst - 1)

@@ -98,9 +98,10 @@ def short(tool_id: str) -> str:
 
 def subject(arguments: Mapping[str, JsonValue]) -> str:
     """What a call is about, from its arguments, or ""."""
-    found = [_text(arguments, key) for key in _SUBJECTS]
-    ids = [_text(arguments, key)[:_ID_CHARS] for key in _IDS]
-    return next(filter(None, [*found, *ids]), "")
+    for key in _SUBJECTS:
+        if found := _text(arguments, key):
+            return found
+    return next(filter(None, (_text(arguments, key)[:_ID_CHARS] for key in _IDS)), "")
 
 
 def span(arguments: Mapping[str, JsonValue]) -> str:

@@ -39,7 +39,7 @@ def full_message(source: str, policy: LinkPolicy) -> str | None:
     "" when the text is too long for one message and there is no such place.
     """
     told = list(lines(disclaimed(source), policy))
-    if sum(len(line.safe.encode()) + 1 for line in told) <= _BUDGET_BYTES:
+    if len("\n".join([line.safe for line in told]).encode()) < _BUDGET_BYTES:
         return None
     used = at = paragraph = 0
     for number, line in enumerate(told, start=1):
@@ -71,7 +71,7 @@ def _first(source: str, count: int) -> str:
 
 def _calm(line: str) -> str:
     """The beginning of an unfinished line that stays as it is, whatever follows."""
-    strange = (each for each in line if not each.isascii())
+    strange = [] if line.isascii() else [each for each in line if not each.isascii()]
     if any(unicodedata.category(each) in {"So", "Sk"} for each in strange):
         return ""
     runs = list(_RUN.finditer(line))

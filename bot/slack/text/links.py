@@ -103,7 +103,8 @@ _PERMALINK = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+# One is itself alone: each remembered line of an answer is looked up by its text and its policy.
+@dataclass(frozen=True, slots=True, eq=False)
 class LinkPolicy:
     """Hosts that answers may link to, in lower case, matched whole.
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from bot.slack.text.links import LinkPolicy, code, safe_links
 from bot.slack.text.mrkdwn import INERT_BACKTICK, escape
@@ -31,8 +32,7 @@ _TOKEN_SIGN = re.compile(r"[<@`&\x1b]|:/|\w\.\w|:$|:/?$")
 CLOSE = "```"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line: `source` as written (with its newline), `safe` to send (without).
 
     `within` is the fence in which it begins and `after` the one in which it ends: the line that
