@@ -3,10 +3,13 @@
 Beyond these limits there is no answer, only somebody's memory and time.
 """
 
+import re
 from typing import Final
 
 from tools.admission import MAX_ARGUMENT_CHARS as _TAKEN
 
+# An event as models send it, alone on its lines: its name, if it has one, and its data on one line.
+_EVENT: Final = re.compile(rb"^(?:event: [^\n]*+\n)?data: ([^\n]*+)\n\n", re.MULTILINE)
 # A line longer than this is not a model's answer (64 KiB of arguments is already extreme).
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 
@@ -40,6 +43,11 @@ class LineSplitter:
     def __init__(self) -> None:
         self._tail: list[bytes] = []
         self._tail_bytes = 0
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a line has begun and not ended."""
+        return bool(self._tail)
 
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that became whole. Raises FrameTooLong."""
@@ -89,9 +97,32 @@ class SseSplitter:
     def feed(self, data: bytes) -> list[bytes]:
         """The payloads that became whole. Raises FrameTooLong."""
         payloads: list[bytes] = []
-        pending = self._data
         if self._after_cr or b"\r" in data:
             data = self._with_lf(data)
+        if self._data or self._lines.is_within:
+            end = data.find(b"\n\n") + 2
+            if end < 2:
+                self._by_line(data, payloads)
+                self.heard += len(payloads)
+                return payloads
+            self._by_line(data[:end], payloads)
+            data = data[end:]
+        *found, rest = _EVENT.split(data)
+        if any(found[::2]):  # something stands between such events
+            rest = data
+        else:
+            payloads += found[1::2]
+        if rest:
+            self._by_line(rest, payloads)
+        self.heard += len(payloads)
+        return payloads
+
+    def close(self) -> list[bytes]:
+        """What the end of the stream completes."""
+        return self.feed(b"\n\n")
+
+    def _by_line(self, data: bytes, payloads: list[bytes]) -> None:
+        pending = self._data
         for line in self._lines.feed(data):
             field = line[:6]
             if field == b"data: ":  # nearly every line that matters
@@ -102,12 +133,6 @@ class SseSplitter:
                     pending.clear()
             elif field != b"event:":
                 self._field(line)
-        self.heard += len(payloads)
-        return payloads
-
-    def close(self) -> list[bytes]:
-        """What the end of the stream completes."""
-        return self.feed(b"\n\n")
 
     def _with_lf(self, data: bytes) -> bytes:
         """With each CR, LF or CRLF as one LF, wherever the bytes were cut."""

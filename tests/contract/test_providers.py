@@ -112,7 +112,7 @@ async def test_a_burst_lets_other_tasks_run(wire: str) -> None:
             tasks.create_task(neighbour())
             await collect(provider.stream(ASKED))
             done.set()
-    assert turns >= 2000 // 64
+    assert turns >= 2000 // 128
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -39,3 +39,38 @@ def test_lines_come_out_as_they_went_in(lines: list[bytes]) -> None:
     found = [line for at in range(len(data)) for line in splitter.feed(data[at : at + 1])]
     assert found == [line.removesuffix(b"\r") for line in lines]
     assert splitter.close() == b""
+
+
+def one_line_after_another(data: bytes) -> tuple[list[bytes], int]:
+    """The payloads of a whole stream, and its signs of life, as the standard has them."""
+    pending: list[bytes] = []
+    payloads: list[bytes] = []
+    comments = 0
+    lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    for line in [*lines, b""]:
+        field = line.lstrip(b" ")
+        comments += field.startswith(b":")
+        if field.startswith(b"data:"):
+            pending.append(field[5:].removeprefix(b" "))
+        elif not line and pending:
+            payloads.append(b"\n".join(pending))
+            pending = []
+    return payloads, len(payloads) + comments
+
+
+PIECES = [
+    b"data: {}\n\n", b"event: x\ndata: {}\n\n", b"event: x\n", b"data: a\n", b"\n", b"\n\n", b"\r", b"\r\n",
+    b": ping\n", b":", b" ", b"data: ", b"data:", b"event: ", b"event:", b"id: 1\n", b"a", b"event: data: b\n\n",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), st.lists(st.integers(1, 30)))
+def test_events_are_the_same_however_the_bytes_are_cut(data: bytes, sizes: list[int]) -> None:
+    splitter = SseSplitter()
+    found, at = [], 0
+    for size in [*sizes, len(data)]:
+        found += splitter.feed(data[at : at + size])
+        at += size
+    found += splitter.close()
+
+    assert (found, splitter.heard) == one_line_after_another(data)
