@@ -1,17 +1,12 @@
-"""The body of a streamed answer as it arrives, as much at a time as there is.
-
-aiohttp's own reader, where it has the answer: the layers of httpx above it would cost as much per read.
-"""
+"""The body of a streamed answer as it arrives, as much at a time as there is, at its reader's pace."""
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Final, cast
+from typing import cast
 
 import aiohttp
-import httpx
 
-# Under which an httpx answer carries aiohttp's own: httpx has no way to stop reading for a while.
-ANSWER: Final = "kortex.aiohttp_answer"
+from adapters.http_answer import Answer
 
 
 class Gathered(aiohttp.StreamReader):
@@ -39,25 +34,20 @@ class Gathered(aiohttp.StreamReader):
 
 
 class Body:
-    """Of one answer, read by nobody else. Errors are aiohttp's or httpx's."""
+    """Of one answer, read by nobody else. Errors are those of the answer."""
 
     __slots__ = ("_answer", "_content", "_parts", "_resting")
 
-    def __init__(self, response: httpx.Response) -> None:
-        answer = response.extensions.get(ANSWER)
-        self._answer = answer if isinstance(answer, aiohttp.ClientResponse) else None
-        self._content: aiohttp.StreamReader | None = None
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer.wire
+        self._content = answer.content
         self._parts: AsyncGenerator[bytes, None] | None = None
         # What is left alone since the last rest, if nobody reads it again.
         self._resting: asyncio.Transport | None = None
-        if "content-encoding" in response.headers:  # by a server that was asked for none
-            self._parts = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
-        elif self._answer is not None:
-            self._content = self._answer.content
-            if type(self._content) is aiohttp.StreamReader:
-                self._content.__class__ = Gathered
-        else:
-            self._parts = cast("AsyncGenerator[bytes, None]", response.aiter_raw())
+        if "content-encoding" in answer.headers:  # by a server that was asked for none
+            self._parts = cast("AsyncGenerator[bytes, None]", answer.aiter_bytes())
+        elif type(self._content) is aiohttp.StreamReader:
+            self._content.__class__ = Gathered
 
     async def more(self, rest_s: float = 0.0) -> bytes:
         """What came since, as soon as there is something; empty at the end.
@@ -86,7 +76,7 @@ class Body:
     @property
     def is_over(self) -> bool:
         """Whether all of it was read, as far as that is known without waiting."""
-        return self._content is not None and self._content.at_eof()
+        return self._parts is None and self._content.at_eof()
 
     async def aclose(self) -> None:
         """Read no more of it."""
@@ -115,11 +105,9 @@ class Body:
             self._resting = None
 
     async def _arrived(self) -> bytes:
-        if self._content is not None:
+        if self._parts is None:
             return await self._content.readany()
-        if self._parts is not None:
-            return await anext(self._parts, b"")
-        return b""
+        return await anext(self._parts, b"")
 
     def _transport(self) -> asyncio.Transport | None:
         connection = self._answer.connection if self._answer is not None else None

@@ -53,7 +53,7 @@ class AuditHttp:
                 content=body,
                 headers={"content-type": kind},
             )
-            response = await self._client.send(request, stream=True)
+            response = await self._client.send(request)
             try:
                 check_status(response)
                 await read_capped(response, MAX_ANSWER_BYTES)

@@ -6,10 +6,10 @@ Who is asked, how long, and what the answer means, each adapter says itself.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import httpx
-
 from adapters.errors import AdapterError, Unreachable
 from adapters.http import mapped_errors, read_capped
+from adapters.http_answer import Answer, Request
+from adapters.http_client import HttpClient
 from tools.errors import CapabilityUnavailable, UpstreamFailed
 
 
@@ -25,11 +25,9 @@ def tool_errors(name: str) -> Iterator[None]:
         raise UpstreamFailed(error.message, error.status) from error
 
 
-async def answer_to(
-    client: httpx.AsyncClient, request: httpx.Request, max_bytes: int
-) -> tuple[httpx.Response, bytes]:
-    """The answer, whatever its status, and its whole body. Raises as `read_capped` and httpx do."""
-    response = await client.send(request, stream=True)
+async def answer_to(client: HttpClient, request: Request, max_bytes: int) -> tuple[Answer, bytes]:
+    """The answer, whatever its status, and its whole body. Raises as `send` and `read_capped` do."""
+    response = await client.send(request)
     try:
         return response, await read_capped(response, max_bytes)
     finally:

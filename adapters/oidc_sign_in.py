@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-import httpx
 import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
+from adapters.address import merged, url_of
 from adapters.errors import BadAnswer
 from adapters.http import DIRECT, Way, check_status, read_capped
+from adapters.http_client import basic_credentials
 from adapters.on_call.reading import get_json, reading
 
 TIMEOUT_S: Final = 5.0
@@ -71,7 +72,7 @@ class OidcSignIn:
             "code_challenge_method": "S256",
         }
         endpoint = (await self._metadata()).authorization_endpoint
-        return str(httpx.URL(endpoint).copy_merge_params(query))
+        return str(merged(url_of(endpoint), query))
 
     async def id_token(self, code: str, redirect_uri: str, verifier: str) -> str:
         """What the provider gives for that code, unchecked. Raises AdapterError."""
@@ -84,11 +85,12 @@ class OidcSignIn:
         }
         secret = self._client.client_secret
         endpoint = (await self._metadata()).token_endpoint
-        basic = httpx.BasicAuth(self._client.client_id, secret) if secret else None
+        headers = {"Accept": "application/json"}
+        if secret:
+            headers["Authorization"] = basic_credentials(self._client.client_id, secret)
         async with reading(endpoint, TIMEOUT_S, self._way) as client:
-            headers = {"Accept": "application/json"}
             request = client.build_request("POST", endpoint, data=form, headers=headers)
-            response = await client.send(request, auth=basic, stream=True)
+            response = await client.send(request)
             try:
                 check_status(response)
                 body = await read_capped(response, MAX_ANSWER_BYTES)

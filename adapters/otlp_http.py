@@ -7,8 +7,7 @@ OpenTelemetry's own exporter speaks through another client, past the egress guar
 from collections.abc import Mapping
 from typing import Final
 
-import httpx
-
+from adapters.address import url_of
 from adapters.http import check_status, http_client, mapped_errors, read_capped
 
 SEND_TIMEOUT_S: Final = 10.0  # the specification's default, OTEL_EXPORTER_OTLP_TIMEOUT
@@ -20,7 +19,7 @@ class OtlpHttp:
 
     def __init__(self, endpoint: str, headers: Mapping[str, str]) -> None:
         """Raises ValueError for an address without a host."""
-        host = httpx.URL(endpoint).host
+        host = url_of(endpoint).host
         if not host:
             raise ValueError("needs an address such as http://collector:4318")
         self._endpoint = endpoint.rstrip("/")
@@ -39,9 +38,9 @@ class OtlpHttp:
                 self._endpoint + path,
                 content=body,
                 headers={"content-type": "application/x-protobuf"},
-                timeout=httpx.Timeout(SEND_TIMEOUT_S),
+                timeout=SEND_TIMEOUT_S,
             )
-            response = await self._client.send(request, stream=True)
+            response = await self._client.send(request)
             try:
                 check_status(response)
                 return await read_capped(response, MAX_ANSWER_BYTES)

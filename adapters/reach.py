@@ -3,14 +3,15 @@
 from typing import Final
 from urllib.parse import urlsplit
 
-import httpx
-
+from adapters.address import url_of
 from adapters.http import http_client, mapped_errors
+from adapters.http_answer import Request
+from adapters.http_client import HttpClient
 
 REACH_S: Final = 5.0
 
 
-async def reach(client: httpx.AsyncClient, url: str, what: str) -> None:
+async def reach(client: HttpClient, url: str, what: str) -> None:
     """`OPTIONS /` of its host, without a credential; any answer will do. Raises AdapterError.
 
     `what` names the other side in errors.
@@ -18,8 +19,8 @@ async def reach(client: httpx.AsyncClient, url: str, what: str) -> None:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     with mapped_errors(what):
-        request = httpx.Request("OPTIONS", f"{parts.scheme}://{host}/")
-        response = await client.send(request, stream=True)
+        request = Request("OPTIONS", url_of(f"{parts.scheme}://{host}/"), {}, None, client.times)
+        response = await client.send(request)
         await response.aclose()
 
 

@@ -7,8 +7,6 @@ import ssl
 from pathlib import Path
 from typing import Final
 
-import httpx
-
 MAX_FILE_BYTES: Final = 4 << 20  # the system's whole bundle is a twentieth of it
 
 
@@ -22,9 +20,16 @@ class FileUnusable(ValueError):
 
 def usual_trust() -> ssl.SSLContext:
     """certifi's roots and the system's own store, where operators put private authorities."""
-    context = httpx.create_ssl_context(trust_env=False)
+    context = public_trust()
     context.load_default_certs()
     return context
+
+
+def public_trust() -> ssl.SSLContext:
+    """certifi's roots alone."""
+    import certifi  # a service that only listens needs none
+
+    return ssl.create_default_context(cafile=certifi.where())
 
 
 def own_trust(ca_file: str, client_certificate: str, client_key: str) -> ssl.SSLContext | None:

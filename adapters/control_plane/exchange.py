@@ -4,35 +4,34 @@ import asyncio
 from typing import Final
 
 import aiohttp
-import httpx
 import orjson
 from pydantic import JsonValue
 
 from adapters.control_plane.port import BadTemplate
 from adapters.errors import AdapterError
 from adapters.http import mapped_errors, read_capped
+from adapters.http_answer import Answer, Request
+from adapters.http_client import HttpClient
 
 MAX_ANSWER_BYTES: Final = 65_536
 MAX_WORDS: Final = 500  # characters of an answer that is not JSON
 
 
-async def exchange(
-    client: httpx.AsyncClient, request: httpx.Request, timeout_s: float
-) -> tuple[int, bytes]:
+async def exchange(client: HttpClient, request: Request, timeout_s: float) -> tuple[int, bytes]:
     """The status and body; a body that breaks off or is too long is left out.
 
     Raises AdapterError when no status arrived.
     """
     with mapped_errors(f"the control plane at {request.url.host}"):
         async with asyncio.timeout(timeout_s):
-            response = await client.send(request, stream=True, follow_redirects=False)
+            response = await client.send(request)
             try:
                 return response.status_code, await _body_or_nothing(response)
             finally:
                 await response.aclose()
 
 
-async def _body_or_nothing(response: httpx.Response) -> bytes:
+async def _body_or_nothing(response: Answer) -> bytes:
     """A status that has arrived stays true when its body does not."""
     try:
         return await read_capped(response, MAX_ANSWER_BYTES)

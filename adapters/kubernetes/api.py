@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from adapters.errors import BadAnswer
 from adapters.http import http_client
+from adapters.http_answer import Answer
+from adapters.http_client import HttpClient
 from adapters.kubernetes.config import Access, AccessInvalid
 from adapters.kubernetes.exec_credentials import NO_PAIR, Credential, ExecCredentials
 from adapters.lookup import answer_to, tool_errors
@@ -66,7 +67,7 @@ class KubernetesApi:
         self._plugin = ExecCredentials(access.plugin) if access.plugin else None
         self._goes_as: Credential | None = None
         self._changing = asyncio.Lock()
-        self._before: list[httpx.AsyncClient] = []
+        self._before: list[HttpClient] = []
 
     @property
     def namespace(self) -> str:
@@ -78,7 +79,7 @@ class KubernetesApi:
         for each in (*self._before, self._client):
             await each.aclose()
 
-    def _open(self, tls: ssl.SSLContext | None) -> httpx.AsyncClient:
+    def _open(self, tls: ssl.SSLContext | None) -> HttpClient:
         return http_client(
             base_url=self._access.server.rstrip("/"),
             tls=tls,
@@ -154,7 +155,7 @@ class KubernetesApi:
         params: dict[str, str],
         accept: str,
         body: Mapping[str, object] | None,
-    ) -> tuple[httpx.Response, bytes]:
+    ) -> tuple[Answer, bytes]:
         with tool_errors("the Kubernetes API"):
             async with asyncio.timeout(TIMEOUT_S if body is None else REVIEW_TIMEOUT_S):
                 used = await self._plugin.now() if self._plugin else None
@@ -175,7 +176,7 @@ class KubernetesApi:
         params: dict[str, str],
         accept: str,
         body: Mapping[str, object] | None,
-    ) -> tuple[httpx.Response, bytes]:
+    ) -> tuple[Answer, bytes]:
         if credential is None:
             token = await self._current_token()
         else:

@@ -9,11 +9,12 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
 
-import httpx
+from yarl import URL
 
 from adapters.arriving import Body
 from adapters.errors import AdapterError, BadAnswer
 from adapters.http import check_status, http_client, mapped_errors, read_capped
+from adapters.http_answer import Answer, Headers, Request
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
 from adapters.llm.framing import MAX_ANSWER_BYTES, round_limit_s
@@ -41,7 +42,7 @@ _MAX_STREAMS: Final = 1000
 _End = DoneChunk | ErrorChunk
 _ENDS: Final = (DoneChunk, ErrorChunk)
 
-ReadError = Callable[[int, httpx.Headers, bytes], VendorError]
+ReadError = Callable[[int, Headers, bytes], VendorError]
 
 
 async def only(chunk: StreamChunk) -> AsyncGenerator[StreamChunk, None]:
@@ -59,12 +60,12 @@ class Exchange:
     def __init__(
         self,
         provider: str,
-        url: httpx.URL,
+        url: URL,
         headers: Mapping[str, str],
         timeout_s: float,
         allowed_hosts: frozenset[str] | None = None,
     ) -> None:
-        own = frozenset({url.raw_host.decode("ascii")})
+        own = frozenset({url.raw_host or ""})
         self._provider = provider
         self._timeout_s = timeout_s
         self.client = http_client(
@@ -80,7 +81,7 @@ class Exchange:
 
     async def stream(
         self,
-        url: httpx.URL,
+        url: URL,
         body: bytes,
         decoder: Decoder,
         read_error: ReadError,
@@ -94,7 +95,7 @@ class Exchange:
             with mapped_errors(self._provider):
                 request = self._request(url, body, headers or {})
                 async with asyncio.timeout(self._timeout_s + _CONNECT_S):
-                    response = await self.client.send(request, stream=True)
+                    response = await self.client.send(request)
         except AdapterError as error:
             yield from_adapter_error(error)
             return
@@ -112,7 +113,7 @@ class Exchange:
             await response.aclose()
         yield end
 
-    async def ask(self, method: str, url: httpx.URL, body: bytes = b"") -> object:
+    async def ask(self, method: str, url: URL, body: bytes = b"") -> object:
         """One question outside of a conversation; the JSON answered. Raises AdapterError."""
         with mapped_errors(self._provider):
             async with (
@@ -126,14 +127,14 @@ class Exchange:
         except ValueError as error:
             raise BadAnswer(f"{self._provider} answered with something that is not JSON") from error
 
-    def _request(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> httpx.Request:
+    def _request(self, url: URL, body: bytes, headers: Mapping[str, str]) -> Request:
         """A large body goes out in slices, so that copying it does not hold up the loop."""
         if len(body) <= _SLICE_BYTES:
             return self.client.build_request("POST", url, content=body, headers=headers)
         sized = {**headers, "content-length": str(len(body))}
         return self.client.build_request("POST", url, content=_slices(body), headers=sized)
 
-    async def _failed(self, response: httpx.Response, read_error: ReadError) -> ErrorChunk:
+    async def _failed(self, response: Answer, read_error: ReadError) -> ErrorChunk:
         try:
             with mapped_errors(self._provider):
                 async with asyncio.timeout(self._timeout_s):
@@ -168,9 +169,7 @@ class _Answer:
         "end",
     )
 
-    def __init__(
-        self, provider: str, timeout_s: float, response: httpx.Response, decoder: Decoder
-    ) -> None:
+    def __init__(self, provider: str, timeout_s: float, response: Answer, decoder: Decoder) -> None:
         self._provider = provider
         self._body = Body(response)
         self._decoder = decoder
@@ -280,7 +279,7 @@ async def _slices(body: bytes) -> AsyncIterator[bytes]:
         yield body[start : start + _SLICE_BYTES]
 
 
-def _is_delimited(response: httpx.Response) -> bool:
+def _is_delimited(response: Answer) -> bool:
     """Whether the transfer tells its end (RFC 9112 §6.3), so that a cut one raises an error."""
     return "content-length" in response.headers or "transfer-encoding" in response.headers
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-import httpx
-
+from adapters.http_client import HttpClient
 from adapters.observe.backend import Answer, Backend
 from adapters.observe.cursor import CursorCodec, Position, page_size, resume, suspend
 from adapters.observe.instants import check_order, to_ns
@@ -49,7 +48,7 @@ class LokiLogs:
 
     def __init__(
         self,
-        client: httpx.AsyncClient,
+        client: HttpClient,
         codec: CursorCodec,
         selector: str = "",
         org_id: str = "",

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-import httpx
-
+from adapters.http_client import HttpClient
 from adapters.observe.backend import Backend
 from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.instants import check_order, seconds_text
@@ -52,7 +51,7 @@ class PrometheusMetrics:
 
     def __init__(
         self,
-        client: httpx.AsyncClient,
+        client: HttpClient,
         clock: Clock,
         product_label: str = "",
         org_id: str = "",

@@ -10,18 +10,18 @@ from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
-import httpx
 import orjson
 from pydantic import JsonValue
 
 from adapters.errors import BadAnswer
 from adapters.http import Way, check_status, http_client, mapped_errors, read_capped
+from adapters.http_client import HttpClient
 
 MAX_ANSWER_BYTES: Final = 1_048_576
 
 
 @asynccontextmanager
-async def reading(url: str, timeout_s: float, way: Way) -> AsyncIterator[httpx.AsyncClient]:
+async def reading(url: str, timeout_s: float, way: Way) -> AsyncIterator[HttpClient]:
     """A client that reaches the URL's host only, that way, for `timeout_s` in all. Raises AdapterError."""
     host = urlsplit(url).hostname or ""
     with mapped_errors(host):
@@ -38,14 +38,14 @@ async def reading(url: str, timeout_s: float, way: Way) -> AsyncIterator[httpx.A
 
 
 async def get_json(
-    client: httpx.AsyncClient,
+    client: HttpClient,
     url: str,
     headers: Mapping[str, str],
     params: Mapping[str, str | int | Sequence[str]] | None = None,
 ) -> JsonValue:
     """The whole answer. Raises AdapterError, and foreign errors for `reading` to map."""
     request = client.build_request("GET", url, headers=headers, params=params)
-    response = await client.send(request, stream=True)
+    response = await client.send(request)
     try:
         check_status(response)
         body = await read_capped(response, MAX_ANSWER_BYTES)

@@ -9,12 +9,12 @@ from enum import Enum
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
 
-import httpx
 import orjson
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError, create_model
 
 from adapters.errors import AdapterError, Unreachable
 from adapters.http import mapped_errors, read_capped
+from adapters.http_client import HttpClient
 from adapters.plugins.manifest import CEILING_S, PREFIX, Endpoint, Manifest, ReadManifest, hole
 from adapters.plugins.parameters import fields_of
 from adapters.plugins.yaml_source import ManifestInvalid
@@ -45,7 +45,7 @@ class PluginOutput(ToolOutput):
 class PluginTool:
     """Asks the declared endpoint. The caller owns the client, which carries the credentials."""
 
-    def __init__(self, read: ReadManifest, client: httpx.AsyncClient) -> None:
+    def __init__(self, read: ReadManifest, client: HttpClient) -> None:
         self.manifest = read.manifest
         self.contract = contract_of(read)
         self._client = client
@@ -94,7 +94,7 @@ class PluginTool:
             headers={"Accept": "application/json"},
             json=body,
         )
-        response = await self._client.send(request, stream=True)
+        response = await self._client.send(request)
         try:
             return response.status_code, await read_capped(response, MAX_BYTES)
         finally:

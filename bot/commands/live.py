@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
 
-import httpx
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapters.errors import AdapterError
@@ -45,7 +44,7 @@ async def asked(http: HttpSettings, path: str) -> bytes | None:
     )
     try:
         with mapped_errors("the service"):
-            response: httpx.Response = await client.get(path)
+            response = await client.get(path)
         check_status(response)
         return response.content
     except AdapterError:

@@ -62,8 +62,8 @@ _CLASSES: Final = (
     "sqlalchemy.ext.asyncio.session",
     "sqlalchemy.orm",
 )
-# Taken in by httpx and structlog where they are installed: a command line, and colours in logs.
-_LEFT_OUT: Final = ("httpx._main", "rich")
+# Taken in by structlog where it is installed, for colours in logs.
+_LEFT_OUT: Final = ("rich",)
 
 
 def spare_libraries() -> None:

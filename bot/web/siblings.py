@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import httpx
 import orjson
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
@@ -19,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from adapters.errors import AdapterError
 from adapters.http import http_client, mapped_errors
+from adapters.http_answer import WholeAnswer
 from bot.web.health import Note
 
 LOOPBACK: Final = "127.0.0.1"
@@ -48,7 +48,7 @@ class SiblingCalls:
         """Let the connections go."""
         await self._http.aclose()
 
-    async def asked(self, path: str) -> Mapping[int, httpx.Response | None]:
+    async def asked(self, path: str) -> Mapping[int, WholeAnswer | None]:
         """The answer of each of the others by its number; None for one that gave none in time."""
         ports = dict(enumerate(self._siblings.ports))
         del ports[self._siblings.number]
@@ -59,7 +59,7 @@ class SiblingCalls:
             }
         return {number: task.result() for number, task in asked.items()}
 
-    async def _answer(self, url: str) -> httpx.Response | None:
+    async def _answer(self, url: str) -> WholeAnswer | None:
         try:
             async with asyncio.timeout(ASK_S):
                 with mapped_errors("another worker"):
@@ -96,7 +96,7 @@ class SiblingCalls:
         return None
 
 
-def _unready(answer: httpx.Response) -> str:
+def _unready(answer: WholeAnswer) -> str:
     try:
         parts = orjson.loads(answer.content)["parts"].items()
         return ", ".join(f"{name}: {part['detail']}" for name, part in parts if not part["ok"])

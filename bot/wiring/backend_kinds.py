@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
-import httpx
-
+from adapters.http_client import HttpClient
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.grafana import proxied, read_through
 from adapters.sigv4 import AwsKey
@@ -159,7 +158,7 @@ def open_errors(backend: ErrorsBackend, table: str, stack: AsyncExitStack) -> Er
     return Sentry(client, backend.organization, backend.projects)
 
 
-def _client(backend: ObservedBackend, table: str, stack: AsyncExitStack) -> httpx.AsyncClient:
+def _client(backend: ObservedBackend, table: str, stack: AsyncExitStack) -> HttpClient:
     """Directly, or through Grafana's proxy."""
     uid = backend.data_source_uid
     address = proxied(backend.url, uid) if uid else backend.url

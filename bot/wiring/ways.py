@@ -3,15 +3,13 @@
 Reads certificates, so it runs in a thread.
 """
 
-import base64
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-import httpx
-
 from adapters.http import Way, http_client
+from adapters.http_client import HttpClient, basic_credentials
 from adapters.trust import FileUnusable, own_trust
 from bot.settings.access import AUTHORIZATION, AccessSettings, RouteSettings
 from bot.settings.model import ControlPlaneSettings
@@ -20,9 +18,7 @@ from bot.settings.reading import ConfigurationError
 BACKEND_CONNECTIONS: Final = 32  # per backend: more parallel queries would queue there anyway
 
 
-def backend_client(
-    url: str, route: RouteSettings, key: str, stack: AsyncExitStack
-) -> httpx.AsyncClient:
+def backend_client(url: str, route: RouteSettings, key: str, stack: AsyncExitStack) -> HttpClient:
     """A client with `url` as its base that reaches that host alone, already authenticated.
 
     `key` is what an error names, such as `observe.logs.url`; the stack closes the client. A name
@@ -53,7 +49,7 @@ def backend_client(
     return client
 
 
-def orders_client(plane: ControlPlaneSettings, stack: AsyncExitStack) -> httpx.AsyncClient:
+def orders_client(plane: ControlPlaneSettings, stack: AsyncExitStack) -> HttpClient:
     """For what actions order and read, wherever they say. Raises ConfigurationError.
 
     The host of `[control_plane] info_url` is reached by that table's way, without its credentials:
@@ -104,7 +100,7 @@ def _credentials(access: AccessSettings) -> dict[str, str]:
     if bearer:
         return {"Authorization": f"Bearer {bearer}"}
     if access.user:
-        return {"Authorization": _basic(access.user, access.password.get_secret_value())}
+        return {"Authorization": basic_credentials(access.user, access.password.get_secret_value())}
     return {}
 
 
@@ -116,9 +112,5 @@ def _in_the_address(parts: SplitResult, way: Way, key: str) -> dict[str, str]:
         raise ConfigurationError(
             f"{key}: has a user in the address, and credentials beside it; set one of them"
         )
-    pair = _basic(unquote(parts.username), unquote(parts.password or ""))
+    pair = basic_credentials(unquote(parts.username), unquote(parts.password or ""))
     return {**dict(way.headers), "Authorization": pair}
-
-
-def _basic(user: str, password: str) -> str:
-    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"

@@ -5,15 +5,18 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import aiohttp
-import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from yarl import URL
 
-from adapters.arriving import ANSWER, Body
+from adapters.arriving import Body
 from adapters.http import http_client
+from adapters.http_answer import Answer, Request
+from adapters.http_client import HttpClient, times_of
 from adapters.llm.messages import (
     DoneChunk,
     ErrorChunk,
@@ -22,6 +25,7 @@ from adapters.llm.messages import (
     ToolCallChunk,
 )
 from adapters.llm.pace import READ_EVERY_S
+from tests.fakes.http_answers import Given, opened
 from tests.fakes.model_server import Call, ModelServer, Round
 from tests.fixtures_http import Handler
 from tests.fixtures_providers import ASKED, WIRES, everything, serving
@@ -130,7 +134,7 @@ async def test_what_comes_during_a_rest_is_read_after_it() -> None:
 
 
 async def test_an_answer_without_a_connection_is_read_at_once() -> None:
-    body = Body(httpx.Response(200, stream=httpx.ByteStream(b"whole")))
+    body = Body(opened(Request("GET", URL(), {}, None, times_of(1, 1)), Given(200, b"whole")))
 
     assert [await body.more(60.0), await body.more(60.0)] == [b"whole", b""]
 
@@ -167,13 +171,19 @@ async def in_steps(request: web.Request) -> web.StreamResponse:
     return response
 
 
+def transport_of(answer: Answer) -> Any:
+    assert answer.wire is not None
+    assert answer.wire.connection is not None
+    return answer.wire.connection.transport
+
+
 ALL = b"".join(b"%d," % number for number in range(STEPS))
 
 
-async def read_in_rests(client: httpx.AsyncClient, url: str) -> tuple[bytes, int, bool]:
+async def read_in_rests(client: HttpClient, url: str) -> tuple[bytes, int, bool]:
     """What came, in how many reads, and whether its connection heard of what comes at the end."""
     async with client.stream("GET", url) as response, aclosing(Body(response)) as body:
-        transport = response.extensions[ANSWER].connection.transport
+        transport = transport_of(response)
         raw = transport._ssl_protocol._transport if url.startswith("https") else transport
         read, reads = b"", 0
         try:
@@ -219,7 +229,7 @@ async def test_while_it_flows_its_socket_is_left_alone_between_reads_too() -> No
         client.stream("GET", str(server.make_url("/"))) as response,
         aclosing(Body(response)) as body,
     ):
-        transport = response.extensions[ANSWER].connection.transport
+        transport = transport_of(response)
         read = await body.more()
         read += await body.more(0.02)
         left_alone = not transport.is_reading()

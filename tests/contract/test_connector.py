@@ -10,7 +10,6 @@ from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
 from aiohttp.client_exceptions import SocketTimeoutError
 from aiohttp.test_utils import TestServer
 
-from adapters.arriving import ANSWER
 from adapters.connector import Connection, Connector
 from adapters.http import http_client
 
@@ -120,7 +119,9 @@ async def test_our_clients_connect_so() -> None:
         http_client() as client,
         client.stream("GET", url) as response,
     ):
-        protocol = response.extensions[ANSWER].connection.protocol
+        assert response.wire is not None
+        assert response.wire.connection is not None
+        protocol = response.wire.connection.protocol
         assert b"".join([part async for part in response.aiter_raw()]) == b"aaabbbccc"
 
     assert isinstance(protocol, Connection)

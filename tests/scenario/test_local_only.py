@@ -148,17 +148,24 @@ def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_firs
     openers = {
         path.relative_to(root).as_posix()
         for path in (root / "adapters").rglob("*.py")
-        for word in ("AsyncClient(", "ClientSession(", "open_connection(", "create_connection(")
+        for word in (
+            "AsyncClient(",
+            "ClientSession(",
+            "GuardedTransport(",
+            "open_connection(",
+            "create_connection(",
+        )
         if word in path.read_text(encoding="utf-8")
     }
 
     # The MCP SDK wants a client of its own kind; its transport sends through one of the factory's.
     assert openers == {
         "adapters/http.py",
+        "adapters/transport.py",
         "adapters/mcp/http_transport.py",
         "adapters/audit_nats.py",
     }
-    for own in ("adapters/http.py", "adapters/audit_nats.py"):
+    for own in ("adapters/transport.py", "adapters/audit_nats.py"):
         text = (root / own).read_text(encoding="utf-8")
         assert "check_egress(" in text
         assert "check_resolved(" in text

@@ -106,13 +106,13 @@ TICKETS = Port[Tickets]("tickets")
 class CountTickets'''
 ADAPTER = '''"""Tickets over HTTP."""
 
-import httpx
+from adapters.http_client import HttpClient
 
 
 class HttpTickets:
     """Implements `Tickets`."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def count(self) -> str:

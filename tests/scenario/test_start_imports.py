@@ -10,7 +10,7 @@ MAY_LOAD = frozenset(
     {
         "aiohappyeyeballs", "aiohttp", "aiosignal", "annotated_types",
         "attr", "cython_runtime", "dbos", "frozenlist", "greenlet",
-        "httpx", "httpx_aiohttp", "idna", "multidict", "orjson",
+        "idna", "multidict", "orjson",
         "prometheus_client", "propcache", "pydantic", "pydantic_core", "re2", "slack_bolt",
         "slack_sdk", "sqlalchemy", "structlog", "typing_extensions", "typing_inspection",
         "yarl",
@@ -23,8 +23,8 @@ NOT_LOADED = (
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
     "adapters.recorded", "alembic", "click", "concurrent.futures.process", "croniter", "dateutil.parser", "jsonschema_rs", "multiprocessing", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.client", "sqlalchemy.orm", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
 )  # fmt: skip
-# `httpx` takes these in where they are installed, which an installation has not.
-BESIDE = frozenset({"socksio", "brotli"})
+# aiohttp takes these in where they are installed, which an installation has not.
+BESIDE = frozenset({"brotli"})
 
 LOADED = """
 import sys

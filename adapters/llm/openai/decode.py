@@ -7,8 +7,7 @@ The stream is whole only with its `[DONE]`; a missing `finish_reason` before it 
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
-import httpx
-
+from adapters.http_answer import Headers
 from adapters.llm.chat_completions import ToolDeltas
 from adapters.llm.decoding import EventDecoder, new_call_id
 from adapters.llm.failures import VendorError, is_overflow, kind_of_status
@@ -40,7 +39,7 @@ _REASONS: Final[Mapping[str, StopReason]] = {
 }
 
 
-def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
+def read_error(status: int, headers: Headers, body: bytes) -> VendorError:
     """The error in an HTTP answer; a body of another shape decides nothing."""
     del headers
     try:

@@ -58,15 +58,6 @@ async def test_of_two_confinements_both_hold() -> None:
                 await client.get("http://a.test/")
 
 
-async def test_every_hop_of_a_redirect_is_held_to_it() -> None:
-    async def handler(_: web.Request) -> web.Response:
-        return web.Response(status=307, headers={"location": "http://203.0.113.9/collect"})
-
-    async with serving(handler) as url, http_client() as client:
-        with confined_to(LocalHosts()), pytest.raises(Refused, match=r"203\.0\.113\.9"):
-            await client.get(url, follow_redirects=True)
-
-
 class Resolver:
     """DNS whose answer changes with every question."""
 
