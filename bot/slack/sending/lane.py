@@ -7,6 +7,7 @@ but the wish to call: what is shown is rendered at the moment of the call.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from itertools import count
 from typing import Protocol
 
@@ -107,8 +108,10 @@ class Lane:
         self._planner = planner
         self._slots: dict[int, EditSlot] = {}
         self._keys = count()
-        self._wake = asyncio.Event()
-        self._due = math.inf  # when the pump looks again by itself
+        self._calls: asyncio.TaskGroup | None = None  # while it runs
+        self._context = copy_context()
+        self._next: asyncio.Handle | None = None
+        self._due = math.inf  # when it looks next
 
     def open(self, edit: Edit | None = None, channel: str = "") -> EditSlot:
         """A live message. `edit` shows its newest state; it may raise SurfaceGone, SurfaceFailed."""
@@ -123,16 +126,16 @@ class Lane:
         return len(self._slots)
 
     def want(self, key: int, urgency: Urgency) -> None:
-        """The message with that key looks different now; wakes the pump where an edit is due sooner."""
+        """The message with that key looks different now."""
         now = self._clock()
         if self._planner.want(key, urgency, now):
-            self._wake_for(now)
+            self._look_for(now)
 
     def done(self, key: int) -> None:
         """The edit that was granted to that key is over."""
         now = self._clock()
         self._planner.finished(key, now)
-        self._wake_for(now)
+        self._look_for(now)
 
     def close(self, key: int) -> None:
         """Forget that key: its message is edited no more, and who waits for it waits no more."""
@@ -144,7 +147,6 @@ class Lane:
     def hold(self, until: float, channel: str = "") -> None:
         """Slack asked to wait until then."""
         self._planner.hold(until, channel)
-        self._wake.set()
 
     def expected_s(self, channel: str, urgency: Urgency) -> float:
         """Seconds that one more of that urgency would wait, as things stand."""
@@ -152,30 +154,43 @@ class Lane:
 
     async def run(self) -> None:
         """Call whenever it is allowed, until cancelled; calls under way are cancelled too."""
-        async with asyncio.TaskGroup() as edits:
-            await self._pump(edits)
-
-    async def _pump(self, tasks: asyncio.TaskGroup) -> None:
-        while True:
-            self._wake.clear()
-            now = self._clock()
-            while (key := self._planner.grant(now)) is not None:
-                self._start(key, tasks)
-            wait_s = self._planner.wait_s(now)
-            self._due = math.inf if wait_s is None else now + wait_s
+        self._context = copy_context()  # not of whoever happens to want something first
+        async with asyncio.TaskGroup() as calls:
+            self._calls = calls
             try:
-                async with asyncio.timeout(wait_s):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
+                self._look()
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self._calls = None
+                if self._next is not None:
+                    self._next.cancel()
 
-    def _wake_for(self, now: float) -> None:
-        """Have the pump look, if a call is due before it does so by itself: one timer serves all."""
-        if self._wake.is_set():
+    def _look(self) -> None:
+        """Begin what may go now, and look again when the next one may."""
+        if (calls := self._calls) is None:
+            return
+        self._next, self._due = None, math.inf
+        now = self._clock()
+        while (key := self._planner.grant(now)) is not None:
+            self._start(key, calls)
+        self._look_for(now)
+
+    def _look_for(self, now: float) -> None:
+        """Look when a call is due, if that is before the next look: one timer serves all."""
+        if self._calls is None or self._due == -math.inf:
             return
         wait_s = self._planner.wait_s(now)
-        if wait_s is not None and (wait_s <= 0 or now + wait_s < self._due):
-            self._wake.set()
+        if wait_s is None or (wait_s > 0 and now + wait_s >= self._due):
+            return
+        if self._next is not None:
+            self._next.cancel()
+        loop = asyncio.get_running_loop()
+        if wait_s > 0:
+            self._due = now + wait_s
+            self._next = loop.call_later(wait_s, self._look, context=self._context)
+        else:  # after this turn of the loop: who wants to go meanwhile may be more urgent
+            self._due = -math.inf
+            self._next = loop.call_soon(self._look, context=self._context)
 
     def _start(self, key: int, tasks: asyncio.TaskGroup) -> None:
         slot = self._slots[key]

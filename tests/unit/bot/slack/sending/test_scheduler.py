@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextvars import ContextVar
 from dataclasses import replace
 
 import pytest
@@ -324,3 +325,52 @@ async def test_a_change_that_is_due_sooner_than_the_timer_is_shown_when_it_is_du
     running.cancel()
 
     assert (waiting.edits, new.edits) == (1, 1)
+
+
+async def test_a_call_belongs_to_nobody_who_wanted_it() -> None:
+    of: ContextVar[str] = ContextVar("of", default="")
+    seen: list[str] = []
+    lane = Lane(EditPlanner(Rates.unlimited()), time.monotonic)
+
+    async def edit() -> bool:
+        seen.append(of.get())
+        return True
+
+    slots = [lane.open(edit), lane.open(edit)]
+    running = asyncio.create_task(lane.run())
+    await asyncio.sleep(0)
+    of.set("somebody's session")
+    for slot in slots:
+        slot.changed()
+        await asyncio.sleep(0.01)
+    running.cancel()
+
+    assert seen == ["", ""]
+
+
+async def test_nothing_is_begun_once_the_lane_ends() -> None:
+    lane = Lane(EditPlanner(Rates.unlimited()), time.monotonic)
+    begun: list[str] = []
+
+    async def slow() -> bool:
+        begun.append("slow")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            later.changed()
+        return True
+
+    async def other() -> bool:
+        begun.append("other")
+        return True
+
+    first, later = lane.open(slow), lane.open(other)
+    running = asyncio.create_task(lane.run())
+    first.changed()
+    await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.wait([running])
+    await asyncio.sleep(0.01)
+
+    assert begun == ["slow"]
+    assert first.idle.is_set()
