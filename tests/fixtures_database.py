@@ -17,11 +17,12 @@ from functools import cache
 from pathlib import Path
 
 import asyncpg
+import psycopg
 import pytest
 import sqlalchemy as sa
 from dbos import DBOS
 
-from bot.store.database import Database
+from bot.store.database import Database, as_psycopgs
 from bot.store.schema import migrate
 from bot.wiring.rules import engine_database
 
@@ -137,6 +138,16 @@ class PostgresServer:
             yield connection
         finally:
             await connection.close()
+
+
+def kill_others(url: str) -> None:
+    """At once, also where nothing may be awaited."""
+    admin = as_psycopgs(sa.make_url(url))
+    with psycopg.connect(admin.set(drivername="postgresql").render_as_string(False)) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 @cache

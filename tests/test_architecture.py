@@ -44,6 +44,7 @@ BROAD_EXCEPT_SEAMS = {
     "bot/slack/handling/errands.py",
     "bot/slack/sending/lane.py",
     "bot/store/sqlite_threads.py",
+    "bot/store/thread_jobs.py",
     "bot/web/health.py",
     "tools/runner.py",
 }

@@ -1,8 +1,8 @@
 """One database behind a URL: transactions, reads, patience. Statements live in the repositories.
 
 SQLite: one writer at a time, so a transaction that reads and then writes never meets a stale
-snapshot, and a few readers beside it; `transact` and `fetch` run whole in a thread. PostgreSQL: one
-pool for both.
+snapshot, and a few readers beside it. PostgreSQL: as many as there are threads. `transact` and
+`fetch` run whole in a thread; `write` and `read` are for what needs a connection across awaits.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -27,9 +27,11 @@ _T = TypeVar("_T")
 
 SQLITE_BUSY_S = 5.0  # other writers of the file are short; beyond this something is wrong
 SQLITE_READERS = 4
-POOL_SIZE = 10
-POOL_OVERFLOW = 10
-POOL_BESIDE = 4  # of an event loop that does short work alone
+# Of PostgreSQL: threads that write, and that read, each with a connection of its own. One waits for
+# a row's lock as long as another transaction has it.
+WRITERS, READERS = 10, 5
+WRITERS_BESIDE, READERS_BESIDE = 3, 1  # of an event loop that does short work alone
+POOL_SIZE, POOL_OVERFLOW = 5, 5  # of what needs a connection across awaits
 CONNECT_TIMEOUT_S = 5.0
 # From when it has its connection, and on SQLite the file. Waiting for those has a bound of its own,
 # longer because a queue is no fault: a turn can wait, and what people wait on gives up by itself.
@@ -44,6 +46,22 @@ _WAL_TRIES = 40
 _WAL_RETRY_S = 0.05
 
 
+class Transactions(Protocol):
+    """Threads that run work whole: `bot.store.sqlite_threads`, `bot.store.postgres_threads`."""
+
+    async def transact(self, work: Work[_T], limits: Limits) -> _T:
+        """Run `work` in one transaction: committed at the end, rolled back by any exception."""
+        ...
+
+    async def fetch(self, work: Work[_T], limits: Limits) -> _T:
+        """Run reading `work`; every statement sees what is committed when it starts."""
+        ...
+
+    async def close(self) -> None:
+        """Wait for what still runs and give the connections back."""
+        ...
+
+
 class Database:
     """Transactions on one database. Every method raises StorageUnavailable when it is not there."""
 
@@ -52,10 +70,10 @@ class Database:
         writer: AsyncEngine,
         reader: AsyncEngine,
         patience_s: Sequence[float],
-        threads: SqliteThreads | None = None,
-        another: Callable[[], AsyncEngine] | None = None,
+        threads: Transactions,
+        another: "Callable[[], Database] | None" = None,
     ) -> None:
-        """`another` makes an engine like these for another event loop; None: any loop may ask."""
+        """`another` makes one for what another event loop asks; None: it may ask this one."""
         self._writer = writer
         self._reader = reader
         self._patience_s = patience_s
@@ -78,9 +96,7 @@ class Database:
         parsed = sa.make_url(url)
         if parsed.drivername == "postgresql+asyncpg":
             name = f"kortex-{uuid.uuid4().hex}"
-            engine = await asyncio.to_thread(_postgresql, parsed, name, sealing)
-            another = partial(_postgresql, parsed, name, sealing, POOL_BESIDE, 0)
-            return cls(engine, _reading(engine), patience_s, another=another)
+            return await asyncio.to_thread(_postgresql, parsed, name, sealing, patience_s)
         if parsed.drivername == "sqlite+aiosqlite" and parsed.database not in (
             None,
             "",
@@ -105,11 +121,11 @@ class Database:
         if self._another is None:
             yield self
             return
-        engine = self._another()
+        another = await asyncio.to_thread(self._another)
         try:
-            yield Database(engine, _reading(engine), self._patience_s)
+            yield another
         finally:
-            await engine.dispose()
+            await another.close()
 
     @property
     def dialect(self) -> str:
@@ -140,11 +156,8 @@ class Database:
         """
 
         async def attempt() -> _T:
-            if self._threads is not None:
-                with storage_errors():
-                    return await self._threads.transact(work, _limits())
-            async with self.write() as connection:
-                return await work(connection)
+            with storage_errors():
+                return await self._threads.transact(work, _limits())
 
         return await (self._patient(attempt) if again else attempt())
 
@@ -152,11 +165,8 @@ class Database:
         """Run reading `work`, again if the connection was lost."""
 
         async def attempt() -> _T:
-            if self._threads is not None:
-                with storage_errors():
-                    return await self._threads.fetch(work, _limits())
-            async with self.read() as connection:
-                return await work(connection)
+            with storage_errors():
+                return await self._threads.fetch(work, _limits())
 
         return await self._patient(attempt)
 
@@ -190,8 +200,7 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections back."""
-        if self._threads is not None:
-            await self._threads.close()
+        await self._threads.close()
         await self._writer.dispose()
         await self._reader.dispose()
 
@@ -241,16 +250,12 @@ def _reading(engine: AsyncEngine) -> AsyncEngine:
 
 
 def _postgresql(
-    url: sa.URL,
-    name: str,
-    sealing: Sealing,
-    size: int = POOL_SIZE,
-    overflow: int = POOL_OVERFLOW,
-) -> AsyncEngine:
+    url: sa.URL, name: str, sealing: Sealing, patience_s: Sequence[float], *, beside: bool = False
+) -> Database:
     engine = create_async_engine(
         url,
-        pool_size=size,
-        max_overflow=overflow,
+        pool_size=POOL_SIZE,
+        max_overflow=POOL_OVERFLOW,
         pool_timeout=QUEUE_TIMEOUT_S,
         hide_parameters=True,
         connect_args={
@@ -262,8 +267,24 @@ def _postgresql(
             },
         },
     )
-    redact_with(engine.dialect, sealing.line)
-    return engine.execution_options(**{SEALING: sealing})
+    from bot.store.postgres_threads import PostgresThreads, engine_of  # and its driver
+
+    threaded = engine_of(as_psycopgs(url), name, CONNECT_TIMEOUT_S, IDLE_IN_TRANSACTION_S)
+    for each in (engine, threaded):
+        redact_with(each.dialect, sealing.line)
+    options = {SEALING: sealing}
+    size = (WRITERS_BESIDE, READERS_BESIDE) if beside else (WRITERS, READERS)
+    threads = PostgresThreads(threaded.execution_options(**options), *size)
+    engine = engine.execution_options(**options)
+    another = partial(_postgresql, url, name, sealing, patience_s, beside=True)
+    return Database(engine, _reading(engine), patience_s, threads, another)
+
+
+def as_psycopgs(url: sa.URL) -> sa.URL:
+    """The same PostgreSQL under the driver that libpq comes with."""
+    mode = {"sslmode": url.query["ssl"]} if "ssl" in url.query else {}
+    bare = url.set(drivername="postgresql+psycopg").difference_update_query(["ssl"])
+    return bare.update_query_dict(mode)
 
 
 def _sqlite_engines(

@@ -1,4 +1,4 @@
-"""The SQLite connection of one thread, kept, and how work that awaits nothing else runs on it."""
+"""The connection of one thread, and how work that awaits nothing else runs on it; SQLite's, kept."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import sqlalchemy as sa
 
 from bot.store.dialect import Connection, Parameters, Work
-from bot.store.prepared import Statements, as_sqlalchemys
+from bot.store.prepared import Driver, Statements, as_sqlalchemys
 
 _T = TypeVar("_T")
 
@@ -16,9 +16,7 @@ _T = TypeVar("_T")
 class InThread:
     """A connection whose coroutines never wait, so that its work needs no event loop."""
 
-    def __init__(
-        self, connection: sa.Connection, driver: sqlite3.Connection, statements: Statements
-    ) -> None:
+    def __init__(self, connection: sa.Connection, driver: Driver, statements: Statements) -> None:
         self._connection = connection
         self._driver = driver
         self._statements = statements
@@ -27,7 +25,7 @@ class InThread:
 
     @property
     def dialect(self) -> sa.Dialect:
-        """The dialect statements are compiled for: SQLite's."""
+        """The dialect statements are compiled for."""
         return self._connection.dialect
 
     @property
@@ -103,10 +101,9 @@ class Kept:
 
     def _undo(self, connection: sa.Connection, driver: sqlite3.Connection) -> None:
         try:
-            if connection.in_transaction():
+            if connection.get_transaction() is not None:  # also one whose commit failed
                 connection.rollback()
-            else:
-                driver.rollback()
+            driver.rollback()
         finally:
             if connection.invalidated or driver.in_transaction:
                 self.close()

@@ -1,14 +1,13 @@
-"""Statements that are compiled once for a SQLite file and then run on the driver itself.
+"""Statements that are compiled once for a database and then run on the driver itself.
 
 SQLAlchemy compiles a statement once as well, but at each execution looks for what it compiled by
 all that the statement is made of, and makes a context, a cursor and its metadata anew: ten times the
 work of SQLite. Here only the parameters and the rows are converted, by the same converters. A statement
-that `prepared` does not name goes through SQLAlchemy, and so do all of PostgreSQL.
+that `prepared` does not name goes through SQLAlchemy.
 """
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine.result import IteratorResult, SimpleResultMetaData
@@ -31,6 +30,18 @@ def prepared(statement: _Statement) -> _Statement:
     return statement
 
 
+class Driver(Protocol):
+    """What SQLite's and PostgreSQL's connections have in common."""
+
+    def execute(self, sql: str, parameters: Any, /) -> Any:
+        """Run one statement; the cursor that holds its rows."""
+        ...
+
+    def cursor(self) -> Any:
+        """One that runs a statement for many parameters."""
+        ...
+
+
 class Answer(IteratorResult[*tuple[Any, ...]]):
     """What a statement answered: its rows, and how many it changed."""
 
@@ -40,7 +51,7 @@ class Answer(IteratorResult[*tuple[Any, ...]]):
 
 
 class _Place(NamedTuple):
-    """What stands at a question mark: a parameter, an item of one that is a list, or a constant."""
+    """What stands at a mark: a parameter, an item of one that is a list, or a constant."""
 
     name: str | None
     item: int | None
@@ -49,11 +60,18 @@ class _Place(NamedTuple):
 
 
 class _Text(NamedTuple):
+    """`names` are those of the places where the driver takes its parameters by name."""
+
     sql: str
     places: Sequence[_Place]
+    names: Sequence[str] | None
 
-    def values(self, given: Mapping[str, Any]) -> list[Any]:
-        """All that the driver takes, in its order."""
+    def values(self, given: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
+        """All that the driver takes, as it takes it."""
+        values = self.in_order(given)
+        return values if self.names is None else dict(zip(self.names, values, strict=True))
+
+    def in_order(self, given: Mapping[str, Any]) -> Sequence[Any]:
         values = []
         for name, item, convert, constant in self.places:
             if name is None:
@@ -81,6 +99,7 @@ class _Compiled:
         assert isinstance(compiled, SQLCompiler)  # noqa: S101 - of a statement it is nothing else
         self._dialect = dialect
         self._compiled = compiled
+        self._error: type[Exception] = _error_of(dialect)
         columns = [*asked.exported_columns]
         self._columns = SimpleResultMetaData([str(each.key) for each in columns])
         converts = [
@@ -92,7 +111,7 @@ class _Compiled:
         ]
         self._texts: dict[tuple[int, ...], _Text] = {}
 
-    def run(self, driver: sqlite3.Connection, given: Parameters | None) -> Answer | None:
+    def run(self, driver: Driver, given: Parameters | None) -> Answer | None:
         """What it answers; None where SQLAlchemy has to be asked."""
         if isinstance(given, Sequence):
             return self._run_many(driver, given)
@@ -104,24 +123,23 @@ class _Compiled:
         values = text.values(given)
         try:
             cursor = driver.execute(text.sql, values)
-            rows = cursor.fetchall()
-        except sqlite3.Error as error:
+            rows = cursor.fetchall() if cursor.description is not None else ()
+        except self._error as error:
             raise as_sqlalchemys(error, self._dialect) from error
         return Answer(self._columns, self._converted(rows), cursor.rowcount)
 
-    def _run_many(
-        self, driver: sqlite3.Connection, given: Sequence[Mapping[str, Any]]
-    ) -> Answer | None:
+    def _run_many(self, driver: Driver, given: Sequence[Mapping[str, Any]]) -> Answer | None:
         if self._lists or not given:
             return None
         text = self._texts.get(()) or self._text((), given[0])
         try:
             if (rows := text.rows(len(given))) is None:
-                cursor = driver.executemany(text.sql, [text.values(each) for each in given])
+                cursor = driver.cursor()
+                cursor.executemany(text.sql, [text.values(each) for each in given])
             else:
-                values = [value for each in given for value in text.values(each)]
+                values = [value for each in given for value in text.in_order(each)]
                 cursor = driver.execute(rows, values)
-        except sqlite3.Error as error:
+        except self._error as error:
             raise as_sqlalchemys(error, self._dialect) from error
         return Answer(self._columns, (), cursor.rowcount)
 
@@ -134,7 +152,8 @@ class _Compiled:
             for n, name in enumerate(names)
         }
         places: list[_Place] = []
-        for name in state.positiontup or ():
+        by_name = None if compiled.positional else [*state.parameters]
+        for name in by_name if by_name is not None else state.positiontup or ():
             of, item = items.get(name, (name, None))
             bind = compiled.binds[of]
             convert = bind.type.dialect_impl(self._dialect).bind_processor(self._dialect)
@@ -143,10 +162,10 @@ class _Compiled:
             else:
                 constant = state.parameters[name]
                 places.append(_Place(None, None, None, convert(constant) if convert else constant))
-        text = self._texts[lengths] = _Text(state.statement, places)
+        text = self._texts[lengths] = _Text(state.statement, places, by_name)
         return text
 
-    def _converted(self, rows: list[tuple[Any, ...]]) -> Sequence[Sequence[Any]]:
+    def _converted(self, rows: Sequence[tuple[Any, ...]]) -> Sequence[Sequence[Any]]:
         if not self._converts:
             return rows
         lists = [list(row) for row in rows]
@@ -157,7 +176,7 @@ class _Compiled:
 
 
 class Statements:
-    """The prepared statements of one file, compiled as they are first run."""
+    """The prepared statements of one database, compiled as they are first run."""
 
     def __init__(self, dialect: sa.Dialect) -> None:
         self._dialect = dialect
@@ -171,11 +190,26 @@ class Statements:
         return found
 
 
-def as_sqlalchemys(error: sqlite3.Error, dialect: sa.Dialect) -> Exception:
-    """The driver's error as SQLAlchemy would raise it, without the parameters."""
+def as_sqlalchemys(error: Exception, dialect: sa.Dialect, *, is_lost: bool = False) -> Exception:
+    """The driver's error as SQLAlchemy would raise it, without the parameters.
+
+    `is_lost`: its connection is of no use any more.
+    """
     return cast(
         "Exception",
         sa.exc.DBAPIError.instance(
-            None, None, error, sqlite3.Error, hide_parameters=True, dialect=dialect
+            None,
+            None,
+            error,
+            _error_of(dialect),
+            hide_parameters=True,
+            connection_invalidated=is_lost,
+            dialect=dialect,
         ),
     )
+
+
+def _error_of(dialect: sa.Dialect) -> type[Exception]:
+    """The base of all that its driver raises."""
+    error: type[Exception] = cast("Any", dialect).loaded_dbapi.Error
+    return error

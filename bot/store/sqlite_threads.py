@@ -18,16 +18,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 
-from bot.store.dialect import Connection, Work
+from bot.store.dialect import Work
 from bot.store.in_thread import Kept
-from bot.store.thread_jobs import GivenUp, Job, Limits, Threads
+from bot.store.thread_jobs import GivenUp, Job, Limits, Threads, alone
 
 # After this long at the gate a writer leaves the decision to SQLite and its busy timeout.
 GATE_TIMEOUT_S: Final = 30.0
@@ -240,7 +240,7 @@ class SqliteThreads:
                 jobs[0].tell(failed.error)
                 return
             for job in jobs:
-                _alone(job, self._written.writing)
+                alone(job, self._written.writing)
         except BaseException as error:  # noqa: BLE001 - raised where the work was asked for
             first = [] if jobs else [self._next()]  # the file was not to be had
             for job in filter(None, [*jobs, *first]):
@@ -284,17 +284,7 @@ class SqliteThreads:
 
 def _fetch(kept: Kept, job: Job[Any]) -> None:
     if not job.given_up:
-        _alone(job, kept.reading)
-
-
-def _alone(job: Job[Any], opened: Callable[[], AbstractContextManager[Connection]]) -> None:
-    try:
-        with opened() as connection:
-            job.run(connection)
-    except BaseException as error:  # noqa: BLE001 - raised where the work was asked for
-        job.tell(error)
-    else:
-        job.tell()
+        alone(job, kept.reading)
 
 
 class _Failed(Exception):

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -98,6 +99,17 @@ class Job(Generic[_T]):
             return TimeoutError()
         waited = f"{self.limits.queue_s:g} s"
         return StorageUnavailable(f"the database was too busy for {waited}; nothing was begun")
+
+
+def alone(job: Job[Any], opened: Callable[[], AbstractContextManager[Connection]]) -> None:
+    """Run it in a transaction of its own, and tell its caller."""
+    try:
+        with opened() as connection:
+            job.run(connection)
+    except BaseException as error:  # noqa: BLE001 - raised where the work was asked for
+        job.tell(error)
+    else:
+        job.tell()
 
 
 class Threads(Generic[_T]):

@@ -28,7 +28,7 @@ from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
 from bot.settings.model import Settings
 from bot.slack.connection.startup import SlackAccess
-from bot.store.database import IDLE_IN_TRANSACTION_S
+from bot.store.database import IDLE_IN_TRANSACTION_S, as_psycopgs
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID
 from tools.core.all import built_in_toolsets
 from tools.policy import ToolPolicy
@@ -268,11 +268,6 @@ def engine_database(url: str) -> str:
     parsed = sa.make_url(url)
     if parsed.drivername.startswith("sqlite"):
         return parsed.set(drivername="sqlite").render_as_string(hide_password=False)
-    mode = {"sslmode": parsed.query["ssl"]} if "ssl" in parsed.query else {}
     option = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_S * 1000:.0f}"
-    return (
-        parsed.set(drivername="postgresql+psycopg")
-        .difference_update_query(["ssl"])
-        .update_query_dict({"options": option, **mode})
-        .render_as_string(hide_password=False)
-    )
+    named = as_psycopgs(parsed).update_query_dict({"options": option})
+    return named.render_as_string(hide_password=False)

@@ -7,7 +7,6 @@ from typing import Any, Final
 import pytest
 import sqlalchemy as sa
 from blockbuster import BlockBuster
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.domain.ids import SessionId, TurnId
 from bot.store.database import Database
@@ -23,7 +22,7 @@ __all__ = ["database", "database_url"]
 
 TURNS: Final = 200
 EACH: Final = 8
-EXPLAINED: Final = {"sqlite": ("pysqlite", in_sqlite), "postgresql": ("asyncpg", in_postgresql)}
+EXPLAINED: Final = {"sqlite": ("pysqlite", in_sqlite), "postgresql": ("psycopg", in_postgresql)}
 AT: Final = datetime(2026, 11, 23, tzinfo=UTC)
 
 
@@ -65,7 +64,6 @@ async def test_a_long_thread_is_read_in_the_order_of_its_index(
     with engine.begin() as connection:
         for each in (fill, _thread, *statistics):
             each(connection)
-    engine.dispose()
 
     with noted() as statements:
         read = await StoredSessions(database).history(SessionId("long"), TurnId(f"turn:{TURNS}"))
@@ -73,7 +71,6 @@ async def test_a_long_thread_is_read_in_the_order_of_its_index(
     assert [message.text for message in read] == [
         f"{turn} {n}" for turn in range(TURNS) for n in range(EACH)
     ]
-    ours = create_async_engine(database_url)
-    async with ours.connect() as asking:
-        assert await asking.run_sync(_readings, statements) == []
-    await ours.dispose()
+    with engine.connect() as asking:
+        assert _readings(asking, statements) == []
+    engine.dispose()

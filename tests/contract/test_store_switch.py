@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from bot.domain.audit import AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
 from bot.store.dialect import Connection
+from bot.store.sqlite_threads import SqliteThreads
 from bot.store.switch import StoredSwitch
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import stored
@@ -35,7 +36,7 @@ OPEN = {
 
 # SQLite begins no transaction on a connection that may not write: the next one is a new one.
 RECONNECT: dict[str, Callable[[Database], None]] = {
-    "sqlite": lambda database: database._threads._written.close(),  # type: ignore[union-attr]
+    "sqlite": lambda database: cast("SqliteThreads", database._threads)._written.close(),
     "postgresql": lambda _database: None,
 }
 

@@ -20,6 +20,7 @@ from bot.demo.workspace.seeds import CHECKOUT, MEMBER
 from bot.demo.workspace.signed_http import sign
 from bot.slack.connection.http_ingress import PATH
 from bot.store.dialect import Connection
+from bot.store.sqlite_threads import SqliteThreads
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import Start, stage
 from tests.stage import Asked, Stage
@@ -115,7 +116,7 @@ class Arrivals(deque[Any]):
 async def test_the_queue_of_the_databases_writer_is_full(stage: Start) -> None:
     async with holding(stage) as (running, asked):
         database = running.service.base.stores.database
-        assert database._threads is not None
+        assert isinstance(database._threads, SqliteThreads)
         arrivals = database._threads._urgent = Arrivals()
         answered = threading.Event()
 

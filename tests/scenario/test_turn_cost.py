@@ -14,6 +14,7 @@ from blockbuster import BlockBuster
 
 from bot.engine.library import MillisecondClock
 from bot.store.database import Database
+from bot.store.sealing import SEALING
 from bot.store.tickets import workflow_status
 from tests.fakes.model_server import Call, Round
 from tests.fixtures_database import new_database
@@ -77,7 +78,7 @@ def counted() -> Iterator[Asked]:
 
 def _is_engine(connection: sa.Connection) -> bool:
     raw = connection.connection.dbapi_connection
-    return isinstance(raw, MillisecondClock) or connection.dialect.driver == "psycopg"
+    return isinstance(raw, MillisecondClock) or SEALING not in connection.get_execution_options()
 
 
 async def _over(database: Database) -> None:

@@ -156,7 +156,6 @@ async def _until(record: Record, look: Callable[[], bool]) -> None:
 
 
 async def _quiet(record: Record) -> None:
-    await record.world.database.close()  # its connections were ended with the server
     try:
         await record.world.settled()
     except TimeoutError:

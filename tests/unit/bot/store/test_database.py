@@ -19,8 +19,8 @@ from tests.fixtures_database import (
     database,
     database_url,
     empty_url,
+    kill_others,
     other,
-    postgres_server,
     postgres_url,
     sqlite_url,
 )
@@ -328,13 +328,6 @@ async def test_a_server_that_is_not_there_is_lost(tmp_path: Path) -> None:
     await nowhere.close()
 
 
-async def kill_others(url: str) -> None:
-    name = sa.make_url(url).database
-    await postgres_server().execute(
-        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"  # noqa: S608 - our own name
-    )
-
-
 async def test_a_lost_connection_is_tried_again_where_that_is_safe(postgres_url: str) -> None:
     opened = await Database.open(postgres_url)
     calls = []
@@ -342,7 +335,7 @@ async def test_a_lost_connection_is_tried_again_where_that_is_safe(postgres_url:
     async def work(connection: Connection) -> None:
         calls.append(1)
         await insert(connection, "a")
-        await kill_others(postgres_url) if len(calls) == 1 else None
+        kill_others(postgres_url) if len(calls) == 1 else None
         await connection.execute(sa.select(1))
 
     await opened.transact(work)
@@ -363,7 +356,7 @@ async def test_connections_that_died_in_the_pool_do_no_harm(postgres_url: str) -
     async with asyncio.TaskGroup() as group:
         for _ in range(10):
             group.create_task(opened.fetch(count))
-    await kill_others(postgres_url)
+    kill_others(postgres_url)
     assert await opened.fetch(count) == 0
     await opened.close()
 
@@ -375,7 +368,7 @@ async def test_a_lost_connection_is_named_where_nothing_may_be_repeated(
 
     async def work(connection: Connection) -> None:
         await insert(connection, "a")
-        await kill_others(postgres_url)
+        kill_others(postgres_url)
         await connection.execute(sa.select(1))
 
     with pytest.raises(ConnectionLost):

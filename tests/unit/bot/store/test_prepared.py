@@ -6,10 +6,12 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
+from blockbuster import BlockBuster
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
@@ -25,13 +27,14 @@ from bot.store import (
 )
 from bot.store import tickets as ticket_rows
 from bot.store.columns import Instant
-from bot.store.database import Database
+from bot.store.database import Database, as_psycopgs
 from bot.store.dialect import Connection
-from bot.store.prepared import _MOST_ITEMS, Statements, _prepared, prepared
+from bot.store.postgres_threads import engine_of
+from bot.store.prepared import _MOST_ITEMS, Driver, Statements, _prepared, prepared
 from bot.store.tables import tickets
-from tests.fixtures_database import sqlite_url
+from tests.fixtures_database import database, database_url, postgres_url, sqlite_url
 
-__all__ = ["sqlite_url"]
+__all__ = ["database", "database_url", "postgres_url", "sqlite_url"]
 
 AT = datetime(2026, 11, 23, 14, 2, 3, 456789, tzinfo=UTC)
 _WITHIN = re.compile(r"^-- |'main'")
@@ -43,13 +46,13 @@ MADE_FOR_A_DIALECT = (
 )  # fmt: skip
 
 
-def every() -> Sequence[sa.Executable]:
+def every(dialect: str) -> Sequence[sa.Executable]:
     found: dict[sa.Executable, None] = {}
     for name in pkgutil.iter_modules(bot.store.__path__, "bot.store."):
         own = vars(importlib.import_module(name.name)).values()
         found |= {each: None for each in own if isinstance(each, sa.Executable)}
-    made = [make("sqlite") for make in MADE_FOR_A_DIALECT]
-    names = [channel_names._keeping("sqlite", again=again) for again in (True, False)]
+    made = [make(dialect) for make in MADE_FOR_A_DIALECT]
+    names = [channel_names._keeping(dialect, again=again) for again in (True, False)]
     return [each for each in (*found, *made, *names, allowance._used()) if each in _prepared]
 
 
@@ -59,6 +62,11 @@ def asked_for(bind: sa.BindParameter[Any], items: int) -> object:
     kinds: dict[type[TypeEngine[Any]], object] = {Instant: AT, sa.Boolean: True, sa.Integer: 7}
     found = (value for kind, value in kinds.items() if isinstance(bind.type, kind))
     return next(found, f"{bind.key} \x00 \ud800")
+
+
+@pytest.fixture
+def _may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
 
 
 @pytest.fixture
@@ -118,7 +126,7 @@ def test_prepared_or_not_the_database_is_told_the_same_and_so_are_we(
 ) -> None:
     with engine.connect() as connection:
         driver_of(connection).execute("PRAGMA foreign_keys = OFF")
-        for statement in every():
+        for statement in every("sqlite"):
             compiled = cast("sa.Select[Any]", statement).compile(dialect=connection.dialect)
             assert isinstance(compiled, SQLCompiler)
             binds = [each for each in compiled.binds.values() if each.required]
@@ -133,19 +141,54 @@ def test_prepared_or_not_the_database_is_told_the_same_and_so_are_we(
                 assert ours[2] == theirs[2]
 
 
+def answered(
+    connection: sa.Connection, statement: sa.Executable, given: Mapping[str, Any], *, directly: bool
+) -> object:
+    """By PostgreSQL, undone: its rows and how many were changed, or what it refuses."""
+    driver = cast("Driver", connection.connection.dbapi_connection)
+    compiled = Statements(connection.dialect).of(statement)
+    assert compiled is not None
+    run = partial(compiled.run, driver) if directly else partial(connection.execute, statement)
+    transaction = connection.begin()
+    connection.exec_driver_sql("TRUNCATE incidents RESTART IDENTITY CASCADE")  # it numbers them
+    try:
+        found: Any = run(given)
+        count = found.rowcount
+        return [*map(without_clock, map(tuple, found))] if rows_of(statement) else count
+    except sa.exc.DBAPIError as error:
+        return getattr(error.orig, "sqlstate", None)
+    finally:
+        transaction.rollback()
+
+
+def rows_of(statement: sa.Executable) -> bool:
+    return bool([*cast("sa.Select[Any]", statement).exported_columns])
+
+
+@pytest.mark.usefixtures("_may_block")
+@pytest.mark.parametrize("items", [0, 1, 3])
+def test_prepared_or_not_postgresql_answers_the_same(postgres_url: str, items: int) -> None:
+    url = as_psycopgs(sa.make_url(postgres_url))
+    engine = engine_of(url, "kortex-test", connect_timeout_s=5, idle_s=6)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("SET session_replication_role = replica")
+        connection.commit()
+        for statement in every("postgresql"):
+            compiled = cast("sa.Select[Any]", statement).compile(dialect=connection.dialect)
+            assert isinstance(compiled, SQLCompiler)
+            binds = [each for each in compiled.binds.values() if each.required]
+            given = {each.key: asked_for(each, items) for each in binds}
+            ours = answered(connection, statement, given, directly=True)
+            assert ours == answered(connection, statement, given, directly=False), str(statement)
+    engine.dispose()
+
+
 async def ran(database: Database, statement: sa.Executable, given: Any) -> Sequence[Any]:
     async def work(connection: Connection) -> Sequence[Any]:
         found = await connection.execute(statement, given)
         return [*found] if isinstance(statement, sa.Select) else [found.rowcount]
 
     return await database.transact(work)
-
-
-@pytest.fixture
-async def database(sqlite_url: str) -> Any:
-    opened = await Database.open(sqlite_url)
-    yield opened
-    await opened.close()
 
 
 TICKETS = prepared(
@@ -176,7 +219,9 @@ async def test_what_the_database_refuses_is_sqlalchemys_error_without_the_values
 ) -> None:
     await ran(database, TICKETS, ticket(1))
     for again in (ticket(1, owner="secret"), [ticket(2), ticket(1, owner="secret")]):
-        with pytest.raises(sa.exc.IntegrityError, match="UNIQUE constraint") as refused:
+        with pytest.raises(
+            sa.exc.IntegrityError, match=r"UNIQUE constraint|duplicate key"
+        ) as refused:
             await ran(database, TICKETS, again)
         assert "secret" not in str(refused.value)
     assert len(await ran(database, AMONG, {"ids": ["t01", "t02"]})) == 1

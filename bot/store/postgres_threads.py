@@ -1,0 +1,203 @@
+"""PostgreSQL transactions that run whole in a thread, each on the connection that its thread keeps.
+
+Who writes the audit trail holds its lock until the commit: between two of its statements such a
+transaction waits for the server alone, not for an event loop that has answers to show (docs/adr/0012).
+Transactions do not share: each has the locks of its own rows.
+"""
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import psycopg
+import sqlalchemy as sa
+
+from bot.store.dialect import ConnectionLost, Work
+from bot.store.in_thread import InThread
+from bot.store.prepared import Driver, Statements, as_sqlalchemys
+from bot.store.thread_jobs import Job, Limits, Threads, alone
+
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGcancel
+
+_T = TypeVar("_T")
+_Driver = psycopg.Connection[tuple[Any, ...]]
+
+
+def engine_of(url: sa.URL, name: str, connect_timeout_s: float, idle_s: float) -> sa.Engine:
+    """Synchronous, of a `postgresql+psycopg://…` address.
+
+    `name` is that of its connections; the server ends one that stands still for `idle_s` inside a
+    transaction.
+    """
+    return sa.create_engine(
+        url,
+        poolclass=sa.NullPool,  # the threads keep them
+        hide_parameters=True,
+        execution_options={"preserve_rowcount": True},  # of an INSERT too; its cursor forgets it
+        connect_args={
+            "connect_timeout": round(connect_timeout_s),
+            "application_name": name,
+            "options": f"-c idle_in_transaction_session_timeout={idle_s * 1000:.0f}",
+        },
+    )
+
+
+class PostgresThreads:
+    """`writers` threads for transactions and `readers` beside them. Any event loop may ask."""
+
+    def __init__(self, engine: sa.Engine, writers: int, readers: int) -> None:
+        self._engine = engine
+        age = _Age()
+        reading = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._written = [_Kept(engine, age, writes=True) for _ in range(writers)]
+        self._read = [_Kept(reading, age, writes=False) for _ in range(readers)]
+        self._writing = Threads("postgres-writer", [kept.do for kept in self._written])
+        self._reading = Threads("postgres-reader", [kept.do for kept in self._read])
+
+    async def transact(self, work: Work[_T], limits: Limits) -> _T:
+        """Run `work` in one transaction: committed at the end, rolled back by any exception.
+
+        Cancelled or too late while it waits, it is not run; while it runs, its connection is cut
+        and the server asked to end it, unless its commit has begun. Raises TimeoutError,
+        ConnectionLost, and StorageUnavailable when it was not begun in time.
+        """
+        return await self._outcome(self._writing, self._written, Job(work, limits))
+
+    async def fetch(self, work: Work[_T], limits: Limits) -> _T:
+        """Run reading `work`; every statement sees what is committed when it starts."""
+        return await self._outcome(self._reading, self._read, Job(work, limits))
+
+    async def close(self) -> None:
+        """Wait for what still runs and give the connections back."""
+        # Not the loop's default threads: whoever stops last may have ended those.
+        closer = ThreadPoolExecutor(1)
+        try:
+            await asyncio.get_running_loop().run_in_executor(closer, self._close)
+        finally:
+            closer.shutdown(wait=False)
+
+    def _close(self) -> None:
+        self._writing.close()
+        self._reading.close()
+        for kept in (*self._written, *self._read):
+            kept.close()
+        self._engine.dispose()
+
+    async def _outcome(
+        self, threads: Threads[Job[Any]], kept: Sequence["_Kept"], job: Job[_T]
+    ) -> _T:
+        threads.put(job)
+        try:
+            return await job.outcome()
+        finally:
+            if job.given_up:
+                for each in kept:
+                    each.end(job)
+
+
+class _Age:
+    """Of the connections of one process: when one was lost, those that are as old were too."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+
+class _Kept:
+    """The connection of one thread, opened when it is first needed, and what it is at."""
+
+    def __init__(self, engine: sa.Engine, age: _Age, *, writes: bool) -> None:
+        self._engine = engine
+        self._age = age
+        self._writes = writes
+        self._opened_at = 0
+        self._statements = Statements(engine.dialect)
+        self._connection: sa.Connection | None = None
+        self._lock = threading.Lock()
+        self._job: Job[Any] | None = None
+        self._driver: _Driver | None = None
+        self._cut = False
+
+    def do(self, job: Job[Any]) -> None:
+        """Run it unless nobody waits for it any more, and tell its caller."""
+        if not job.given_up:
+            alone(job, partial(self._running, job))
+
+    def end(self, job: Job[Any]) -> None:
+        """From another thread: its connection is lost to it at once, if it is at that job."""
+        with self._lock:
+            if self._job is not job or self._driver is None or self._cut:
+                return
+            self._cut = True
+            with suppress(OSError, psycopg.Error):
+                stop = self._driver.pgconn.get_cancel()
+                # To a server that waits for a row's lock the end of a connection is no reason to stop.
+                threading.Thread(target=_asked_to_stop, args=(stop,), daemon=True).start()
+            with suppress(OSError, psycopg.Error), _wire_of(self._driver) as wire:
+                wire.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    @contextmanager
+    def _running(self, job: Job[Any]) -> Iterator[InThread]:
+        connection, driver = self._opened()
+        with self._lock:
+            self._job, self._driver, self._cut = job, driver, False
+        try:
+            with _as_sqlalchemys(connection, driver), self._begun(connection):
+                yield InThread(connection, cast("Driver", driver), self._statements)
+        finally:
+            with self._lock:
+                self._job = self._driver = None
+            self._tidied(connection, driver)
+
+    def _begun(self, connection: sa.Connection) -> AbstractContextManager[object]:
+        return connection.begin() if self._writes else nullcontext()
+
+    def _tidied(self, connection: sa.Connection, driver: _Driver) -> None:
+        if self._cut or driver.closed:
+            self._age.now += not self._cut
+            self.close()
+        elif connection.get_transaction() is not None:  # as SQLAlchemy sees what only reads
+            connection.rollback()
+
+    def _opened(self) -> tuple[sa.Connection, _Driver]:
+        if self._opened_at != self._age.now:
+            self.close()
+        if self._connection is None:
+            self._opened_at = self._age.now
+            try:
+                self._connection = self._engine.connect()
+            except sa.exc.DBAPIError as error:
+                said = " ".join(str(error.orig).split())
+                raise ConnectionLost(f"the database cannot be reached: {said}") from error
+        driver = self._connection.connection.dbapi_connection
+        return self._connection, cast("_Driver", driver)
+
+
+@contextmanager
+def _as_sqlalchemys(connection: sa.Connection, driver: _Driver) -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise as_sqlalchemys(error, connection.dialect, is_lost=driver.closed) from error
+
+
+def _wire_of(driver: _Driver) -> socket.socket:
+    """A second handle, for it is the driver that closes its own."""
+    return socket.socket(fileno=os.dup(driver.fileno()))
+
+
+def _asked_to_stop(stop: "PGcancel") -> None:
+    with suppress(psycopg.Error):
+        stop.cancel()

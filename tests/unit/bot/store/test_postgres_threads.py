@@ -1,0 +1,132 @@
+"""PostgreSQL's transactions in threads: who gives up, what is lost with a connection, what is told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+import sqlalchemy as sa
+
+from bot.ports.failures import StorageUnavailable
+from bot.store.database import Database
+from bot.store.dialect import Connection, ConnectionLost
+from bot.store.tables import replicas
+from tests.fixtures_database import kill_others, other, postgres_url
+
+__all__ = ["other", "postgres_url"]
+
+AT = datetime(2026, 11, 23, tzinfo=UTC)
+_HERE = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+WAITING = f"{_HERE} AND wait_event_type = 'Lock'"
+SLEEPING = f"{_HERE} AND wait_event = 'PgSleep'"
+
+
+@pytest.fixture
+def database_url(postgres_url: str) -> str:
+    return postgres_url
+
+
+@pytest.fixture
+async def database(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
+    """One thread writes: what is stuck there is stuck for all."""
+    monkeypatch.setattr("bot.store.database.WRITERS", 1)
+    opened = await Database.open(postgres_url, patience_s=())
+    async with opened.write() as connection:
+        rows = [{"id": name, "beat": AT, "started_at": AT} for name in "ab"]
+        await connection.execute(replicas.insert(), rows)
+    yield opened
+    await opened.close()
+
+
+async def touch(connection: Connection, names: Sequence[str]) -> None:
+    for name in names:
+        await connection.execute(replicas.update().where(replicas.c.id == name).values(version="1"))
+
+
+async def sleep(connection: Connection, seconds: float) -> None:
+    await connection.execute(sa.select(sa.func.pg_sleep(seconds)))
+
+
+async def until(database: Database, question: str, wanted: int) -> None:
+    """The server answers that. Raises TimeoutError."""
+    async with asyncio.timeout(5), database.read() as connection:
+        while await connection.scalar(sa.text(question)) != wanted:  # noqa: ASYNC110 - a server's
+            await asyncio.sleep(0.01)
+
+
+async def test_who_is_cancelled_while_it_waits_for_a_row_lets_go_of_its_own_rows(
+    database: Database, other: Database
+) -> None:
+    async with other.write() as holding:
+        await touch(holding, "b")
+        waiting = asyncio.create_task(database.transact(partial(touch, names=("a", "b"))))
+        await until(other, WAITING, 1)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        async with asyncio.timeout(5):
+            await other.transact(partial(touch, names=("a",)))
+
+
+async def test_who_takes_too_long_is_told_so_and_holds_up_nobody_after(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await database.transact(partial(touch, names=("a",)))
+    monkeypatch.setattr("bot.store.database.TRANSACTION_TIMEOUT_S", 0.05)
+    with pytest.raises(StorageUnavailable, match="in time"):
+        await database.transact(partial(sleep, seconds=60.0))
+    monkeypatch.undo()
+    async with asyncio.timeout(5):
+        await database.transact(partial(touch, names=("b",)))
+    await until(database, SLEEPING, 0)
+
+
+async def test_one_lost_connection_is_the_loss_of_all_that_are_as_old(
+    postgres_url: str,
+) -> None:
+    opened = await Database.open(postgres_url, patience_s=())
+    async with asyncio.TaskGroup() as group:
+        for _ in range(4):
+            group.create_task(opened.transact(partial(sleep, seconds=0.1)))
+    await asyncio.to_thread(kill_others, postgres_url)
+    with pytest.raises(ConnectionLost):
+        await opened.transact(partial(sleep, seconds=0.0), again=False)
+    for _ in range(20):
+        await opened.transact(partial(sleep, seconds=0.0), again=False)
+    await opened.close()
+
+
+async def test_a_transaction_whose_connection_is_lost_at_its_commit_is_named_so(
+    postgres_url: str,
+) -> None:
+    opened = await Database.open(postgres_url, patience_s=())
+
+    async def work(connection: Connection) -> None:
+        await sleep(connection, 0.0)
+        kill_others(postgres_url)
+
+    with pytest.raises(ConnectionLost):
+        await opened.transact(work)
+    await opened.close()
+
+
+async def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
+    nowhere = await Database.open(
+        "postgresql+asyncpg://kortex:secret-pw@127.0.0.1:9/none", patience_s=()
+    )
+    with pytest.raises(ConnectionLost, match="cannot be reached") as raised:
+        await nowhere.transact(partial(sleep, seconds=0.0))
+    assert "secret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+    await nowhere.close()
+
+
+async def test_work_that_awaits_anything_else_is_a_bug(database: Database) -> None:
+    async def asks_elsewhere(connection: Connection) -> None:
+        await touch(connection, ["a"])
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="nothing but its connection"):
+        await database.transact(asks_elsewhere)
+    await database.transact(partial(touch, names=("a",)))
