@@ -87,6 +87,8 @@ class Admission:
         effective = self.policy.connections(context.connection_ids)
         if contract.requires_connection and not effective:
             raise CallFailed(ToolErrorCode.POLICY_DENIED, "no connection is granted for this tool")
+        if effective == context.connection_ids:
+            return context
         return replace(context, connection_ids=effective)
 
 

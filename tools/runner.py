@@ -138,7 +138,8 @@ class ToolRunner:
         tool_call_id. Calls `on_event` with CallStarted, CallSlow, CallEnded. Raises nothing but
         CancelledError.
         """
-        ctx = replace(ctx, tool_call_id=call_id)
+        if ctx.tool_call_id != call_id:
+            ctx = replace(ctx, tool_call_id=call_id)
         loop = asyncio.get_running_loop()
         call = _Call(
             call_id, self._safe_name(name), arguments, ctx, on_event,
@@ -229,8 +230,8 @@ class ToolRunner:
 
     def _again(self, call: _Call, kept: Kept) -> ToolOutcome:
         content = told(kept, asyncio.get_running_loop().time())
-        record = self._record(call, None, "", content, truncated=kept.cut)
-        return ToolOutcome(replace(record, cached=True), content, kept.summary)
+        record = self._record(call, None, "", content, truncated=kept.cut, cached=True)
+        return ToolOutcome(record, content, kept.summary)
 
     def _summary(self, call: _Call, admitted: Admitted) -> str:
         """A summary is a courtesy: one that fails is left out, the result is not."""
@@ -270,6 +271,7 @@ class ToolRunner:
         content: str,
         *,
         truncated: bool,
+        cached: bool = False,
     ) -> ToolInvocationRecord:
         return ToolInvocationRecord(
             tool_call_id=call.id,
@@ -282,6 +284,7 @@ class ToolRunner:
             ended_at=self._clock.now(),
             bytes=len(content.encode()),
             truncated=truncated,
+            cached=cached,
             raw=call.output,
         )
 

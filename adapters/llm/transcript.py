@@ -91,8 +91,13 @@ def _assistant(
     for call in message.tool_calls:
         wire_id = _wire_id(call.id, used)
         name = _wire_name(call.name)
+        answer = results.get(call.id)
+        if wire_id == call.id and name == call.name and answer is not None and answer.name == name:
+            calls.append(call)  # as nearly all are, and their answers with them
+            answers.append(answer)
+            continue
+        answer = answer or ToolResult(call.id, call.name, _LOST, is_error=True)
         calls.append(replace(call, id=wire_id, name=name))
-        answer = results.get(call.id) or ToolResult(call.id, call.name, _LOST, is_error=True)
         answers.append(replace(answer, call_id=wire_id, name=name))
     if text or calls:
         yield AssistantTurn(text, tuple(calls), message.provider, message.provider_blocks)

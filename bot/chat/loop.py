@@ -211,10 +211,11 @@ class Loop:
         record = asked or round_from_json(kept)
         calls = record.tool_calls if record.provider == NO_MODEL else of_model(record.tool_calls)
         calls = unique_ids(calls, talk.request)
-        record = replace(record, tool_calls=calls)
+        if calls != record.tool_calls:
+            record = replace(record, tool_calls=calls)
         if not live:
             _replay_round(record, telling)
-        talk.request = replace(talk.request, require_tool=False)
+        _let_go_of_tools(talk)
         if await self._is_void(talk, record):
             record = _void(talk, record, emit, has_fallback=self._answers_instead(talk))
         if held is not None:
@@ -327,6 +328,12 @@ class Loop:
 def _only_read(calls: Sequence[ToolCall]) -> bool:
     """Whether they may be made again: not a proposal, nor the many queries of a look."""
     return not any(call.name == PROPOSE_TOOL_ID or is_of_look(call) for call in calls)
+
+
+def _let_go_of_tools(talk: Conversation) -> None:
+    """Only a first round has to ask for one."""
+    if talk.request.require_tool:
+        talk.request = replace(talk.request, require_tool=False)
 
 
 def _preface(talk: Conversation) -> str:

@@ -6,6 +6,7 @@ a log line.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from adapters.llm.messages import (
     CompleteRequest,
@@ -13,6 +14,7 @@ from adapters.llm.messages import (
     Message,
     StopReason,
     ToolCall,
+    ToolResult,
     Usage,
 )
 from adapters.llm.port import Provider
@@ -25,6 +27,8 @@ from bot.chat.rounds import Rounds
 from bot.domain.turn_events import Notice, TurnEvent
 from bot.ports.durability import StopSignal
 from tools.redactor import RedactionFailed, Redactor
+
+T = TypeVar("T", CompleteRequest, Message, RoundRecord, ToolCall, ToolResult)
 
 WITHHELD_REQUEST = "the model was not asked: the conversation could not be redacted"
 WITHHELD = "what the model said is withheld: it could not be redacted"
@@ -66,7 +70,7 @@ class RedactedRounds(Rounds):
 
     def _safe_request(self, request: CompleteRequest) -> CompleteRequest:
         """What is sent. Texts were redacted where they came from; this catches what was forgotten."""
-        return replace(
+        return _with(
             request,
             system=self._redactor.redact(request.system),
             messages=tuple(map(self._safe_message, request.messages)),
@@ -76,9 +80,9 @@ class RedactedRounds(Rounds):
         redact = self._redactor.redact
         result = message.tool_result
         if result is not None:
-            result = replace(result, content=redact(result.content))
-        calls = tuple(replace(c, arguments=redact(c.arguments)) for c in message.tool_calls)
-        return replace(
+            result = _with(result, content=redact(result.content))
+        calls = tuple(_with(c, arguments=redact(c.arguments)) for c in message.tool_calls)
+        return _with(
             message,
             text=redact(message.text),
             told=redact(message.told),
@@ -89,7 +93,7 @@ class RedactedRounds(Rounds):
 
     def _safe(self, record: RoundRecord) -> RoundRecord:
         redact = self._redactor.redact
-        return replace(
+        return _with(
             record,
             model=redact(record.model),
             text=redact(record.text),
@@ -103,13 +107,20 @@ class RedactedRounds(Rounds):
         redact = self._redactor.redact
         # An id with a mark in it fits no wire; without one, the loop gives its own.
         kept_id = call.id if redact(call.id) == call.id else ""
-        return replace(call, id=kept_id, name=redact(call.name), arguments=redact(call.arguments))
+        return _with(call, id=kept_id, name=redact(call.name), arguments=redact(call.arguments))
 
     def _or_withheld(self, text: str) -> str:
         try:
             return self._redactor.redact(text)
         except RedactionFailed:
             return WITHHELD
+
+
+def _with(item: T, **fields: Any) -> T:
+    """With these fields; the thing itself where they are as they were, as nearly all are."""
+    if all(getattr(item, name) == value for name, value in fields.items()):
+        return item
+    return replace(item, **fields)
 
 
 def _untouched(blocks: tuple[str, ...], redact: Callable[[str], str]) -> tuple[str, ...]:

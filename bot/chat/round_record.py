@@ -78,7 +78,8 @@ def outcome_to_json(outcome: ToolOutcome) -> JsonValue:
 
 def without_raw(outcome: ToolOutcome) -> ToolOutcome:
     """As `outcome_from_json` restores it of `outcome_to_json`, without either."""
-    return replace(outcome, record=replace(outcome.record, raw=None))
+    record = replace(outcome.record, raw=None)
+    return ToolOutcome(record, outcome.content, outcome.summary, outcome.proposal_id)
 
 
 def outcome_from_json(value: JsonValue) -> ToolOutcome:
