@@ -31,8 +31,12 @@ _STOP = frozenset(
 def words_of(text: str) -> list[str]:
     """The words in their order, each once."""
     plain = text.lower() if text.isascii() else _unaccented(text)
-    found = (word for part in _WORD.findall(plain) for word in _split(part))
-    return list(dict.fromkeys(word for word in found if word and word not in _STOP))
+    parts = dict.fromkeys(_WORD.findall(plain))
+    if plain.isascii():
+        found = dict.fromkeys([_stem(part)[:MAX_WORD_CHARS] for part in parts])
+    else:
+        found = dict.fromkeys([word for part in parts for word in _split(part)])
+    return [word for word in found if word and word not in _STOP]
 
 
 def _unaccented(text: str) -> str:

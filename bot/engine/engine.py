@@ -81,7 +81,7 @@ class Engine:
         self._take_over = TakeOver(
             replicas, self._records, self.executor_id, config.lease_s, tickets.hand_over
         )
-        self._stops = StopSignals(tickets, self.executor_id)
+        self._stops = StopSignals(tickets, self.executor_id, alone=bool(config.sqlite_path))
         self._under_way = UnderWay()
         self._starts = Starts()
         self._order = ThreadOrder(tickets, self.executor_id)

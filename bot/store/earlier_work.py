@@ -54,11 +54,15 @@ class EarlierWork:
         )
 
     async def _take(self, *which: sa.ColumnElement[bool] | sa.TextClause) -> int:
-        earlier = self._workflows.c.application_version.in_(self.versions)
-        taken = sa.update(self._workflows).where(earlier, *which)
+        which = (self._workflows.c.application_version.in_(self.versions), *which)
+        any_of_it = sa.select(self._workflows.c.workflow_uuid).where(*which).limit(1)
+        taken = sa.update(self._workflows).where(*which)
+
+        async def look(connection: Connection) -> bool:
+            return await connection.scalar(any_of_it) is not None
 
         async def work(connection: Connection) -> int:
             found = await connection.execute(taken.values(application_version=self._version))
             return found.rowcount
 
-        return await self._database.transact(work)
+        return await self._database.transact(work) if await self._database.fetch(look) else 0

@@ -223,7 +223,7 @@ class Tickets:
             await connection.execute(_FORGET, {"turns": gone})
             return gone
 
-        return await self._database.transact(work)
+        return await self._database.transact(work) if among else ()
 
     async def drop_unstarted(self, before: Collection[str]) -> Collection[str]:
         """Remove those of `before` that nobody will begin; returns all others of which that is so.
@@ -237,13 +237,16 @@ class Tickets:
             ~sa.exists().where(accepted.c.id == tickets.c.id),
         )
 
-        async def work(connection: Connection) -> Collection[str]:
-            found = set(await connection.scalars(sa.select(tickets.c.id).where(unstarted)))
-            if gone := found & set(before):
-                await connection.execute(tickets.delete().where(tickets.c.id.in_(gone), unstarted))
-            return found - gone
+        async def look(connection: Connection) -> Collection[str]:
+            return set(await connection.scalars(sa.select(tickets.c.id).where(unstarted)))
 
-        return await self._database.transact(work)
+        async def remove(connection: Connection) -> None:
+            await connection.execute(tickets.delete().where(tickets.c.id.in_(gone), unstarted))
+
+        found = set(await self._database.fetch(look))
+        if gone := found & set(before):
+            await self._database.transact(remove)
+        return found - gone
 
     def _any(self, workflow: str) -> sa.Select[str]:
         workflows = self._workflows.c

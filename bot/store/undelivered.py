@@ -69,16 +69,21 @@ class StoredUndelivered:
         await self._database.transact(work)
 
     async def _claimed(self, which: sa.ColumnElement[bool], limit: int) -> Sequence[HeldBack]:
-        async def work(connection: Connection) -> Sequence[HeldBack]:
-            due = await connection.execute(
-                sa.select(undelivered, now().label("read_at"))
-                .where(which, undelivered.c.due_at <= seconds_ago(0))
-                .order_by(undelivered.c.since, undelivered.c.turn_id)
-                .limit(limit)
-            )
-            return [held for row in due if (held := await _taken(connection, row)) is not None]
+        due = (
+            sa.select(undelivered, now().label("read_at"))
+            .where(which, undelivered.c.due_at <= seconds_ago(0))
+            .order_by(undelivered.c.since, undelivered.c.turn_id)
+            .limit(limit)
+        )
 
-        return await self._database.transact(work)
+        async def look(connection: Connection) -> bool:
+            return (await connection.execute(due)).first() is not None
+
+        async def work(connection: Connection) -> Sequence[HeldBack]:
+            found = (await connection.execute(due)).all()
+            return [held for row in found if (held := await _taken(connection, row)) is not None]
+
+        return await self._database.transact(work) if await self._database.fetch(look) else []
 
 
 async def _taken(connection: Connection, row: sa.Row[Any]) -> HeldBack | None:

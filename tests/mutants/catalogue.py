@@ -471,8 +471,8 @@ MUTANTS = (
     Mutant(
         "a stop is not looked for where the turn runs",
         "bot/engine/stops.py",
-        "(await self._tickets.stops_for(self._owner)).items()",
-        "dict[str, str]().items()",
+        "await self._tickets.stops_for(self._owner)",
+        "dict[str, str]()",
         (f"{_STOP}test_a_stop_reaches_the_replica_that_runs_the_turn",),
     ),
     Mutant(

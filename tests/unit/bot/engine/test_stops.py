@@ -1,0 +1,123 @@
+"""Who asked for a stop is heard, whenever that was; and nothing is looked for while nobody did."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, cast
+
+import pytest
+
+from bot.domain.ids import TurnId, UserId
+from bot.engine.stops import StopSignals
+from bot.ports.failures import StorageUnavailable
+from bot.store.tickets import Tickets
+
+TURN, OTHER, BY = TurnId("turn:1"), TurnId("turn:2"), UserId("U1")
+
+
+class Rows:
+    """The tickets' part of it, in memory."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, str] = {}
+        self.looks = 0
+        self.fails = False
+        self.meanwhile: list[Any] = []
+
+    async def request_stop(self, turn: str, by: str) -> bool:
+        self.asked.setdefault(turn, by)
+        if self.fails:
+            raise StorageUnavailable("the answer was lost")
+        return True
+
+    async def stops_for(self, _owner: str) -> Mapping[str, str]:
+        self.looks += 1
+        if self.fails:
+            raise StorageUnavailable("gone")
+        found = dict(self.asked)
+        while self.meanwhile:
+            await self.meanwhile.pop()
+        return found
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
+    monkeypatch.setattr("bot.engine.stops.POLL_S", 0.001)
+    return Rows()
+
+
+@asynccontextmanager
+async def watched(rows: Rows, *, alone: bool) -> AsyncIterator[StopSignals]:
+    stops = StopSignals(cast("Tickets", rows), "local", alone=alone)
+    watching = asyncio.create_task(stops.watch())
+    try:
+        yield stops
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+
+
+async def looked(rows: Rows, times: int) -> int:
+    """How often it was looked within so many waits for a look, and some."""
+    before = rows.looks
+    await asyncio.sleep(0.001 * times * 5)
+    return rows.looks - before
+
+
+async def test_alone_it_looks_once_and_then_only_while_there_is_a_stop(rows: Rows) -> None:
+    async with watched(rows, alone=True) as stops:
+        with stops.of(OTHER):
+            await looked(rows, 4)
+            assert rows.looks == 1
+            assert await looked(rows, 4) == 0
+            assert await stops.request(TURN, BY)
+            assert await looked(rows, 4) > 1
+            with stops.of(TURN) as signal:  # which came later
+                await looked(rows, 4)
+                assert (signal.requested, signal.by) == (True, BY)
+            with stops.of(TURN) as again:
+                await looked(rows, 4)
+                assert again.requested
+            rows.asked.clear()
+            await looked(rows, 4)
+            assert await looked(rows, 4) == 0
+
+
+async def test_what_the_process_before_was_asked_for_is_found(rows: Rows) -> None:
+    rows.asked[TURN] = BY
+    async with watched(rows, alone=True) as stops:
+        with stops.of(OTHER):
+            await looked(rows, 4)
+        with stops.of(TURN) as signal:
+            await looked(rows, 4)
+            assert signal.requested
+
+
+async def test_what_is_asked_for_during_a_look_or_a_failure_is_found(rows: Rows) -> None:
+    async with watched(rows, alone=True) as stops:
+        rows.meanwhile.append(stops.request(TURN, BY))
+        with stops.of(OTHER):
+            await looked(rows, 4)
+        with stops.of(TURN) as signal:
+            await looked(rows, 4)
+            assert signal.requested
+        rows.asked.clear()
+        await looked(rows, 4)
+        rows.fails = True
+        with pytest.raises(StorageUnavailable):
+            await stops.request(TURN, BY)
+        with stops.of(TURN) as signal:
+            await looked(rows, 4)
+            rows.fails = False
+            await looked(rows, 4)
+            assert signal.requested
+
+
+async def test_beside_others_it_looks_again_and_again(rows: Rows) -> None:
+    async with watched(rows, alone=False) as stops:
+        with stops.of(TURN) as signal:
+            assert await looked(rows, 4) > 1
+            rows.asked[TURN] = BY
+            await looked(rows, 4)
+            assert signal.requested
