@@ -217,3 +217,37 @@ async def test_a_body_that_is_nested_too_deep_may_be_tried_again(serve: Serve) -
 
     with pytest.raises(Unreachable):
         await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+
+async def test_behind_a_proxy_the_proxy_is_asked(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, session: aiohttp.ClientSession
+) -> None:
+    seen: list[tuple[str, str, str]] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append((request.method, request.host, await request.text()))
+        return web.json_response({"ok": True, "ts": "1.2"})
+
+    there = await serve(handler)
+    monkeypatch.setenv("HTTP_PROXY", there.client.base_url.removesuffix("/api/"))
+    api = create_api("xoxb-test", "http://slack.test/api/", session, timeout_s=0.5)
+
+    await api.call("conversations.info", channel="C1")
+    await api.call("chat.update", channel="C1")
+
+    assert seen == [("GET", "slack.test", ""), ("POST", "slack.test", '{"channel":"C1"}')]
+
+
+async def test_a_redirect_is_no_answer_and_not_followed(serve: Serve) -> None:
+    seen: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append(request.match_info["method"])
+        return web.Response(status=307, headers={"Location": "/api/elsewhere"})
+
+    api = await serve(handler)
+
+    with pytest.raises(Unreachable, match="HTTP 307"):
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+    assert seen == ["chat.update"]
