@@ -5,10 +5,14 @@ may have kept back, which is nothing unless the answer came faster than it was r
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
+
+_INTERIM: Final = frozenset(range(100, 200)) - {101}
+_MOST_INTERIM: Final = 32  # one is usual, and a server that sends them on and on never answers
 
 
 class Connector(aiohttp.TCPConnector):
@@ -27,6 +31,19 @@ class Connection(ResponseHandler):
         super().__init__(loop)
         self._was_held = False
         self._heard_at = 0.0
+        self._before: tuple[object, int] | None = None
+        self._interim = 0
+        self._is_sent = False
+
+    def set_response_params(self, **params: Any) -> None:
+        """One more request is about to be sent."""
+        self._is_sent = False
+        super().set_response_params(**params)
+
+    def start_timeout(self) -> None:
+        """The request is written, and its answer waited for."""
+        self._is_sent = True
+        super().start_timeout()
 
     def pause_reading(self) -> None:
         """Hold the answer: more of it came than its reader has room for."""
@@ -43,12 +60,51 @@ class Connection(ResponseHandler):
         handle, limit_s = self._read_timeout_handle, self._read_timeout
         self._heard_at = self._loop.time()
         if handle is None or not limit_s or handle.when() > self._heard_at + limit_s:
+            self._before = self._body_so_far()
             super()._reschedule_timeout()
 
     def _on_read_timeout(self) -> None:
-        """The timer ended: the silence did not, if something came after it was started."""
+        """The timer ended: the silence did not, if some of the answer came after it was started.
+
+        What only looks like an answer (a head without an end, interim answers, extensions of a chunk)
+        is silence.
+        """
         until = self._heard_at + (self._read_timeout or 0.0)
-        if self._loop.time() < until:
+        so_far = self._body_so_far()
+        if self._loop.time() < until and so_far != self._before:
+            self._before = so_far
             self._read_timeout_handle = self._loop.call_at(until, self._on_read_timeout)
         else:
             super()._on_read_timeout()
+
+    def _body_so_far(self) -> tuple[object, int]:
+        body = None if self._interim else self._payload
+        return body, body.total_bytes if body is not None else 0
+
+    def feed_data(self, data: Any, size: int = 0) -> None:
+        """A head came whole, with its body to come. Interim ones are passed over."""
+        if data[0].code not in _INTERIM:
+            self._interim = 0
+            super().feed_data(data, size)
+            return
+        self._interim += 1
+        if self._interim > _MOST_INTERIM and self._exception is None:
+            self.set_exception(HttpProcessingError(message="interim answers without an end"))
+
+    def _drop_timeout(self) -> None:
+        """Nothing is waited for: not so after an interim answer, whose body is empty."""
+        if not (self._interim and self._exception is None and self.is_connected()):
+            super()._drop_timeout()
+
+    def pause_writing(self) -> None:
+        """Hold the request: its server takes no more, for as long as it may be silent."""
+        super().pause_writing()
+        self._reschedule_timeout()
+
+    def resume_writing(self) -> None:
+        """Go on: while a request is still to be written, an answer is not waited for."""
+        super().resume_writing()
+        if self._is_sent or (self._payload is not None and not self._payload.is_eof()):
+            self._reschedule_timeout()
+        else:
+            self._drop_timeout()

@@ -42,6 +42,7 @@ ERROR_TABLE: Final[Mapping[type[BaseException], type[AdapterError]]] = {
     aiohttp.ServerTimeoutError: TimedOut,
     InvalidURL: BadRequest,
     DecodingError: BadAnswer,
+    UnicodeEncodeError: BadRequest,
     TimeoutError: TimedOut,
     OSError: Unreachable,
 }
@@ -190,13 +191,13 @@ def _foreign_name(error: BaseException) -> str:
 
 
 def check_status(response: Answered, detail: str = "") -> None:
-    """Raise the error of our tree that fits a status of 300 and above; 1xx and 2xx pass.
+    """Raise the error of our tree that fits a status; 2xx passes.
 
     `detail` is the other side's own words, already free of secrets. The message names the host
     and path, never the query.
     """
     status = response.status_code
-    if status < 300:
+    if 200 <= status < 300:
         return
     url = response.request.url
     message = f"{url.host}{url.path} answered {status}" + (f": {detail}" if detail else "")

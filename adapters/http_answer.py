@@ -12,6 +12,7 @@ from yarl import URL
 
 _PIECE_BYTES: Final = 64 * 1024  # of what is decompressed at a time, however small it came
 _GZIP: Final = zlib.MAX_WBITS | 16
+_MOST_LAYERS: Final = 5  # one is usual, and each multiplies what the next has to do
 
 
 @dataclass(slots=True)
@@ -150,6 +151,8 @@ class Answer(Answered):
         while part := await self.content.readany():
             for piece in _through(layers, part):
                 yield piece
+        for layer in layers:
+            layer.end()
 
     async def aread(self) -> bytes:
         """All of the body, decompressed."""
@@ -165,15 +168,21 @@ class Answer(Answered):
 class _Layer:
     """One compression. `deflate` is zlib's format, or without its head, as some servers send it."""
 
-    __slots__ = ("_inflating", "_may_lack_head")
+    __slots__ = ("_inflating", "_is_begun", "_is_gzip", "_may_lack_head")
 
     def __init__(self, name: str) -> None:
-        self._inflating = zlib.decompressobj(_GZIP if name == "gzip" else zlib.MAX_WBITS)
-        self._may_lack_head = name == "deflate"
+        self._is_gzip = name != "deflate"
+        self._inflating = zlib.decompressobj(_GZIP if self._is_gzip else zlib.MAX_WBITS)
+        self._may_lack_head = not self._is_gzip
+        self._is_begun = False
 
     def pieces(self, part: bytes) -> Iterator[bytes]:
         """What a part becomes. Raises DecodingError."""
-        while part and not self._inflating.eof:
+        self._is_begun = self._is_begun or bool(part)
+        while part:
+            if self._inflating.eof:
+                part = self._next(part)
+                continue
             try:
                 piece = self._inflating.decompress(part, _PIECE_BYTES)
             except zlib.error as error:
@@ -185,13 +194,29 @@ class _Layer:
             self._may_lack_head = False
             if piece:
                 yield piece
-            part = self._inflating.unconsumed_tail
+            part = self._inflating.unconsumed_tail or self._inflating.unused_data
+
+    def _next(self, part: bytes) -> bytes:
+        """After the end there may be one more of gzip's members, and nothing else that counts."""
+        part = part.lstrip(b"\0")
+        if self._is_gzip and part:
+            self._inflating = zlib.decompressobj(_GZIP)
+            return part
+        return b""
+
+    def end(self) -> None:
+        """No more will come. Raises DecodingError where it breaks off."""
+        if self._is_begun and not self._inflating.eof:
+            raise DecodingError("breaks off")
 
 
 def _layers(encoding: str) -> list[_Layer]:
     """The last first, as they are taken off. What nobody asked for is left as it is."""
     names = [each.strip().lower() for each in encoding.split(",")]
-    return [_Layer(name) for name in reversed(names) if name in {"gzip", "deflate"}]
+    known = [name for name in reversed(names) if name in {"gzip", "x-gzip", "deflate"}]
+    if len(known) > _MOST_LAYERS:
+        raise DecodingError("compressed again and again")
+    return [_Layer(name) for name in known]
 
 
 def _through(layers: list[_Layer], part: bytes) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """How requests leave: aiohttp's connections, guarded, and with what the way to a server adds."""
 
+import re
 import socket
 import ssl
 from collections.abc import Mapping
@@ -9,16 +10,19 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from adapters.address import url_of
+from adapters.address import InvalidURL, url_of
 from adapters.connector import Connector
 from adapters.egress import ReachableAddresses, check_egress, check_resolved
-from adapters.errors import Refused
+from adapters.errors import BadRequest, Refused
 from adapters.http_answer import Answer, Request
 from adapters.http_client import basic_credentials
 
 # Idle connections are dropped before common load balancers drop them (nginx 75 s, AWS ALB 60 s,
 # Node 5 s is the outlier), so that a POST rarely meets a connection that is already closed.
 KEEPALIVE_S: Final = 15.0
+
+# What would begin another header, or would be left out on the way: half a character.
+_UNSENDABLE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 
 
 class GuardedTransport:
@@ -57,6 +61,7 @@ class GuardedTransport:
         self._check((request.url.raw_host or "").lower().rstrip("."))
         for name, value in self._extra:
             request.headers.setdefault(name, value)
+        _check_headers(request.headers)
         if self._session is None:
             self._session = self._new_session()
         found = await self._session.request(
@@ -100,6 +105,12 @@ class GuardedTransport:
         return aiohttp.ClientSession(connector=connector, cookie_jar=jar, trust_env=False)
 
 
+def _check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if _UNSENDABLE.search(value) or _UNSENDABLE.search(name):
+            raise BadRequest("a header holds a character that cannot be sent")
+
+
 class _CheckedResolver(AbstractResolver):
     """Resolves once per connection, which is then made to what was checked and nowhere else."""
 
@@ -110,7 +121,10 @@ class _CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        found = await self._system.resolve(host, port, family)
+        try:
+            found = await self._system.resolve(host, port, family)
+        except UnicodeError as error:  # too long a label, or an empty one
+            raise InvalidURL("not a host's name") from error
         for each in found:  # one that is refused refuses all: a mixed answer is an attack
             check_resolved(host, each["host"])
             if self._reachable is not None:

@@ -1,0 +1,193 @@
+"""The HTTP client against servers that break the protocol: it ends in time, with an error of ours."""
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from adapters.errors import AdapterError, BadAnswer, BadRequest, TimedOut
+from adapters.http import check_status, http_client, mapped_errors, read_capped
+from adapters.http_client import HttpClient
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
+EARLY = b"HTTP/1.1 103 Early Hints\r\n\r\n"
+EMPTY = b"content-length: 0\r\n\r\n"
+Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def asking(peer: Peer, read_s: float = 0.1) -> AsyncIterator[HttpClient]:
+    """A client of one connection, of a server that does with it whatever it likes."""
+
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await peer(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(behave, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, http_client(base_url=url, read_s=read_s, max_connections=1) as client:
+        yield client
+
+
+def sending(first: bytes, again: bytes = b"", every_s: float = 0.0) -> Peer:
+    """One answer, and something for as long as the client stays."""
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(first)
+        await writer.drain()
+        while again and not writer.is_closing():
+            writer.write(again)
+            await writer.drain()
+            await asyncio.sleep(every_s)
+        await reader.read()  # until the client leaves
+
+    return peer
+
+
+def whole(body: bytes, encoding: str) -> bytes:
+    return (
+        OK + f"content-encoding: {encoding}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+    )
+
+
+async def read_from(client: HttpClient) -> bytes:
+    async with asyncio.timeout(3):
+        with mapped_errors():
+            async with client.stream("GET", "/") as answer:
+                check_status(answer)
+                return await read_capped(answer, 1_000_000)
+
+
+@pytest.mark.parametrize(
+    "peer",
+    [
+        sending(OK, b"x: y\r\n", 0.03),
+        sending(EARLY),
+        sending(b"", EARLY, 0.03),
+        sending(b"", EARLY * 1000),
+        sending(CHUNKED + b"3;a=", b"b" * 1000, 0.03),
+    ],
+    ids=["endless head", "interim, then silence", "interim", "many interim", "endless chunk head"],
+)
+async def test_what_only_looks_like_an_answer_is_silence(peer: Peer) -> None:
+    async with asking(peer) as client:
+        with pytest.raises((TimedOut, BadAnswer)):
+            await read_from(client)
+
+
+async def test_an_interim_answer_is_passed_over() -> None:
+    async with asking(sending(EARLY + OK + b"content-length: 2\r\n\r\n{}")) as client:
+        assert await read_from(client) == b"{}"
+
+
+async def test_a_body_may_take_longer_than_a_silence() -> None:
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED)
+        for _ in range(8):
+            await asyncio.sleep(0.1)
+            writer.write(b"1\r\na\r\n")
+        writer.write(b"0\r\n\r\n")
+        await reader.read()
+
+    async with asking(peer, read_s=0.4) as client:
+        assert await read_from(client) == b"a" * 8
+
+
+@pytest.mark.parametrize("taken", [0, 700_000], ids=["nothing", "all"])
+async def test_a_server_that_takes_a_request_and_is_silent_is_left(taken: int) -> None:
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if taken:
+            await reader.readexactly(taken)
+            await reader.read()
+        await asyncio.sleep(2)
+
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(200):
+            yield b"a" * 100_000
+
+    body = b"a" * taken or parts()
+    async with asking(peer) as client, asyncio.timeout(1.5):
+        with pytest.raises(TimedOut), mapped_errors():
+            await client.post("/", content=body)
+
+
+async def test_a_body_that_is_made_slowly_is_no_silence_of_its_server() -> None:
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(3_000_001)
+        writer.write(OK + EMPTY)
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"a" * 3_000_000
+        await asyncio.sleep(0.4)
+        yield b"b"
+
+    async with asking(peer) as client, asyncio.timeout(3):
+        headers = {"content-length": "3000001"}
+        assert (await client.post("/", content=slowly(), headers=headers)).is_success
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_what_is_compressed_and_breaks_off_is_no_whole_answer(encoding: str) -> None:
+    lines = b'{"line":1}\n' * 1000
+    pressed = gzip.compress(lines) if encoding == "gzip" else zlib.compress(lines)
+    async with asking(sending(whole(pressed[:-9], encoding))) as client:
+        with pytest.raises(BadAnswer):
+            await read_from(client)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "GZIP"])
+async def test_every_member_of_a_compressed_answer_is_read(encoding: str) -> None:
+    members = gzip.compress(b"first\n") + gzip.compress(b"second\n") + b"\0" * 8
+    async with asking(sending(whole(members, encoding))) as client:
+        assert await read_from(client) == b"first\nsecond\n"
+
+
+async def test_what_is_compressed_again_and_again_is_not_read() -> None:
+    body = b"{}"
+    for _ in range(1200):
+        body = gzip.compress(body)
+    async with asking(sending(whole(body, ",".join(["gzip"] * 1200)))) as client:
+        with pytest.raises(BadAnswer):
+            await read_from(client)
+
+
+@pytest.mark.parametrize("status", ["000", "099", "101"])
+async def test_a_status_that_ends_nothing_is_no_success(status: str) -> None:
+    head = f"HTTP/1.1 {status} x\r\nupgrade: x\r\nconnection: upgrade\r\n".encode()
+    async with asking(sending(head + EMPTY)) as client:
+        with pytest.raises(BadAnswer):
+            await read_from(client)
+
+
+@pytest.mark.parametrize("text", ["a\r\nb: c", "a\nb", "a\0", "a\x7f", "a\ud800"])
+async def test_a_header_that_cannot_be_sent_is_not_sent(text: str) -> None:
+    async with asking(sending(OK + EMPTY)) as client:
+        for headers in ({"authorization": text}, {text: "a"}):
+            with pytest.raises(BadRequest) as caught, mapped_errors():
+                await client.get("/", headers=headers)
+            assert text not in str(caught.value)
+        assert (await client.get("/")).is_success  # the one connection is still free
+
+
+@pytest.mark.parametrize("host", ["a..b", "..", "a" * 64 + ".example"])
+async def test_a_name_that_cannot_be_asked_for_raises_our_error(host: str) -> None:
+    async with asking(sending(OK + EMPTY)) as client:
+        with pytest.raises(AdapterError), mapped_errors():
+            await client.get(f"http://{host}/")
+
+
+async def test_half_a_character_in_a_query_raises_our_error() -> None:
+    async with asking(sending(OK + EMPTY)) as client:
+        with pytest.raises(BadRequest), mapped_errors():
+            await client.get("/", params={"q": "a\ud800"})
