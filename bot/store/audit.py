@@ -15,12 +15,13 @@ from bot.domain.audit import AuditEvent
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import clean
 from bot.store.database import Database
-from bot.store.dialect import Connection, Work, lock_audit, now
+from bot.store.dialect import AUDIT_LOCKED, Connection, Work, lock_audit, now, unanswered
 from bot.store.prepared import prepared
 from bot.store.sealing import Sealing, sealing_of
 from bot.store.step_rows import waiting_rows
 from bot.store.tables import audit
 
+prepared(AUDIT_LOCKED)
 _LINKS = (audit.c.seq, audit.c.mac, audit.c.key_id, audit.c.tip)
 _NEWEST = sa.select(*_LINKS).order_by(audit.c.seq.desc()).limit(1).subquery()
 _CLOCK = sa.select(sa.type_coerce(now(), sa.BigInteger()).label("us")).subquery()
@@ -129,7 +130,8 @@ async def insert_row(connection: Connection, sealing: Sealing, row: ChainRow) ->
 async def _insert(connection: Connection, rows: Sequence[ChainRow]) -> None:
     values = [row._asdict() for row in rows]
     names = ("at_us", *_COLUMNS)
-    await connection.execute(_INSERT, [{name: each[name] for name in names} for each in values])
+    given = [{name: each[name] for name in names} for each in values]
+    await unanswered(connection, _INSERT, given)
 
 
 async def _is_of_first_edition(connection: Connection, sealing: Sealing, seq: int) -> None:

@@ -11,7 +11,7 @@ Broken statements and violated constraints are bugs and pass unchanged.
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -40,6 +40,7 @@ _TRANSIENT = ("08", "57P01", "57P02", "57P03", "53300", "25P03", "40001", "40P01
 DAY_US = 86_400_000_000
 HOUR_US = 3_600_000_000
 _AUDIT_LOCK = 0x6B6F72746578  # "kortex": the advisory lock's number; any fixed one does
+AUDIT_LOCKED: Final = sa.select(sa.func.pg_advisory_xact_lock(_AUDIT_LOCK))
 _BUDGET_LOCK = 0x6B6F72746579
 _ALERT_LOCK = 0x6B6F7274657A
 
@@ -74,6 +75,23 @@ class Connection(Protocol):
     async def scalars(self, statement: sa.Executable) -> sa.ScalarResult[Any]:
         """The first column of every row."""
         ...
+
+
+@runtime_checkable
+class Sending(Protocol):
+    """A connection that may send a statement and read its answer with that of the next."""
+
+    def send(self, statement: sa.Executable, parameters: Parameters | None) -> bool:
+        """Whether it was sent; what it failed with is raised by what comes next, or the commit."""
+        ...
+
+
+async def unanswered(
+    connection: Connection, statement: sa.Executable, parameters: Parameters | None = None
+) -> None:
+    """Run one of whose answer nothing is asked: without waiting for it where that can be."""
+    if not isinstance(connection, Sending) or not connection.send(statement, parameters):
+        await connection.execute(statement, parameters)
 
 
 # Awaits nothing but the methods of its connection: SQLite's runs in a thread without a loop.
@@ -194,7 +212,7 @@ async def lock_audit(connection: Connection) -> None:
     SQLite needs none: a write transaction is alone there already.
     """
     if connection.dialect.name == "postgresql":
-        await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_AUDIT_LOCK)))
+        await unanswered(connection, AUDIT_LOCKED)
 
 
 class ConnectionLost(StorageUnavailable):

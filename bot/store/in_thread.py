@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import sqlalchemy as sa
 
 from bot.store.dialect import Connection, Parameters, Work
-from bot.store.prepared import Driver, Statements, as_sqlalchemys
+from bot.store.prepared import Compiled, Driver, Statements, as_sqlalchemys
 
 _T = TypeVar("_T")
 
@@ -56,13 +56,16 @@ class InThread:
     def _run(
         self, statement: sa.Executable, parameters: Parameters | None
     ) -> sa.CursorResult[*tuple[Any, ...]]:
-        prepared = None if self._is_heard else self._statements.of(statement)
+        prepared = self._prepared(statement)
         if prepared is not None:
             answer = prepared.run(self._driver, parameters)
             if answer is not None:
                 # It has of a cursor's result what the protocol's users ask for: rows, and their count.
                 return cast("sa.CursorResult[*tuple[Any, ...]]", answer)
         return self._connection.execute(statement, parameters)
+
+    def _prepared(self, statement: sa.Executable) -> Compiled | None:
+        return None if self._is_heard else self._statements.of(statement)
 
 
 class Kept:

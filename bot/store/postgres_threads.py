@@ -9,16 +9,23 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import psycopg
 import sqlalchemy as sa
 
-from bot.store.dialect import ConnectionLost, Work
+from bot.store.dialect import ConnectionLost, Parameters, Work
 from bot.store.in_thread import InThread
 from bot.store.prepared import Driver, Statements, as_sqlalchemys
 from bot.store.thread_jobs import Job, Limits, Threads, alone
@@ -102,6 +109,57 @@ class PostgresThreads:
                     each.end(job)
 
 
+class _InThread(InThread):
+    """Sends what may be sent together (libpq's pipeline mode) until it is asked for anything else.
+
+    https://www.postgresql.org/docs/current/libpq-pipeline-mode.html: the server runs them in turn,
+    each with what is committed when it starts. So whoever waited for the trail's lock has the newest
+    row with it, and the new ones go out with the COMMIT: the lock waits for this thread once.
+    """
+
+    def __init__(
+        self, connection: sa.Connection, driver: _Driver, statements: Statements, ends: ExitStack
+    ) -> None:
+        super().__init__(connection, cast("Driver", driver), statements)
+        self._psycopg = driver
+        self._ends = ends
+        self._is_sending = False
+
+    def send(self, statement: sa.Executable, parameters: Parameters | None) -> bool:
+        """See `bot.store.dialect.Sending`."""
+        prepared = self._prepared(statement)
+        if prepared is None:
+            return False
+        if not self._is_sending:
+            self._ends.enter_context(self._psycopg.pipeline())
+            self._is_sending = True
+        return prepared.send(self._driver, parameters)
+
+    def _run(
+        self, statement: sa.Executable, parameters: Parameters | None
+    ) -> sa.CursorResult[*tuple[Any, ...]]:
+        if self._is_sending:
+            prepared = self._prepared(statement)
+            if prepared is not None and prepared.has_rows:
+                answer = prepared.run(self._driver, parameters)
+                if answer is not None:
+                    return cast("sa.CursorResult[*tuple[Any, ...]]", answer)
+            self._stop_sending()
+        return super()._run(statement, parameters)
+
+    @asynccontextmanager
+    async def begin_nested(self) -> AsyncIterator[None]:
+        """A savepoint; an exception undoes what was done since."""
+        self._stop_sending()
+        async with super().begin_nested():
+            yield
+
+    def _stop_sending(self) -> None:
+        """Hear of all that was sent: of how many rows were changed, only an answer tells."""
+        self._is_sending = False
+        self._ends.close()
+
+
 class _Age:
     """Of the connections of one process: when one was lost, those that are as old were too."""
 
@@ -154,8 +212,12 @@ class _Kept:
         with self._lock:
             self._job, self._driver, self._cut = job, driver, False
         try:
-            with _as_sqlalchemys(connection, driver), self._begun(connection):
-                yield InThread(connection, cast("Driver", driver), self._statements)
+            with (
+                _as_sqlalchemys(connection, driver),
+                ExitStack() as ends,
+                self._begun(connection),
+            ):
+                yield _InThread(connection, driver, self._statements, ends)
         finally:
             with self._lock:
                 self._job = self._driver = None
@@ -165,11 +227,13 @@ class _Kept:
         return connection.begin() if self._writes else nullcontext()
 
     def _tidied(self, connection: sa.Connection, driver: _Driver) -> None:
+        with suppress(psycopg.Error, sa.exc.DBAPIError):
+            if connection.get_transaction() is not None:  # as SQLAlchemy sees what only reads
+                connection.rollback()
+            driver.rollback()  # a COMMIT sent after what was refused is not run
         if self._cut or driver.closed:
             self._age.now += not self._cut
             self.close()
-        elif connection.get_transaction() is not None:  # as SQLAlchemy sees what only reads
-            connection.rollback()
 
     def _opened(self) -> tuple[sa.Connection, _Driver]:
         if self._opened_at != self._age.now:

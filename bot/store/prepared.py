@@ -89,8 +89,8 @@ class _Text(NamedTuple):
         return f"{head}{values}{', '.join([row] * count)}"
 
 
-class _Compiled:
-    """One statement for one dialect."""
+class Compiled:
+    """One statement for one dialect. `has_rows`: it answers with rows."""
 
     def __init__(self, statement: sa.Executable, dialect: sa.Dialect) -> None:
         # One of rows, or a change: of any other nothing is prepared.
@@ -101,6 +101,7 @@ class _Compiled:
         self._compiled = compiled
         self._error: type[Exception] = _error_of(dialect)
         columns = [*asked.exported_columns]
+        self.has_rows = bool(columns)
         self._columns = SimpleResultMetaData([str(each.key) for each in columns])
         converts = [
             each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
@@ -123,10 +124,22 @@ class _Compiled:
         values = text.values(given)
         try:
             cursor = driver.execute(text.sql, values)
-            rows = cursor.fetchall() if cursor.description is not None else ()
+            rows = cursor.fetchall() if self.has_rows else ()
         except self._error as error:
             raise as_sqlalchemys(error, self._dialect) from error
         return Answer(self._columns, self._converted(rows), cursor.rowcount)
+
+    def send(self, driver: Driver, given: Parameters | None) -> bool:
+        """Whether the driver took it; its answer is not asked for."""
+        many = given if isinstance(given, Sequence) else [given or {}]
+        if self._lists or not many:
+            return False
+        text = self._texts.get(()) or self._text((), many[0])
+        try:
+            driver.cursor().executemany(text.sql, [text.values(each) for each in many])
+        except self._error as error:
+            raise as_sqlalchemys(error, self._dialect) from error
+        return True
 
     def _run_many(self, driver: Driver, given: Sequence[Mapping[str, Any]]) -> Answer | None:
         if self._lists or not given:
@@ -180,13 +193,13 @@ class Statements:
 
     def __init__(self, dialect: sa.Dialect) -> None:
         self._dialect = dialect
-        self._compiled: dict[sa.Executable, _Compiled] = {}
+        self._compiled: dict[sa.Executable, Compiled] = {}
 
-    def of(self, statement: sa.Executable) -> _Compiled | None:
+    def of(self, statement: sa.Executable) -> Compiled | None:
         """None of one that is not prepared."""
         found = self._compiled.get(statement)
         if found is None and statement in _prepared:
-            found = self._compiled[statement] = _Compiled(statement, self._dialect)
+            found = self._compiled[statement] = Compiled(statement, self._dialect)
         return found
 
 

@@ -8,10 +8,12 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 
+from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
+from bot.store.audit import append_audits
 from bot.store.database import Database
 from bot.store.dialect import Connection, ConnectionLost
-from bot.store.tables import replicas
+from bot.store.tables import audit, replicas
 from tests.fixtures_database import kill_others, other, postgres_url
 
 __all__ = ["other", "postgres_url"]
@@ -129,4 +131,41 @@ async def test_work_that_awaits_anything_else_is_a_bug(database: Database) -> No
 
     with pytest.raises(RuntimeError, match="nothing but its connection"):
         await database.transact(asks_elsewhere)
+    await database.transact(partial(touch, names=("a",)))
+
+
+def started(n: int) -> AuditEvent:
+    return AuditEvent(AuditKind.STARTED, f"{n}", {}, key=f"{n}")
+
+
+async def test_rows_of_the_trail_are_sent_together_and_what_follows_them_is_answered(
+    database: Database,
+) -> None:
+    async def work(connection: Connection) -> tuple[Sequence[int], int, Sequence[int]]:
+        first = await append_audits(connection, [started(n) for n in range(20)])
+        touched = await connection.execute(replicas.update().values(version="2"))
+        async with connection.begin_nested():
+            again = await append_audits(connection, [started(n) for n in (19, 20)])
+        return first, touched.rowcount, again
+
+    first, touched, again = await database.transact(work)
+    assert touched == 2
+    assert again == [first[-1], first[-1] + 1]
+    found = await database.fetch(lambda connection: connection.scalars(sa.select(audit.c.actor)))
+    assert sorted(map(int, found)) == list(range(21))
+
+
+async def test_a_row_of_the_trail_that_is_refused_undoes_what_went_before(
+    database: Database,
+) -> None:
+    async def work(connection: Connection) -> None:
+        await touch(connection, ["a"])
+        await append_audits(connection, [AuditEvent(AuditKind.STARTED, "1", {})])
+
+    async with database.write() as connection:
+        await connection.execute(sa.text("ALTER TABLE audit ALTER COLUMN key SET NOT NULL"))
+    with pytest.raises(sa.exc.IntegrityError):
+        await database.transact(work)
+    async with database.write() as connection:
+        assert list(await connection.scalars(sa.select(replicas.c.version))) == [None, None]
     await database.transact(partial(touch, names=("a",)))

@@ -28,7 +28,7 @@ from bot.store import (
 from bot.store import tickets as ticket_rows
 from bot.store.columns import Instant
 from bot.store.database import Database, as_psycopgs
-from bot.store.dialect import Connection
+from bot.store.dialect import AUDIT_LOCKED, Connection
 from bot.store.postgres_threads import engine_of
 from bot.store.prepared import _MOST_ITEMS, Driver, Statements, _prepared, prepared
 from bot.store.tables import tickets
@@ -126,7 +126,7 @@ def test_prepared_or_not_the_database_is_told_the_same_and_so_are_we(
 ) -> None:
     with engine.connect() as connection:
         driver_of(connection).execute("PRAGMA foreign_keys = OFF")
-        for statement in every("sqlite"):
+        for statement in {*every("sqlite")} - {AUDIT_LOCKED}:
             compiled = cast("sa.Select[Any]", statement).compile(dialect=connection.dialect)
             assert isinstance(compiled, SQLCompiler)
             binds = [each for each in compiled.binds.values() if each.required]
