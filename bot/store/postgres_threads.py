@@ -24,16 +24,19 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import psycopg
 import sqlalchemy as sa
+from psycopg import generators, waiting
 
 from bot.store.dialect import ConnectionLost, Parameters, Work
 from bot.store.in_thread import InThread
 from bot.store.prepared import Driver, Statements, as_sqlalchemys
-from bot.store.thread_jobs import Job, Limits, Threads, alone
+from bot.store.thread_jobs import GivenUp, Job, Limits, Threads, alone
 
 if TYPE_CHECKING:
-    from psycopg.pq.abc import PGcancel
+    from psycopg.pq.abc import PGcancelConn
 
 _T = TypeVar("_T")
+# How long a server is asked to end a statement. Its connection is gone anyway.
+_ASKED_FOR_S = 5.0
 _Driver = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -194,7 +197,7 @@ class _Kept:
                 return
             self._cut = True
             with suppress(OSError, psycopg.Error):
-                stop = self._driver.pgconn.get_cancel()
+                stop = self._driver.pgconn.cancel_conn()
                 # To a server that waits for a row's lock the end of a connection is no reason to stop.
                 threading.Thread(target=_asked_to_stop, args=(stop,), daemon=True).start()
             with suppress(OSError, psycopg.Error), _wire_of(self._driver) as wire:
@@ -212,6 +215,8 @@ class _Kept:
         with self._lock:
             self._job, self._driver, self._cut = job, driver, False
         try:
+            if job.given_up:  # while the connection was opened, which nobody can cut
+                raise GivenUp
             with (
                 _as_sqlalchemys(connection, driver),
                 ExitStack() as ends,
@@ -262,6 +267,9 @@ def _wire_of(driver: _Driver) -> socket.socket:
     return socket.socket(fileno=os.dup(driver.fileno()))
 
 
-def _asked_to_stop(stop: "PGcancel") -> None:
-    with suppress(psycopg.Error):
-        stop.cancel()
+def _asked_to_stop(stop: "PGcancelConn") -> None:
+    # Not libpq's older `PQcancel`: while a frozen server is asked, it holds the interpreter's lock,
+    # and with it every thread of this process.
+    with suppress(psycopg.Error, OSError):
+        stop.start()
+        waiting.wait_conn(generators.cancel(stop), interval=0.1, timeout=_ASKED_FOR_S)

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -57,7 +57,7 @@ class Job(Generic[_T]):
 
     def tell(self, error: BaseException | None = None) -> None:
         """Its caller has the result, or `error` raised. From any thread."""
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # its loop is closed, perhaps just now: nobody waits there
             self._loop.call_soon_threadsafe(self._settle, error)
 
     async def outcome(self) -> _T:

@@ -1,6 +1,10 @@
 """PostgreSQL's transactions in threads: who gives up, what is lost with a connection, what is told."""
 
 import asyncio
+import os
+import signal
+import threading
+import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -13,8 +17,9 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audits
 from bot.store.database import Database
 from bot.store.dialect import Connection, ConnectionLost
+from bot.store.postgres_threads import _Kept
 from bot.store.tables import audit, replicas
-from tests.fixtures_database import kill_others, other, postgres_url
+from tests.fixtures_database import kill_others, other, postgres_server, postgres_url
 
 __all__ = ["other", "postgres_url"]
 
@@ -82,6 +87,48 @@ async def test_who_takes_too_long_is_told_so_and_holds_up_nobody_after(
     async with asyncio.timeout(5):
         await database.transact(partial(touch, names=("b",)))
     await until(database, SLEEPING, 0)
+
+
+async def test_who_leaves_a_frozen_server_stops_nobody_else(database: Database) -> None:
+    waiting = asyncio.create_task(database.transact(partial(sleep, seconds=60.0)))
+    await until(database, SLEEPING, 1)
+    server = int((postgres_server().home / "postmaster.pid").read_text().split()[0])
+    # From outside: who waits for a frozen server might hold up all of this process.
+    thaw = await asyncio.create_subprocess_exec("sh", "-c", f"sleep 2; kill -CONT {server}")
+    os.kill(server, signal.SIGSTOP)
+    began = time.monotonic()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await asyncio.sleep(0.1)
+    took_s = time.monotonic() - began
+    await thaw.wait()
+    assert took_s < 1.5
+    await until(database, SLEEPING, 0)  # it was asked to stop all the same
+
+
+async def test_what_is_given_up_while_its_connection_is_opened_is_not_run(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, begun, go_on, ran = _Kept._opened, threading.Event(), threading.Event(), []
+
+    def slowly(kept: _Kept) -> object:
+        begun.set()
+        go_on.wait(5)
+        return opened(kept)
+
+    async def work(connection: Connection) -> None:
+        ran.append(connection)
+
+    monkeypatch.setattr(_Kept, "_opened", slowly)
+    waiting = asyncio.create_task(database.transact(work))
+    await asyncio.to_thread(begun.wait, 5)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    go_on.set()
+    await database.transact(partial(touch, names=("a",)))
+    assert ran == []
 
 
 async def test_one_lost_connection_is_the_loss_of_all_that_are_as_old(
