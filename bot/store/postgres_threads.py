@@ -26,6 +26,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg import generators, waiting
 
+from bot.ports.failures import StorageUnavailable
 from bot.store.dialect import ConnectionLost, Parameters, Work
 from bot.store.in_thread import InThread
 from bot.store.prepared import Driver, Statements, as_sqlalchemys
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGcancelConn
 
 _T = TypeVar("_T")
+# A server that is frozen keeps nobody who wants to end.
+CLOSE_S = 10.0
 # How long a server is asked to end a statement. Its connection is gone anyway.
 _ASKED_FOR_S = 5.0
 _Driver = psycopg.Connection[tuple[Any, ...]]
@@ -85,7 +88,7 @@ class PostgresThreads:
         return await self._outcome(self._reading, self._read, Job(work, limits))
 
     async def close(self) -> None:
-        """Wait for what still runs and give the connections back."""
+        """Wait for what still runs, not for long, and give the connections back."""
         # Not the loop's default threads: whoever stops last may have ended those.
         closer = ThreadPoolExecutor(1)
         try:
@@ -94,11 +97,19 @@ class PostgresThreads:
             closer.shutdown(wait=False)
 
     def _close(self) -> None:
+        late = threading.Timer(CLOSE_S, self._leave)
+        late.daemon = True
+        late.start()
         self._writing.close()
         self._reading.close()
+        late.cancel()
         for kept in (*self._written, *self._read):
             kept.close()
         self._engine.dispose()
+
+    def _leave(self) -> None:
+        for kept in (*self._written, *self._read):
+            kept.leave()
 
     async def _outcome(
         self, threads: Threads[Job[Any]], kept: Sequence["_Kept"], job: Job[_T]
@@ -184,6 +195,7 @@ class _Kept:
         self._job: Job[Any] | None = None
         self._driver: _Driver | None = None
         self._cut = False
+        self._leaves = False
 
     def do(self, job: Job[Any]) -> None:
         """Run it unless nobody waits for it any more, and tell its caller."""
@@ -193,8 +205,17 @@ class _Kept:
     def end(self, job: Job[Any]) -> None:
         """From another thread: its connection is lost to it at once, if it is at that job."""
         with self._lock:
-            if self._job is not job or self._driver is None or self._cut:
-                return
+            if self._job is job:
+                self._lose()
+
+    def leave(self) -> None:
+        """From another thread: whatever it is at is lost to it, and nothing else is begun."""
+        with self._lock:
+            self._leaves = True
+            self._lose()
+
+    def _lose(self) -> None:
+        if self._driver is not None and not self._cut:
             self._cut = True
             with suppress(OSError, psycopg.Error):
                 stop = self._driver.pgconn.cancel_conn()
@@ -211,12 +232,12 @@ class _Kept:
 
     @contextmanager
     def _running(self, job: Job[Any]) -> Iterator[InThread]:
+        self._check(job)
         connection, driver = self._opened()
         with self._lock:
             self._job, self._driver, self._cut = job, driver, False
         try:
-            if job.given_up:  # while the connection was opened, which nobody can cut
-                raise GivenUp
+            self._check(job)  # again: nobody can cut a connection that is being opened
             with (
                 _as_sqlalchemys(connection, driver),
                 ExitStack() as ends,
@@ -224,21 +245,27 @@ class _Kept:
             ):
                 yield _InThread(connection, driver, self._statements, ends)
         finally:
+            self._undone(connection, driver)  # which may wait for the server, and be cut
             with self._lock:
                 self._job = self._driver = None
-            self._tidied(connection, driver)
+            if self._cut or driver.closed:
+                self._age.now += not self._cut
+                self.close()
+
+    def _check(self, job: Job[Any]) -> None:
+        if job.given_up:
+            raise GivenUp
+        if self._leaves:
+            raise StorageUnavailable("the database is being closed; nothing was begun")
 
     def _begun(self, connection: sa.Connection) -> AbstractContextManager[object]:
         return connection.begin() if self._writes else nullcontext()
 
-    def _tidied(self, connection: sa.Connection, driver: _Driver) -> None:
+    def _undone(self, connection: sa.Connection, driver: _Driver) -> None:
         with suppress(psycopg.Error, sa.exc.DBAPIError):
             if connection.get_transaction() is not None:  # as SQLAlchemy sees what only reads
                 connection.rollback()
             driver.rollback()  # a COMMIT sent after what was refused is not run
-        if self._cut or driver.closed:
-            self._age.now += not self._cut
-            self.close()
 
     def _opened(self) -> tuple[sa.Connection, _Driver]:
         if self._opened_at != self._age.now:

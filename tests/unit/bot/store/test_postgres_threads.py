@@ -107,6 +107,23 @@ async def test_who_leaves_a_frozen_server_stops_nobody_else(database: Database) 
     await until(database, SLEEPING, 0)  # it was asked to stop all the same
 
 
+async def test_closing_waits_for_no_statement_for_long(
+    database: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.postgres_threads.CLOSE_S", 0.3)
+    opened = await Database.open(postgres_url, patience_s=())
+    jobs = [
+        asyncio.create_task(opened.transact(partial(sleep, seconds=60.0)))
+        for _ in range(3)  # the first of them runs
+    ]
+    await until(database, SLEEPING, 1)
+    async with asyncio.timeout(5):
+        await opened.close()
+        for ended in await asyncio.gather(*jobs, return_exceptions=True):
+            assert isinstance(ended, StorageUnavailable)
+    await until(database, SLEEPING, 0)
+
+
 async def test_what_is_given_up_while_its_connection_is_opened_is_not_run(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
