@@ -228,6 +228,7 @@ class _Kept:
         """Give the connection back."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            connection.invalidate()  # nobody gets it next: it is not to be rolled back first
             connection.close()
 
     @contextmanager

@@ -126,7 +126,7 @@ class Compiled:
             cursor = driver.execute(text.sql, values)
             rows = cursor.fetchall() if self.has_rows else ()
         except self._error as error:
-            raise as_sqlalchemys(error, self._dialect) from error
+            raise self._failed(driver, error) from error
         return Answer(self._columns, self._converted(rows), cursor.rowcount)
 
     def send(self, driver: Driver, given: Parameters | None) -> bool:
@@ -138,8 +138,13 @@ class Compiled:
         try:
             driver.cursor().executemany(text.sql, [text.values(each) for each in many])
         except self._error as error:
-            raise as_sqlalchemys(error, self._dialect) from error
+            raise self._failed(driver, error) from error
         return True
+
+    def _failed(self, driver: Driver, error: Exception) -> Exception:
+        # What cuts a connection has no code of PostgreSQL's: only the connection knows of it.
+        is_lost = bool(getattr(driver, "closed", False))
+        return as_sqlalchemys(error, self._dialect, is_lost=is_lost)
 
     def _run_many(self, driver: Driver, given: Sequence[Mapping[str, Any]]) -> Answer | None:
         if self._lists or not given:
@@ -153,7 +158,7 @@ class Compiled:
                 values = [value for each in given for value in text.in_order(each)]
                 cursor = driver.execute(rows, values)
         except self._error as error:
-            raise as_sqlalchemys(error, self._dialect) from error
+            raise self._failed(driver, error) from error
         return Answer(self._columns, (), cursor.rowcount)
 
     def _text(self, lengths: tuple[int, ...], given: Mapping[str, Any]) -> _Text:

@@ -1,14 +1,18 @@
 """PostgreSQL's transactions in threads: who gives up, what is lost with a connection, what is told."""
 
 import asyncio
+import logging
 import os
 import signal
+import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any, cast
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -19,6 +23,7 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, ConnectionLost
 from bot.store.postgres_threads import _Kept
 from bot.store.tables import audit, replicas
+from bot.store.turn_steps import _HELD
 from tests.fixtures_database import kill_others, other, postgres_server, postgres_url
 
 __all__ = ["other", "postgres_url"]
@@ -232,4 +237,63 @@ async def test_a_row_of_the_trail_that_is_refused_undoes_what_went_before(
         await database.transact(work)
     async with database.write() as connection:
         assert list(await connection.scalars(sa.select(replicas.c.version))) == [None, None]
+    await database.transact(partial(touch, names=("a",)))
+
+
+async def test_a_lost_connection_is_told_once_and_by_whoever_asked(
+    postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened = await Database.open(postgres_url, patience_s=())
+
+    async def work(connection: Connection) -> None:
+        await append_audits(connection, [started(1)])
+
+    await opened.transact(work)
+    await asyncio.to_thread(kill_others, postgres_url)
+    with pytest.raises(ConnectionLost):
+        await opened.transact(work)
+    await opened.close()
+    told = [each for each in caplog.records if each.name.startswith("sqlalchemy")]
+    assert [each.getMessage() for each in told if each.levelno > logging.INFO] == []
+
+
+async def cut(connection: Connection) -> None:
+    """What stands between us and the server goes away, and says nothing of it."""
+    assert connection.sync_connection is not None
+    driver = cast("psycopg.Connection[Any]", connection.sync_connection.connection.dbapi_connection)
+    with socket.socket(fileno=os.dup(driver.fileno())) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda connection: append_audits(connection, [started(1)]),
+        lambda connection: connection.execute(_HELD, {"turn": "t", "owner": "o"}),
+        lambda connection: touch(connection, ["a"]),
+        lambda connection: connection.scalar(sa.select(1)),
+    ],
+    ids=["sent", "prepared", "written", "read"],
+)
+async def test_a_connection_that_is_cut_is_lost_whatever_was_asked_of_it(
+    database: Database, asked: Callable[[Connection], Coroutine[Any, Any, object]]
+) -> None:
+    async def work(connection: Connection) -> None:
+        await cut(connection)
+        await asked(connection)
+
+    with pytest.raises(ConnectionLost):
+        await database.transact(work)
+    with pytest.raises(ConnectionLost):
+        await database.fetch(work)
+    await database.transact(partial(touch, names=("a",)))
+
+
+async def test_a_connection_that_is_cut_before_the_commit_is_lost(database: Database) -> None:
+    async def work(connection: Connection) -> None:
+        await append_audits(connection, [started(1)])
+        await cut(connection)
+
+    with pytest.raises(ConnectionLost):
+        await database.transact(work)
     await database.transact(partial(touch, names=("a",)))
