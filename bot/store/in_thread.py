@@ -92,12 +92,12 @@ class Kept:
         connection, driver = self._opened()
         try:
             # The driver's own: SQLAlchemy opens one of its own where it is asked for a statement.
-            _driven(connection, lambda: driver.cursor().execute("BEGIN IMMEDIATE"))
+            _driven(connection, driver, lambda: driver.cursor().execute("BEGIN IMMEDIATE"))
             yield InThread(connection, driver, self._statements)
             if connection.in_transaction():
                 connection.commit()
             else:
-                _driven(connection, driver.commit)
+                _driven(connection, driver, driver.commit)
         except BaseException:
             self._undo(connection, driver)
             raise
@@ -124,11 +124,13 @@ class Kept:
         return self._connection, cast("sqlite3.Connection", driver)
 
 
-def _driven(connection: sa.Connection, work: Callable[[], object]) -> None:
+def _driven(
+    connection: sa.Connection, driver: sqlite3.Connection, work: Callable[[], object]
+) -> None:
     try:
         work()
     except sqlite3.Error as error:
-        raise as_sqlalchemys(error, connection.dialect) from error
+        raise as_sqlalchemys(error, driver, connection.dialect) from error
 
 
 def finished(work: Work[_T], connection: Connection) -> _T:

@@ -5,12 +5,10 @@ transaction waits for the server alone, not for an event loop that has answers t
 Transactions do not share: each has the locks of its own rows.
 """
 
-import asyncio
 import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -30,7 +28,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.dialect import ConnectionLost, Parameters, Work
 from bot.store.in_thread import InThread
 from bot.store.prepared import Driver, Statements, as_sqlalchemys
-from bot.store.thread_jobs import GivenUp, Job, Limits, Threads, alone
+from bot.store.thread_jobs import GivenUp, Job, Limits, Threads, alone, closed
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGcancelConn
@@ -89,12 +87,7 @@ class PostgresThreads:
 
     async def close(self) -> None:
         """Wait for what still runs, not for long, and give the connections back."""
-        # Not the loop's default threads: whoever stops last may have ended those.
-        closer = ThreadPoolExecutor(1)
-        try:
-            await asyncio.get_running_loop().run_in_executor(closer, self._close)
-        finally:
-            closer.shutdown(wait=False)
+        await closed(self._close)
 
     def _close(self) -> None:
         late = threading.Timer(CLOSE_S, self._leave)
@@ -287,7 +280,7 @@ def _as_sqlalchemys(connection: sa.Connection, driver: _Driver) -> Iterator[None
     try:
         yield
     except psycopg.Error as error:
-        raise as_sqlalchemys(error, connection.dialect, is_lost=driver.closed) from error
+        raise as_sqlalchemys(error, driver, connection.dialect) from error
 
 
 def _wire_of(driver: _Driver) -> socket.socket:

@@ -126,7 +126,7 @@ class Compiled:
             cursor = driver.execute(text.sql, values)
             rows = cursor.fetchall() if self.has_rows else ()
         except self._error as error:
-            raise self._failed(driver, error) from error
+            raise as_sqlalchemys(error, driver, self._dialect) from error
         return Answer(self._columns, self._converted(rows), cursor.rowcount)
 
     def send(self, driver: Driver, given: Parameters | None) -> bool:
@@ -138,13 +138,8 @@ class Compiled:
         try:
             driver.cursor().executemany(text.sql, [text.values(each) for each in many])
         except self._error as error:
-            raise self._failed(driver, error) from error
+            raise as_sqlalchemys(error, driver, self._dialect) from error
         return True
-
-    def _failed(self, driver: Driver, error: Exception) -> Exception:
-        # What cuts a connection has no code of PostgreSQL's: only the connection knows of it.
-        is_lost = bool(getattr(driver, "closed", False))
-        return as_sqlalchemys(error, self._dialect, is_lost=is_lost)
 
     def _run_many(self, driver: Driver, given: Sequence[Mapping[str, Any]]) -> Answer | None:
         if self._lists or not given:
@@ -158,7 +153,7 @@ class Compiled:
                 values = [value for each in given for value in text.in_order(each)]
                 cursor = driver.execute(rows, values)
         except self._error as error:
-            raise self._failed(driver, error) from error
+            raise as_sqlalchemys(error, driver, self._dialect) from error
         return Answer(self._columns, (), cursor.rowcount)
 
     def _text(self, lengths: tuple[int, ...], given: Mapping[str, Any]) -> _Text:
@@ -208,11 +203,8 @@ class Statements:
         return found
 
 
-def as_sqlalchemys(error: Exception, dialect: sa.Dialect, *, is_lost: bool = False) -> Exception:
-    """The driver's error as SQLAlchemy would raise it, without the parameters.
-
-    `is_lost`: its connection is of no use any more.
-    """
+def as_sqlalchemys(error: Exception, driver: object, dialect: sa.Dialect) -> Exception:
+    """The driver's error as SQLAlchemy would raise it, without the parameters."""
     return cast(
         "Exception",
         sa.exc.DBAPIError.instance(
@@ -221,7 +213,8 @@ def as_sqlalchemys(error: Exception, dialect: sa.Dialect, *, is_lost: bool = Fal
             error,
             _error_of(dialect),
             hide_parameters=True,
-            connection_invalidated=is_lost,
+            # What cuts a connection has no code of PostgreSQL's: only the connection knows of it.
+            connection_invalidated=bool(getattr(driver, "closed", False)),
             dialect=dialect,
         ),
     )

@@ -11,13 +11,11 @@ otherwise enter again before the others have woken. Only speed depends on it: SQ
 decides, also against other processes.
 """
 
-import asyncio
 import sqlite3
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -27,7 +25,7 @@ import sqlalchemy as sa
 
 from bot.store.dialect import Work
 from bot.store.in_thread import Kept
-from bot.store.thread_jobs import GivenUp, Job, Limits, Threads, alone
+from bot.store.thread_jobs import GivenUp, Job, Limits, Threads, alone, closed
 
 # After this long at the gate a writer leaves the decision to SQLite and its busy timeout.
 GATE_TIMEOUT_S: Final = 30.0
@@ -215,12 +213,7 @@ class SqliteThreads:
 
     async def close(self) -> None:
         """Wait for what still runs and give the connections back."""
-        # Not the loop's default threads: whoever stops last may have ended those.
-        closer = ThreadPoolExecutor(1)
-        try:
-            await asyncio.get_running_loop().run_in_executor(closer, self._close)
-        finally:
-            closer.shutdown(wait=False)
+        await closed(self._close)
 
     def _close(self) -> None:
         self._writing.close()

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -110,6 +111,16 @@ def alone(job: Job[Any], opened: Callable[[], AbstractContextManager[Connection]
         job.tell(error)
     else:
         job.tell()
+
+
+async def closed(close: Callable[[], None]) -> None:
+    """Once `close` has waited for what still runs."""
+    # Not the loop's default threads: whoever stops last may have ended those.
+    closer = ThreadPoolExecutor(1)
+    try:
+        await asyncio.get_running_loop().run_in_executor(closer, close)
+    finally:
+        closer.shutdown(wait=False)
 
 
 class Threads(Generic[_T]):
