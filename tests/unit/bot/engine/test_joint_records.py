@@ -142,6 +142,16 @@ async def test_one_that_has_to_wait_is_on_record_while_it_does(lives: Lives) -> 
     assert lives.ended == ["question 1", "question 2"]
 
 
+async def ended_as(lives: Lives, question: Ask) -> Sequence[object]:
+    """What is on record of it after a life in which it was asked."""
+    async with lives.life() as engine:
+        await engine.start_turn(question)
+        await lives.over()
+        await lives.until(lambda: _is_over(engine))
+    kept = await recorded(lives.database, question.turn_id)
+    return [row["status"] for row in kept["workflow_status"]]
+
+
 async def test_one_that_does_nothing_is_on_record_as_ended_all_the_same(
     lives: Lives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,12 +159,7 @@ async def test_one_that_does_nothing_is_on_record_as_ended_all_the_same(
         """Nobody is there to be answered."""
 
     monkeypatch.setattr(lives, "_turn", turn)
-    async with lives.life() as engine:
-        await engine.start_turn(alone(1))
-        await lives.over()
-        await lives.until(lambda: _is_over(engine))
-    kept = await recorded(lives.database, alone(1).turn_id)
-    assert [row["status"] for row in kept["workflow_status"]] == ["SUCCESS"]
+    assert await ended_as(lives, alone(1)) == ["SUCCESS"]
     assert await Accepted(lives.database).left() == {}
 
 
@@ -165,12 +170,7 @@ async def test_one_that_fails_before_any_transaction_is_on_record_as_failed(
         raise StorageUnavailable("the disk is full")
 
     monkeypatch.setattr(lives, "_turn", turn)
-    async with lives.life() as engine:
-        await engine.start_turn(alone(1))
-        await lives.over()
-        await lives.until(lambda: _is_over(engine))
-    kept = await recorded(lives.database, alone(1).turn_id)
-    assert [row["status"] for row in kept["workflow_status"]] == ["ERROR"]
+    assert await ended_as(lives, alone(1)) == ["ERROR"]
     assert await Accepted(lives.database).left() == {}
 
 
@@ -184,12 +184,7 @@ class NoAnswer(Tickets):
 
 async def test_one_whose_leave_was_not_answered_has_ended_once(lives: Lives) -> None:
     lives.tickets = NoAnswer
-    async with lives.life() as engine:
-        await engine.start_turn(alone(1))
-        await lives.over()
-        await lives.until(lambda: _is_over(engine))
-    kept = await recorded(lives.database, alone(1).turn_id)
-    assert [row["status"] for row in kept["workflow_status"]] == ["SUCCESS"]
+    assert await ended_as(lives, alone(1)) == ["SUCCESS"]
     lives.tickets = Tickets
     async with lives.life() as engine:
         await engine.look_after_threads()
