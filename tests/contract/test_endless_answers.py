@@ -101,9 +101,9 @@ async def test_an_answer_that_comes_byte_by_byte_is_cut_by_the_configured_timeou
         for at in range(len(event)):
             writer.write(event[at : at + 1])
             await writer.drain()
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
 
-    cut_for(await answer(wire, write, timeout_s=0.1), ErrorKind.TIMEOUT, "nothing whole for")
+    cut_for(await answer(wire, write, timeout_s=0.5), ErrorKind.TIMEOUT, "nothing whole for")
 
 
 async def test_a_head_that_comes_byte_by_byte_is_cut_as_well() -> None:
