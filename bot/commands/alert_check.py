@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import aiohttp
 from pydantic import BaseModel, ValidationError
 
 from bot.commands.patience import AFTER_S, within
@@ -14,6 +13,7 @@ from bot.reports.finding import Finding
 from bot.reports.mending import mend_of_slack
 from bot.settings.model import Settings
 from bot.slack.api.calls import SlackCalls
+from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
 from bot.slack.received.payloads import SlackIdentity
 from bot.web.alerts import PATH
@@ -41,7 +41,7 @@ async def check_alerts(settings: Settings, identity: SlackIdentity | None) -> li
     found = [_doors(settings), *_without_tools(settings)]
     if identity is None or not settings.alerts:
         return found
-    async with aiohttp.ClientSession() as session:
+    async with slack_session() as session:
         token = settings.slack.bot_token.get_secret_value()
         api = create_api(token, settings.slack.api_base_url, session, within(AFTER_S))
         every = (_rule(settings, each, api) for each in rules.alert_rules(settings))

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import aiohttp
-
 from bot.audit.checkpoint import Checkpoint, sign
 from bot.commands.ending import FAILED, OK
 from bot.commands.headless import TEAM as HEADLESS
@@ -27,6 +25,7 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import RedactedCalls, SlackCalls
 from bot.slack.api.names import PersonNames
+from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
 from bot.slack.connection.startup import site_of
 from bot.slack.sending.outbox import Outbox
@@ -143,7 +142,7 @@ async def _slack(
         yield None
         return
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(aiohttp.ClientSession())
+        session = await stack.enter_async_context(slack_session())
         api = RedactedCalls(
             create_api(token, settings.slack.api_base_url, session), redactor.redact
         )

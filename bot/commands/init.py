@@ -140,12 +140,11 @@ def _looked_up(text: str, token: str, api_base_url: str, variable_name: str) -> 
 
 
 async def _groups(names: Sequence[str], token: str, api_base_url: str) -> Mapping[str, str]:
-    import aiohttp
-
+    from bot.slack.api.session import slack_session
     from bot.slack.api.web_api import create_api
     from bot.slack.roles.group_names import NoSuchGroup, group_id
 
-    async with aiohttp.ClientSession() as session:
+    async with slack_session() as session:
         api = create_api(token, api_base_url, session)
         try:
             return {await group_id(api, name): name for name in names}

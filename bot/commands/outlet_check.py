@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import aiohttp
 from pydantic import SecretStr
 
 from adapters.errors import AdapterError
@@ -31,6 +30,7 @@ from bot.settings.actions import ActionSettings
 from bot.settings.http import HttpSettings, own_address
 from bot.settings.model import ControlPlaneSettings, Settings
 from bot.settings.reading import ConfigurationError
+from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
 from bot.web.front import why_not
 from bot.wiring.audit_outlets import check_sinks
@@ -163,7 +163,7 @@ async def _channels(asked: Asked) -> Sequence[Finding]:
     settings = asked.of.settings
     if not settings.audit.checkpoint_channel or (await asked.slack())[1] is None:
         return []
-    async with aiohttp.ClientSession() as session:
+    async with slack_session() as session:
         token = settings.slack.bot_token.get_secret_value()
         api = create_api(token, settings.slack.api_base_url, session, within(AFTER_S))
         name = await postable("audit checkpoints", settings.audit.checkpoint_channel, api)

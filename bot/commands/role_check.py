@@ -8,8 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-import aiohttp
-
 from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
 from adapters.on_call.port import OnCall
@@ -19,6 +17,7 @@ from bot.domain.channel import ChannelRule
 from bot.domain.tenancy import HOME
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
+from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
@@ -41,7 +40,7 @@ async def check_roles(settings: Settings, identity: SlackIdentity | None) -> lis
     rotas = {name: role.on_call for name, role in every.items() if role.on_call is not None}
     if identity is None:
         return await asyncio.gather(*(_rota(name, rota) for name, rota in rotas.items()))
-    async with aiohttp.ClientSession() as session:
+    async with slack_session() as session:
         token = settings.slack.bot_token.get_secret_value()
         api = create_api(token, settings.slack.api_base_url, session, within(AFTER_S))
         duty = OnDutyDirectory(api, time.monotonic)

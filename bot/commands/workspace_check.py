@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import aiohttp
-
 from bot.commands.installation import Asked
 from bot.commands.patience import AFTER_S, within
 from bot.ports.failures import SurfaceFailed, SurfaceGone
@@ -13,6 +11,7 @@ from bot.privacy.token_seal import SealUnavailable, TokenSeal
 from bot.reports.finding import Finding
 from bot.reports.mending import mend_of_slack
 from bot.settings.model import Settings
+from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
 from bot.store.database import Database
 from bot.store.installations import StoredInstallations
@@ -50,7 +49,7 @@ async def check_workspaces(asked: Asked) -> Sequence[Finding]:
 
 async def _refused(settings: Settings, installed: Sequence[Installed]) -> list[Finding]:
     gate = asyncio.Semaphore(MOST_AT_ONCE)
-    async with aiohttp.ClientSession() as session:
+    async with slack_session() as session:
 
         async def one(each: Installed) -> Finding | None:
             api = create_api(each.token, settings.slack.api_base_url, session, within(AFTER_S))

@@ -37,6 +37,7 @@ from bot.service.watching import watch_sweep
 from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
+from bot.slack.api.session import slack_session
 from bot.slack.connection.acknowledged import AcknowledgedApp
 from bot.slack.connection.ahead import Ahead, Messages
 from bot.slack.connection.startup import check_slack
@@ -65,8 +66,6 @@ if TYPE_CHECKING:
 SOCKET_GRACE_S = 3.0
 REVIEW_TIMEOUT_S = 5.0
 STRANDED_S = 30.0
-# Slack's connections: enough for edits of hundreds of live answers, which are paced anyway.
-SLACK_CONNECTIONS = 100
 # The tables of kortex.toml that a reload puts in force.
 RELOADED: Final = (*SECTIONS, "plugins", "mcp", "policy")
 
@@ -103,7 +102,7 @@ async def serving(
     async with AsyncExitStack() as stack:
         base = await build_base(settings, stack, played=played)
         identity = await check_slack(rules.slack_access(settings))
-        session = await stack.enter_async_context(_slack_session())
+        session = await stack.enter_async_context(slack_session())
         engine, telling = _engine(base, times.lease_s, stack)
         workspaces = await _workspaces(base, engine, session, identity, rates, stack)
         own, chats = workspaces.home, await open_chats(base, stack)
@@ -187,10 +186,6 @@ def _engine(
     config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
     settle = settling(base.stores.origin, database, EngineRecords(address), lease_s)
     return Engine(config, EngineRows.of(database, config.version), settle, traces), telling
-
-
-def _slack_session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=SLACK_CONNECTIONS))
 
 
 @asynccontextmanager

@@ -14,11 +14,17 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, Final
 
+from bot.upkeep.untrusting import Untrusting
+
 # Asked for by name by those that import them, as classes to name in a signature or to call.
 _CLASSES: Final = (
+    "aiohttp.client_middleware_digest_auth",
+    "aiohttp.tracing",
+    "aiohttp.web_fileresponse",
     "croniter",
     "dateutil.parser",
     "dbos.cli.migration",
+    "prometheus_client.exposition",
     "slack_bolt.app.app",
     "slack_bolt.authorization.authorize",
     "slack_bolt.context.assistant.thread_context_store.file",
@@ -74,6 +80,7 @@ def spare_libraries() -> None:
         postpone_classes(name)
     for name in _LEFT_OUT:
         leave_out(name)
+    sys.meta_path.insert(0, Untrusting("aiohttp.connector"))
 
 
 class _Late(ModuleType):

@@ -17,6 +17,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from adapters.http import ssl_context
 from bot.slack.api.web_api import refusal_of
 from bot.slack.connection.framework_log import framework_logger
 from bot.slack.connection.outage import Outage
@@ -107,7 +108,7 @@ class SocketMode:
 
         Raises StartupError when there is no connection after 30 s.
         """
-        opening = _Opening(base_url=self._base_url, logger=framework_logger())
+        opening = _Opening(base_url=self._base_url, logger=framework_logger(), ssl=ssl_context())
         self._opening = opening
         self._handler = _Handler(
             self._app, self._app_token, opening, self._ping_interval_s, self._dispatch

@@ -14,10 +14,11 @@ import orjson
 from pydantic import JsonValue
 
 from bot.domain.ids import TeamId, UserId
+from bot.slack.api.session import slack_session
 from bot.slack.received.payloads import SlackIdentity
 from tools.output import clean_words
 
-_TIMEOUT_S = 10.0
+_TIMES = aiohttp.ClientTimeout(total=10.0)
 _MAX_ANSWER_BYTES = 1_048_576  # these methods answer in some hundred bytes
 
 
@@ -54,7 +55,7 @@ async def check_slack(access: SlackAccess) -> SlackIdentity:
     Raises StartupError. Opens and closes its own connections; no message is sent.
     """
     check_shape(access)
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S)) as http:
+    async with slack_session(_TIMES) as http:
         who = await _call(http, access, "auth.test", "slack.bot_token", access.bot_token)
         if access.mode == "socket":
             await _call(http, access, "apps.connections.open", "slack.app_token", access.app_token)

@@ -6,10 +6,10 @@ On white, which both of Slack's themes show; nothing in it is loaded from anywhe
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
-from xml.sax.saxutils import escape, quoteattr
 
 from bot.domain.chart import Chart, Column, columns, marked
 from bot.slack.showing.charts import USUAL, label, times, title
@@ -138,5 +138,5 @@ def _text(
     colour: str = "#1d1f1e",
 ) -> str:
     style = f'font-size="{size}" font-weight="{weight}" text-anchor="{anchor}" fill="{colour}"'
-    where = f'x="{x:.1f}" y="{y:.1f}" font-family={quoteattr(_FONTS)}'
-    return f"<text {where} {style}>{escape(said)}</text>"
+    where = f'x="{x:.1f}" y="{y:.1f}" font-family="{_FONTS}"'
+    return f"<text {where} {style}>{escape(said, quote=False)}</text>"
