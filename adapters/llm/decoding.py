@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Protocol
 
 import orjson
 
+from adapters.llm.alike import Alike, Piece
 from adapters.llm.failures import VendorError, safe_words, wait_in_words
 from adapters.llm.framing import (
     MAX_ARGUMENT_CHARS,
@@ -138,6 +139,7 @@ class EventDecoder(ABC):
 
     def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
         self._events = type(self).framing()
+        self._alike = Alike(self.piece_of)
         self._new_id = call_id
         self._whole: list[bytes] | None = None
         self._whole_bytes = 0
@@ -218,26 +220,32 @@ class EventDecoder(ABC):
         return data
 
     def _take(self, payloads: Sequence[bytes], out: list[StreamChunk]) -> None:
-        on_event, loads = self.on_event, orjson.loads
+        alike = self._alike
+        at, count = 0, len(payloads)
         try:
-            for payload in payloads:
-                if self.ended:
-                    return
-                try:
-                    event = loads(payload)
-                except orjson.JSONDecodeError:
-                    if payload == b"[DONE]":
-                        self.on_end_marker(out)
-                        continue
-                    try:
-                        event = read_odd(payload)
-                    except ValueError:
-                        self.fail(out, ErrorKind.PROTOCOL, "an event is not JSON")
-                        return
-                if isinstance(event, dict):
-                    on_event(event, out)
+            while at < count and not self.ended:
+                at += alike.take(payloads, at)
+                if at < count:
+                    self._take_one(payloads[at], out)
+                    at += 1
         except AnswerTooLarge as error:
             self.fail(out, ErrorKind.PROTOCOL, str(error))
+
+    def _take_one(self, payload: bytes, out: list[StreamChunk]) -> None:
+        try:
+            event = orjson.loads(payload)
+        except orjson.JSONDecodeError:
+            if payload == b"[DONE]":
+                self.on_end_marker(out)
+                return
+            try:
+                event = read_odd(payload)
+            except ValueError:
+                self.fail(out, ErrorKind.PROTOCOL, "an event is not JSON")
+                return
+        if isinstance(event, dict):
+            self.on_event(event, out)
+            self._alike.learn(payload, event)
 
     def _take_whole(self, body: bytes, out: list[StreamChunk]) -> None:
         """A backend that ignored `stream` and answered with one JSON document."""
@@ -257,6 +265,10 @@ class EventDecoder(ABC):
     @abstractmethod
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """The non-streamed form of an answer."""
+
+    def piece_of(self, event: Mapping[str, object]) -> Piece | None:  # noqa: ARG002 - a wire may have none
+        """What an event adds that was taken, if it would do nothing else were it taken again."""
+        return None
 
     def on_end_marker(self, out: list[StreamChunk]) -> None:
         """The `[DONE]` line, where a wire has one; elsewhere it means nothing."""

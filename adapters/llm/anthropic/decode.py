@@ -7,8 +7,10 @@ deltas are skipped, as the vendor asks.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Final
 
+from adapters.llm.alike import Piece
 from adapters.llm.decoding import EventDecoder, OpenCall, new_call_id
 from adapters.llm.failures import VendorError, error_reader, is_overflow
 from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
@@ -174,6 +176,22 @@ class AnthropicDecoder(EventDecoder):
                 if "error" in event and not event.get("type"):  # a gateway's own failure
                     self._error(event, out)
 
+    def piece_of(self, event: Mapping[str, object]) -> Piece | None:
+        """See `EventDecoder`."""
+        if event.get("type") != "content_block_delta":
+            return None
+        delta = as_object(event.get("delta"))
+        block = self._blocks.get(_index(event))
+        match delta.get("type"):
+            case "text_delta":
+                return Piece(as_text(delta.get("text")), partial(self._say, block))
+            case "input_json_delta" if block is not None:
+                return Piece(as_text(delta.get("partial_json")), block.add_arguments)
+            case "thinking_delta" if block is not None:
+                return Piece(as_text(delta.get("thinking")), partial(self._keep_in, block.parts))
+            case _:
+                return None
+
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """A message that was not streamed, replayed as if it had been."""
         if "error" in answer:
@@ -205,10 +223,7 @@ class AnthropicDecoder(EventDecoder):
             block = self._blocks.get(_index(event))
         match delta.get("type"):
             case "text_delta":
-                piece = as_text(delta.get("text"))
-                self.text(piece)
-                if block is not None:
-                    block.parts.append(piece)
+                self._say(block, as_text(delta.get("text")))
             case "input_json_delta" if block is not None:
                 block.add_arguments(as_text(delta.get("partial_json")))
             case "thinking_delta" if block is not None:
@@ -217,6 +232,11 @@ class AnthropicDecoder(EventDecoder):
                 self._keep_in(block.signature, as_text(delta.get("signature")))
             case _:
                 pass
+
+    def _say(self, block: Block | None, piece: str) -> None:
+        self.text(piece)
+        if block is not None:
+            block.parts.append(piece)
 
     def _keep_in(self, parts: list[str], piece: str) -> None:
         self.keep(len(piece))
