@@ -301,20 +301,21 @@ def _sqlite_engines(
 
 
 def _sqlite(url: sa.URL, *, writes: bool) -> AsyncEngine:
-    engine = create_async_engine(url, **_sqlite_options(writes=writes))
+    engine = create_async_engine(url, **_sqlite_options(1 if writes else SQLITE_READERS))
     _configure(engine.sync_engine, writes=writes)
     return engine
 
 
 def _in_threads(url: sa.URL, *, writes: bool) -> sa.Engine:
-    engine = sa.create_engine(url.set(drivername="sqlite"), **_sqlite_options(writes=writes))
+    size = 1 if writes else SQLITE_READERS + 1  # and one for checkpoints
+    engine = sa.create_engine(url.set(drivername="sqlite"), **_sqlite_options(size))
     _configure(engine, writes=False)  # its thread begins transactions itself
     return engine
 
 
-def _sqlite_options(*, writes: bool) -> dict[str, Any]:
+def _sqlite_options(size: int) -> dict[str, Any]:
     return {
-        "pool_size": 1 if writes else SQLITE_READERS,
+        "pool_size": size,
         "max_overflow": 0,
         "pool_timeout": QUEUE_TIMEOUT_S,
         "hide_parameters": True,

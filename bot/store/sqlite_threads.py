@@ -25,6 +25,7 @@ import sqlalchemy as sa
 
 from bot.store.dialect import Work
 from bot.store.in_thread import Kept
+from bot.store.sqlite_checkpoints import LOG_PAGES, Checkpoints
 from bot.store.thread_jobs import GivenUp, Job, Limits, Threads, alone, closed
 
 # After this long at the gate a writer leaves the decision to SQLite and its busy timeout.
@@ -108,6 +109,7 @@ class GatedConnection(sqlite3.Connection):
         with _gates_lock:
             self._gate = _gates.setdefault(str(database), Gate())
         self._holds = False
+        self.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}").close()
 
     def cursor(self, factory: Any = None) -> Any:
         """A cursor that comes through the gate."""
@@ -185,6 +187,7 @@ class SqliteThreads:
         self._writer, self._reader = writer, reader
         self._written = Kept(writer)
         self._read = [Kept(reader) for _ in range(readers)]
+        self._checkpoints = Checkpoints(reader)
         self._waiting: deque[Job[Any]] = deque()
         self._urgent: deque[Job[Any]] = deque()
         self._writing = Threads(
@@ -218,6 +221,7 @@ class SqliteThreads:
     def _close(self) -> None:
         self._writing.close()
         self._reading.close()
+        self._checkpoints.close()
         for kept in (self._written, *self._read):
             kept.close()
         self._writer.dispose()
@@ -241,6 +245,8 @@ class SqliteThreads:
         else:
             for job in jobs:
                 job.tell()
+            if jobs:
+                self._checkpoints.wrote()
 
     def _is_waited_for(self) -> bool:
         return bool(self._urgent)
