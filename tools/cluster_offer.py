@@ -1,7 +1,8 @@
 """What a cluster offers to those who run things on it: kinds, and the fields of a kind. Values only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ import fnmatch
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tools.dataclass import dataclass
 from tools.signals import DETAIL, MAIN, UNKNOWN, Combine, MetricType, Reading, Role, Worse
 
 _ACRONYM: Final = re.compile(r"([A-Z]+)([A-Z][a-z])")

@@ -8,7 +8,6 @@ need a right of its own and differ between the two.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 from urllib.parse import quote
@@ -24,6 +23,7 @@ from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry, made
 from adapters.observe.log_source import Wanted
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval
+from tools.dataclass import dataclass
 from tools.errors import InvalidArguments, UpstreamFailed
 
 # Half of index.max_result_window's default, so that lines of 6 KB fit what is read of an answer:
@@ -66,6 +66,9 @@ class LogFields:
         """All but the time and the product."""
         own = [name for name in (self.host, self.trace_id) if name]
         return tuple(dict.fromkeys((self.message, *own, *self.levels, *HOSTS, *TRACE_IDS)))
+
+
+USUAL_FIELDS: Final = LogFields()
 
 
 class _Hit(BaseModel):
@@ -127,7 +130,7 @@ class Elasticsearch:
         self,
         client: HttpClient,
         index: str,
-        fields: LogFields = LogFields(),
+        fields: LogFields = USUAL_FIELDS,
         name: str = "Elasticsearch",
     ) -> None:
         self.name = name

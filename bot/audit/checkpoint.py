@@ -6,10 +6,10 @@ chain alone cannot.
 
 import hmac
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.audit.chain import UNKEYED, AuditKeys
+from tools.dataclass import dataclass
 
 NOBODY = "-"  # who signs without a key
 _LINE = re.compile(

@@ -4,7 +4,7 @@ The summary is a round of its own, paid for by the budget like any other.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -17,6 +17,7 @@ from bot.chat.round_record import RoundRecord, round_from_json, round_to_json
 from bot.domain.budget import NO_MODEL
 from bot.domain.session import SUMMARY_REQUEST, Summary
 from bot.ports.durability import Journal
+from tools.dataclass import dataclass
 
 # Bytes per token on logs and JSON measured between 2.4 and 3.4; the low end never overflows.
 BYTES_PER_TOKEN = 2.4

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from random import SystemRandom
 from typing import Final
 
@@ -16,6 +15,7 @@ from bot.chat.attempt import Attempt
 from bot.domain.ids import TurnId
 from bot.telemetry import conventions as names
 from bot.telemetry.spans import FinishedSpan, SpanKind, Spans, Value, trace_of, turn_span_of
+from tools.dataclass import dataclass
 
 CANCELLED: Final = "cancelled"
 _ids: Final = SystemRandom()

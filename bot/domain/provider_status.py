@@ -1,8 +1,8 @@
 """A model backend as an operator sees it. Values only."""
 
-from dataclasses import dataclass
-
 from pydantic import JsonValue
+
+from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ at a time come to whoever looks next, all at once would all come to one.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -14,6 +13,7 @@ from dbos import DBOS
 
 from bot.store.earlier_work import EarlierWork
 from bot.store.replicas import Replicas
+from tools.dataclass import dataclass
 
 log = structlog.get_logger(__name__)
 

@@ -1,7 +1,6 @@
 """Sessions, their messages and turns, as they are stored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -11,6 +10,7 @@ from adapters.llm.messages import Message
 from bot.domain.ids import MessageTs, Place, SessionId, TurnId
 from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Evidence, TurnFinished
+from tools.dataclass import dataclass
 
 
 class SessionStore(Protocol):

@@ -1,8 +1,7 @@
 """What `kortex check` says of one part."""
 
-from dataclasses import dataclass
-
 from adapters.fault import Fault
+from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
 import structlog
 
@@ -19,6 +18,7 @@ from bot.service.times import Times
 from bot.slack.sending.outbox import Outbox
 from bot.slack.showing.alert_posts import AlertPosts
 from bot.upkeep.jobs import Job
+from tools.dataclass import dataclass
 
 log = structlog.get_logger(__name__)
 CALLS = 2  # a message, and the line that tells its end

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 
 from bot.app import Base
@@ -13,6 +12,7 @@ from bot.ports.loops import OtherLoop
 from bot.service.loop_thread import loop_thread
 from bot.store.accepted import Accepted
 from bot.store.database import Database
+from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from bot.web.siblings import LOOPBACK, SiblingCalls, Siblings
 from bot.web.sorting import Apart, serving_apart
 from bot.web.webhooks import SenderSecrets, webhook_routes
 from bot.wiring import rules
+from tools.dataclass import dataclass
 from tools.product_names import product_in
 
 if TYPE_CHECKING:

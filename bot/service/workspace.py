@@ -2,7 +2,6 @@
 
 import time
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 
 import aiohttp
 
@@ -27,6 +26,7 @@ from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.showing.threads import SlackThreads
 from bot.wiring.in_force import Directory
+from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

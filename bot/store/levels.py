@@ -1,7 +1,6 @@
 """How far behind the database's own work is: proposals nobody takes on, rows no sink has taken."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -11,6 +10,7 @@ from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
 from bot.store.dialect import Connection, now
 from bot.store.tables import IS_UNDER_WAY, audit, proposals, watches
+from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

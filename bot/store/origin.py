@@ -11,7 +11,6 @@ the log played to an earlier moment, shows by another timeline, and cannot be to
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Final
@@ -25,6 +24,7 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now, seconds_ago
 from bot.store.origin_table import origin
 from bot.store.tables import audit, proposals, replicas
+from tools.dataclass import dataclass
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from bot.store import new_file
 from bot.store.database import Database
 from bot.store.dialect import Connection, storage_errors
 from bot.store.tables import schema_served
+from tools.dataclass import dataclass
 
 if TYPE_CHECKING:  # loaded only where there is a step to take: a tenth of a start
     from alembic.runtime.migration import MigrationContext, MigrationStep

@@ -1,7 +1,6 @@
 """Which turns and confirmed proposals nobody carries on: the engine's word beside our rows."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -14,6 +13,7 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, as_engines
 from bot.store.tables import IS_UNDER_WAY, proposals, sessions, tickets, turns, watches
 from bot.store.tickets import ALIVE, workflow_status, workflow_steps
+from tools.dataclass import dataclass
 
 _DELIVERED: Final = "deliver"  # the last step of a turn; `bot.chat.turn`
 # Each as an index of the engine's has it, of what has not ended.

@@ -6,7 +6,6 @@ The SDK is an extra, imported when a server is configured.
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 from urllib.parse import urlsplit
@@ -30,6 +29,7 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.upkeep.reload import Prepared
 from bot.wiring.mcp_definitions import AcceptedDefinitions, definitions_file
+from tools.dataclass import dataclass
 
 PATIENCE_S: Final = 10.0  # how long a start waits for servers; they are waited for on, behind
 # A stream of changes is silent for long; what a call may take is cut by the runner.

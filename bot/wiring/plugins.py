@@ -7,7 +7,6 @@ What a manifest may say lives in `adapters.plugins`.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,6 +22,7 @@ from bot.settings.model import Settings
 from bot.upkeep.reload import Prepared
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
+from tools.dataclass import dataclass
 
 _CONNECTIONS = 8  # per plugin: a bridge is small, and a turn asks a few things at once
 

@@ -5,7 +5,6 @@ simulating one minute, and nothing needs an index.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from math import exp
 from random import Random
@@ -14,6 +13,7 @@ from adapters.recorded.simulator.scenario import Fault
 from adapters.recorded.simulator.seeded import below, load, stream
 from adapters.recorded.simulator.steady import times
 from adapters.recorded.simulator.topology import BY_NAME, ROUTES, Call, Route, Service, calls_of
+from tools.dataclass import dataclass, field
 
 _CANDIDATES_PER_MINUTE = 8
 _SAMPLES_PER_MINUTE = 2  # kept though neither slow nor failed

@@ -1,13 +1,13 @@
 """Metric series of a service at 60 s: the steady state, the daily load, and noise on top."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from adapters.recorded.simulator.scenario import Fault
 from adapters.recorded.simulator.seeded import load, stream
 from adapters.recorded.simulator.steady import State, solve
 from adapters.recorded.simulator.topology import PEAK_REQUESTS_PER_SECOND, Service
+from tools.dataclass import dataclass
 
 STEP_S = 60
 _LEVELS = 20  # a fault's growth is drawn in so many steps

@@ -3,8 +3,9 @@
 Numbers describe a healthy day; what goes wrong lives in `faults`.
 """
 
-from dataclasses import dataclass
 from functools import cache
+
+from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import secrets
 import string
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from tools.dataclass import dataclass, field
 
 _ALPHABET = string.ascii_uppercase + string.digits
 

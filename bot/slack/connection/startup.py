@@ -6,7 +6,6 @@ nothing, so a process that cannot work ends here instead.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import aiohttp
@@ -16,6 +15,7 @@ from pydantic import JsonValue
 from bot.domain.ids import TeamId, UserId
 from bot.slack.api.session import slack_session
 from bot.slack.received.payloads import SlackIdentity
+from tools.dataclass import dataclass, field
 from tools.output import clean_words
 
 _TIMES = aiohttp.ClientTimeout(total=10.0)

@@ -1,7 +1,6 @@
 """Who is in which role, from user groups, lists of user ids and rotas, now. Fails closed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
@@ -16,6 +15,7 @@ from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
 from bot.slack.roles.accounts import Account, account_of
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
+from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 

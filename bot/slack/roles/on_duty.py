@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -13,6 +12,7 @@ from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
 from bot.slack.api.web_api import Refused
+from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 

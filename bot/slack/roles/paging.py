@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import structlog
 
 from bot.domain.proposal import Proposal
 from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
+from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 

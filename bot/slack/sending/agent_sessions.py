@@ -11,7 +11,6 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Self
 
 import structlog
@@ -26,6 +25,7 @@ from bot.slack.api.web_api import RateLimited, Refused
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.streams import NEVER_HERE
 from bot.slack.text.mrkdwn import plain
+from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 
