@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import aiohttp
+from aiohttp.connector import Connection
 from multidict import CIMultiDictProxy
 from yarl import URL
 
@@ -40,6 +41,28 @@ class Content(Protocol):
 
     def at_eof(self) -> bool:
         """Whether all of it was read."""
+        ...
+
+
+class Carrier(Protocol):
+    """What an answer comes by: aiohttp's response, or a connection that is written on directly."""
+
+    @property
+    def connection(self) -> Connection | None:
+        """None once it was let go of."""
+        ...
+
+    @property
+    def content(self) -> aiohttp.StreamReader:
+        """The body, as it arrives."""
+        ...
+
+    def release(self) -> object:
+        """Nobody reads the rest."""
+        ...
+
+    async def wait_for_close(self) -> None:
+        """Once it was let go of."""
         ...
 
 
@@ -131,7 +154,7 @@ class Answer(Answered):
         status: int,
         headers: CIMultiDictProxy[str],
         content: Content,
-        wire: aiohttp.ClientResponse | None = None,
+        wire: Carrier | None = None,
     ) -> None:
         super().__init__(request, status, Headers(headers))
         self.content = content

@@ -16,6 +16,7 @@ from adapters.egress import ReachableAddresses, check_egress, check_resolved
 from adapters.errors import BadRequest, Refused
 from adapters.http_answer import Answer, Request
 from adapters.http_client import basic_credentials
+from adapters.wire import Wire
 
 # Idle connections are dropped before common load balancers drop them (nginx 75 s, AWS ALB 60 s,
 # Node 5 s is the outlier), so that a POST rarely meets a connection that is already closed.
@@ -55,6 +56,8 @@ class GuardedTransport:
             self._always |= via
             self._proxy_host = via["proxy"].raw_host or ""
         self._session: aiohttp.ClientSession | None = None
+        # Where nothing stands between, and nothing is kept.
+        self._wire: Wire | None = None
 
     async def open(self, request: Request) -> Answer:
         """See `Transport`. Raises Refused, and aiohttp's errors."""
@@ -64,6 +67,8 @@ class GuardedTransport:
         _check_headers(request.headers)
         if self._session is None:
             self._session = self._new_session()
+        if self._wire is not None and Wire.takes(request):
+            return await self._wire.open(request)
         found = await self._session.request(
             request.method,
             request.url,
@@ -102,6 +107,8 @@ class GuardedTransport:
             if self._keeps_cookies
             else aiohttp.DummyCookieJar()
         )
+        if not (self._proxy_host or self._keeps_cookies):
+            self._wire = Wire(connector)
         return aiohttp.ClientSession(connector=connector, cookie_jar=jar, trust_env=False)
 
 
