@@ -11,7 +11,7 @@ own way.
 
 import asyncio
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -46,6 +46,7 @@ class JointRecords:
         """From now on, for that library's turns; once it is launched."""
         records: Any = dbos._sys_db  # noqa: SLF001
         self._records = copy.copy(records)  # which goes on to write by itself
+        self._records._execute_prepared = _Built()  # noqa: SLF001
         records.init_workflow = self._init_workflow
         records.update_workflow_outcome = self._update_workflow_outcome
 
@@ -139,6 +140,30 @@ class JointRecords:
             self._recorded(begin)
         recorded: bool = self._records.update_workflow_outcome(workflow_id, status, **outcome)
         return recorded
+
+
+class _Built:
+    """The library's way to run what it builds once: on SQLite it builds anew for each turn.
+
+    As on PostgreSQL, a statement is told by its name and its columns.
+    """
+
+    def __init__(self) -> None:
+        self._statements: dict[tuple[str, ...], Any] = {}
+
+    def __call__(
+        self,
+        connection: Any,
+        name: str,
+        values: Mapping[str, Any],
+        build: Callable[[], Any],
+        *,
+        insert_columns: bool = True,  # noqa: ARG002 - its columns are told by its values
+    ) -> Any:
+        key = (name, *values)
+        if (statement := self._statements.get(key)) is None:
+            statement = self._statements[key] = build()
+        return connection.execute(statement, values)
 
 
 class _Ours:

@@ -91,6 +91,19 @@ async def test_it_is_what_the_library_records_by_itself(
     assert ours == await halfway_and_ended(lives, alone(2), monkeypatch)
 
 
+async def test_every_turn_of_a_life_is_recorded_as_its_first(lives: Lives) -> None:
+    async with lives.life() as engine:
+        for number in (1, 2, 3):
+            await engine.start_turn(alone(number))
+            await lives.over()
+            await lives.until(lambda: _is_over(engine))
+
+    first, *others = [await recorded(lives.database, alone(n).turn_id) for n in (1, 2, 3)]
+
+    assert [row["status"] for row in first["workflow_status"]] == ["SUCCESS"]
+    assert others == [first, first]
+
+
 class Transactions:
     """That the library opened by itself."""
 
