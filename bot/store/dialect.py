@@ -90,7 +90,11 @@ async def unanswered(
     connection: Connection, statement: sa.Executable, parameters: Parameters | None = None
 ) -> None:
     """Run one of whose answer nothing is asked: without waiting for it where that can be."""
-    if not isinstance(connection, Sending) or not connection.send(statement, parameters):
+    # Not by the protocol: what is asked of each statement is asked quickly.
+    send: Callable[[sa.Executable, Parameters | None], bool] | None = getattr(
+        connection, "send", None
+    )
+    if send is None or not send(statement, parameters):
         await connection.execute(statement, parameters)
 
 
