@@ -48,7 +48,7 @@ class NatsLogin:
 
 
 class _Info(BaseModel):
-    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True, defer_build=True)
 
     headers: bool = False
     max_payload: int = 1_048_576

@@ -21,7 +21,9 @@ _MAX_PAGES: Final = 5
 
 
 class _Named(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     id: str
 
@@ -31,14 +33,18 @@ class _User(_Named):
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     user: _User
     schedule: _Named | None = None
 
 
 class _Page(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     oncalls: tuple[_Entry, ...]
     more: bool

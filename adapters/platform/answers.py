@@ -35,7 +35,7 @@ Text = Annotated[str, BeforeValidator(_text)]
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class _Resource(_Answer):

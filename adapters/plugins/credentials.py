@@ -40,7 +40,7 @@ Referred = Annotated[str, AfterValidator(from_environment)]
 
 
 class _Auth(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class BearerAuth(_Auth):

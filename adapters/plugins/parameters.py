@@ -37,7 +37,7 @@ class Parameter(BaseModel):
     most 16 KiB, such as a query in a language that is written in JSON.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     type: Literal["string", "integer", "number", "boolean", "array", "object"]
     description: str = Field(default="", max_length=500)

@@ -33,6 +33,7 @@ from bot.settings.section import (
     NotEmpty,
     Section,
     Token,
+    left_out,
 )
 from bot.settings.slack_ids import ChannelIdOrNone, ChannelNames, PersonIdOrAll
 from bot.settings.workspaces import AnyWorkspace, InstallSettings, TeamId, WorkspaceSettings
@@ -180,8 +181,8 @@ class LlmSettings(Section):
     show_cost: bool = True
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     models: dict[str, ModelSettings] = Field(default_factory=dict)
-    budget: BudgetSettings = BudgetSettings()
-    privacy: PrivacySettings = PrivacySettings()
+    budget: BudgetSettings = left_out()
+    privacy: PrivacySettings = left_out()
     tools: dict[str, ToolSettings] = Field(default_factory=dict)
 
     @property
@@ -282,11 +283,11 @@ class AuditSettings(Section):
     checkpoint_file: str = ""
     checkpoint_url: str = ""
     checkpoint_token: Token = SecretStr("")
-    checkpoint_access: SinkAccessSettings = SinkAccessSettings()
+    checkpoint_access: SinkAccessSettings = left_out()
     checkpoint_channel: ChannelIdOrNone = ""
     events_url: str = ""
     events_token: Token = SecretStr("")
-    events_access: SinkAccessSettings = SinkAccessSettings()
+    events_access: SinkAccessSettings = left_out()
     events_nats: str = ""
     events_nats_subject: str = "koder.admin.action"
     events_nats_acknowledged: bool = True
@@ -374,35 +375,35 @@ class FreezeSettings(Section):
 class Settings(Section):
     """All of kortex.toml."""
 
-    slack: SlackSettings = SlackSettings()
+    slack: SlackSettings = left_out()
     workspaces: dict[TeamId, WorkspaceSettings] = Field(default_factory=dict)
-    http: HttpSettings = HttpSettings()
-    oidc: OidcSettings = OidcSettings()
-    page: PageSettings = PageSettings()
-    database: DatabaseSettings = DatabaseSettings()
-    turns: TurnSettings = TurnSettings()
-    llm: LlmSettings = LlmSettings()
-    observe: ObserveSettings = ObserveSettings()
-    kubernetes: KubernetesSettings = KubernetesSettings()
-    control_plane: ControlPlaneSettings = ControlPlaneSettings()
+    http: HttpSettings = left_out()
+    oidc: OidcSettings = left_out()
+    page: PageSettings = left_out()
+    database: DatabaseSettings = left_out()
+    turns: TurnSettings = left_out()
+    llm: LlmSettings = left_out()
+    observe: ObserveSettings = left_out()
+    kubernetes: KubernetesSettings = left_out()
+    control_plane: ControlPlaneSettings = left_out()
     deploys: dict[str, DeployFeedSettings] = Field(default_factory=dict)
     adapters: dict[str, AdapterSettings] = Field(default_factory=dict)
-    platform: PlatformSettings = PlatformSettings()
-    patterns: PatternsSettings = PatternsSettings()
-    plugins: PluginSettings = PluginSettings()
-    mcp: McpSettings = McpSettings()
-    policy: PolicySettings = PolicySettings()
+    platform: PlatformSettings = left_out()
+    patterns: PatternsSettings = left_out()
+    plugins: PluginSettings = left_out()
+    mcp: McpSettings = left_out()
+    policy: PolicySettings = left_out()
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()
     alerts: tuple[AlertSettings, ...] = ()
-    admins: AdminSettings = AdminSettings()
-    audit: AuditSettings = AuditSettings()
-    retention: RetentionSettings = RetentionSettings()
+    admins: AdminSettings = left_out()
+    audit: AuditSettings = left_out()
+    retention: RetentionSettings = left_out()
     actions: tuple[ActionSettings, ...] = ()
-    reflexes: ReflexFileSettings = ReflexFileSettings()
-    freeze: FreezeSettings = FreezeSettings()
-    proposals: ProposalSettings = ProposalSettings()
-    otel: OtelSettings = OtelSettings()
+    reflexes: ReflexFileSettings = left_out()
+    freeze: FreezeSettings = left_out()
+    proposals: ProposalSettings = left_out()
+    otel: OtelSettings = left_out()
 
     def secrets(self) -> frozenset[str]:
         """Every configured secret, for literal masking wherever text leaves."""

@@ -15,7 +15,7 @@ from bot.settings.observe_kinds import (
     MetricStoreSettings,
     check_keys,
 )
-from bot.settings.section import Duration, LinkTemplate, Section
+from bot.settings.section import Duration, LinkTemplate, Section, left_out
 
 
 class ObservedBackend(AccessSettings):
@@ -139,7 +139,7 @@ class ObserveSettings(Section):
     """
 
     product_labels: tuple[str, ...] = ()
-    logs: LogsSettings = LogsSettings()
-    metrics: MetricsSettings = MetricsSettings()
-    traces: TracesSettings = TracesSettings()
-    errors: ErrorsSettings = ErrorsSettings()
+    logs: LogsSettings = left_out()
+    metrics: MetricsSettings = left_out()
+    traces: TracesSettings = left_out()
+    errors: ErrorsSettings = left_out()

@@ -4,7 +4,7 @@ import ipaddress
 import math
 import re
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -81,6 +81,14 @@ class Section(BaseModel):
     def unset(self) -> tuple[Unset, ...]:
         """Those variables; of a whole file, not of a table within."""
         return self._unset
+
+
+def left_out() -> Any:
+    """The value of a table that the file does not have: an empty one, judged with the whole file.
+
+    One made where the class is defined would need a validator of its own, which nothing uses again.
+    """
+    return Field(default_factory=dict, validate_default=True)
 
 
 NotEmpty = Annotated[str, Field(min_length=1)]

@@ -50,7 +50,7 @@ class IngestRefused(Exception):
 
 
 class _CloudEvent(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     specversion: Literal["1.0"]
     id: str = Field(min_length=1, max_length=512)

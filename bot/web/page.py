@@ -37,7 +37,7 @@ Shown = Callable[[str], Awaitable[Caller]]  # whose token that is; raises Denied
 
 
 class _SignIn(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     token: str = Field(
         min_length=1, max_length=MOST_TOKEN_CHARS, pattern=r"^[\x21-\x3a\x3c-\x7e]+$"

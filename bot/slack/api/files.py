@@ -63,7 +63,9 @@ _NOT_TEXT: Final[Mapping[str, str]] = {
 class _File(BaseModel):
     """What we read of the `file` object."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     mode: str = ""
     mimetype: str = ""
@@ -74,7 +76,9 @@ class _File(BaseModel):
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     file: _File
 

@@ -58,7 +58,9 @@ class NameStore(Protocol):
 class _Channel(BaseModel):
     """What we read of `conversations.info`."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     id: str = ""
     name: str = ""

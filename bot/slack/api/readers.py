@@ -17,7 +17,9 @@ TTL_S: Final = 300.0  # as channel names: conversations.info is Tier 3, 50 a min
 class _Channel(BaseModel):
     """What we read of `conversations.info`; a channel of our own company alone says so itself."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     is_ext_shared: bool | None = None
     is_shared: bool = False

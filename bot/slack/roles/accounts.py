@@ -9,7 +9,9 @@ from bot.slack.api.calls import SlackCalls
 class Account(BaseModel):
     """What we read of a person. Slack leaves flags out for some kinds of people."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     id: str
     team_id: str = ""
@@ -30,7 +32,9 @@ class Account(BaseModel):
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     user: Account
 

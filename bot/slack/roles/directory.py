@@ -47,7 +47,9 @@ class RoleMembers:
 
 
 class _GroupAnswer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
     users: tuple[str, ...]
 

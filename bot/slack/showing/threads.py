@@ -46,7 +46,9 @@ _BOOKKEEPING: Final = frozenset({"file_share", "thread_broadcast", "bot_message"
 
 
 class _Read(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
 
 class _Named(_Read):

@@ -36,7 +36,9 @@ Form = Literal["chunked", "stream", "whole"]
 
 
 class _Message(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     role: str
     content: JsonValue = None
@@ -50,7 +52,9 @@ class _Message(BaseModel):
 
 
 class _Request(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     messages: list[_Message] = Field(min_length=1, max_length=1_000)
     stream: bool = False
