@@ -1,9 +1,9 @@
 """Libraries that are loaded at their first use, though their importers ask for them at once.
 
-DBOS imports psycopg for every database, and SQLAlchemy's ORM, a command line and a reader of cron
-for a word in a signature; Slack's SDK brings clients that block and classes for blocks, Bolt what
-installs an app in a workspace, assistants and the steps of Slack's former workflows. A bot
-never uses them, or few do.
+DBOS imports psycopg for every database, SQLAlchemy's ORM, a command line and a reader of cron for a
+word in a signature, and clients for other programs; Slack's SDK brings clients that block and classes
+for blocks, Bolt what installs an app in a workspace, assistants and the steps of Slack's former
+workflows, aiohttp files, traces and logins. A bot never uses them, or few do.
 """
 
 import importlib
@@ -23,6 +23,9 @@ _CLASSES: Final = (
     "aiohttp.web_fileresponse",
     "croniter",
     "dateutil.parser",
+    "dbos._client",
+    "dbos._datasource",
+    "dbos._debouncer",
     "dbos.cli.migration",
     "prometheus_client.exposition",
     "slack_bolt.app.app",
@@ -64,6 +67,7 @@ _CLASSES: Final = (
     "slack_sdk.web.chat_stream",
     "slack_sdk.web.client",
     "slack_sdk.webhook.client",
+    "sqlalchemy.dialects.postgresql.pg8000",
     "sqlalchemy.ext.asyncio.scoping",
     "sqlalchemy.ext.asyncio.session",
     "sqlalchemy.orm",
