@@ -17,6 +17,9 @@ def share_arenas() -> None:
 
 
 def give_back() -> None:
-    """Return what is free to the system: a start needs more for a moment than what stays."""
+    """Return what is free to the system: a start, or many answers, need more for a moment than stays.
+
+    0.1 ms, 0.6 ms after sixty answers. glibc by itself returns what lies at the end alone.
+    """
     with suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
