@@ -23,9 +23,10 @@ from adapters.llm.pace import ReadPace
 from adapters.llm.port import decoding
 from adapters.llm.wire_json import parse
 
-# A burst is decoded in parts, and after so many events of it other streams get their turn.
-_PART_BYTES: Final = 8 * 1024
-_EVENTS_PER_TURN: Final = 64  # with a part more at most: a fifth of a millisecond
+# A burst is decoded in parts, each at most a quarter of a millisecond, and after as long other streams
+# get their turn.
+_PART_BYTES: Final = 16 * 1024
+_LONGEST_HOLD_S: Final = 0.000_25
 _SLICE_BYTES: Final = 512 * 1024
 _MAX_ERROR_BYTES: Final = 64 * 1024
 _MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
@@ -157,12 +158,13 @@ class _Answer:
         "_body",
         "_decoder",
         "_heard",
+        "_heard_at",
         "_is_delimited",
         "_now",
         "_pace",
         "_parts",
         "_provider",
-        "_rested",
+        "_rested_at",
         "_said",
         "_size",
         "_vitals",
@@ -179,15 +181,15 @@ class _Answer:
         self._parts: Iterator[bytes] = iter(())
         # Of the last read: its bytes, what had been heard before it, and how much it said.
         self._size = self._heard = self._said = 0
-        self._rested = 0
+        # The loop is held since then, and known to be until then.
+        self._rested_at = self._heard_at = self._now()
         self.end: _End | None = None
 
     async def more(self) -> Sequence[StreamChunk]:
         """What the next bytes complete."""
-        heard = self._decoder.heard
-        if heard - self._rested >= _EVENTS_PER_TURN:
-            self._rested = heard
+        if self._heard_at - self._rested_at >= _LONGEST_HOLD_S:
             await asyncio.sleep(0)
+            self._rested_at = self._now()
         part = next(self._parts, None)
         if part is None:
             try:
@@ -224,7 +226,7 @@ class _Answer:
             data = await self._body.more(self._pace.wait_s(now))
         self._size, self._heard, self._said = len(data), heard, 0
         if len(data) <= _PART_BYTES:
-            self._rested = heard  # what is no backlog was waited for
+            self._rested_at = self._now()  # what is no backlog was waited for
             return data
         self._parts = iter(_parts(data))
         return next(self._parts)
@@ -234,7 +236,8 @@ class _Answer:
         decoder = self._decoder
         with decoding():
             told = decoder.feed(part) if part else decoder.close(is_delimited=self._is_delimited)
-        wrong = self._vitals.wrong(self._now(), len(part), decoder.heard)
+        self._heard_at = self._now()
+        wrong = self._vitals.wrong(self._heard_at, len(part), decoder.heard)
         if wrong is not None and not (told and isinstance(told[-1], _ENDS)):
             told.append(ErrorChunk(wrong[0], f"{self._provider} {wrong[1]}"))
         return told
