@@ -177,6 +177,71 @@ async def test_a_cancellation_from_outside_is_one_whatever_the_work_makes_of_it(
     assert running.cancelled()
 
 
+async def test_after_a_stop_the_task_is_as_if_it_had_never_been_cancelled() -> None:
+    stop, work = Signal(), Work()
+
+    async def stopped_and_on() -> tuple[int, str]:
+        stop.set()
+        with pytest.raises(StoppedByPerson):
+            await unless_stopped(stop, work.run())
+        task = asyncio.current_task()
+        assert task is not None
+        await asyncio.sleep(0)
+        return task.cancelling(), "went on"
+
+    assert await asyncio.create_task(stopped_and_on()) == (0, "went on")
+
+
+async def test_a_stop_as_the_work_ends_cancels_nothing_of_what_comes_next() -> None:
+    stop = Signal()
+
+    async def presses_last() -> str:
+        stop.set()
+        return "done"
+
+    async def goes_on() -> str:
+        await unless_stopped(stop, presses_last())
+        await asyncio.sleep(0.01)
+        return "went on"
+
+    assert await asyncio.create_task(goes_on()) == "went on"
+
+
+async def test_a_cancellation_from_outside_wins_over_a_stop_of_the_same_moment() -> None:
+    stop, work = Signal(), Work()
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = group.create_task(unless_stopped(stop, work.run()))
+        await work.begun.wait()
+        stop.set()
+        running.cancel()
+
+    assert running.cancelled()
+
+
+async def test_a_limit_within_the_work_is_a_limit_also_as_it_is_stopped() -> None:
+    stop, begun = Signal(), asyncio.Event()
+    told: list[str] = []
+
+    async def tidies_up() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            try:
+                async with asyncio.timeout(0.01):
+                    await asyncio.sleep(60)
+            except TimeoutError:
+                told.append("limit")
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = group.create_task(_caught(unless_stopped(stop, tidies_up())))
+        await begun.wait()
+        stop.set()
+
+    assert isinstance(running.result(), StoppedByPerson)
+    assert told == ["limit"]
+
+
 async def test_a_limit_around_it_is_a_limit_and_no_stop() -> None:
     work = Work()
     with pytest.raises(TimeoutError):
