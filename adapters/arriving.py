@@ -4,33 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import cast
 
-import aiohttp
-
 from adapters.http_answer import Answer
-
-
-class Gathered(aiohttp.StreamReader):
-    """aiohttp's reader without the bounds between pieces, which cost more than what is in them."""
-
-    __slots__ = ()
-
-    def begin_http_chunk_receiving(self) -> None:
-        """Nobody asks where a piece begins."""
-
-    def end_http_chunk_receiving(self) -> None:
-        """Nor where it ends."""
-
-    def _read_nowait(self, n: int) -> bytes:
-        if n != -1 or self._buffer_offset:
-            return super()._read_nowait(n)
-        self._timer.assert_timeout()
-        data = b"".join(self._buffer)
-        self._buffer.clear()
-        self._cursor += self._size
-        self._size = 0
-        self._http_chunk_splits = None
-        self._protocol.resume_reading()
-        return data
 
 
 class Body:
@@ -46,8 +20,6 @@ class Body:
         self._resting: asyncio.Transport | None = None
         if "content-encoding" in answer.headers:  # by a server that was asked for none
             self._parts = cast("AsyncGenerator[bytes, None]", answer.aiter_bytes())
-        elif type(self._content) is aiohttp.StreamReader:
-            self._content.__class__ = Gathered
 
     async def more(self, rest_s: float = 0.0) -> bytes:
         """What came since, as soon as there is something; empty at the end.

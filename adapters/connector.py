@@ -11,6 +11,9 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
+from adapters.gathered import Gathered
+
+_END_OF_HEAD: Final = b"\r\n\r\n"
 _INTERIM: Final = frozenset(range(100, 200)) - {101}
 _MOST_INTERIM: Final = 32  # one is usual, and a server that sends them on and on never answers
 
@@ -34,16 +37,32 @@ class Connection(ResponseHandler):
         self._before: tuple[object, int] | None = None
         self._interim = 0
         self._is_sent = False
+        self._has_head = False
 
     def set_response_params(self, **params: Any) -> None:
         """One more request is about to be sent."""
         self._is_sent = False
+        self._has_head = False
         super().set_response_params(**params)
 
     def start_timeout(self) -> None:
         """The request is written, and its answer waited for."""
         self._is_sent = True
         super().start_timeout()
+
+    def data_received(self, data: bytes) -> None:
+        """What comes with a head is parsed after it, by when its reader is one that gathers."""
+        if self._has_head:
+            super().data_received(data)
+            return
+        end = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
+        rest = data[end:] if end >= len(_END_OF_HEAD) else b""
+        super().data_received(data[:end] if rest else data)
+        if type(self._payload) is aiohttp.StreamReader:
+            self._payload.__class__ = Gathered
+            self._has_head = True
+        if rest and self._exception is None:
+            super().data_received(rest)
 
     def pause_reading(self) -> None:
         """Hold the answer: more of it came than its reader has room for."""

@@ -8,7 +8,7 @@ from aiohttp.base_protocol import BaseProtocol
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.arriving import Gathered
+from adapters.gathered import Gathered
 
 LIMIT = 64
 READ = b""
