@@ -20,7 +20,7 @@ from bot.commands import keep_arguments as cli_keep
 from bot.commands import token_arguments as cli_token
 from bot.commands import usage_arguments as cli_usage
 from bot.commands.ending import FAILED, OK, READER_LEFT, discard, reader_left
-from bot.upkeep import garbage
+from bot.upkeep.garbage import collect_seldom
 from bot.upkeep.late import spare_libraries
 from bot.upkeep.signals import Signals, heeding
 
@@ -42,9 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit."""
     parsed = _parser().parse_args(arguments)
     spare_libraries()
+    collect_seldom()
     try:
-        with garbage.seldom():
-            code = _run_to_its_end(parsed)
+        code = _run_to_its_end(parsed)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
