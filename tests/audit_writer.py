@@ -8,13 +8,14 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.sealing import Sealing
+from tests.held_connection import writing
 
 
 async def main(url: str, name: str, count: int) -> None:
     sealing = Sealing(AuditKeys("1", {"1": b"a" * 32}))
     database = await Database.open(url, sealing=sealing)
     for n in range(count):
-        async with database.write() as connection:
+        async with writing(database) as connection:
             event = AuditEvent(AuditKind.TOOL_CALL, name, {"n": n}, key=f"{name}:{n}")
             seq = await append_audit(connection, event)
         sys.stdout.write(f"{seq}\n")

@@ -31,6 +31,7 @@ from tests.fakes.journal import MemoryJournal
 from tests.fakes.role_table import RoleTable
 from tests.fixtures_actions import ROLLBACK, World
 from tests.fixtures_stores import LapsingStoredCards
+from tests.held_connection import reading
 from tests.slack_ingress import IDENTITY, Ingress, Payload, deliver, pressed, proposal, submitted
 
 PRESSES = 20
@@ -210,7 +211,7 @@ def _look(card: Proposal) -> tuple[object, ...]:
 
 async def _kinds(database: Database, row: ProposalId) -> Counter[str]:
     audit = tables.audit
-    async with database.read() as connection:
+    async with reading(database) as connection:
         found = await connection.scalars(
             sa.select(audit.c.kind).where(audit.c.key.startswith(f"{row}:", autoescape=True))
         )

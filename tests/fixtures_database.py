@@ -16,16 +16,17 @@ from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 
-import asyncpg
 import psycopg
 import pytest
 import sqlalchemy as sa
 from dbos import DBOS
 
-from bot.store.database import Database, as_psycopgs
+from bot.store.address import addressed
+from bot.store.database import Database
 from bot.store.schema import migrate
 from bot.wiring.rules import engine_database
 
+_Connection = psycopg.AsyncConnection[tuple[object, ...]]
 TEMPLATE = "kortex_template"
 # All that a test may change of a schema, and which migration it stands at.
 _LOOKS = """
@@ -88,17 +89,14 @@ class PostgresServer:
         """
         return (
             sa.make_url(self._server.get_uri())
-            .set(drivername="postgresql+asyncpg", database=name, password="unused")
+            .set(drivername="postgresql", database=name, password="unused")
             .render_as_string(hide_password=False)
         )
 
     async def execute(self, statement: str) -> None:
         """Run one administrative statement."""
-        connection = await asyncpg.connect(self._server.get_uri(), password="unused")
-        try:
+        async with await _connect(self._server.get_uri()) as connection:
             await connection.execute(statement)
-        finally:
-            await connection.close()
 
     @asynccontextmanager
     async def new_database(self, *, migrated: bool) -> AsyncIterator[str]:
@@ -116,8 +114,8 @@ class PostgresServer:
         if migrated and not self._template_looks:
             await self.execute(f"CREATE DATABASE {TEMPLATE}")
             await _make_template(self.url(TEMPLATE))
-            async with self._connected(TEMPLATE) as connection:
-                self._template_looks = await connection.fetchval(_LOOKS)
+            async with await _connect(self.url(TEMPLATE)) as connection:
+                self._template_looks = await _looks_of(connection)
         name = f"t_{uuid.uuid4().hex}"
         template = TEMPLATE if migrated else "template0"
         await self.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY wal_log")
@@ -125,25 +123,31 @@ class PostgresServer:
 
     async def _empty(self, name: str) -> bool:
         """Delete every row, behind the triggers. False where the test changed more than rows."""
-        async with self._connected(name) as connection:
+        async with await _connect(self.url(name)) as connection:
             await connection.execute(_CUT_OTHERS)
             await connection.execute(_EMPTY)
-            return bool(await connection.fetchval(_LOOKS) == self._template_looks)
+            return await _looks_of(connection) == self._template_looks
 
-    @asynccontextmanager
-    async def _connected(self, name: str) -> AsyncIterator[asyncpg.Connection]:
-        url = sa.make_url(self.url(name)).set(drivername="postgresql")
-        connection = await asyncpg.connect(url.render_as_string(hide_password=False))
-        try:
-            yield connection
-        finally:
-            await connection.close()
+
+async def _connect(url: str) -> _Connection:
+    return await psycopg.AsyncConnection.connect(
+        plain_address(url), password="unused", autocommit=True
+    )
+
+
+async def _looks_of(connection: _Connection) -> str:
+    (row,) = await (await connection.execute(_LOOKS)).fetchall()
+    return str(row[0])
+
+
+def plain_address(url: str) -> str:
+    """As libpq takes it."""
+    return addressed(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
 def kill_others(url: str) -> None:
     """At once, also where nothing may be awaited."""
-    admin = as_psycopgs(sa.make_url(url))
-    with psycopg.connect(admin.set(drivername="postgresql").render_as_string(False)) as connection:
+    with psycopg.connect(plain_address(url)) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -173,7 +177,7 @@ async def place_sqlite(path: Path) -> None:
     """Put a fresh migrated file there, unless there is one."""
     template = _sqlite_template()
     if not template.exists():
-        await _make_template(f"sqlite+aiosqlite:///{template}")
+        await _make_template(f"sqlite:///{template}")
     _copy_unless_there(template, path)
 
 
@@ -192,7 +196,7 @@ async def new_database(kind: str, folder: Path, *, migrated: bool = True) -> Asy
     path = folder / f"{uuid.uuid4().hex}.db"
     if migrated:
         await place_sqlite(path)
-    yield f"sqlite+aiosqlite:///{path}"
+    yield f"sqlite:///{path}"
 
 
 @pytest.fixture

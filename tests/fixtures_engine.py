@@ -29,6 +29,7 @@ from bot.store.tables import tickets
 from bot.store.tickets import Tickets
 from bot.wiring.rules import engine_database
 from tests.fixtures_database import new_database
+from tests.held_connection import reading
 from tools.redactor import Redacted
 
 T = TypeVar("T")
@@ -105,7 +106,7 @@ class Lives:
         """Until no turn waits or runs. Raises TimeoutError."""
 
         async def nobody() -> bool:
-            async with self.database.read() as connection:
+            async with reading(self.database) as connection:
                 return (await connection.execute(sa.select(tickets))).first() is None
 
         await self.until(nobody)

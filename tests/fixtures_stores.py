@@ -42,6 +42,7 @@ from tests.fakes.stores import (
 )
 from tests.fixtures_actions import LapsingCards
 from tests.fixtures_database import new_database
+from tests.held_connection import reading, writing
 
 ROUND = LedgerEntry(
     session_id=SessionId("session:1"),
@@ -112,7 +113,7 @@ def stored(database: Database) -> Stores:
     """The repositories."""
 
     async def trail() -> list[AuditKind]:
-        async with database.read() as connection:
+        async with reading(database) as connection:
             found = await connection.scalars(sa.select(audit.c.kind).order_by(audit.c.seq))
             return [AuditKind(kind) for kind in found]
 
@@ -132,7 +133,7 @@ async def installed_too(database: Database, team: str) -> None:
     """Another workspace that installed the app: a tenant beside home."""
     nothing = sa.text("0")
     required = {c.name: nothing for c in installations.c if not c.nullable and c.name != "team"}
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(installations.insert().values(team=team, **required))
 
 

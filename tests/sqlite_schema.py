@@ -9,10 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import create_async_engine
-
 from bot.store import new_file, schema
+from bot.store.address import addressed
 
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid"
 Object = tuple[str, str, str, str | None]
@@ -20,10 +18,10 @@ Object = tuple[str, str, str, str | None]
 
 async def migrate_one_by_one(file: Path) -> None:
     """Every migration in turn, as a file of an older version gets those that it has not."""
-    engine = create_async_engine(f"sqlite+aiosqlite:///{file}", poolclass=sa.NullPool)
     await asyncio.to_thread(schema._scripts)
-    await schema._patiently(engine)
-    await engine.dispose()
+    threads = schema._threads(addressed(f"sqlite:///{file}"))
+    await schema._patiently(threads)
+    await threads.close()
 
 
 def objects(connection: sqlite3.Connection) -> list[Object]:

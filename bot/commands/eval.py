@@ -247,4 +247,4 @@ def _tell(line: str) -> None:
 
 
 def _url(database: Path) -> str:
-    return f"sqlite+aiosqlite:///{database}"
+    return f"sqlite:///{database}"

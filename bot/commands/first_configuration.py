@@ -129,7 +129,7 @@ _HEAD = """\
 
 _DATABASE = f"""\
 [database]
-url = "sqlite+aiosqlite:///kortex.db"  # several processes: postgresql+asyncpg://user:password@host/kortex
+url = "sqlite:///kortex.db"  # several processes: postgresql://user:password@host/kortex
 
 [audit]
 key = "${{{AUDIT_KEY}}}"  # seals what is on record: set it before the first run, and keep a copy elsewhere

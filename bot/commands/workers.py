@@ -84,7 +84,7 @@ def _check(settings: Settings, count: int) -> None:
     if rules.sqlite_file(settings) is not None:
         raise ConfigurationError(
             f"--workers {count} needs PostgreSQL: SQLite has one writer, and one process owns its "
-            'file. Leave --workers out, or set [database] url = "postgresql+asyncpg://…" '
+            'file. Leave --workers out, or set [database] url = "postgresql://…" '
             "(docs/deploying.md)"
         )
     if settings.slack.mode == "socket" and count > MOST_SOCKETS:

@@ -170,7 +170,6 @@ class _Ours:
     """Our connection as the library uses its engine: its transaction is a part of ours."""
 
     def __init__(self, connection: Connection, engine: sa.Engine) -> None:
-        assert connection.sync_connection is not None  # noqa: S101 - a transaction is open on it
         self._connection = connection.sync_connection
         self._options = engine.get_execution_options()
         self.dialect = engine.dialect

@@ -46,7 +46,7 @@ _ALERT_LOCK = 0x6B6F7274657A
 
 
 class Connection(Protocol):
-    """The part of SQLAlchemy's AsyncConnection that statements need."""
+    """What statements are run on: `bot.store.in_thread`."""
 
     @property
     def dialect(self) -> sa.Dialect:
@@ -54,7 +54,7 @@ class Connection(Protocol):
         ...
 
     @property
-    def sync_connection(self) -> sa.Connection | None:
+    def sync_connection(self) -> sa.Connection:
         """What it stands for; it carries the execution options."""
         ...
 

@@ -54,7 +54,7 @@ async def create(database: Database, script: tuple[str, ...]) -> bool:
 
 async def _create(script: tuple[str, ...], connection: Connection) -> bool:
     plain = connection.sync_connection
-    if plain is None or sa.inspect(plain).has_table("alembic_version"):
+    if sa.inspect(plain).has_table("alembic_version"):
         return False
     for statement in script:
         plain.exec_driver_sql(statement)

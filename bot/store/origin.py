@@ -22,6 +22,7 @@ from bot.domain.proposal import OPEN, ProposalState
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now, seconds_ago
+from bot.store.locked import locked
 from bot.store.origin_table import origin
 from bot.store.tables import audit, proposals, replicas
 from tools.dataclass import dataclass
@@ -102,9 +103,7 @@ class Origin:
             yield
             return
         # A transaction's lock: behind a pooler, a session's would outlive this process.
-        async with self._database.write() as connection:
-            await connection.execute(_STAYS_IDLE)
-            await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+        async with locked(self._database, _lock):
             yield
 
     async def judge(self) -> Standing:
@@ -247,6 +246,11 @@ class Origin:
             return await self._database.fetch(work)
         except sa.exc.ProgrammingError:  # not this role's to ask
             return ""
+
+
+async def _lock(connection: Connection) -> None:
+    await connection.execute(_STAYS_IDLE)
+    await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
 
 _THE_ROW: Final = origin.c.name == ORIGIN

@@ -41,11 +41,11 @@ _ASKED_FOR_S = 5.0
 _Driver = psycopg.Connection[tuple[Any, ...]]
 
 
-def engine_of(url: sa.URL, name: str, connect_timeout_s: float, idle_s: float) -> sa.Engine:
+def engine_of(url: sa.URL, name: str, connect_timeout_s: float, idle_s: float = 0.0) -> sa.Engine:
     """Synchronous, of a `postgresql+psycopg://…` address.
 
     `name` is that of its connections; the server ends one that stands still for `idle_s` inside a
-    transaction.
+    transaction, or none (0).
     """
     return sa.create_engine(
         url,

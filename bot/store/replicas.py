@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.database import Database
+from bot.store.database import Database, Size
 from bot.store.dialect import Connection, insert_into, now, seconds_ago, storage_errors
 from bot.store.tables import replicas
 from bot.store.tickets import HELD, workflow_status
@@ -25,6 +24,8 @@ STOOD_STILL_LEASES = 3
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 _CLOSE_S = 1.0
+_ONE: Final = Size(writers=1, readers=0)
+_BEATEN: Final = "beaten"  # of a connection that was beaten on: whether it has the lock
 
 
 async def is_gone(connection: Connection, replica: str) -> bool:
@@ -58,41 +59,41 @@ class Presence:
         self._replica = replica
         self._version = version
         self._timeout_s = timeout_s
-        self._connection: AsyncConnection | None = None
-        self._locked = False
+        self._own: Database | None = None
 
     async def beat(self) -> bool:
         """Renew the lease. False when the lock had been let go since the last beat, or never held.
 
         Raises StorageUnavailable.
         """
-        kept = self._connection is not None
         try:
             with storage_errors():
                 async with asyncio.timeout(self._timeout_s):
-                    await self._beat()
+                    if self._own is None:
+                        self._own = await self._database.another(_ONE)
+                    return await self._own.transact(self._beat, again=False)
         except BaseException:
             await self.close()
             raise
-        return kept
 
-    async def _beat(self) -> None:
-        if self._connection is None:
-            self._connection = await self._database.connect()
-        if not self._locked:
+    async def _beat(self, connection: Connection) -> bool:
+        # Forgotten with the connection, as the lock is; that outlives the transaction.
+        known = connection.sync_connection.info
+        kept = _BEATEN in known
+        if not known.get(_BEATEN):
             # False as long as the server keeps a lost connection of ours, which is as good.
             mine = sa.select(sa.func.pg_try_advisory_lock(_number(self._replica)))
-            self._locked = bool(await self._connection.scalar(mine))
-        await renew(self._connection, self._replica, self._version)
+            known[_BEATEN] = bool(await connection.scalar(mine))
+        await renew(connection, self._replica, self._version)
+        return kept
 
     async def close(self) -> None:
         """Let the lock go."""
-        connection, self._connection, self._locked = self._connection, None, False
-        if connection is not None:
+        own, self._own = self._own, None
+        if own is not None:
             with suppress(StorageUnavailable), storage_errors():
                 async with asyncio.timeout(_CLOSE_S):
-                    await connection.invalidate()  # back in the pool it would keep the lock
-                    await connection.close()
+                    await own.close()
 
 
 def _number(replica: str) -> sa.ColumnElement[Any]:

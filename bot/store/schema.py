@@ -5,23 +5,26 @@ replica still answer reads.
 """
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 import bot
 from bot.ports.failures import StorageUnavailable
 from bot.store import new_file
-from bot.store.database import Database
+from bot.store.address import POSTGRESQL, addressed
+from bot.store.database import CONNECT_TIMEOUT_S, QUEUE_TIMEOUT_S, Database, Size, Transactions
 from bot.store.dialect import Connection, storage_errors
+from bot.store.sqlite_threads import SqliteThreads
 from bot.store.tables import schema_served
+from bot.store.thread_jobs import Limits
 from tools.dataclass import dataclass
 
 if TYPE_CHECKING:  # loaded only where there is a step to take: a tenth of a start
@@ -38,6 +41,8 @@ _MIGRATION_LOCK = 0x6B6F72746578_01  # replicas that start together migrate one 
 # every table for as long as it takes, it would stop all that runs.
 LOCK_WAIT_S = 3.0
 LOCK_TRIES = 5
+_ONE = Size(writers=1, readers=0)
+_LIMITS = Limits(queue_s=QUEUE_TIMEOUT_S, running_s=math.inf)  # as long as the tables are large
 
 # Probes come every few seconds and from anybody: one commit serves those of so long.
 ASKED_AGAIN_S = 5.0
@@ -107,8 +112,11 @@ async def standing(database: Database) -> Standing:
             f"the schema is {'empty' if at is None else 'at ' + at}, and this version needs "
             f"{newest}; run `kortex migrate`, then start again",
         )
-    async with database.read() as connection:
-        is_served = await connection.run_sync(_serves, newest)
+
+    async def ask(connection: Connection) -> bool:
+        return _serves(connection.sync_connection, newest)
+
+    is_served = await database.fetch(ask)
     return Standing(at, newest, None if is_served else _unserved(at, newest))
 
 
@@ -158,20 +166,27 @@ async def migrate(url: str) -> str:
     if at == newest:
         return newest
     await asyncio.to_thread(_scripts)
-    engine = await asyncio.to_thread(
-        partial(create_async_engine, url, poolclass=sa.NullPool, hide_parameters=True)
-    )
+    threads = await asyncio.to_thread(_threads, addressed(url))
     try:
-        return await _patiently(engine)
+        return await _patiently(threads)
     finally:
-        await engine.dispose()
+        await threads.close()
 
 
-async def _patiently(engine: AsyncEngine) -> str:
+def _threads(url: sa.URL) -> Transactions:
+    """One thread; its connection checks no foreign keys on SQLite: tables are made anew."""
+    if url.drivername == POSTGRESQL:
+        from bot.store.postgres_threads import PostgresThreads, engine_of  # and its driver
+
+        return PostgresThreads(engine_of(url, "kortex-migrate", CONNECT_TIMEOUT_S), *_ONE)
+    engine = sa.create_engine(url, poolclass=sa.NullPool, hide_parameters=True)
+    return SqliteThreads(engine, engine, _ONE.readers)
+
+
+async def _patiently(threads: Transactions) -> str:
     for _ in range(LOCK_TRIES):
         with suppress(_Waited), storage_errors():
-            async with engine.begin() as connection:
-                return await connection.run_sync(_upgrade_unless_waited)
+            return await threads.transact(_upgrade_unless_waited, _LIMITS)
         await asyncio.sleep(LOCK_WAIT_S / 3)  # for those that waited behind it
     raise StorageUnavailable(
         "its tables are held, by a dump perhaps; nothing was changed. Run `kortex migrate` again "
@@ -183,9 +198,9 @@ class _Waited(Exception):
     """Others kept a table for longer than the change may wait, or wait for it; it was undone."""
 
 
-def _upgrade_unless_waited(connection: sa.Connection) -> str:
+async def _upgrade_unless_waited(connection: Connection) -> str:
     try:
-        return _upgrade(connection)
+        return _upgrade(connection.sync_connection)
     except sa.exc.DBAPIError as error:
         if getattr(error.orig, "sqlstate", None) not in _GIVES_WAY:
             raise
@@ -212,8 +227,6 @@ def _upgrade(connection: sa.Connection) -> str:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
         # Only from here on: other migrations are waited for.
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {LOCK_WAIT_S * 1000:.0f}")
-    else:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
     context = MigrationContext.configure(
         connection, opts={"fn": _missing_steps, "transactional_ddl": True}
     )

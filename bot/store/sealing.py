@@ -68,7 +68,5 @@ WITHOUT_KEY: Final = Sealing()
 
 def sealing_of(connection: Connection) -> Sealing:
     """Of the database that the connection belongs to."""
-    options = (
-        connection.sync_connection.get_execution_options() if connection.sync_connection else {}
-    )
+    options = connection.sync_connection.get_execution_options()
     return cast("Sealing", options.get(SEALING, WITHOUT_KEY))

@@ -1,7 +1,7 @@
 """Libraries that are loaded at their first use, though their importers ask for them at once.
 
-DBOS imports psycopg for every database, SQLAlchemy's ORM, a command line and a reader of cron for a
-word in a signature, and clients for other programs; Slack's SDK brings clients that block and classes
+DBOS imports psycopg for every database, SQLAlchemy's ORM and asyncio, a command line and a reader of
+cron for a word in a signature, and clients for other programs; Slack's SDK brings clients that block and classes
 for blocks, Bolt what installs an app in a workspace, assistants and the steps of Slack's former
 workflows, aiohttp files, traces and logins. A bot never uses them, or few do.
 """
@@ -68,12 +68,11 @@ _CLASSES: Final = (
     "slack_sdk.web.client",
     "slack_sdk.webhook.client",
     "sqlalchemy.dialects.postgresql.pg8000",
-    "sqlalchemy.ext.asyncio.scoping",
-    "sqlalchemy.ext.asyncio.session",
+    "sqlalchemy.ext.asyncio",
     "sqlalchemy.orm",
 )
-# Taken in by structlog where it is installed, for colours in logs.
-_LEFT_OUT: Final = ("rich",)
+# Taken in where they are installed: by structlog for colours in logs, by SQLAlchemy for its asyncio.
+_LEFT_OUT: Final = ("greenlet", "rich")
 
 
 def spare_libraries() -> None:

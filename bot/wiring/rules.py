@@ -28,7 +28,8 @@ from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
 from bot.settings.model import Settings
 from bot.slack.connection.startup import SlackAccess
-from bot.store.database import IDLE_IN_TRANSACTION_S, as_psycopgs
+from bot.store.address import POSTGRESQL, addressed
+from bot.store.database import IDLE_IN_TRANSACTION_S
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID
 from tools.core.all import built_in_toolsets
 from tools.policy import ToolPolicy
@@ -265,9 +266,9 @@ def slack_access(settings: Settings) -> SlackAccess:
 
 def engine_database(url: str) -> str:
     """The same database under the driver that the workflow engine uses."""
-    parsed = sa.make_url(url)
-    if parsed.drivername.startswith("sqlite"):
-        return parsed.set(drivername="sqlite").render_as_string(hide_password=False)
+    parsed = addressed(url)
+    if parsed.drivername != POSTGRESQL:
+        return parsed.render_as_string(hide_password=False)
     option = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_S * 1000:.0f}"
-    named = as_psycopgs(parsed).update_query_dict({"options": option})
+    named = parsed.update_query_dict({"options": option})
     return named.render_as_string(hide_password=False)

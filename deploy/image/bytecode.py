@@ -21,8 +21,8 @@ NEEDED = (
     "bot.commands.verbs",
     "bot.demo.running",
     "bot.service.lifecycle",
-    "sqlalchemy.dialects.postgresql.asyncpg",
-    "sqlalchemy.dialects.sqlite.aiosqlite",
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.sqlite.pysqlite",
     "psycopg",
 )
 STANDARD_LIBRARY = Path("/usr/lib/python3.13")

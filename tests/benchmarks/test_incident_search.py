@@ -15,7 +15,7 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
-import asyncpg
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -23,7 +23,7 @@ from bot.store.columns import to_micros
 from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from tests.benchmarks.figures import show
-from tests.fixtures_database import new_database
+from tests.fixtures_database import new_database, plain_address
 from tools.capabilities import IncidentQuery, Interval
 from tools.search_words import month_label, product_label, words_of
 
@@ -105,20 +105,20 @@ def fill_sqlite(url: str) -> None:
 
 
 async def fill_postgresql(url: str) -> None:
-    plain = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    connection = await asyncpg.connect(plain)
-    index = await connection.fetchval(
-        "SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_incidents_words'"
-    )
-    await connection.execute("DROP INDEX ix_incidents_words")
-    chance = random.Random(7)
-    for first in range(0, COUNT, BATCH):
-        await connection.copy_records_to_table(
-            "incidents", records=rows(first, chance), columns=COLUMNS
+    async with await psycopg.AsyncConnection.connect(plain_address(url)) as connection:
+        index = await connection.execute(
+            "SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_incidents_words'"
         )
-    await connection.execute(index)
-    await connection.execute("ANALYZE incidents")
-    await connection.close()
+        ((made_by,),) = await index.fetchall()
+        await connection.execute("DROP INDEX ix_incidents_words")
+        chance = random.Random(7)
+        into = f"COPY incidents ({', '.join(COLUMNS)}) FROM STDIN"
+        async with connection.cursor() as cursor, cursor.copy(into) as copy:
+            for first in range(0, COUNT, BATCH):
+                for row in rows(first, chance):
+                    await copy.write_row(row)
+        await connection.execute(made_by)
+        await connection.execute("ANALYZE incidents")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

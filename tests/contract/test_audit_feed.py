@@ -22,6 +22,7 @@ from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
 from bot.store.tables import audit_sinks
 from tests.fixtures_database import database, database_url, other
+from tests.held_connection import writing
 
 __all__ = ["database", "database_url", "other"]
 
@@ -55,7 +56,7 @@ async def write(database: Database, count: int) -> None:
 
 async def lapse(database: Database) -> None:
     """What waiting for the claim to run out would do."""
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(sa.update(audit_sinks).values(claimed_until=audit_feed_epoch()))
 
 

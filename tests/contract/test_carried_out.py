@@ -23,6 +23,7 @@ from bot.store.database import Database
 from bot.store.tables import proposals
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import Stores, installed_too, stored, stores
+from tests.held_connection import writing
 from tests.slack_ingress import proposal
 from tools.redactor import Redacted
 
@@ -148,7 +149,7 @@ async def test_what_went_out_longer_ago_is_not_found(database: Database) -> None
     await sent(stores, "1", at("T1", "C2"))
     await sent(stores, "2", at("T1", "C3"))
     long_ago = datetime.now(UTC) - timedelta(hours=2, minutes=1)
-    async with database.write() as connection:
+    async with writing(database) as connection:
         dated = proposals.update().where(proposals.c.id == "1").values(dispatched_at=long_ago)
         await connection.execute(dated)
 

@@ -26,6 +26,7 @@ from bot.web.api.chat.stream import Desk
 from bot.web.api.chat.surface import ChatLogSurface
 from tests.fixtures_database import new_database
 from tests.golden.slack_views import finished, proposal
+from tests.held_connection import reading, writing
 from tools.records import CallStarted
 from tools.redactor import Redacted
 
@@ -163,7 +164,7 @@ async def test_a_secret_is_masked_however_it_is_cut(world: World) -> None:
         await stream.write()
     await world.surface().say(ask.place, f"it ended with {SECRET}", "key")
 
-    async with world.database.read() as connection:
+    async with reading(world.database) as connection:
         rows = f"{list(await connection.scalars(sa.select(chat_events.c.data)))}"
     assert "too." in rows
     assert SECRET[:7] not in rows
@@ -226,14 +227,14 @@ async def test_what_is_in_no_conversation_is_gone(world: World) -> None:
 
 async def test_what_was_said_is_forgotten_with_the_messages(world: World) -> None:
     await world.ask()
-    async with world.database.write() as connection:
+    async with writing(world.database) as connection:
         await connection.execute(chat_events.update().values(at=sa.text("at - 90000000000")))
     await world.ask("newer", "k2")
 
     await StoredRetention(world.database).drop_messages(86_400.0)
     assert _texts(await world.told()) == ["newer"]
 
-    async with world.database.write() as connection:
+    async with writing(world.database) as connection:
         await connection.execute(chat_events.delete())
     await world.surface().say(world.session.place, "later", "key")
     assert [event.seq for event in await world.told()] == [3]

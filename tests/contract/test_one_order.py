@@ -21,6 +21,7 @@ from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_actions import ROLLBACK, confirm
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import installed_too
+from tests.held_connection import reading, writing
 from tests.slack_ingress import proposal
 
 __all__ = ["database", "database_url", "other"]
@@ -104,7 +105,7 @@ async def test_two_that_passed_every_guard_are_let_out_one_after_the_other(
     rows = [await confirmed(database, number) for number in range(2)]
     assert [await StoredProposals(database).same_order(row.id) for row in rows] == [None, None]
 
-    async with database.write() as holder:
+    async with writing(database) as holder:
         await lock_order(holder, rows[0].digest)
         both = [
             asyncio.create_task(begun(on, row))
@@ -125,7 +126,7 @@ async def _both_wait(database: Database) -> None:
         "postgresql": "SELECT count(*) = 2 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
         "sqlite": "SELECT 1",
     }[database.dialect]
-    async with asyncio.timeout(20), database.read() as connection:
+    async with asyncio.timeout(20), reading(database) as connection:
         while not await connection.scalar(sa.text(waiting)):  # noqa: ASYNC110 - a database's lock
             await asyncio.sleep(0.01)
 
@@ -179,7 +180,7 @@ async def test_a_clock_that_is_set_back_lets_no_second_out(database: Database) -
     first, second = [await confirmed(database, number) for number in range(2)]
     await begun(database, first)
     await ended(database, first, S.SUCCEEDED)
-    async with database.write() as connection:
+    async with writing(database) as connection:
         # As if it had gone out an hour before the second was raised.
         await connection.execute(
             sa.text("UPDATE proposals SET dispatched_at = dispatched_at - 3600000000")

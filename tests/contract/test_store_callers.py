@@ -15,6 +15,7 @@ from bot.store.caller_tables import caller_tokens, callers
 from bot.store.callers import CallerDiffers, StoredCallers
 from bot.store.database import Database
 from tests.fixtures_database import new_database
+from tests.held_connection import reading, writing
 
 ALICE = KnownCaller(
     caller_id(CallerKind.PERSON, "alice"), CallerKind.PERSON, "alice", frozenset({"responder"})
@@ -30,7 +31,7 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 
 async def _end(database: Database, table: sa.Table, column: str) -> None:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         past = await database.now() - timedelta(seconds=1)
         await connection.execute(table.update().values({column: past}))
 
@@ -60,7 +61,7 @@ async def test_neither_the_database_nor_the_trail_holds_a_token(database: Databa
     stored = StoredCallers(database)
     made = await stored.create(ALICE, timedelta(hours=1), "cli:op")
 
-    async with database.read() as connection:
+    async with reading(database) as connection:
         rows = [tuple(row) for row in await connection.execute(sa.select(caller_tokens))]
     told = f"{rows} {await StoredTrail(database).entries()}"
     assert made.token not in told

@@ -62,6 +62,7 @@ from bot.store.workspace_tables import oauth_states
 from tests.contract.test_store_alerts import RULE, alert, file
 from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import HELD, ROUND
+from tests.held_connection import reading, writing
 from tests.slack_ingress import proposal
 from tools.capabilities import IncidentQuery
 from tools.redactor import Redacted
@@ -86,7 +87,7 @@ async def _kinds(database: Database) -> list[str]:
 
 
 async def _rows(database: Database, wanted: sa.Select[tuple[str]]) -> list[str]:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         return list(await connection.scalars(wanted))
 
 
@@ -275,7 +276,7 @@ async def test_one_id_in_two_workspaces_is_two_people_to_an_export_and_a_deletio
         await _live(database, team)
         linked = KnownCaller(UserId(f"@{team}"), CallerKind.PERSON, "Mira", account=f"{team}/U1")
         await StoredCallers(database).create(linked, None, "cli:me")
-    async with database.write() as connection:
+    async with writing(database) as connection:
         asked = {"asker_user": "U1", "decided_by": "U1", "state": "rejected"}
         for team in TEAMS:
             of_team = proposals.update().where(proposals.c.team == team)
@@ -330,7 +331,7 @@ async def test_a_channel_of_the_same_id_elsewhere_reads_neither_incidents_nor_al
         assert [each.resolution for each in found] == [f"sequential quotes of {team}"]
 
     (thread,) = await file(StoredAlerts(database), alert("latency"))
-    async with database.write() as connection:
+    async with writing(database) as connection:
         here = alert_threads.update().where(alert_threads.c.id == thread.id)
         await connection.execute(here.values(channel="C1", thread_ts="1.1"))
     stores = SimpleNamespace(

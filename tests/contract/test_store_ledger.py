@@ -18,6 +18,7 @@ from bot.store.ledger import StoredLedger
 from bot.store.ledger_tables import reservations
 from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import HELD, ROUND, Stores, stores
+from tests.held_connection import reading, writing
 
 __all__ = ["database", "database_url", "stores"]
 
@@ -165,7 +166,7 @@ CAPPED = BudgetLimits(session_tokens=90)
 
 
 async def _age(database: Database, seconds: float) -> None:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         at = sa.type_coerce(seconds_ago(seconds), Instant())
         await connection.execute(reservations.update().values(at=at))
 
@@ -195,7 +196,7 @@ async def test_the_holds_of_the_dead_do_not_pile_up(database: Database) -> None:
     await _age(database, 3 * 86_400)
     await ledger.reserve(OTHERS, CAPPED)
     await ledger.forget_dead()
-    async with database.read() as connection:
+    async with reading(database) as connection:
         left = await connection.scalars(sa.select(reservations.c.id))
         assert list(left) == ["r2"]
 

@@ -40,6 +40,7 @@ from tests.fixtures_database import (
     sqlite_url,
 )
 from tests.fixtures_turn import ASK
+from tests.held_connection import reading, writing
 from tests.slack_ingress import order_of_its_own
 
 __all__ = ["database", "database_url", "other", "postgres_url", "sqlite_url"]
@@ -95,7 +96,7 @@ async def test_a_pending_proposal_is_at_stake_for_as_long_as_it_lives(
 
 
 async def _live(database: Database, name: str, minutes: int) -> None:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         this = proposals.update().where(proposals.c.id == name)
         moved = sa.type_coerce(proposals.c.expires_at, sa.BigInteger()) + minutes * 60_000_000
         await connection.execute(this.values(expires_at=sa.type_coerce(moved, sa.BigInteger())))
@@ -104,7 +105,7 @@ async def _live(database: Database, name: str, minutes: int) -> None:
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 async def test_what_a_dump_was_read_into_is_a_copy(database: Database, origin: Origin) -> None:
     await origin.settle()
-    async with database.write() as connection:
+    async with writing(database) as connection:
         (row,) = (await connection.execute(sa.select(table))).all()
         await connection.execute(table.delete())
         await connection.execute(table.insert().values(row._asdict()))
@@ -117,9 +118,8 @@ async def test_a_rewritten_table_is_no_copy_and_another_timeline_is_in_doubt(
     database: Database, origin: Origin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await origin.settle()
-    connection = await database.connect()
-    await connection.execute(sa.text("VACUUM (FULL, FREEZE) origin"))
-    await connection.close()
+    async with reading(database) as connection:  # in no transaction
+        await connection.execute(sa.text("VACUUM (FULL, FREEZE) origin"))
     assert await origin.judge() is Standing.ITSELF
 
     async def other_timeline(_self: Origin) -> str:
@@ -157,7 +157,7 @@ async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: 
     await origin.settle()
     older = path.with_name("older.db")
     await asyncio.to_thread(shutil.copyfile, path, older)  # the log is empty: nothing was written
-    async with database.read() as connection:
+    async with reading(database) as connection:
         await connection.exec_driver_sql(f"VACUUM INTO '{older}.whole'")
     await decided(database, "since then")
     await origin.note()
@@ -170,7 +170,7 @@ async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: 
     await decided(copy, "another row under the same number")
     assert await put_back.judge() is Standing.COPY
     assert await Origin(copy, mark_of(older)).judge() is Standing.DOUBTFUL  # elsewhere
-    async with copy.write() as connection:  # as one of a release before there was a row
+    async with writing(copy) as connection:  # as one of a release before there was a row
         await connection.execute(table.delete())
     assert await put_back.judge() is Standing.COPY
     assert await Origin(copy, mark_of(older)).judge() is Standing.ITSELF
@@ -222,7 +222,7 @@ async def test_a_copy_ends_what_was_open_and_shows_nobody_anything_new(
 
 
 async def _all(database: Database, rows: sa.Table) -> list[sa.Row[tuple[object, ...]]]:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         return list((await connection.execute(sa.select(rows))).all())
 
 
@@ -232,7 +232,7 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
     await decided(database, "in the log, not in the file yet")
     target = path.with_name("backup of today.db")
 
-    async with database.write():  # somebody is about to write
+    async with writing(database):  # somebody is about to write
         size = await asyncio.to_thread(write_backup, path, target)
 
     assert (size, target.stat().st_mode & 0o777) == (target.stat().st_size, 0o600)

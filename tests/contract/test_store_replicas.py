@@ -9,12 +9,13 @@ import sqlalchemy as sa
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
-from bot.store.database import POOL_OVERFLOW, POOL_SIZE, Database
+from bot.store.database import SIZE, Database
 from bot.store.dialect import seconds_ago
 from bot.store.replicas import Presence, Replicas
 from bot.store.tables import replicas
 from bot.store.tickets import workflow_status
 from tests.fixtures_database import database, database_url, other, postgres_url
+from tests.held_connection import reading, writing
 
 __all__ = ["database", "database_url", "other", "postgres_url"]
 
@@ -29,7 +30,7 @@ LEASE_S = 6.0
 
 
 async def silent_for(database: Database, replica: str, seconds: float) -> None:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(
             replicas.update()
             .where(replicas.c.id == replica)
@@ -143,7 +144,7 @@ async def test_one_whose_connection_is_gone_is_dead_after_its_lease(
     present: tuple[Database, Presence],
 ) -> None:
     opened, _ = present
-    async with opened.write() as connection:
+    async with writing(opened) as connection:
         await connection.execute(sa.text(_CUT_OTHERS))
     await silent_for(opened, "slow", 7)
     assert await Replicas(opened).claim("slow", LEASE_S) is not None
@@ -153,7 +154,7 @@ async def test_one_that_was_cut_off_says_so_and_is_there_again(
     present: tuple[Database, Presence],
 ) -> None:
     opened, presence = present
-    async with opened.write() as connection:
+    async with writing(opened) as connection:
         await connection.execute(sa.text(_CUT_OTHERS))
     with pytest.raises(StorageUnavailable):
         await presence.beat()
@@ -168,8 +169,10 @@ async def test_a_beat_waits_for_nobody_who_holds_every_other_connection(
 ) -> None:
     opened, presence = present
     async with AsyncExitStack() as stack:
-        for _ in range(POOL_SIZE + POOL_OVERFLOW - 1):
-            await stack.enter_async_context(opened.read())
+        for _ in range(SIZE.readers):
+            await stack.enter_async_context(reading(opened))
+        for _ in range(SIZE.writers):
+            await stack.enter_async_context(writing(opened))
         assert await presence.beat()
 
 
@@ -178,7 +181,7 @@ async def test_beats_at_once_do_not_collide(database: Database) -> None:
     async with asyncio.TaskGroup() as group:
         for n in range(20):
             group.create_task(leases.beat("ab"[n % 2]))
-    async with database.read() as connection:
+    async with reading(database) as connection:
         found = await connection.scalars(sa.select(replicas.c.id).order_by(replicas.c.id))
         assert list(found) == ["a", "b"]
 
@@ -202,7 +205,7 @@ async def heir(postgres_url: str) -> AsyncIterator[Database]:
 
 
 async def _holds(database: Database, ready: asyncio.Event, go_on: asyncio.Event) -> None:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(_LOCK)
         ready.set()
         await go_on.wait()
@@ -218,7 +221,7 @@ async def test_of_a_frozen_one_what_it_has_open_is_ended_and_nothing_else(
     await ready.wait()
     assert await Replicas(heir).end_transactions("somebody else") == 0
     assert await Replicas(heir).end_transactions("slow") == 1
-    async with asyncio.timeout(5), heir.write() as connection:
+    async with asyncio.timeout(5), writing(heir) as connection:
         await connection.execute(_LOCK)  # it is free
     go_on.set()
     with pytest.raises(StorageUnavailable):
@@ -235,7 +238,7 @@ async def test_nothing_is_ended_of_one_that_is_gone(database: Database) -> None:
 async def test_who_leaves_with_work_of_the_last_moment_is_not_forgotten(database: Database) -> None:
     leases, workflows = Replicas(database), workflow_status(database.dialect)
     await leases.beat("a")
-    async with database.write() as connection:
+    async with writing(database) as connection:
         late = {"workflow_uuid": "turn:late", "executor_id": "a", "status": "PENDING"}
         await connection.execute(workflows.insert().values(late))
 
@@ -243,6 +246,6 @@ async def test_who_leaves_with_work_of_the_last_moment_is_not_forgotten(database
     await leases.give_up("a")
     assert await leases.stale(LEASE_S) == ["a"]
 
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(workflows.update().values(status="SUCCESS"))
     assert await leases.forget("a")

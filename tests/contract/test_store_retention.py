@@ -18,6 +18,7 @@ from bot.store.tables import audit, evidence, messages, turns
 from bot.store.turn_step_table import turn_steps
 from bot.upkeep.retention import KeptFor, RecordsSweep, RetentionSweep
 from tests.fixtures_database import database, database_url
+from tests.held_connection import reading, writing
 from tools.redactor import Redacted
 
 __all__ = ["database", "database_url"]
@@ -46,7 +47,7 @@ async def turn(sessions: StoredSessions, ts: str, ended: datetime) -> None:
 
 
 async def counts(database: Database) -> tuple[int, int, int]:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         found = [
             await connection.scalar(sa.select(sa.func.count()).select_from(table))
             for table in (messages, evidence, turns)
@@ -85,7 +86,7 @@ async def test_a_running_turn_and_the_trail_are_left_alone(database: Database) -
     await sessions.begin_turn(ask("1.0"), "checkout", old)
 
     assert await StoredRetention(database).drop_messages(DAY_S) == 0
-    async with database.read() as connection:
+    async with reading(database) as connection:
         kinds = list(await connection.scalars(sa.select(audit.c.kind)))
     assert kinds == [AuditKind.TURN_STARTED.value]
 
@@ -94,13 +95,13 @@ async def test_steps_that_an_older_release_left_go_with_the_results(database: Da
     now = datetime.now(UTC)
     for days, ts in ((3, "2.0"), (30, "1.0")):
         await turn(StoredSessions(database), ts, now - timedelta(days=days))
-        async with database.write() as connection:
+        async with writing(database) as connection:
             row = {"turn_id": ask(ts).turn_id, "n": 0, "name": "open", "value": "[]"}
             await connection.execute(turn_steps.insert(), row)
 
     await StoredRetention(database).drop_results(7 * DAY_S)
 
-    async with database.read() as connection:
+    async with reading(database) as connection:
         left = list(await connection.scalars(sa.select(turn_steps.c.turn_id)))
     assert left == [ask("2.0").turn_id]
 
@@ -108,7 +109,7 @@ async def test_steps_that_an_older_release_left_go_with_the_results(database: Da
 async def test_a_summary_goes_with_the_messages_it_sums_up(database: Database) -> None:
     sessions = StoredSessions(database)
     await turn(sessions, "1.0", datetime.now(UTC) - timedelta(days=30))
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(
             tables.sessions.update().values(summary="so far", summary_ts="1.0")
         )
@@ -120,7 +121,7 @@ async def test_a_summary_goes_with_the_messages_it_sums_up(database: Database) -
 
 
 async def summaries(database: Database) -> list[str]:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         return list(await connection.scalars(sa.select(tables.sessions.c.summary)))
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from bot.store import schema
+from bot.store.address import addressed
 from bot.store.allowance import COUNTED
 from bot.store.database import Database
 from bot.store.dialect import INSERT
@@ -23,6 +24,7 @@ from bot.store.ledger_tables import spending, spent_days
 from bot.wiring.rules import engine_database
 from tests.fixtures_database import database_url, empty_url, new_database
 from tests.fixtures_migrations import migrated_to
+from tests.held_connection import writing
 
 __all__ = ["database_url", "empty_url"]
 
@@ -133,11 +135,11 @@ async def test_a_days_sums_are_those_of_its_rounds_after_any_changes(database_ur
 
 
 async def _recorded(url: str, *rounds: Row) -> None:
-    engine = create_async_engine(url)
-    async with engine.begin() as connection:
+    database = await Database.open(url)
+    async with writing(database) as connection:
         for values in rounds:
             await connection.execute(spending.insert().values({**ROUND, **values}))
-    await engine.dispose()
+    await database.close()
 
 
 async def test_the_day_of_the_upgrade_counts_what_was_spent_before_it(
@@ -175,7 +177,7 @@ async def test_a_round_that_is_being_written_as_the_upgrade_begins_counts_once(
 ) -> None:
     async with new_database("postgresql", tmp_path, migrated=False) as url:
         await migrated_to(BEFORE, url, tmp_path)
-        engine = create_async_engine(url)
+        engine = create_async_engine(addressed(url))
         values = {**ROUND, "at": datetime.now(UTC), "cost_usd_micros": 5}
         async with (
             engine.connect() as looks,
@@ -199,7 +201,7 @@ async def test_an_upgrade_and_a_turn_that_wait_for_each_other_both_get_there(
 ) -> None:
     async with new_database("postgresql", tmp_path, migrated=False) as url:
         await migrated_to("0024", url, tmp_path)  # the next one takes turns, then spending
-        engine = create_async_engine(url)
+        engine = create_async_engine(addressed(url))
         values = {**ROUND, "at": datetime.now(UTC), "cost_usd_micros": 5}
         async with (
             engine.connect() as looks,

@@ -15,6 +15,7 @@ from bot.store.proposals import StoredProposals
 from bot.store.stranded import StrandedProposals
 from bot.store.tickets import workflow_status
 from tests.fixtures_database import database, database_url, other
+from tests.held_connection import writing
 from tests.slack_ingress import proposal
 
 __all__ = ["database", "database_url", "other"]
@@ -31,7 +32,7 @@ async def engine(database: Database) -> Engine:
     table = workflow_status(database.dialect)
 
     async def has(key: str, status: str) -> None:
-        async with database.write() as connection:
+        async with writing(database) as connection:
             await connection.execute(
                 table.insert().values(workflow_uuid=f"decision:{key}", status=status)
             )

@@ -13,6 +13,7 @@ from bot.store.sessions import StoredSessions
 from bot.store.stranded import StrandedTurn, StrandedTurns, ending_workflow
 from bot.store.tickets import workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url
+from tests.held_connection import writing
 from tools.redactor import Redacted
 
 __all__ = ["database", "database_url"]
@@ -35,7 +36,7 @@ class Rows:
     database: Database
 
     async def workflow(self, name: str, status: str, version: str = "1") -> None:
-        async with self.database.write() as connection:
+        async with writing(self.database) as connection:
             await connection.execute(
                 workflow_status(self.database.dialect)
                 .insert()
@@ -43,7 +44,7 @@ class Rows:
             )
 
     async def delivered(self) -> None:
-        async with self.database.write() as connection:
+        async with writing(self.database) as connection:
             await connection.execute(
                 workflow_steps(self.database.dialect)
                 .insert()

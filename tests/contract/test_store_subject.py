@@ -27,6 +27,7 @@ from bot.wiring.rules import engine_database
 from tests.contract.test_store_alerts import alert, file
 from tests.contract.test_store_retention import ask, turn
 from tests.fixtures_database import database, database_url
+from tests.held_connection import reading, writing
 from tests.slack_ingress import proposal
 
 __all__ = ["database", "database_url"]
@@ -51,7 +52,7 @@ async def conversation(database: Database) -> None:
         decided_by=UserId("U2"),
     )
     await StoredProposals(database).create(row, AuditEvent(AuditKind.PROPOSAL_CREATED, "U2"))
-    async with database.write() as connection:
+    async with writing(database) as connection:
         there = alert_threads.update().where(alert_threads.c.id == opened.id)
         await connection.execute(there.values(channel=place.channel, thread_ts=place.thread_ts))
         await connection.execute(
@@ -72,7 +73,7 @@ async def conversation(database: Database) -> None:
 
 
 async def left(database: Database, *tables: sa.Table) -> list[int]:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         counts = [sa.select(sa.func.count()).select_from(table) for table in tables]
         return [await connection.scalar(each) or 0 for each in counts]
 
@@ -89,7 +90,7 @@ async def test_all_of_a_subject_goes_once_nothing_of_it_is_open(
     records = SubjectRecords(database, subject)
     with pytest.raises(StillOpen, match="p_1"):
         await records.check_closed()
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(proposals.update().values(state="rejected"))
     await records.check_closed()
     exported = [row["table"] async for row in records.rows()]

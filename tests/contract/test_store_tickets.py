@@ -18,6 +18,7 @@ from bot.store.dialect import Work
 from bot.store.sessions import StoredSessions
 from bot.store.tickets import Superseded, Tickets, workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url, other
+from tests.held_connection import reading, writing
 from tools.redactor import Redacted
 
 __all__ = ["database", "database_url", "other"]
@@ -35,7 +36,7 @@ class Engine:
 
     async def run(self, workflow: str, executor: str, status: str = "PENDING") -> None:
         """The workflow is `executor`'s now, in that state."""
-        async with self.database.write() as connection:
+        async with writing(self.database) as connection:
             await connection.execute(
                 self.table.delete().where(self.table.c.workflow_uuid == workflow)
             )
@@ -48,7 +49,7 @@ class Engine:
     async def finish(self, workflow: str, step: str) -> None:
         """One more step of it is on record."""
         steps = workflow_steps(self.database.dialect)
-        async with self.database.write() as connection:
+        async with writing(self.database) as connection:
             await connection.execute(
                 steps.insert().values(
                     workflow_uuid=workflow, function_name=step, function_id=len(step)
@@ -67,7 +68,7 @@ def tickets(database: Database) -> Tickets:
 
 
 async def _kept(database: Database) -> int:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         return await connection.scalar(sa.select(sa.func.count()).select_from(rows)) or 0
 
 
@@ -77,7 +78,7 @@ def accepted(database: Database) -> Accepted:
 
 
 async def states(database: Database) -> dict[str, tuple[str, str]]:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         found = await connection.execute(sa.text("SELECT id, state, owner FROM tickets"))
         return {each: (state, owner) for each, state, owner in found}
 
@@ -289,7 +290,7 @@ async def test_a_place_that_nobody_will_take_is_dropped_at_the_second_look(
 ) -> None:
     for name in ("t1", "t2", "t3", "t4"):
         await accepted.accept(name, THREAD, name, "{}")
-    async with engine.database.write() as connection:  # as the release before left its places
+    async with writing(engine.database) as connection:  # as the release before left its places
         await connection.execute(rows.delete().where(rows.c.id != "t4"))
     await engine.run("t3", "a", "ENQUEUED")
     found = await tickets.drop_unstarted(())
@@ -534,7 +535,7 @@ async def test_blocked_are_those_whose_try_would_fail(
 
 
 async def in_state(database: Database, ticket: str, owner: str, state: str) -> None:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(
             sa.text("UPDATE tickets SET owner = :owner, state = :state WHERE id = :id"),
             {"id": ticket, "owner": owner, "state": state},

@@ -20,6 +20,7 @@ from bot.store.tables import audit, messages, tickets
 from bot.store.tickets import Superseded, Tickets, workflow_status, workflow_steps
 from bot.store.turn_steps import Step, TurnSteps
 from tests.fixtures_database import database, database_url
+from tests.held_connection import reading, writing
 from tools.redactor import Redacted
 
 __all__ = ["database", "database_url"]
@@ -39,14 +40,14 @@ async def steps(database: Database) -> TurnSteps:
 
 
 async def _hold(database: Database, owner: str) -> None:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(tickets.delete())
         row = {"id": TURN, "thread": PLACE.key, "ts": "1.0", "state": "running", "owner": owner}
         await connection.execute(tickets.insert(), row)
 
 
 async def _trail(database: Database) -> list[str]:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         return list(await connection.scalars(sa.select(audit.c.kind).order_by(audit.c.seq)))
 
 
@@ -119,7 +120,7 @@ async def test_a_turn_that_an_earlier_release_began_has_its_steps_in_the_engine(
     steps: TurnSteps, database: Database
 ) -> None:
     row = {"workflow_uuid": TURN, "function_id": 1, "function_name": "open"}
-    async with database.write() as connection:
+    async with writing(database) as connection:
         status = {"workflow_uuid": TURN, "status": "PENDING", "executor_id": "me"}
         await connection.execute(workflow_status(database.dialect).insert(), status)
         await connection.execute(workflow_steps(database.dialect).insert(), row)
@@ -135,13 +136,13 @@ async def entering(database: Database) -> Entry:
     """The turn was accepted with its thread's slot, and its workflow is mine."""
     await Accepted(database).accept(TURN, PLACE.key, ASK.ts, "{}")
     status = {"workflow_uuid": TURN, "status": "PENDING", "executor_id": "me"}
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(workflow_status(database.dialect).insert(), status)
     return Entry(Tickets(database).entry(TURN, "me"))
 
 
 async def _owner(database: Database) -> str:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         return str(await connection.scalar(sa.select(tickets.c.owner)))
 
 

@@ -23,6 +23,7 @@ from tests.fakes.control_plane_server import Received, says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import Api, Told, caller, token_for
 from tests.fixtures_service import INGEST_TOKEN, shared_stage
+from tests.held_connection import writing
 from tests.stage import CONFIRM, Stage, question_of, results, turn_of
 
 __all__ = ["shared_stage"]
@@ -416,7 +417,7 @@ async def test_of_a_confirmation_and_its_expiry_exactly_one_wins(stage: Stage, a
     proposal = await _proposed(alice)
     base = stage.service.base
     soon = await base.stores.database.now() + timedelta(milliseconds=8)
-    async with base.stores.database.write() as connection:
+    async with writing(base.stores.database) as connection:
         await connection.execute(
             proposals.update().where(proposals.c.id == proposal).values(expires_at=soon)
         )

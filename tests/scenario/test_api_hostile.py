@@ -20,6 +20,7 @@ from bot.web.api.chat.stream import Desk
 from bot.web.api.chat.surface import ChatLogSurface
 from tests.fixtures_api import Api, caller
 from tests.fixtures_service import INGEST_TOKEN, shared_stage
+from tests.held_connection import writing
 from tests.scenario import test_api_chat
 from tests.scenario.test_api_chat import SCRIPT
 from tests.stage import Stage
@@ -171,7 +172,7 @@ async def test_an_admin_no_longer_follows_others_once_the_role_is_gone(
     lead = await caller(shared_stage, alice.http, "former", "lead")
     session = await alice.open()
     async with lead.stream("GET", f"{CHAT}/{session}/events") as events:
-        async with shared_stage.service.base.stores.database.write() as connection:
+        async with writing(shared_stage.service.base.stores.database) as connection:
             row = callers.update().where(callers.c.name == "former").values(roles="[]")
             await connection.execute(row)
         async with asyncio.timeout(5):
@@ -228,7 +229,7 @@ async def test_whoever_edited_a_proposal_did_not_confirm_it(
 ) -> None:
     proposal = await _proposed(alice)
     edited = {"state": "superseded", "decided_by": "@person/alice"}
-    async with shared_stage.service.base.stores.database.write() as connection:
+    async with writing(shared_stage.service.base.stores.database) as connection:
         await connection.execute(
             proposals.update().where(proposals.c.id == proposal).values(**edited)
         )
@@ -272,7 +273,7 @@ async def test_what_is_said_in_an_erased_conversation_is_said_nowhere(
     desk = Desk(stores.chats, lambda _in, text: text, lambda _channel: (), lambda _session: None)
     surface = ChatLogSurface(desk)
     await surface.say(found.place, "Rolled back.", "first")
-    async with stores.database.write() as connection:
+    async with writing(stores.database) as connection:
         events = chat_events.delete().where(chat_events.c.session_id == found.id)
         await connection.execute(events)
         await connection.execute(chat_sessions.delete().where(chat_sessions.c.id == found.id))

@@ -13,7 +13,10 @@ from bot.commands.health_check import PARTS, examine
 from bot.reports.finding import Finding
 from bot.reports.mending import BY_PART, Mending
 from bot.settings.reading import parse
+from tests.fixtures_database import postgres_url
 from tests.fixtures_http import serving
+
+__all__ = ["postgres_url"]
 
 # Rows whose other side answers over HTTP, and the part that each belongs to.
 ROWS = {
@@ -170,6 +173,20 @@ async def test_a_server_without_tls_is_no_question_of_tokens(tmp_path: Path) -> 
 )
 async def test_a_database_that_is_away_is_no_question_of_its_schema(url: str, fault: Fault) -> None:
     text = f'[database]\nurl = "postgresql+asyncpg://kortex:secret@{url}/kortex?sslmode=disable"'
+
+    found = {each.part: each for each in await examine(parse(text, "kortex.toml", {}))}
+
+    assert found["database"].mend == BY_PART["database"].of(fault)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"), [("nobody@/postgres", Fault.CREDENTIAL), ("postgres@/none", Fault.ABSENT)]
+)
+async def test_a_database_that_lets_nobody_in_is_no_question_of_its_schema(
+    postgres_url: str, name: str, fault: Fault
+) -> None:
+    address = f"postgresql://{name}?{postgres_url.partition('?')[2]}"
+    text = f'[database]\nurl = "{address}"'
 
     found = {each.part: each for each in await examine(parse(text, "kortex.toml", {}))}
 

@@ -11,6 +11,7 @@ from bot.demo.running import AUDIT_KEY, DATABASE_URL, demo_running
 from bot.store.database import Database
 from bot.store.tables import audit
 from tests.fixtures_database import new_database
+from tests.held_connection import reading
 from tests.plain_logging import logging_put_back
 
 
@@ -69,7 +70,7 @@ def ran(*arguments: str) -> int:
 async def _rows(url: str) -> int:
     database = await Database.open(url)
     try:
-        async with database.read() as connection:
+        async with reading(database) as connection:
             count = sa.select(sa.func.count()).select_from(audit)
             return int((await connection.execute(count)).scalar_one())
     finally:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from bot.demo.workspace.delivery import Ack
 from bot.demo.workspace.seeds import RESPONDER, SECOND_RESPONDER
 from bot.store import tables
+from tests.held_connection import writing
 from tests.scenario.durability.deliveries import deliver_to_every, via, whispers
 from tests.scenario.durability.postgres import expire, no_decisions, no_inserts, queued
 from tests.scenario.durability.replica import Replica
@@ -135,7 +136,7 @@ async def test_an_expiry_before_a_confirmation_wins(world: World) -> None:
     first = await world.start()
     asked = await world.propose(ASK)
     async with asyncio.TaskGroup() as clicks:
-        async with world.database.write() as connection:
+        async with writing(world.database) as connection:
             await expire(connection, asked)
         async with no_decisions(world, asked):
             second = clicks.create_task(world.start())  # it sweeps before anything else
@@ -152,7 +153,7 @@ async def test_a_confirmation_before_the_expiry_wins(world: World) -> None:
     first = await world.start()
     asked = await world.propose(ASK)
     async with asyncio.TaskGroup() as clicks:
-        async with world.database.write() as connection:
+        async with writing(world.database) as connection:
             await expire(connection, asked, in_s=2.5)
         # The confirmation has taken the row and waits to write its place in the trail.
         async with no_inserts(world, "audit"):

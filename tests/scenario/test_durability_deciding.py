@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from bot.demo.workspace.delivery import Ack
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER, SECOND_RESPONDER
 from bot.store import tables
+from tests.held_connection import writing
 from tests.scenario.durability.deliveries import via, whispers
 from tests.scenario.durability.postgres import no_decisions, queued
 from tests.scenario.durability.replica import Replica
@@ -81,7 +82,7 @@ async def pair(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pair]:
 @pytest_asyncio.fixture(loop_scope="module", autouse=True)
 async def _nothing_is_open(pair: Pair) -> None:
     """What another test left: the same order is proposed once in a channel."""
-    async with pair.world.database.write() as connection:
+    async with writing(pair.world.database) as connection:
         table = tables.proposals
         open_ones = table.update().where(table.c.state == "pending")
         await connection.execute(open_ones.values(state="expired"))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.workspace.seeds import RESPONDER
+from tests.held_connection import writing
 from tests.scenario.durability.world import Asked, World, world_on
 
 POST = "control POST restart"
@@ -88,7 +89,7 @@ async def test_an_answer_that_nobody_could_record_is_asked_for(world: World) -> 
     first = await world.start()
     asked = await world.propose("restart it")
     await _answer_on_its_way(world, asked)
-    async with world.database.write():  # nobody else can write now
+    async with writing(world.database):  # nobody else can write now
         world.open()
         await world.until(lambda: _passed(world, f"{POST} answered"))
         await world.kill(first)

@@ -9,7 +9,7 @@ from tests.sources import ROOT
 MAY_LOAD = frozenset(
     {
         "aiohappyeyeballs", "aiohttp", "aiosignal", "annotated_types",
-        "attr", "cython_runtime", "dbos", "frozenlist", "greenlet",
+        "attr", "cython_runtime", "dbos", "frozenlist",
         "idna", "multidict", "orjson",
         "prometheus_client", "propcache", "pydantic", "pydantic_core", "re2", "slack_bolt",
         "slack_sdk", "sqlalchemy", "structlog", "typing_extensions", "typing_inspection",
@@ -21,7 +21,7 @@ NOT_LOADED = (
     "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
     "adapters.kubernetes", "adapters.observe.conventions", "adapters.observe.jaeger", "adapters.observe.loki",
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
-    "adapters.recorded", "aiohttp.tracing", "aiohttp.web_fileresponse", "alembic", "click", "concurrent.futures.process", "croniter", "dateutil.parser", "dbos._client", "dbos._datasource", "dbos._debouncer", "http.server", "jsonschema_rs", "multiprocessing", "prometheus_client.exposition", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.client", "sqlalchemy.orm", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary", "wsgiref", "xml",
+    "adapters.recorded", "aiohttp.tracing", "aiohttp.web_fileresponse", "alembic", "click", "concurrent.futures.process", "croniter", "dateutil.parser", "dbos._client", "dbos._datasource", "dbos._debouncer", "http.server", "jsonschema_rs", "multiprocessing", "prometheus_client.exposition", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.client", "sqlalchemy.orm", "sqlalchemy.ext.asyncio", "greenlet", "aiosqlite", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary", "wsgiref", "xml",
 )  # fmt: skip
 # aiohttp takes these in where they are installed, which an installation has not.
 BESIDE = frozenset({"brotli"})

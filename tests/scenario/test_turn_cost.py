@@ -19,6 +19,7 @@ from bot.store.tickets import workflow_status
 from tests.fakes.model_server import Call, Round
 from tests.fixtures_database import new_database
 from tests.fixtures_service import on_stage
+from tests.held_connection import reading
 
 MOST_STATEMENTS = 48
 # On SQLite the engine's two records of a turn are parts of the turn's own.
@@ -85,7 +86,7 @@ async def _over(database: Database) -> None:
     """Until no turn is under way. Raises TimeoutError."""
     status = workflow_status(database.dialect).c.status
     busy = sa.select(sa.func.count().label("under_way")).where(status.not_in(["SUCCESS"]))
-    async with asyncio.timeout(10), database.read() as connection:
+    async with asyncio.timeout(10), reading(database) as connection:
         while await connection.scalar(busy):  # noqa: ASYNC110 - the engine's threads write
             await asyncio.sleep(0.01)
 

@@ -1,5 +1,6 @@
 """Standing still inside PostgreSQL: locks that the test holds, who waits for them, lost connections."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -8,22 +9,20 @@ import sqlalchemy as sa
 
 from bot.store import tables
 from bot.store.dialect import Connection
+from tests.fixtures_database import kill_others
+from tests.held_connection import writing
 from tests.scenario.durability.world import Asked, World
 
 _QUEUED = sa.text(
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
-_CUT = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-)
 
 
 @asynccontextmanager
 async def no_inserts(world: World, table: str) -> AsyncIterator[Connection]:
     """Until the context ends every INSERT into that table waits; reading goes on."""
-    async with world.database.write() as connection:
+    async with writing(world.database) as connection:
         await connection.execute(sa.text(f"LOCK TABLE {table} IN SHARE MODE"))
         yield connection
 
@@ -35,7 +34,7 @@ async def no_decisions(world: World, asked: Asked) -> AsyncIterator[Connection]:
     They are judged one after the other against what this transaction leaves.
     """
     mine = tables.proposals.c.thread_ts == asked.thread
-    async with world.database.write() as connection:
+    async with writing(world.database) as connection:
         await connection.execute(sa.select(tables.proposals.c.id).where(mine).with_for_update())
         yield connection
 
@@ -61,6 +60,5 @@ async def expire(connection: Connection, asked: Asked, *, in_s: float = 0.0) -> 
 
 async def cut_connections(world: World) -> None:
     """The server ends every connection of the replicas."""
-    await world.database.close()  # the test's own, which would be cut too
-    async with world.database.write() as connection:
-        await connection.execute(sa.text(_CUT))
+    await asyncio.to_thread(kill_others, world.database_url)
+    await world.database.now()  # the test's own are opened again

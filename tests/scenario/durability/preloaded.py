@@ -2,15 +2,12 @@
 
 import gc
 
-import aiosqlite  # noqa: F401
-import asyncpg  # noqa: F401
 import dbos._sys_db_postgres
 import dbos._sys_db_sqlite  # noqa: F401
 import psycopg  # noqa: F401
 import slack_bolt.listener_matcher.async_builtins  # noqa: F401
-import sqlalchemy.dialects.postgresql.asyncpg
 import sqlalchemy.dialects.postgresql.psycopg
-import sqlalchemy.dialects.sqlite.aiosqlite  # noqa: F401
+import sqlalchemy.dialects.sqlite.pysqlite  # noqa: F401
 
 from adapters.http import ssl_context
 from bot.privacy.detector import detector

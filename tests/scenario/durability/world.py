@@ -30,6 +30,7 @@ from bot.store.turn_step_table import turn_steps
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_database import new_database
+from tests.held_connection import reading
 from tests.scenario.durability import replica
 from tests.scenario.durability.gates import Gates, Hold
 from tests.scenario.durability.replica import TIMES, Replica
@@ -323,7 +324,7 @@ class World:
 
     async def rows(self, statement: sa.Select[Any]) -> Sequence[Any]:
         """What a query finds."""
-        async with self.database.read() as connection:
+        async with reading(self.database) as connection:
             found: Sequence[Any] = (await connection.execute(statement)).all()
             return found
 

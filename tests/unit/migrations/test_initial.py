@@ -16,6 +16,7 @@ from bot.store.columns import metadata
 from bot.store.database import Database
 from bot.store.tables import is_declared
 from tests.fixtures_database import empty_url
+from tests.held_connection import reading, writing
 
 __all__ = ["empty_url"]
 
@@ -55,7 +56,7 @@ def _differences(connection: sa.Connection) -> list[object]:
 async def test_the_head_is_what_the_code_expects(empty_url: str) -> None:
     await schema.migrate(empty_url)
     database = await Database.open(empty_url)
-    async with database.read() as connection:
+    async with reading(database) as connection:
         assert await connection.run_sync(_differences) == []
     await database.close()
 
@@ -69,7 +70,7 @@ def _check_with_alembic(connection: sa.Connection) -> None:
 async def test_alembics_own_check_finds_nothing_to_migrate(empty_url: str) -> None:
     await schema.migrate(empty_url)
     database = await Database.open(empty_url)
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.run_sync(_check_with_alembic)
     await database.close()
 
@@ -83,7 +84,7 @@ def _condition_of_running(connection: sa.Connection) -> object:
 async def test_only_running_tickets_are_unique(empty_url: str) -> None:
     await schema.migrate(empty_url)
     database = await Database.open(empty_url)
-    async with database.read() as connection:
+    async with reading(database) as connection:
         assert "running" in str(await connection.run_sync(_condition_of_running))
     await database.close()
 

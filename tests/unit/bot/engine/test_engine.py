@@ -23,6 +23,7 @@ from bot.store.replicas import Replicas
 from bot.store.sessions import StoredSessions
 from bot.store.tickets import Tickets, workflow_status
 from tests.fixtures_engine import STEPS, Lives, ask, lives
+from tests.held_connection import reading, writing
 
 __all__ = ["lives"]
 
@@ -252,7 +253,7 @@ async def test_turns_of_the_release_before_are_carried_on(lives: Lives, state: s
     await die_with_one_waiting(lives, EARLIER_VERSIONS[0])
     table = workflow_status(lives.database.dialect).fullname
     queued = sa.text(f"UPDATE {table} SET status = :state, queue_name = :queue")  # noqa: S608 - ours
-    async with lives.database.write() as connection:
+    async with writing(lives.database) as connection:
         await connection.execute(queued, {"state": state, "queue": INTERNAL_QUEUE_NAME})
     async with lives.life() as engine:
         await engine.look_after_threads()
@@ -275,8 +276,8 @@ async def test_a_turn_that_left_its_thread_as_its_process_died_is_over(lives: Li
     workflows = workflow_status(lives.database.dialect)
 
     async def ended() -> bool:
-        async with lives.database.read() as connection:
-            return await connection.scalar(sa.select(workflows.c.status)) == "SUCCESS"
+        async with reading(lives.database) as connection:
+            return bool(await connection.scalar(sa.select(workflows.c.status)) == "SUCCESS")
 
     async with lives.life():
         await lives.until(ended)
@@ -298,6 +299,6 @@ async def test_what_has_ended_is_on_record_as_ended_before_its_process_leaves(
         await engine.start_turn(ask(1))
         await lives.over()
     workflows = workflow_status(lives.database.dialect)
-    async with lives.database.read() as connection:
+    async with reading(lives.database) as connection:
         states = (await connection.execute(sa.select(workflows.c.status))).scalars().all()
     assert states == ["SUCCESS"]

@@ -19,6 +19,7 @@ from bot.store.accepted import Accepted
 from bot.store.database import Database
 from bot.store.tickets import Tickets
 from tests.fixtures_engine import STEPS, Lives, ask, lives
+from tests.held_connection import reading
 
 __all__ = ["lives"]
 
@@ -38,7 +39,7 @@ def alone(number: int) -> Ask:
 async def recorded(database: Database, turn: str) -> Mapping[str, Sequence[Mapping[str, object]]]:
     """All that is on record of a turn, with what differs between any two taken out."""
     found: dict[str, Sequence[Mapping[str, object]]] = {}
-    async with database.read() as connection:
+    async with reading(database) as connection:
         for table in TABLES:
             name = "id" if table == "accepted" else "workflow_uuid"
             query = sa.text(f"SELECT * FROM {table} WHERE {name} = :turn")  # noqa: S608 - ours

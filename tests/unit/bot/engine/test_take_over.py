@@ -16,6 +16,7 @@ from bot.store.dialect import seconds_ago
 from bot.store.replicas import Replicas
 from bot.store.tables import replicas
 from tests.fixtures_database import postgres_url
+from tests.held_connection import writing
 
 __all__ = ["postgres_url"]
 
@@ -64,7 +65,7 @@ class Site:
 
     async def silent(self, replica: str, seconds: float) -> None:
         at = sa.type_coerce(seconds_ago(seconds), Instant())
-        async with self.database.write() as connection:
+        async with writing(self.database) as connection:
             await connection.execute(
                 replicas.update().where(replicas.c.id == replica).values(beat=at)
             )

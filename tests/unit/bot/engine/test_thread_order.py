@@ -17,6 +17,7 @@ from bot.store.database import Database
 from bot.store.tickets import Superseded, Tickets, workflow_status
 from tests.fixtures_database import database as both
 from tests.fixtures_database import database_url, sqlite_url
+from tests.held_connection import writing
 from tools.redactor import Redacted
 
 __all__ = ["both", "database_url", "sqlite_url"]
@@ -39,13 +40,13 @@ async def accept(database: Database, ask: Ask) -> None:
 
 async def nothing_asked(database: Database) -> None:
     """As the release before left its places."""
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(accepted.delete())
 
 
 async def run_by(database: Database, owner: str, ask: Ask = ASK) -> None:
     row = {"workflow_uuid": ask.turn_id, "executor_id": owner, "status": "PENDING"}
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(workflow_status(database.dialect).insert().values(row))
 
 
@@ -170,7 +171,7 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     order = ThreadOrder(Tickets(database), "here")
     await accept(database, ASK)
     await run_by(database, "here")
-    async with database.write():
+    async with writing(database):
         monkeypatch.setattr("bot.store.database.QUEUE_TIMEOUT_S", 0.01)
         entering = asyncio.create_task(order.enter(ASK))
         await asyncio.wait_for(refused.wait(), 10)

@@ -16,6 +16,7 @@ from bot.store.database import Database
 from bot.store.tables import tickets
 from bot.store.turn_steps import TurnSteps
 from tests.fixtures_database import database, sqlite_url
+from tests.held_connection import writing
 
 __all__ = ["database", "sqlite_url"]
 
@@ -30,7 +31,7 @@ def database_url(sqlite_url: str) -> str:
 
 @pytest.fixture
 async def steps(database: Database) -> TurnSteps:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         row = {"id": TURN, "thread": "T1:C1:1.0", "ts": "1.0", "state": "running", "owner": "me"}
         await connection.execute(tickets.insert(), row)
     return TurnSteps(database)
@@ -109,7 +110,7 @@ async def test_a_turn_that_others_have_ends_as_if_it_were_cancelled(
     steps: TurnSteps, database: Database
 ) -> None:
     journal = TurnJournal(TURN, "me", steps)
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(sa.update(tickets).values(owner="successor"))
 
     with pytest.raises(asyncio.CancelledError):
@@ -246,7 +247,7 @@ async def test_nothing_is_recorded_of_a_turn_that_others_have_by_then(
 ) -> None:
     journal = TurnJournal(TURN, "me", steps)
     await journal.steps([("tool:1", says("lines"))], only_read=True)
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(sa.update(tickets).values(owner="successor"))
 
     await journal.let_go()

@@ -1,27 +1,43 @@
-"""`[database] url`: one address for two drivers that name TLS differently."""
+"""`[database] url`: every name that it may have, and what may stand behind its question mark."""
 
 import pytest
 import sqlalchemy as sa
 from pydantic import ValidationError
 
 from bot.settings.database import DatabaseSettings
+from bot.store.address import addressed
 from bot.wiring.rules import engine_database
 
-ADDRESS = "postgresql+asyncpg://kortex:secret-pw@db.example.com/kortex"
+ADDRESS = "postgresql://kortex:secret-pw@db.example.com/kortex"
+AS_BEFORE = "postgresql+asyncpg://kortex:secret-pw@db.example.com/kortex"
 
 
-@pytest.mark.parametrize("word", ["ssl", "sslmode"])
-def test_tls_that_is_asked_for_is_asked_for_by_the_store_and_by_the_engine(word: str) -> None:
-    url = _stored(f"{ADDRESS}?{word}=verify-full")
-    assert sa.make_url(url).query == {"ssl": "verify-full"}
-    engine = sa.make_url(engine_database(url))
-    assert engine.query["sslmode"] == "verify-full"
-    assert "ssl" not in engine.query
-    assert engine.password == "secret-pw"
+@pytest.mark.parametrize("options", ["ssl=verify-full", "sslmode=verify-full"])
+@pytest.mark.parametrize(
+    "address", [ADDRESS, AS_BEFORE, "postgres" + ADDRESS.removeprefix("postgresql")]
+)
+def test_tls_that_is_asked_for_is_asked_for(address: str, options: str) -> None:
+    url = _stored(f"{address}?{options}")
+    for used in (addressed(url), sa.make_url(engine_database(url))):
+        assert used.drivername == "postgresql+psycopg"
+        assert used.query["sslmode"] == "verify-full"
+        assert "ssl" not in used.query
+        assert used.password == "secret-pw"
 
 
-def test_an_address_without_options_stays_as_it_is() -> None:
-    assert _stored(ADDRESS) == ADDRESS
+@pytest.mark.parametrize("name", ["sqlite", "sqlite+aiosqlite"])
+def test_a_file_is_meant_by_either_name(name: str) -> None:
+    url = _stored(f"{name}:////var/lib/kortex.db")
+    assert engine_database(url) == "sqlite:////var/lib/kortex.db"
+    assert addressed(url).database == "/var/lib/kortex.db"
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://h/d", "sqlite://", "sqlite:///:memory:", "postgresql://h", "no"]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match="is not the address of a database"):
+        _stored(url)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +50,7 @@ def test_an_address_without_options_stays_as_it_is() -> None:
         ("sslmode=require&sslmode=disable", "sslmode is one of disable"),
     ],
 )
-def test_an_option_that_one_of_them_does_not_know_is_refused_without_the_password(
+def test_an_option_that_is_not_known_is_refused_without_the_password(
     options: str, told: str
 ) -> None:
     with pytest.raises(ValidationError) as refused:

@@ -11,7 +11,7 @@ from bot.settings.reading import ConfigurationError, load, parse
 def test_an_empty_file_is_the_embedded_default() -> None:
     settings = parse("", "kortex.toml", {})
 
-    assert settings.database.url.get_secret_value() == "sqlite+aiosqlite:///kortex.db"
+    assert settings.database.url.get_secret_value() == "sqlite:///kortex.db"
     assert settings.llm.default_provider == "triage"
     assert settings.http.host == "127.0.0.1"
 

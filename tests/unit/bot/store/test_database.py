@@ -24,6 +24,7 @@ from tests.fixtures_database import (
     postgres_url,
     sqlite_url,
 )
+from tests.held_connection import reading, writing
 
 __all__ = ["database", "database_url", "empty_url", "other", "postgres_url", "sqlite_url"]
 
@@ -36,14 +37,14 @@ async def insert(connection: Connection, name: str) -> None:
 
 
 async def names(database: Database) -> list[str]:
-    async with database.read() as connection:
+    async with reading(database) as connection:
         return list(await connection.scalars(sa.select(replicas.c.id).order_by(replicas.c.id)))
 
 
 async def test_what_a_transaction_wrote_is_there_for_everyone(
     database: Database, other: Database
 ) -> None:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await insert(connection, "a")
         assert await names(other) == []
     assert await names(other) == ["a"]
@@ -63,7 +64,7 @@ async def test_a_cancelled_transaction_is_undone_and_blocks_nobody(database: Dat
     inside = asyncio.Event()
 
     async def hang() -> None:
-        async with database.write() as connection:
+        async with writing(database) as connection:
             await insert(connection, "a")
             inside.set()
             await asyncio.Event().wait()
@@ -72,19 +73,19 @@ async def test_a_cancelled_transaction_is_undone_and_blocks_nobody(database: Dat
         task = group.create_task(hang())
         await inside.wait()
         task.cancel()
-    async with asyncio.timeout(5), database.write() as connection:
+    async with asyncio.timeout(5), writing(database) as connection:
         await insert(connection, "b")
     assert await names(database) == ["b"]
 
 
 async def test_writers_that_wait_may_be_cancelled(database: Database) -> None:
     async def write(name: str) -> None:
-        async with database.write() as connection:
+        async with writing(database) as connection:
             await insert(connection, name)
 
     async with asyncio.TaskGroup() as group:
         waiting = []
-        async with database.write() as connection:
+        async with writing(database) as connection:
             await insert(connection, "first")
             waiting = [group.create_task(write(f"w{n}")) for n in range(10)]
             await asyncio.sleep(0)
@@ -101,7 +102,7 @@ async def test_two_hundred_transactions_that_read_and_then_write_all_succeed(
         assert count is not None
         await connection.execute(replicas.update().values(beat=NOW))
 
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await insert(connection, "a")
     async with asyncio.TaskGroup() as group:
         for n in range(200):
@@ -119,7 +120,7 @@ async def test_the_databases_clock_is_utc_and_finer_than_a_second(database: Data
 
 async def test_instants_are_read_back_to_the_microsecond(database: Database) -> None:
     at = datetime(2026, 4, 7, 23, 59, 59, 999999, tzinfo=UTC)
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(replicas.insert().values(id="a", beat=at, started_at=at))
         found = await connection.execute(sa.select(replicas.c.beat))
         assert found.scalar_one() == at
@@ -128,12 +129,12 @@ async def test_instants_are_read_back_to_the_microsecond(database: Database) -> 
 async def test_a_naive_instant_is_refused(database: Database) -> None:
     at = datetime(2026, 4, 7)  # noqa: DTZ001 - the point of the test
     with pytest.raises(sa.exc.StatementError, match="time zone"):
-        async with database.write() as connection:
+        async with writing(database) as connection:
             await connection.execute(replicas.insert().values(id="a", beat=at, started_at=NOW))
 
 
 async def test_text_is_ordered_by_code_point_on_both(database: Database) -> None:
-    async with database.write() as connection:
+    async with writing(database) as connection:
         for name in ("b", "B", "a.1", "a1", "é", "a-2"):
             await insert(connection, name)
     assert await names(database) == ["B", "a-2", "a.1", "a1", "b", "é"]
@@ -150,7 +151,7 @@ async def test_a_violated_constraint_is_a_bug_not_an_outage(database: Database) 
 
 async def test_errors_do_not_repeat_the_values(database: Database) -> None:
     with pytest.raises(sa.exc.IntegrityError) as raised:
-        async with database.write() as connection:
+        async with writing(database) as connection:
             await connection.execute(
                 replicas.insert(), [{"id": "canary", "beat": None, "started_at": NOW}]
             )
@@ -174,7 +175,7 @@ async def test_an_empty_database_has_no_head(empty_url: str) -> None:
 async def test_a_closed_database_can_be_opened_again(database_url: str) -> None:
     for name in ("a", "b"):
         opened = await Database.open(database_url)
-        async with opened.write() as connection:
+        async with writing(opened) as connection:
             await insert(connection, name)
         await opened.close()
     again = await Database.open(database_url)
@@ -183,7 +184,7 @@ async def test_a_closed_database_can_be_opened_again(database_url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["sqlite+aiosqlite://", "sqlite+aiosqlite:///:memory:", "sqlite:///x", "mysql://h/d"]
+    "url", ["sqlite+aiosqlite://", "sqlite:///:memory:", "sqlite+other:///x", "mysql://h/d"]
 )
 async def test_another_kind_of_database_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="database url"):
@@ -204,7 +205,7 @@ async def test_a_file_that_is_no_database_is_an_outage(tmp_path: Path) -> None:
 
 async def test_sqlite_logs_ahead_and_syncs_every_commit(sqlite_url: str) -> None:
     opened = await Database.open(sqlite_url)
-    async with opened.write() as connection:
+    async with writing(opened) as connection:
         pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         found = [await connection.scalar(sa.text(f"PRAGMA {each}")) for each in pragmas]
     assert found == ["wal", 2, 1, 5000]
@@ -221,7 +222,7 @@ async def test_a_fresh_sqlite_file_may_be_opened_by_many_at_once(tmp_path: Path)
 
 async def test_a_full_disk_is_an_outage_and_nothing_is_half_done(sqlite_url: str) -> None:
     opened = await Database.open(sqlite_url)
-    async with opened.write() as connection:
+    async with writing(opened) as connection:
         pages = await connection.scalar(sa.text("PRAGMA page_count"))
 
     async def fill(connection: Connection) -> None:
@@ -239,10 +240,10 @@ async def test_a_locked_file_is_an_outage(sqlite_url: str, monkeypatch: pytest.M
     monkeypatch.setattr("bot.store.database.SQLITE_BUSY_S", 0.05)
     monkeypatch.setattr("bot.store.sqlite_threads.GATE_TIMEOUT_S", 0.05)
     holder, waiter = await Database.open(sqlite_url), await Database.open(sqlite_url)
-    async with holder.write() as connection:
+    async with writing(holder) as connection:
         await insert(connection, "a")
         with pytest.raises(StorageUnavailable, match="locked"):
-            async with waiter.write():
+            async with writing(waiter):
                 pass
     await holder.close()
     await waiter.close()
@@ -252,7 +253,7 @@ async def test_a_transaction_has_a_time_limit(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def hang() -> None:
-        async with database.write() as connection:
+        async with writing(database) as connection:
             await insert(connection, "a")
             await asyncio.Event().wait()
 
@@ -272,7 +273,7 @@ async def test_a_transaction_that_nobody_waits_for_any_more_leaves_nothing(
     database: Database, other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await database.transact(partial(insert, name="a"))
-    async with other.write() as connection:
+    async with writing(other) as connection:
         await connection.execute(
             replicas.update().values(beat=NOW)
         )  # the row, or the file, is held
@@ -295,7 +296,7 @@ async def test_a_cancelled_transaction_that_waits_for_its_turn_is_never_run(
         ran.append(name)
         await insert(connection, name)
 
-    async with asyncio.TaskGroup() as group, other.write():
+    async with asyncio.TaskGroup() as group, writing(other):
         first, second, third = (
             group.create_task(opened.transact(partial(work, name=name))) for name in "abc"
         )
@@ -373,7 +374,7 @@ async def test_a_lost_connection_is_named_where_nothing_may_be_repeated(
 
     with pytest.raises(ConnectionLost):
         await opened.transact(work)
-    async with opened.write() as connection:
+    async with writing(opened) as connection:
         await insert(connection, "b")
     assert await names(opened) == ["b"]
     await opened.close()
@@ -390,7 +391,7 @@ async def test_a_transaction_that_stands_still_is_ended_and_frees_its_locks(
         await insert(connection, "a")
 
     async def stand_still() -> None:
-        async with frozen.write() as connection:
+        async with writing(frozen) as connection:
             await insert(connection, "a")
             await successor.transact(same_row)  # waits for the lock until the server frees it
             await connection.execute(sa.select(1))

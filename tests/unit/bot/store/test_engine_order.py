@@ -3,11 +3,11 @@
 from contextlib import suppress
 
 import pytest
-import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.store.accepted import Accepted
-from bot.store.database import Database, as_psycopgs
+from bot.store.address import addressed
+from bot.store.database import Database
 from bot.store.stranded import StrandedProposals, StrandedTurns
 from bot.store.tickets import Superseded, Tickets
 from tests.fixtures_database import postgres_url
@@ -45,7 +45,7 @@ async def asked(postgres_url: str) -> list[tuple[str, tuple[object, ...]]]:
 async def test_no_statement_reads_every_workflow(
     postgres_url: str, asked: list[tuple[str, tuple[object, ...]]]
 ) -> None:
-    engine = create_async_engine(as_psycopgs(sa.make_url(postgres_url)))
+    engine = create_async_engine(addressed(postgres_url))
     plans = []
     async with engine.connect() as connection:
         for setting in ONLY_BY_INDEX:

@@ -10,6 +10,7 @@ from bot.store.sessions import StoredSessions
 from bot.store.tables import audit
 from tests.fixtures_database import database, database_url
 from tests.fixtures_turn import ASK, LATER
+from tests.held_connection import reading
 
 __all__ = ["database", "database_url"]
 
@@ -28,6 +29,6 @@ async def test_an_idle_session_is_closed_once_and_opened_by_whoever_returns(
 
     assert (closed, back.resumed_by) == ([1, 0], LATER.turn_id)
     assert await sessions.close_idle() == 0
-    async with database.read() as connection:
+    async with reading(database) as connection:
         kinds = await connection.scalars(sa.select(audit.c.kind))
         assert list(kinds).count(AuditKind.SESSION_CLOSED) == 1

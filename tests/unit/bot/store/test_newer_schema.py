@@ -20,6 +20,7 @@ from bot.web.server import create_web_app
 from bot.wiring.stores import open_stores
 from tests.fixtures_database import empty_url, postgres_url
 from tests.fixtures_migrations import migrations_in
+from tests.held_connection import writing
 from tests.plain_logging import logging_put_back
 
 __all__ = ["empty_url", "postgres_url"]
@@ -83,7 +84,7 @@ async def test_a_contracted_schema_does_not_and_says_what_to_start(
 
 async def test_somebody_elses_migrations_serve_nobody(empty_url: str) -> None:
     database = await Database.open(empty_url)
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(sa.text("CREATE TABLE alembic_version (version_num TEXT)"))
         await connection.execute(sa.text("INSERT INTO alembic_version VALUES ('5f2a')"))
     problem = (await schema.standing(database)).problem
@@ -157,7 +158,7 @@ async def test_a_migration_does_not_keep_others_waiting_behind_a_dump(
 ) -> None:
     monkeypatch.setattr(schema, "LOCK_WAIT_S", 0.05)
     database = await Database.open(postgres_url)
-    async with database.write() as dump:
+    async with writing(database) as dump:
         await dump.execute(sa.text("LOCK TABLE replicas IN ACCESS SHARE MODE"))
         with pytest.raises(StorageUnavailable, match="nothing was changed"):
             await migrated_by_newer(postgres_url, tmp_path, False)

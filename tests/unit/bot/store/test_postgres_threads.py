@@ -19,12 +19,13 @@ import sqlalchemy as sa
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audits
-from bot.store.database import Database
+from bot.store.database import Database, Size
 from bot.store.dialect import Connection, ConnectionLost
 from bot.store.postgres_threads import _Kept
 from bot.store.tables import audit, replicas
 from bot.store.turn_steps import _HELD
 from tests.fixtures_database import kill_others, other, postgres_server, postgres_url
+from tests.held_connection import reading, writing
 
 __all__ = ["other", "postgres_url"]
 
@@ -42,9 +43,10 @@ def database_url(postgres_url: str) -> str:
 @pytest.fixture
 async def database(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
     """One thread writes: what is stuck there is stuck for all."""
-    monkeypatch.setattr("bot.store.database.WRITERS", 1)
-    opened = await Database.open(postgres_url, patience_s=())
-    async with opened.write() as connection:
+    with monkeypatch.context() as small:
+        small.setattr("bot.store.database.SIZE", Size(writers=1, readers=5))
+        opened = await Database.open(postgres_url, patience_s=())
+    async with writing(opened) as connection:
         rows = [{"id": name, "beat": AT, "started_at": AT} for name in "ab"]
         await connection.execute(replicas.insert(), rows)
     yield opened
@@ -62,7 +64,7 @@ async def sleep(connection: Connection, seconds: float) -> None:
 
 async def until(database: Database, question: str, wanted: int) -> None:
     """The server answers that. Raises TimeoutError."""
-    async with asyncio.timeout(5), database.read() as connection:
+    async with asyncio.timeout(5), reading(database) as connection:
         while await connection.scalar(sa.text(question)) != wanted:  # noqa: ASYNC110 - a server's
             await asyncio.sleep(0.01)
 
@@ -70,7 +72,7 @@ async def until(database: Database, question: str, wanted: int) -> None:
 async def test_who_is_cancelled_while_it_waits_for_a_row_lets_go_of_its_own_rows(
     database: Database, other: Database
 ) -> None:
-    async with other.write() as holding:
+    async with writing(other) as holding:
         await touch(holding, "b")
         waiting = asyncio.create_task(database.transact(partial(touch, names=("a", "b"))))
         await until(other, WAITING, 1)
@@ -116,6 +118,7 @@ async def test_closing_waits_for_no_statement_for_long(
     database: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.store.postgres_threads.CLOSE_S", 0.3)
+    monkeypatch.setattr("bot.store.database.SIZE", Size(writers=1, readers=5))
     opened = await Database.open(postgres_url, patience_s=())
     jobs = [
         asyncio.create_task(opened.transact(partial(sleep, seconds=60.0)))
@@ -231,11 +234,11 @@ async def test_a_row_of_the_trail_that_is_refused_undoes_what_went_before(
         await touch(connection, ["a"])
         await append_audits(connection, [AuditEvent(AuditKind.STARTED, "1", {})])
 
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(sa.text("ALTER TABLE audit ALTER COLUMN key SET NOT NULL"))
     with pytest.raises(sa.exc.IntegrityError):
         await database.transact(work)
-    async with database.write() as connection:
+    async with writing(database) as connection:
         assert list(await connection.scalars(sa.select(replicas.c.version))) == [None, None]
     await database.transact(partial(touch, names=("a",)))
 

@@ -26,8 +26,9 @@ from bot.store import (
     turn_steps,
 )
 from bot.store import tickets as ticket_rows
+from bot.store.address import addressed
 from bot.store.columns import Instant
-from bot.store.database import Database, as_psycopgs
+from bot.store.database import Database
 from bot.store.dialect import AUDIT_LOCKED, Connection
 from bot.store.postgres_threads import engine_of
 from bot.store.prepared import _MOST_ITEMS, Driver, Statements, _prepared, prepared
@@ -168,7 +169,7 @@ def rows_of(statement: sa.Executable) -> bool:
 @pytest.mark.usefixtures("_may_block")
 @pytest.mark.parametrize("items", [0, 1, 3])
 def test_prepared_or_not_postgresql_answers_the_same(postgres_url: str, items: int) -> None:
-    url = as_psycopgs(sa.make_url(postgres_url))
+    url = addressed(postgres_url)
     engine = engine_of(url, "kortex-test", connect_timeout_s=5, idle_s=6)
     with engine.connect() as connection:
         connection.exec_driver_sql("SET session_replication_role = replica")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import pytest
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection
-from bot.store.sqlite_threads import GatedConnection, _gates, urgent
+from bot.store.sqlite_threads import GatedConnection, SqliteThreads, _gates, urgent
 from bot.store.tables import audit
 from tests.arriving import Arriving
 from tests.fixtures_database import sqlite_url
@@ -35,8 +35,23 @@ async def database(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
 @asynccontextmanager
 async def file_held(database: Database) -> AsyncIterator[None]:
     """Somebody else writes: whoever comes waits at the gate."""
-    async with database.write():
+    connection = await asyncio.to_thread(_begun, _file_of(database))
+    try:
         yield
+    finally:
+        await asyncio.to_thread(connection.close)
+
+
+def _file_of(database: Database) -> str:
+    return str(cast("SqliteThreads", database._threads)._writer.url.database)
+
+
+def _begun(file: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        file, factory=GatedConnection, isolation_level=None, check_same_thread=False
+    )
+    connection.cursor().execute("BEGIN IMMEDIATE")
+    return connection
 
 
 async def append(connection: Connection, actor: str) -> int:
@@ -147,15 +162,14 @@ async def test_the_urgent_go_first_and_in_a_transaction_of_their_own(
 
 
 async def test_urgent_work_takes_its_writer_past_who_waits_at_the_gate(
-    database: Database, sqlite_url: str
+    database: Database,
 ) -> None:
-    file = sqlite_url.removeprefix("sqlite+aiosqlite:///")
     waiting = Arriving()
-    _gates[file]._waiting = waiting
+    _gates[_file_of(database)]._waiting = waiting
     seen_by_other: list[int] = []
 
     def other() -> None:
-        with closing(sqlite3.connect(file, factory=GatedConnection)) as connection:
+        with closing(sqlite3.connect(_file_of(database), factory=GatedConnection)) as connection:
             cursor = connection.cursor()
             cursor.execute("BEGIN IMMEDIATE")
             seen_by_other.extend(*cursor.execute("SELECT count(*) FROM audit"))

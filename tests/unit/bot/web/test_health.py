@@ -21,6 +21,7 @@ from bot.telemetry.metrics import MAX_VALUES, Metrics
 from bot.web import health
 from bot.web.server import MAX_BODY_BYTES, create_web_app
 from tests.fixtures_database import postgres_url
+from tests.held_connection import writing
 from tools.errors import ToolErrorCode
 from tools.records import ToolInvocationRecord
 
@@ -172,14 +173,14 @@ async def test_a_full_disk_is_not_ready_and_a_disk_with_room_again_is(
 async def test_a_read_only_database_is_not_ready(postgres_url: str, client_of: Made) -> None:
     name = sa.make_url(postgres_url).database
     database = await Database.open(postgres_url)
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(
             sa.text(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         )
     await database.close()
     database = await Database.open(postgres_url)
     ready = await (await client_of(create_web_app(database=database))).get("/readyz")
-    async with database.write() as connection:
+    async with writing(database) as connection:
         await connection.execute(sa.text("SET TRANSACTION READ WRITE"))
         await connection.execute(sa.text(f"ALTER DATABASE {name} RESET ALL"))
     await database.close()
@@ -204,7 +205,7 @@ async def test_a_database_with_many_writers_is_busy_and_not_full(
 ) -> None:
     monkeypatch.setattr(schema, "PATIENCE_S", 0.02)
     client = await client_of(create_web_app(database=database))
-    async with database.write():
+    async with writing(database):
         ready = await client.get("/readyz")
 
     assert ready.status == 200
