@@ -23,55 +23,23 @@ async def unless_stopped(stop: StopSignal, work: Coroutine[Any, Any, T]) -> T:
     own = asyncio.current_task()
     assert own is not None  # noqa: S101 - a coroutine is run by a task
     cancelled_before = own.cancelling()
-    cut = _Cut(own)
-    take_back = stop.then(cut.soon)
+    loop = asyncio.get_running_loop()
+    working = loop.create_task(work)
+    # Not at once: what is on its way to its end comes to it, and what has not begun begins.
+    take_back = stop.then(partial(loop.call_soon, working.cancel))
     try:
-        result = await work
+        result = await working
     except asyncio.CancelledError:
-        was_cut = cut.take_back()
         if own.cancelling() > cancelled_before:
             raise
-        if was_cut or stop.requested:
+        if stop.requested:
             raise StoppedByPerson from None
         raise RuntimeError("the work cancelled itself") from None
     finally:
         take_back()
-        cut.take_back()
     if own.cancelling() > cancelled_before:  # and the work went on to its end all the same
         raise asyncio.CancelledError
     return result
-
-
-class _Cut:
-    """Cancels what a task is at, and is told from any other cancellation as `asyncio.timeout` tells its own.
-
-    A task of its own for the work would cost two turns of the loop for each round and each call of a tool.
-    """
-
-    __slots__ = ("_handle", "_is_done", "_task")
-
-    def __init__(self, task: "asyncio.Task[Any]") -> None:
-        self._task = task
-        self._handle: asyncio.Handle | None = None
-        self._is_done = False
-
-    def soon(self) -> None:
-        """Not at once: what is on its way to its end comes to it, and what has not begun begins."""
-        if self._handle is None:
-            self._handle = self._task.get_loop().call_soon(self._now)
-
-    def take_back(self) -> bool:
-        """As if it had never been; whether it had. Harmless twice."""
-        if self._handle is not None:
-            self._handle.cancel()
-        if was_done := self._is_done:
-            self._is_done = False
-            self._task.uncancel()
-        return was_done
-
-    def _now(self) -> None:
-        self._is_done = True
-        self._task.cancel()
 
 
 class Signal:
