@@ -81,7 +81,10 @@ class Release:
         self._config = world.folder / "before.toml"
         lines = world.config.read_text(encoding="utf-8").splitlines()
         kept = [line for line in lines if not line.startswith(_NEWER)]
-        self._config.write_text("\n".join(kept), encoding="utf-8")
+        text = "\n".join(kept).replace(
+            '"postgresql://', '"postgresql+asyncpg://'
+        )  # as it was named
+        self._config.write_text(text, encoding="utf-8")
 
     async def kortex(self, *arguments: str) -> asyncio.subprocess.Process:
         """A command of it that has just begun."""
