@@ -14,6 +14,9 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+# By it the arguments of an index are judged; unsaid, it is that of a driver, 1 MB that SQLite never needs.
+sa.dialects.registry.register("postgresql", "sqlalchemy.dialects.postgresql.base", "PGDialect")
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -1,9 +1,10 @@
 """Libraries that are loaded at their first use, though their importers ask for them at once.
 
 DBOS imports psycopg for every database, SQLAlchemy's ORM and asyncio, a command line and a reader of
-cron for a word in a signature, and clients for other programs; Slack's SDK brings clients that block and classes
-for blocks, Bolt what installs an app in a workspace, assistants and the steps of Slack's former
-workflows, aiohttp files, traces and logins. A bot never uses them, or few do.
+cron for a word in a signature, and clients for other programs; SQLAlchemy brings each driver that it
+knows; Slack's SDK clients that block and classes for blocks, Bolt what installs an app in a
+workspace, assistants and the steps of Slack's former workflows, aiohttp files, traces, logins and
+WebSockets; Python itself a reader of archives for a version. A bot never uses them, or few do.
 """
 
 import importlib
@@ -11,6 +12,7 @@ import importlib.util
 import sys
 import types
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -19,14 +21,19 @@ from bot.upkeep.untrusting import Untrusting
 # Asked for by name by those that import them, as classes to name in a signature or to call.
 _CLASSES: Final = (
     "aiohttp.client_middleware_digest_auth",
+    "aiohttp.client_ws",
     "aiohttp.tracing",
     "aiohttp.web_fileresponse",
+    "aiohttp.web_ws",
     "croniter",
     "dateutil.parser",
     "dbos._client",
     "dbos._datasource",
     "dbos._debouncer",
     "dbos.cli.migration",
+    "difflib",
+    "html",
+    "netrc",
     "prometheus_client.exposition",
     "slack_bolt.app.app",
     "slack_bolt.authorization.authorize",
@@ -67,10 +74,19 @@ _CLASSES: Final = (
     "slack_sdk.web.chat_stream",
     "slack_sdk.web.client",
     "slack_sdk.webhook.client",
+    "sqlalchemy.dialects.postgresql.asyncpg",
     "sqlalchemy.dialects.postgresql.pg8000",
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.postgresql.psycopg2",
+    "sqlalchemy.dialects.postgresql.psycopg2cffi",
+    "sqlalchemy.dialects.sqlite.aiosqlite",
+    "sqlalchemy.dialects.sqlite.pysqlcipher",
     "sqlalchemy.ext.asyncio",
     "sqlalchemy.orm",
+    "statistics",
 )
+# Modules of a library whose importers look at what they hold only when they run.
+_PARTS: Final = ("sqlalchemy.dialects.postgresql.pg_catalog",)
 # Taken in where they are installed: by structlog for colours in logs, by SQLAlchemy for its asyncio.
 _LEFT_OUT: Final = ("greenlet", "rich")
 
@@ -78,7 +94,12 @@ _LEFT_OUT: Final = ("greenlet", "rich")
 def spare_libraries() -> None:
     """Arrange all of it; before anything else is imported."""
     postpone("psycopg", "errors")
-    postpone("yaml")
+    for name in ("csv", "yaml", "zipfile"):
+        postpone(name)
+    # Who asks for a version looks into what is no folder as into an archive.
+    sys.path[:] = [place for place in sys.path if not place or Path(place).exists()]
+    for name in _PARTS:
+        sys.modules.setdefault(name, _Late(name, (name,)))
     for name in _CLASSES:
         postpone_classes(name)
     for name in _LEFT_OUT:
@@ -173,15 +194,23 @@ def leave_out(module: str) -> None:
     sys.modules.setdefault(module, None)  # type: ignore[arg-type] # as the import system means it
 
 
+def _set_of(module: str) -> str:
+    """The modules that are loaded together: they import from within each other.
+
+    Not what SQLAlchemy has beside its dialects: its asyncio needs what is left out.
+    """
+    dialects = "sqlalchemy.dialects"
+    return dialects if module.startswith(f"{dialects}.") else module.partition(".")[0]
+
+
 def _is_late(module: str) -> bool:
     return isinstance(sys.modules.get(module), _LateNames)
 
 
 def _loaded(module: str) -> ModuleType:
     if _is_late(module):
-        library = module.partition(".")[0]
-        # All of the library's: they import from within each other.
-        for name in [each for each in sys.modules if each.partition(".")[0] == library]:
+        together = _set_of(module)
+        for name in [each for each in sys.modules if _set_of(each) == together]:
             if _is_late(name):
                 del sys.modules[name]
     return importlib.import_module(module)

@@ -10,11 +10,14 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # it brings what reads archives
+    from importlib.abc import Loader
 
 
-class Untrusting(MetaPathFinder):
+class Untrusting:
     """Finds that module once, and has it read no certificates while it is imported."""
 
     def __init__(self, module: str) -> None:
@@ -32,12 +35,12 @@ class Untrusting(MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Reading(spec.loader)
+            spec.loader = _Reading(spec.loader)  # type: ignore[assignment] # it is all of one that is asked of it
         return spec
 
 
-class _Reading(Loader):
-    def __init__(self, usual: Loader) -> None:
+class _Reading:
+    def __init__(self, usual: "Loader") -> None:
         self._usual = usual
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:

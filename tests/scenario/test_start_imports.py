@@ -21,7 +21,7 @@ NOT_LOADED = (
     "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
     "adapters.kubernetes", "adapters.observe.conventions", "adapters.observe.jaeger", "adapters.observe.loki",
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
-    "adapters.recorded", "aiohttp.tracing", "aiohttp.web_fileresponse", "alembic", "click", "concurrent.futures.process", "croniter", "dateutil.parser", "dbos._client", "dbos._datasource", "dbos._debouncer", "http.server", "jsonschema_rs", "multiprocessing", "prometheus_client.exposition", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.client", "sqlalchemy.orm", "sqlalchemy.ext.asyncio", "greenlet", "aiosqlite", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary", "wsgiref", "xml",
+    "adapters.recorded", "aiohttp.client_ws", "aiohttp.tracing", "aiohttp.web_fileresponse", "aiohttp.web_ws", "alembic", "click", "concurrent.futures.process", "croniter", "csv", "dateutil.parser", "dbos._client", "dbos._datasource", "dbos._debouncer", "difflib", "html", "http.server", "jsonschema_rs", "multiprocessing", "prometheus_client.exposition", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.client", "sqlalchemy.connectors.asyncio", "sqlalchemy.dialects.postgresql.asyncpg", "sqlalchemy.dialects.postgresql.pg_catalog", "sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite.aiosqlite", "sqlalchemy.orm", "sqlalchemy.ext.asyncio", "statistics", "greenlet", "aiosqlite", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary", "wsgiref", "xml", "zipfile",
 )  # fmt: skip
 # aiohttp takes these in where they are installed, which an installation has not.
 BESIDE = frozenset({"brotli"})
@@ -52,3 +52,28 @@ def test_a_start_loads_what_is_on_the_list_and_nothing_that_few_need() -> None:
     assert public - MAY_LOAD == set()
     assert MAY_LOAD - public == set(), "on the list, and loaded no more"
     assert [name for name in names if name.startswith(NOT_LOADED)] == []
+
+
+# What few need, asked for after the start by those who do.
+USED = """
+import sqlalchemy as sa
+from sqlalchemy.schema import CreateIndex
+from aiohttp import WSMsgType, web
+from bot.store.columns import metadata
+
+engine = sa.create_engine("postgresql+psycopg://nobody@nowhere/nothing")
+written = [CreateIndex(i).compile(dialect=engine.dialect) for t in metadata.tables.values() for i in t.indexes]
+print(any(" WHERE " in str(each) for each in written), engine.dialect.driver)
+
+import difflib, html, statistics
+print(difflib.get_close_matches("chekout", ["checkout"]), html.escape("<"), statistics.median([1, 2, 9]))
+print(isinstance(web.WebSocketResponse(), web.WebSocketResponse))
+"""
+
+
+def test_what_was_not_loaded_is_there_when_it_is_used() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", LOADED + USED], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+
+    assert told.stdout.splitlines()[-3:] == ["True psycopg", "['checkout'] &lt; 2", "True"]
