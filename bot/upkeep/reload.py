@@ -18,6 +18,7 @@ from bot.actions.catalog import CatalogError
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.ports.trail import AuditLog
+from bot.settings.masked import masked_json
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.section import Section
@@ -223,4 +224,4 @@ def started(settings: Settings, team: str) -> AuditEvent:
 
 def digest(settings: Settings) -> str:
     """SHA-256 of the configuration with its secrets masked: which one was in force, when."""
-    return hashlib.sha256(settings.model_dump_json().encode()).hexdigest()
+    return hashlib.sha256(masked_json(settings)).hexdigest()
