@@ -12,10 +12,11 @@ from typing import Final
 READ_EVERY_S: Final = 0.1
 # Moments within that time, of which an answer has the one that it begins nearest to.
 MOMENTS: Final = 5
-# An answer's first words are read as they come, since somebody waits for them; and so is the beginning of
-# what has no words: a short call of a tool, which the round waits for.
+# An answer's head and its first word are read as they come, since somebody waits for them; what begins, its
+# first words or a short call of a tool, twice as often as what goes on.
+FIRST_EVENTS: Final = 4
 FIRST_CHARS: Final = 40
-FIRST_EVENTS: Final = 12
+BEGINNING_EVENTS: Final = 12
 # No model says so much in one interval: what is read so is a backlog, and there may be more of it.
 BACKLOG_BYTES: Final = 8 * 1024
 
@@ -43,8 +44,9 @@ class ReadPace:
 
     def wait_s(self, now: float) -> float:
         """Seconds until it is read next, less than `READ_EVERY_S` or that; 0: as soon as there is more."""
-        is_beginning = self._chars < FIRST_CHARS and self._events < FIRST_EVENTS
-        if is_beginning or not self._is_fast:
+        if not self._is_fast or (self._events < FIRST_EVENTS and not self._chars):
             return 0.0
-        past = math.floor((now - self._moment_s) / READ_EVERY_S)
-        return (past + 1) * READ_EVERY_S + self._moment_s - now
+        is_beginning = self._chars < FIRST_CHARS and self._events < BEGINNING_EVENTS
+        step_s = READ_EVERY_S / 2 if is_beginning else READ_EVERY_S
+        past = math.floor((now - self._moment_s) / step_s)
+        return (past + 1) * step_s + self._moment_s - now

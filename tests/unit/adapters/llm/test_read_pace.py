@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from adapters.llm.pace import (
     BACKLOG_BYTES,
+    BEGINNING_EVENTS,
     FIRST_CHARS,
     FIRST_EVENTS,
     MOMENTS,
@@ -32,9 +34,8 @@ def reads(gap_s: float, seconds: float, *, chars: int = 20) -> Sequence[float]:
 
 
 def test_an_answer_that_flows_is_read_ten_times_a_second() -> None:
-    first = FIRST_CHARS / 20
-    assert len(reads(0.005, 10.0)) <= 10 * 10 + first + 1
-    assert len(reads(0.01, 10.0)) <= 10 * 10 + first + 1
+    assert len(reads(0.005, 10.0)) <= 10 * 10 + 3
+    assert len(reads(0.01, 10.0)) <= 10 * 10 + 3
 
 
 def test_an_answer_that_is_no_faster_is_read_as_it_comes() -> None:
@@ -43,21 +44,32 @@ def test_an_answer_that_is_no_faster_is_read_as_it_comes() -> None:
     assert at == pytest.approx([ODD_START + (n + 1) * 0.095 for n in range(len(at))])
 
 
-def test_the_first_words_are_read_as_they_come() -> None:
-    at = reads(0.01, 1.0)
-
-    as_they_come = [ODD_START + (n + 1) * 0.01 for n in range(FIRST_CHARS // 20)]
-    assert at[: len(as_they_come)] == pytest.approx(as_they_come)
+def test_the_first_word_is_read_as_it_comes() -> None:
+    assert reads(0.01, 1.0)[0] == pytest.approx(ODD_START + 0.01)
 
 
-def test_a_short_call_of_a_tool_is_read_as_it_comes() -> None:
+def test_the_first_words_are_read_twice_as_often_as_what_goes_on() -> None:
+    at = reads(0.01, 1.0, chars=1)
+    gaps = [b - a for a, b in pairwise(at)]
+
+    assert max(gaps[: FIRST_CHARS // 10]) < READ_EVERY_S / 2 + 0.01
+    assert min(gaps[-5:]) > READ_EVERY_S / 2 + 0.01
+
+
+def test_the_head_of_an_answer_is_read_as_it_comes() -> None:
     at = reads(0.01, FIRST_EVENTS * 0.01, chars=0)
 
     assert at == pytest.approx([ODD_START + (n + 1) * 0.01 for n in range(FIRST_EVENTS)])
 
 
+def test_a_short_call_of_a_tool_waits_for_half_an_interval_at_most() -> None:
+    at = reads(0.01, BEGINNING_EVENTS * 0.01, chars=0)
+
+    assert max(b - a for a, b in pairwise(at)) < READ_EVERY_S / 2 + 0.01
+
+
 def test_long_arguments_and_thoughts_are_read_in_steps() -> None:
-    assert len(reads(0.01, 10.0, chars=0)) <= 10 * 10 + FIRST_EVENTS + 1
+    assert len(reads(0.01, 10.0, chars=0)) <= 10 * 10 + FIRST_EVENTS + 4
 
 
 def test_a_backlog_is_read_on_at_once() -> None:
