@@ -185,15 +185,22 @@ class TurnJournal(Journal):
     @asynccontextmanager
     async def _recording_soon(self) -> AsyncIterator[None]:
         """What was read is on record soon, however long the step within takes."""
-        recording = asyncio.create_task(self._record_soon())  # noqa: TID251  ended below
+        begun: list[asyncio.Task[None]] = []
+
+        def begin() -> None:
+            begun.append(asyncio.create_task(self._record_now()))  # noqa: TID251  ended below
+
+        # A task only then: most steps end before.
+        soon = asyncio.get_running_loop().call_later(READ_AGAIN_S, begin)
         try:
             yield
         finally:
-            recording.cancel()
-            await asyncio.wait({recording})
+            soon.cancel()
+            for recording in begun:
+                recording.cancel()
+                await asyncio.wait({recording})
 
-    async def _record_soon(self) -> None:
-        await asyncio.sleep(READ_AGAIN_S)
+    async def _record_now(self) -> None:
         with suppress(StorageUnavailable):  # then it goes with the step's own
             await self._record()
 
