@@ -26,6 +26,10 @@ def _lean(cls: type[_T] | None = None, /, **options: Any) -> Any:
         return lambda decorated: _lean(decorated, **options)
     if not options.get("slots") or options.keys() - {"slots", "frozen", "kw_only"}:
         return dataclasses.dataclass(cls, **options)
+    if (
+        not cls.__doc__
+    ):  # else the library asks for its signature, which keeps a copy of sys.modules
+        cls.__doc__ = cls.__name__
     frozen = options.pop("frozen", False)
     made: Any = dataclasses.dataclass(cls, repr=False, eq=False, init=not frozen, **options)
     own = vars(cls)

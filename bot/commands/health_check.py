@@ -52,7 +52,8 @@ from bot.reports.mending import BY_PART
 from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.slack.connection.startup import SlackAccess, StartupError, check_shape, check_slack
+from bot.slack.connection.access import SlackAccess, StartupError
+from bot.slack.connection.startup import check_shape, check_slack
 from bot.slack.received.payloads import SlackIdentity
 from bot.wiring import rules
 from bot.wiring.mcp_servers import open_mcp

@@ -23,7 +23,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
-from bot.slack.connection.startup import StartupError
+from bot.slack.connection.access import StartupError
 from bot.store import schema
 from bot.store.origin import CopyInDoubt
 from bot.telemetry import logs

@@ -27,7 +27,7 @@ from bot.domain.tenancy import TenantOf, home_alone
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
 from bot.settings.model import Settings
-from bot.slack.connection.startup import SlackAccess
+from bot.slack.connection.access import SlackAccess
 from bot.store.address import POSTGRESQL, addressed
 from bot.store.database import IDLE_IN_TRANSACTION_S
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID

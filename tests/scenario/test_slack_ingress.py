@@ -42,13 +42,15 @@ from bot.domain.turn_events import Evidence
 from bot.ports.failures import StorageUnavailable
 from bot.ports.loops import OtherLoop
 from bot.slack.api.web_api import create_api
+from bot.slack.connection.access import SlackAccess, StartupError
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.http_ingress import PATH, create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
-from bot.slack.connection.startup import SlackAccess, StartupError, check_slack
+from bot.slack.connection.startup import check_slack
 from bot.slack.handling import words
 from bot.slack.handling.ingress_ports import IngressSettings
-from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
+from bot.slack.roles.directory import SlackRoleDirectory
+from bot.slack.roles.members import RoleMembers
 from bot.slack.roles.sight import Sight
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler

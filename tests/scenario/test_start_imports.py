@@ -30,21 +30,25 @@ LOADED = """
 import sys
 from bot.upkeep.late import spare_libraries
 spare_libraries()
-import bot.service.lifecycle
+import {}
 print(*(name for name, each in sys.modules.items() if each and 'Late' not in type(each).__name__), sep='\\n')
 """
 
 
-def loaded() -> list[str]:
-    """Every module that the bot's service brings with it."""
+SERVICE = LOADED.format("bot.service.lifecycle")
+QUESTION = LOADED.format("bot.commands.demo, bot.commands.console")
+
+
+def loaded(program: str) -> list[str]:
+    """Every module that what is imported brings with it."""
     told = subprocess.run(
-        [sys.executable, "-c", LOADED], cwd=ROOT, check=True, capture_output=True, text=True
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
     )
     return told.stdout.split()
 
 
 def test_a_start_loads_what_is_on_the_list_and_nothing_that_few_need() -> None:
-    names = loaded()
+    names = loaded(SERVICE)
     ours = {"adapters", "bot", "migrations", "tools", "psycopg", "__main__"}
     libraries = {name.partition(".")[0] for name in names} - ours - BESIDE - sys.stdlib_module_names
     public = {name for name in libraries if not name.startswith("_")}
@@ -52,6 +56,12 @@ def test_a_start_loads_what_is_on_the_list_and_nothing_that_few_need() -> None:
     assert public - MAY_LOAD == set()
     assert MAY_LOAD - public == set(), "on the list, and loaded no more"
     assert [name for name in names if name.startswith(NOT_LOADED)] == []
+
+
+def test_a_question_on_the_command_line_loads_nothing_of_slacks_and_no_engine() -> None:
+    unneeded = ("slack_", "bot.slack.api", "bot.slack.received", "bot.engine.engine", "dbos")
+
+    assert [name for name in loaded(QUESTION) if name.startswith(unneeded)] == []
 
 
 # What few need, asked for after the start by those who do.
@@ -73,7 +83,7 @@ print(isinstance(web.WebSocketResponse(), web.WebSocketResponse))
 
 def test_what_was_not_loaded_is_there_when_it_is_used() -> None:
     told = subprocess.run(
-        [sys.executable, "-c", LOADED + USED], cwd=ROOT, check=True, capture_output=True, text=True
+        [sys.executable, "-c", SERVICE + USED], cwd=ROOT, check=True, capture_output=True, text=True
     )
 
     assert told.stdout.splitlines()[-3:] == ["True psycopg", "['checkout'] &lt; 2", "True"]

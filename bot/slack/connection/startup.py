@@ -6,7 +6,6 @@ nothing, so a process that cannot work ends here instead.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import aiohttp
 import orjson
@@ -14,39 +13,13 @@ from pydantic import JsonValue
 
 from bot.domain.ids import TeamId, UserId
 from bot.slack.api.session import slack_session
+from bot.slack.connection.access import SlackAccess, StartupError
 from bot.slack.received.payloads import SlackIdentity
 from tools.dataclass import dataclass, field
 from tools.output import clean_words
 
 _TIMES = aiohttp.ClientTimeout(total=10.0)
 _MAX_ANSWER_BYTES = 1_048_576  # these methods answer in some hundred bytes
-
-
-@dataclass(frozen=True, slots=True)
-class SlackAccess:
-    """The `[slack]` values that the check needs, secrets revealed."""
-
-    mode: Literal["socket", "http"]
-    api_base_url: str
-    bot_token: str = field(repr=False)
-    app_token: str = field(default="", repr=False)
-    signing_secret: str = field(default="", repr=False)
-    trusted_teams: frozenset[str] = frozenset()
-    why_empty: Mapping[str, str] = field(default_factory=dict)  # by setting: what its value lacks
-
-
-class StartupError(Exception):
-    """Slack cannot work as configured. `key` is the setting; the text says what to do.
-
-    `what` is the text without `mend`, which may be empty. `status` is that of an HTTP answer.
-    """
-
-    def __init__(self, key: str, message: str, mend: str = "", status: int | None = None) -> None:
-        self.what = f"{key}: {message}"
-        super().__init__(f"{self.what}. {mend}" if mend else self.what)
-        self.key = key
-        self.mend = mend
-        self.status = status
 
 
 async def check_slack(access: SlackAccess) -> SlackIdentity:

@@ -9,13 +9,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from adapters.on_call.port import OnCall
 from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.roles import HeldRoles, also_words, with_article
-from bot.domain.tenancy import HOME
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
 from bot.slack.roles.accounts import Account, account_of
+from bot.slack.roles.members import RoleMembers
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
-from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -31,19 +30,6 @@ NO_ROTA = "I could not read who is on call, so nothing was changed. Try again."
 UNKNOWN_PERSON = "I could not check with Slack who you are. Try again."
 OUTSIDER = "Guests and people of other companies can't open this. Ask a member of this workspace."
 DEACTIVATED = "This account is deactivated."
-
-
-@dataclass(frozen=True, slots=True)
-class RoleMembers:
-    """One `[roles.NAME]`: everyone in the user groups, the users named by id, who is on call.
-
-    Their ids are of one workspace: a tenant's, or home.
-    """
-
-    usergroups: tuple[str, ...] = ()
-    users: tuple[str, ...] = ()
-    on_call: OnCall | None = None
-    workspace: str = HOME
 
 
 class _GroupAnswer(BaseModel):

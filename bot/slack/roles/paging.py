@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from bot.domain.proposal import Proposal
-from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
+from bot.slack.roles.directory import SlackRoleDirectory
+from bot.slack.roles.members import RoleMembers
 from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)

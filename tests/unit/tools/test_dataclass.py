@@ -195,3 +195,16 @@ def test_it_weighs_less() -> None:
         return sum(map(sys.getsizeof, codes))
 
     assert weight(_classes(dataclass)) < 0.7 * weight(_classes(dataclasses.dataclass))
+
+
+def test_a_class_without_words_is_not_asked_for_its_signature(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr("inspect.signature")  # each leaves a copy of sys.modules behind
+
+    @dataclass(frozen=True, slots=True)
+    class Wordless:
+        name: str
+
+    assert Wordless.__doc__ == "Wordless"
+    assert Wordless("a").name == "a"

@@ -9,7 +9,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from pydantic import JsonValue
 
-from bot.slack.connection.startup import SlackAccess, StartupError, check_slack
+from bot.slack.connection.access import SlackAccess, StartupError
+from bot.slack.connection.startup import check_slack
 
 GOOD: dict[str, dict[str, JsonValue]] = {
     "auth.test": {"ok": True, "team_id": "T1", "user_id": "UBOT", "bot_id": "B1"},

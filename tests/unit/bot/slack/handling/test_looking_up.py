@@ -24,7 +24,8 @@ from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.api.channels import Channels
 from bot.slack.api.names import DECIDING_S, SlackChannelNames
 from bot.slack.handling.ingress_ports import IngressSettings
-from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
+from bot.slack.roles.directory import SlackRoleDirectory
+from bot.slack.roles.members import RoleMembers
 from tests.fakes.channel_names import MemoryNames
 from tests.fakes.freezes import FakeSwitch
 from tests.fakes.slack_web_api import FakeWebApi
