@@ -12,11 +12,11 @@ from adapters.audit_identity import identity_headers
 from adapters.http_client import HttpClient
 from adapters.lookup import answer_to, tool_errors
 from adapters.platform import answers
+from adapters.platform.connections import PREFIX
 from tools.capabilities import CallContext
 from tools.errors import InvalidArguments, NobodyToAsk, UpstreamFailed
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 
-PREFIX: Final = "platform:"  # of the ids of its connections
 MAX_BYTES: Final = 4 << 20
 _LARGE_BYTES: Final = 256 * 1024  # reading more takes longer than the loop may stand still
 _TIMEOUT_S: Final = 30.0  # the ceiling of a look-up; the runner cuts earlier

@@ -36,7 +36,6 @@ from bot.web.api.chat.stream import Desk
 from bot.web.api.chat.surface import ChatLogSurface
 from bot.web.api.document import document_route
 from bot.web.api.naming import Naming
-from bot.web.api.nirmata import NirmataWire
 from bot.web.api.operations import Operation, routes
 from bot.web.api.proposals import Deciding
 from bot.web.api.reports import Reports, Verified
@@ -157,7 +156,10 @@ def http_api(
         *_reports(base, conversation, standing, naming).operations(),
     )
     served = [*routes(operations, door), document_route(operations)]
-    served += NirmataWire(door, conversations).routes() if settings.nirmata_wire else []
+    if settings.nirmata_wire:
+        from bot.web.api.nirmata import NirmataWire
+
+        served += NirmataWire(door, conversations).routes()
     served += page_of(base.settings, door, claims_of)
     return HttpApi(served, operations, door, standing, streams)
 

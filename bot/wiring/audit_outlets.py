@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
 
 from adapters.audit_http import AuditHttp
-from adapters.audit_nats import AuditNats, NatsLogin
 from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
 from bot.audit.checkpoint import Checkpoint
@@ -37,6 +37,9 @@ from bot.upkeep.jobs import Job
 from bot.wiring import rules
 from bot.wiring.trail import kept_outside
 from bot.wiring.ways import way_of
+
+if TYPE_CHECKING:
+    from adapters.audit_nats import AuditNats
 
 CHECKPOINT_TICK_S = 5.0
 EVENTS_TICK_S = 2.0  # how late an event may be in the log
@@ -245,7 +248,9 @@ def _http(key: str, url: str, access: AccessSettings) -> AuditHttp:
         raise ConfigurationError(f"{key}_url: {error}") from error
 
 
-def _nats(audit: AuditSettings) -> AuditNats:
+def _nats(audit: AuditSettings) -> "AuditNats":
+    from adapters.audit_nats import AuditNats, NatsLogin
+
     login = NatsLogin(
         audit.events_nats_user,
         audit.events_nats_password.get_secret_value(),

@@ -11,8 +11,6 @@ from functools import partial
 from typing import Generic, TypeVar, assert_never, overload
 
 from adapters.llm.messages import Picture
-from adapters.on_call.json_endpoint import JsonOnCall
-from adapters.on_call.pagerduty import PagerDutyOnCall
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionCatalog
 from bot.actions.propose import Venue
@@ -70,8 +68,12 @@ def _rota(role: str, settings: OnCallSettings | None) -> OnCall | None:
     way = way_of(settings, f"roles.{role}.oncall")
     match settings.kind:
         case "pagerduty":
+            from adapters.on_call.pagerduty import PagerDutyOnCall
+
             return PagerDutyOnCall(settings.url, settings.schedules, timeout_s, token, way)
         case "json":
+            from adapters.on_call.json_endpoint import JsonOnCall
+
             return JsonOnCall(settings.url, settings.path, timeout_s, way)
         case _:
             assert_never(settings.kind)

@@ -9,13 +9,15 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 import structlog
 
-from adapters.mcp.definition import Definition
 from bot.settings.model import Settings
+
+if TYPE_CHECKING:
+    from adapters.mcp.definition import Definition
 
 _MOST: Final = 500  # the newest are kept
 _MAX_BYTES: Final = 16 * 1024 * 1024
@@ -39,17 +41,17 @@ class AcceptedDefinitions:
         self._path = path
         self._one_at_a_time = asyncio.Lock()
 
-    async def find(self, sha256: str) -> Definition | None:
+    async def find(self, sha256: str) -> "Definition | None":
         """The definition of that hash."""
         known = await asyncio.to_thread(self._read)
         return _definition(known.get(sha256), sha256)
 
-    async def keep(self, definitions: Sequence[Definition]) -> None:
+    async def keep(self, definitions: "Sequence[Definition]") -> None:
         """Adds those that are not known yet."""
         async with self._one_at_a_time:
             await asyncio.to_thread(self._add, {each.sha256(): each for each in definitions})
 
-    def _add(self, new: Mapping[str, Definition]) -> None:
+    def _add(self, new: "Mapping[str, Definition]") -> None:
         known = self._read()
         if self._path is None or new.keys() <= known.keys():
             return
@@ -77,9 +79,11 @@ class AcceptedDefinitions:
         return value if isinstance(value, dict) else {}
 
 
-def _definition(value: object, sha256: str) -> Definition | None:
+def _definition(value: object, sha256: str) -> "Definition | None":
     match value:
         case {"name": str(name), "description": str(description), "schema": dict(schema)}:
+            from adapters.mcp.definition import Definition
+
             found = Definition(name, description, schema)
             with contextlib.suppress(ValueError):
                 return found if found.sha256() == sha256 else None

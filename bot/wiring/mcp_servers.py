@@ -7,22 +7,11 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from adapters.egress import ReachableAddresses
 from adapters.http import http_client
-from adapters.mcp.definition import Accepted, Judged, ToolState, tool_id
-from adapters.mcp.supervisor import (
-    MAX_CALLS,
-    Connection,
-    Open,
-    Pace,
-    ServerSpec,
-    Supervisor,
-    running,
-)
-from adapters.mcp.tool import McpTool
 from bot.settings.environment import environment
 from bot.settings.mcp import McpServerSettings
 from bot.settings.model import Settings
@@ -30,6 +19,11 @@ from bot.settings.reading import ConfigurationError
 from bot.upkeep.reload import Prepared
 from bot.wiring.mcp_definitions import AcceptedDefinitions, definitions_file
 from tools.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from adapters.mcp.definition import Accepted, Judged
+    from adapters.mcp.supervisor import Connection, Open, Pace, Supervisor
+    from adapters.mcp.tool import McpTool
 
 PATIENCE_S: Final = 10.0  # how long a start waits for servers; they are waited for on, behind
 # A stream of changes is silent for long; what a call may take is cut by the runner.
@@ -56,7 +50,7 @@ class McpServers:
         self._settings = settings.mcp.servers
 
     @property
-    def tools(self) -> Sequence[McpTool]:
+    def tools(self) -> "Sequence[McpTool]":
         """Those that are on, also while their server is down: a call then says so."""
         return [tool for each in self.supervisors for tool in each.tools]
 
@@ -97,7 +91,9 @@ class McpServers:
         await self.accepted.keep([tool.definition for tool in self.tools])
 
 
-def _rows(server: Supervisor) -> list[McpStatus]:
+def _rows(server: "Supervisor") -> list[McpStatus]:
+    from adapters.mcp.definition import ToolState
+
     off = [each for each in server.judged if each.state is not ToolState.ON]
     known = f"{len(server.tools)} tools on, {len(off)} off"
     words = f"{server.reason}; {known}" if server.reason else known
@@ -107,15 +103,17 @@ def _rows(server: Supervisor) -> list[McpStatus]:
     ]
 
 
-def shown_id(server: Supervisor, tool: Judged) -> str:
+def shown_id(server: "Supervisor", tool: "Judged") -> str:
     """The id that the tool has, or would have; a name of any length is cut."""
+    from adapters.mcp.definition import tool_id
+
     return tool_id(server.spec.name, tool.name)[:80]
 
 
 async def open_mcp(
     settings: Settings,
     stack: AsyncExitStack,
-    pace: Pace | None = None,
+    pace: "Pace | None" = None,
     until: float | None = None,
 ) -> McpServers:
     """Connects what is configured, and goes on at `until` of the loop's clock. Raises ConfigurationError.
@@ -126,6 +124,8 @@ async def open_mcp(
     if not settings.mcp.servers:
         return servers
     await asyncio.to_thread(_load_sdk)
+    from adapters.mcp.supervisor import ServerSpec, Supervisor, running
+
     for name, own in settings.mcp.servers.items():
         spec = ServerSpec(name, _accepted(own), own.timeout.total_seconds())
         servers.supervisors.append(Supervisor(spec, _opener(own), servers.changed, pace))
@@ -135,7 +135,9 @@ async def open_mcp(
     return servers
 
 
-def _accepted(own: McpServerSettings) -> Mapping[str, Accepted]:
+def _accepted(own: McpServerSettings) -> "Mapping[str, Accepted]":
+    from adapters.mcp.definition import Accepted
+
     return {
         tool: Accepted(entry.sha256, reads=entry.effect == "read", because=entry.because)
         for tool, entry in own.tools.items()
@@ -158,8 +160,8 @@ def _load_sdk() -> None:
         ) from error
 
 
-def _opener(own: McpServerSettings) -> Open:
-    def open_(wake: asyncio.Event) -> AbstractAsyncContextManager[Connection]:
+def _opener(own: McpServerSettings) -> "Open":
+    def open_(wake: asyncio.Event) -> "AbstractAsyncContextManager[Connection]":
         return _program(own, wake) if own.command else _address(own, wake)
 
     return open_
@@ -167,7 +169,7 @@ def _opener(own: McpServerSettings) -> Open:
 
 def _program(
     own: McpServerSettings, wake: asyncio.Event
-) -> AbstractAsyncContextManager[Connection]:
+) -> "AbstractAsyncContextManager[Connection]":
     from adapters.mcp.session import over_stdio  # the extra
 
     known = environment()
@@ -177,9 +179,10 @@ def _program(
 
 
 @asynccontextmanager
-async def _address(own: McpServerSettings, wake: asyncio.Event) -> AsyncIterator[Connection]:
+async def _address(own: McpServerSettings, wake: asyncio.Event) -> "AsyncIterator[Connection]":
     """A client per connection, confined as a plugin's: one host, no private network but those named."""
     from adapters.mcp.session import over_http  # the extra
+    from adapters.mcp.supervisor import MAX_CALLS
 
     bearer = own.token.get_secret_value()
     client = http_client(

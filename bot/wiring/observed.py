@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from adapters.control_plane.admin_info import HttpAdminInfo
 from adapters.control_plane.port import BadTemplate, check_template
 from adapters.observe.cursor import UnsealedCodec
-from adapters.platform.http_platform import PREFIX, HttpPlatform
-from adapters.written_pages import FolderPages
+from adapters.platform.connections import PREFIX
 from bot.domain.channel import ChannelRule
 from bot.settings.model import (
     ControlPlaneSettings,
@@ -265,6 +264,8 @@ def make_platform(settings: PlatformSettings, stack: AsyncExitStack) -> Platform
     """None when there is no platform. Raises ConfigurationError."""
     if settings.kind != "http":
         return None
+    from adapters.platform.http_platform import HttpPlatform
+
     tokens = {f"{PREFIX}{name}": one.token for name, one in settings.connections.items()}
     return HttpPlatform(
         backend_client(settings.url, settings, "platform.url", stack),
@@ -274,4 +275,8 @@ def make_platform(settings: PlatformSettings, stack: AsyncExitStack) -> Platform
 
 def make_patterns(settings: PatternsSettings) -> Patterns | None:
     """None without a folder."""
-    return FolderPages(Path(settings.folder).expanduser()) if settings.folder else None
+    if not settings.folder:
+        return None
+    from adapters.written_pages import FolderPages
+
+    return FolderPages(Path(settings.folder).expanduser())

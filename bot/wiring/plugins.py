@@ -8,14 +8,13 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
 
 from adapters.egress import LocalHosts, ReachableAddresses
 from adapters.http import http_client
-from adapters.plugins.manifest import CEILING_S, ReadManifest, read_manifest
-from adapters.plugins.tool import PluginTool
 from adapters.plugins.yaml_source import ManifestInvalid
 from bot.settings.environment import environment
 from bot.settings.model import Settings
@@ -23,6 +22,10 @@ from bot.upkeep.reload import Prepared
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from adapters.plugins.manifest import ReadManifest
+    from adapters.plugins.tool import PluginTool
 
 _CONNECTIONS = 8  # per plugin: a bridge is small, and a turn asks a few things at once
 
@@ -33,7 +36,7 @@ _log = structlog.get_logger(__name__)
 class _Loaded:
     """One reading of the folder."""
 
-    tools: tuple[PluginTool, ...]
+    tools: "tuple[PluginTool, ...]"
     problems: tuple[ManifestInvalid, ...]
 
 
@@ -56,7 +59,7 @@ class Plugins:
         self._loaded = self._read(settings, self._clients)
 
     @property
-    def tools(self) -> Sequence[PluginTool]:
+    def tools(self) -> "Sequence[PluginTool]":
         """The good ones."""
         return self._loaded.tools
 
@@ -131,8 +134,11 @@ def open_plugins(settings: Settings, stack: AsyncExitStack) -> Plugins:
     return plugins
 
 
-def open_plugin(read: ReadManifest, stack: AsyncExitStack) -> PluginTool:
+def open_plugin(read: "ReadManifest", stack: AsyncExitStack) -> "PluginTool":
     """One manifest as a tool that reaches its declared host only. Raises ManifestInvalid."""
+    from adapters.plugins.manifest import CEILING_S
+    from adapters.plugins.tool import PluginTool
+
     if read.manifest.name in _built_in_names():
         raise read.source.invalid("a built-in tool has this name, choose another", "name")
     endpoint = read.manifest.endpoint
@@ -152,17 +158,19 @@ def plugin_secrets(settings: Settings) -> frozenset[str]:
     return _secrets(_read_folder(settings)[0])
 
 
-def _secrets(read: Iterable[ReadManifest]) -> frozenset[str]:
+def _secrets(read: "Iterable[ReadManifest]") -> frozenset[str]:
     known = dict(environment())
     return frozenset(secret for each in read for secret in each.secrets(known))
 
 
-def _read_folder(settings: Settings) -> tuple[list[ReadManifest], list[ManifestInvalid]]:
+def _read_folder(settings: Settings) -> "tuple[list[ReadManifest], list[ManifestInvalid]]":
     if not settings.plugins.folder:
         return [], []
     folder = Path(settings.plugins.folder).expanduser()
     if not folder.is_dir():
         return [], [ManifestInvalid(str(folder), 1, "plugins.folder is no folder")]
+    from adapters.plugins.manifest import read_manifest
+
     read: list[ReadManifest] = []
     problems: list[ManifestInvalid] = []
     for path in sorted(p for p in folder.iterdir() if p.suffix in (".yaml", ".yml")):

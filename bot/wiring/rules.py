@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from pydantic import SecretStr
 
 from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
-from adapters.platform.http_platform import PREFIX as PLATFORM_CONNECTIONS
+from adapters.platform.connections import PREFIX as PLATFORM_CONNECTIONS
 from bot.actions.catalog import ActionCatalog, ActionRule
 from bot.alerts.alertmanager import ALERTMANAGER, GRAFANA, GroupWire
 from bot.alerts.cloudevents import CloudEventsWire

@@ -18,6 +18,9 @@ MAY_LOAD = frozenset(
 )  # fmt: skip
 # Loaded at a start by mistake before, with what each costs: tens of modules, megabytes.
 NOT_LOADED = (
+    "adapters.audit_nats", "adapters.mcp", "adapters.on_call.json_endpoint", "adapters.on_call.pagerduty",
+    "adapters.platform.http_platform", "adapters.plugins.manifest", "adapters.plugins.tool",
+    "adapters.written_pages", "bot.web.api.nirmata",
     "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
     "adapters.kubernetes", "adapters.observe.conventions", "adapters.observe.jaeger", "adapters.observe.loki",
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",

@@ -1,0 +1,5 @@
+"""The ids of a platform's connections."""
+
+from typing import Final
+
+PREFIX: Final = "platform:"
