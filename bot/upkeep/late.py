@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from bot.upkeep.late_client import spare_methods
 from bot.upkeep.untrusting import Untrusting
 
 # Asked for by name by those that import them, as classes to name in a signature or to call.
@@ -104,6 +105,7 @@ def spare_libraries() -> None:
         postpone_classes(name)
     for name in _LEFT_OUT:
         leave_out(name)
+    spare_methods()
     sys.meta_path.insert(0, Untrusting("aiohttp.connector"))
 
 

@@ -24,7 +24,7 @@ NOT_LOADED = (
     "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
     "adapters.kubernetes", "adapters.observe.conventions", "adapters.observe.jaeger", "adapters.observe.loki",
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
-    "adapters.recorded", "aiohttp.client_ws", "aiohttp.tracing", "aiohttp.web_fileresponse", "aiohttp.web_ws", "alembic", "click", "concurrent.futures.process", "croniter", "csv", "dateutil.parser", "dbos._client", "dbos._datasource", "dbos._debouncer", "difflib", "html", "http.server", "jsonschema_rs", "multiprocessing", "prometheus_client.exposition", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.client", "sqlalchemy.connectors.asyncio", "sqlalchemy.dialects.postgresql.asyncpg", "sqlalchemy.dialects.postgresql.pg_catalog", "sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite.aiosqlite", "sqlalchemy.orm", "sqlalchemy.ext.asyncio", "statistics", "greenlet", "aiosqlite", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary", "wsgiref", "xml", "zipfile",
+    "adapters.recorded", "aiohttp.client_ws", "aiohttp.tracing", "aiohttp.web_fileresponse", "aiohttp.web_ws", "alembic", "click", "concurrent.futures.process", "croniter", "csv", "dateutil.parser", "dbos._client", "dbos._datasource", "dbos._debouncer", "difflib", "html", "http.server", "jsonschema_rs", "multiprocessing", "prometheus_client.exposition", "rich", "slack_bolt.app.app", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.async_client", "slack_sdk.web.client", "sqlalchemy.connectors.asyncio", "sqlalchemy.dialects.postgresql.asyncpg", "sqlalchemy.dialects.postgresql.pg_catalog", "sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite.aiosqlite", "sqlalchemy.orm", "sqlalchemy.ext.asyncio", "statistics", "greenlet", "aiosqlite", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary", "wsgiref", "xml", "zipfile",
 )  # fmt: skip
 # aiohttp takes these in where they are installed, which an installation has not.
 BESIDE = frozenset({"brotli"})
@@ -90,3 +90,30 @@ def test_what_was_not_loaded_is_there_when_it_is_used() -> None:
     )
 
     assert told.stdout.splitlines()[-3:] == ["True psycopg", "['checkout'] &lt; 2", "True"]
+
+
+# A client that tells what it would send.
+CALLED = """
+import asyncio
+from slack_sdk.web.async_client import AsyncWebClient
+
+class Told(AsyncWebClient):
+    async def api_call(self, method, **more):
+        return method, more["json"]["channel"]
+
+client = Told(token="xoxb-1")
+print(isinstance(client, AsyncWebClient), client.token, hasattr(client, "no_such_method"))
+print(asyncio.run(client.chat_postMessage(channel="C1", text="found")))
+"""
+
+
+def test_a_method_of_slacks_client_is_its_own() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", SERVICE + CALLED],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+    assert told.stdout.splitlines()[-2:] == ["True xoxb-1 False", "('chat.postMessage', 'C1')"]

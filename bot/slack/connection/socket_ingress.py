@@ -36,7 +36,9 @@ class _Opening(AsyncWebClient):
 
     async def apps_connections_open(self, *, app_token: str, **more: object) -> AsyncSlackResponse:
         try:
-            opened = await super().apps_connections_open(app_token=app_token, **more)
+            opened = await self.api_call(
+                "apps.connections.open", params={**more, "token": app_token}
+            )
         except SlackApiError as error:
             # What is no answer says nothing about the token: what was known of it stays.
             self.refusal = refusal_of(error) or self.refusal
