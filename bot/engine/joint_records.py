@@ -11,18 +11,25 @@ own way.
 
 import asyncio
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, cast
 
 import sqlalchemy as sa
 from dbos import DBOS, DBOSPortableJSONSerializer
+from sqlalchemy.sql import visitors
 
 from bot.store.dialect import Connection
+from bot.store.in_thread import finished
+from bot.store.prepared import prepared
 from bot.store.tickets import Superseded
 
 _SUCCESS: Final = "SUCCESS"
 _NOTHING: Final = DBOSPortableJSONSerializer().serialize(None)  # what turns return
+# In the library's own statements, where those of a turn stand.
+_TURN: Final = "kortex:turn"
+_TOKEN: Final = "kortex:token"  # noqa: S105 - no secret
 
 
 class _Begin(NamedTuple):
@@ -38,6 +45,7 @@ class JointRecords:
 
     def __init__(self) -> None:
         self._records: Any = None
+        self._ending: Sequence[tuple[sa.Executable, Mapping[str, Any]]] = ()
         self._expected: set[str] = set()
         self._begun: dict[str, _Begin] = {}
         self._ended: set[str] = set()
@@ -46,7 +54,9 @@ class JointRecords:
         """From now on, for that library's turns; once it is launched."""
         records: Any = dbos._sys_db  # noqa: SLF001
         self._records = copy.copy(records)  # which goes on to write by itself
-        self._records._execute_prepared = _Built()  # noqa: SLF001
+        built = _Built(records.engine.get_execution_options())
+        self._records._execute_prepared = built  # noqa: SLF001
+        self._ending = _ending_of(self._records)
         records.init_workflow = self._init_workflow
         records.update_workflow_outcome = self._update_workflow_outcome
 
@@ -106,12 +116,15 @@ class JointRecords:
         self._ended.add(turn)
 
     def _succeeded(self, connection: Connection, turn: str, begin: _Begin) -> bool:
-        records = copy.copy(self._records)
-        records.engine = _Ours(connection, self._records.engine)
-        ended: bool = records._update_workflow_outcome_in_transaction(  # noqa: SLF001
-            turn, _SUCCESS, output=_NOTHING, error=None, owner_xid=begin.token
-        )
-        return ended
+        if begin.token is None:  # then it is another statement
+            return False
+        ours = _Ours(connection, self._records.engine)
+        own = {_TURN: turn, _TOKEN: begin.token}
+        for statement, values in self._ending:
+            given = {name: own.get(value, value) for name, value in values.items()}
+            if ours.execute(statement, given).rowcount == 0:
+                return False
+        return True
 
     def _recorded(self, begin: _Begin) -> tuple[str, bool]:
         recorded: tuple[str, bool] = self._records.init_workflow(
@@ -148,35 +161,79 @@ class _Built:
     As on PostgreSQL, a statement is told by its name and its columns.
     """
 
-    def __init__(self) -> None:
-        self._statements: dict[tuple[str, ...], Any] = {}
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = options
+        self._statements: dict[tuple[str, ...], sa.Insert] = {}
 
     def __call__(
         self,
         connection: Any,
         name: str,
         values: Mapping[str, Any],
-        build: Callable[[], Any],
+        build: Callable[[], sa.Insert],
         *,
         insert_columns: bool = True,  # noqa: ARG002 - its columns are told by its values
     ) -> Any:
         key = (name, *values)
         if (statement := self._statements.get(key)) is None:
-            statement = self._statements[key] = build()
+            given: dict[str, Any] = {each: sa.bindparam(each) for each in values}
+            statement = prepared(build().values(given).execution_options(**self._options))
+            self._statements[key] = statement
         return connection.execute(statement, values)
 
 
-class _Ours:
-    """Our connection as the library uses its engine: its transaction is a part of ours."""
+def _ending_of(records: Any) -> Sequence[tuple[sa.Executable, Mapping[str, Any]]]:
+    """What the library runs to record a success of a turn, `_TURN`, that began with `_TOKEN`."""
+    told = copy.copy(records)
+    told.engine = noted = _Noted(records.engine)
+    told._update_workflow_outcome_in_transaction(  # noqa: SLF001
+        _TURN, _SUCCESS, output=_NOTHING, error=None, owner_xid=_TOKEN
+    )
+    return noted.statements
 
-    def __init__(self, connection: Connection, engine: sa.Engine) -> None:
-        self._connection = connection.sync_connection
+
+class _Noted:
+    """What the library would run on its engine, and runs for no turn."""
+
+    rowcount = 1
+
+    def __init__(self, engine: sa.Engine) -> None:
         self._options = engine.get_execution_options()
         self.dialect = engine.dialect
+        self.statements: list[tuple[sa.Executable, Mapping[str, Any]]] = []
 
     @contextmanager
-    def begin(self) -> Iterator["_Ours"]:
+    def begin(self) -> Iterator["_Noted"]:
         yield self
+
+    def execute(
+        self, statement: sa.Executable, values: Mapping[str, Any] | None = None
+    ) -> "_Noted":
+        if values is None:  # it is built with them
+            names = {_TURN: "turn", _TOKEN: "token"}
+            values = {name: own for own, name in names.items()}
+            asked: Any = visitors.replacement_traverse(
+                cast("Any", statement), {}, partial(_named, names)
+            )
+            statement = prepared(asked.execution_options(**self._options))
+        self.statements.append((statement, values))
+        return self
+
+
+def _named(names: Mapping[str, str], element: Any, **_: Any) -> sa.BindParameter[Any] | None:
+    if not isinstance(element, sa.BindParameter) or not isinstance(element.value, str):
+        return None
+    name = names.get(element.value)
+    return None if name is None else sa.bindparam(name, type_=element.type)
+
+
+class _Ours:
+    """Our connection as the library uses one: its statements are a part of our transaction."""
+
+    def __init__(self, connection: Connection, engine: sa.Engine) -> None:
+        self._connection = connection
+        self._options = engine.get_execution_options()
+        self.dialect = engine.dialect
 
     def get_execution_options(self) -> Mapping[str, Any]:
         return self._options
@@ -185,6 +242,6 @@ class _Ours:
         return self
 
     def execute(
-        self, statement: sa.Executable, values: Mapping[str, Any] | None = None
-    ) -> sa.CursorResult[Any]:
-        return self._connection.execute(statement, values, execution_options=self._options)
+        self, statement: sa.Executable, values: Mapping[str, Any]
+    ) -> sa.CursorResult[*tuple[Any, ...]]:
+        return finished(lambda ours: ours.execute(statement, values), self._connection)

@@ -51,19 +51,29 @@ class Answer(IteratorResult[*tuple[Any, ...]]):
 
 
 class _Place(NamedTuple):
-    """What stands at a mark: a parameter, an item of one that is a list, or a constant."""
+    """Where a parameter stands, or an item of one that is a list."""
 
-    name: str | None
+    at: int
+    name: str
     item: int | None
     convert: _Convert | None
-    constant: Any
+
+    def value(self, given: Mapping[str, Any]) -> Any:
+        """What stands there."""
+        value = given[self.name] if self.item is None else given[self.name][self.item]
+        return value if self.convert is None else self.convert(value)
 
 
 class _Text(NamedTuple):
-    """`names` are those of the places where the driver takes its parameters by name."""
+    """`constants` are the values of all marks, with None where a parameter stands.
+
+    `names` are those of the marks where the driver takes its parameters by name.
+    """
 
     sql: str
-    places: Sequence[_Place]
+    constants: Sequence[Any]
+    singles: Sequence[tuple[int, str, _Convert]]
+    others: Sequence[_Place]
     names: Sequence[str] | None
 
     def values(self, given: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
@@ -72,19 +82,17 @@ class _Text(NamedTuple):
         return values if self.names is None else dict(zip(self.names, values, strict=True))
 
     def in_order(self, given: Mapping[str, Any]) -> Sequence[Any]:
-        values = []
-        for name, item, convert, constant in self.places:
-            if name is None:
-                values.append(constant)
-                continue
-            value = given[name] if item is None else given[name][item]
-            values.append(value if convert is None else convert(value))
+        values = [*self.constants]
+        for at, name, convert in self.singles:
+            values[at] = convert(given[name])
+        for place in self.others:
+            values[place.at] = place.value(given)
         return values
 
     def rows(self, count: int) -> str | None:
         """To insert as many rows in one step; None of what does not end with the values of a row."""
         head, values, row = self.sql.rpartition(" VALUES ")
-        if count > _MOST_ITEMS or row != f"({', '.join('?' * len(self.places))})":
+        if count > _MOST_ITEMS or row != f"({', '.join('?' * len(self.constants))})":
             return None
         return f"{head}{values}{', '.join([row] * count)}"
 
@@ -95,7 +103,12 @@ class Compiled:
     def __init__(self, statement: sa.Executable, dialect: sa.Dialect) -> None:
         # One of rows, or a change: of any other nothing is prepared.
         asked = cast("sa.Select[Any] | sa.Insert | sa.Update | sa.Delete", statement)
-        compiled = asked.compile(dialect=dialect)
+        schemas = asked.get_execution_options().get("schema_translate_map")
+        compiled = asked.compile(
+            dialect=dialect,
+            schema_translate_map=schemas,
+            render_schema_translate=schemas is not None,
+        )
         assert isinstance(compiled, SQLCompiler)  # noqa: S101 - of a statement it is nothing else
         self._dialect = dialect
         self._compiled = compiled
@@ -164,6 +177,7 @@ class Compiled:
             for of, names in state.parameter_expansion.items()
             for n, name in enumerate(names)
         }
+        constants: list[Any] = []
         places: list[_Place] = []
         by_name = None if compiled.positional else [*state.parameters]
         for name in by_name if by_name is not None else state.positiontup or ():
@@ -171,11 +185,15 @@ class Compiled:
             bind = compiled.binds[of]
             convert = bind.type.dialect_impl(self._dialect).bind_processor(self._dialect)
             if bind.required:
-                places.append(_Place(bind.key, item, convert, None))
+                places.append(_Place(len(constants), bind.key, item, convert))
+                constants.append(None)
             else:
                 constant = state.parameters[name]
-                places.append(_Place(None, None, None, convert(constant) if convert else constant))
-        text = self._texts[lengths] = _Text(state.statement, places, by_name)
+                constants.append(convert(constant) if convert else constant)
+        singles = [(at, name, to) for at, name, item, to in places if item is None and to]
+        others = [each for each in places if each.item is not None or not each.convert]
+        text = _Text(state.statement, constants, singles, others, by_name)
+        self._texts[lengths] = text
         return text
 
     def _converted(self, rows: Sequence[tuple[Any, ...]]) -> Sequence[Sequence[Any]]:

@@ -220,3 +220,22 @@ async def test_who_looks_for_what_was_left_begins_none_that_is_being_begun(lives
         await lives.over()
     assert lives.ended == ["question 1"]
     assert [lives.ran["question 1", step] for step in STEPS] == [1] * len(STEPS)
+
+
+async def test_the_two_records_of_a_turn_are_prepared_statements(
+    lives: Lives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    execute = sa.Connection.execute
+
+    def noted(connection: sa.Connection, statement: Any, *given: Any, **options: Any) -> Any:
+        asked.append(type(statement).__name__ + str(getattr(statement, "table", "")))
+        return execute(connection, statement, *given, **options)
+
+    async with lives.life() as engine:
+        monkeypatch.setattr(sa.Connection, "execute", noted)
+        await engine.start_turn(alone(1))
+        await lives.over()
+        await lives.until(lambda: _is_over(engine))
+
+    assert not [each for each in asked if each.startswith(("Insert", "Update")) and "workf" in each]
