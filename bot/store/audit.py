@@ -77,7 +77,7 @@ async def append_audits(connection: Connection, events: Sequence[AuditEvent]) ->
     if not events:
         return ()
     sealing = sealing_of(connection)
-    bodies = [sealing.body(event.body) for event in events]
+    bodies = sealing.bodies([event.body for event in events])
     keys = [clean(event.key) or None for event in events]
     await lock_audit(connection)
     # A statement of its own after the lock: under READ COMMITTED it sees the row before.

@@ -16,7 +16,7 @@ from bot.audit.verify import Summary
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.privacy.redactor import TextRedactor
-from bot.store.audit import StoredAudit, TrailChanged, append_audit
+from bot.store.audit import StoredAudit, TrailChanged, append_audit, append_audits
 from bot.store.audit_by_hand import erase, seal
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.database import Database
@@ -217,6 +217,26 @@ async def test_what_is_written_is_redacted(database_url: str) -> None:
     (row,) = await rows(database)
     assert "hunter2" not in row.body
     assert orjson.loads(row.body)["ok"] is True
+    await database.close()
+
+
+async def test_rows_that_are_written_together_are_each_redacted(database_url: str) -> None:
+    database = await Database.open(database_url, sealing=Sealing(redactor=REDACTOR))
+    bodies: list[dict[str, JsonValue]] = [
+        {"tool": "core__get_logs", "count": 3},
+        {"arguments": {"password": "dipPr179Gg7x"}},
+        {},
+        {"arguments": ["hunter2hunter2", "hunter2", None, 0.5], "ok": False},
+    ]
+    events = [AuditEvent(AuditKind.TOOL_CALL, "U1", body) for body in bodies]
+
+    async with writing(database) as connection:
+        await append_audits(connection, events)
+
+    kept = [orjson.loads(row.body) for row in await rows(database)]
+    assert kept == [REDACTOR.redact_value(body) for body in bodies]
+    assert "dipPr179Gg7x" not in str(kept)
+    assert "hunter2hunter2" not in str(kept)
     await database.close()
 
 
