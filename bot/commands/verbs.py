@@ -20,6 +20,7 @@ from bot.commands.ending import FAILED, OK, USAGE, announce
 from bot.commands.zone_option import zone_option
 from bot.engine.database_lock import SecondProcess
 from bot.ports.failures import StorageUnavailable
+from bot.ports.right_of_way import GivingLoop
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
@@ -54,7 +55,7 @@ _MENDABLE = (
 def run(config: Path, signals: Signals) -> int:
     """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
     share_arenas()
-    return guarded(lambda: _serve(config, signals))
+    return guarded(lambda: _serve(config, signals), GivingLoop)
 
 
 def check(config: Path, *, as_json: bool, offline: bool = False) -> int:
@@ -188,10 +189,18 @@ def _print_lines(label: str, lines: JsonValue) -> None:
         print(f"{label.rstrip('s')}: {line}")
 
 
-def guarded(command: Callable[[], Coroutine[Any, Any, int]]) -> int:
+def guarded(
+    command: Callable[[], Coroutine[Any, Any, int]],
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> int:
     """Run a command; what an operator can mend is a sentence and exit 2, never a traceback."""
     logs.configure(None)  # until the settings say what to redact, event names, on standard error
-    return mendable(lambda: asyncio.run(command()))
+
+    def work() -> int:
+        with asyncio.Runner(loop_factory=loop) as runner:
+            return runner.run(command())
+
+    return mendable(work)
 
 
 def mendable(command: Callable[[], int]) -> int:

@@ -9,6 +9,7 @@ from bot.app import Base
 from bot.engine.admission import Admission
 from bot.engine.engine import Engine
 from bot.ports.loops import OtherLoop
+from bot.ports.right_of_way import GivingLoop, RightOfWay
 from bot.service.loop_thread import loop_thread
 from bot.store.accepted import Accepted
 from bot.store.database import Database
@@ -33,10 +34,18 @@ async def beside_answers(base: Base, engine: Engine) -> AsyncIterator[Beside]:
         opening = base.stores.database.beside()
         database = await loop.run(opening.__aenter__())
         try:
+            # SQLite computes in this process; PostgreSQL is mostly waited for.
+            gives = database.dialect == "sqlite"
+            accepted = Accepted(database, _given_by(home.loop) if gives else None)
+            await loop.run(accepted.rehearse())
             admission = engine.admission(
-                Accepted(database),
+                accepted,
                 lambda ask, taken: home.soon(partial(engine.begin_turn, ask, taken)),
             )
             yield Beside(loop, home, database, admission)
         finally:
             await loop.run(opening.__aexit__(None, None, None))
+
+
+def _given_by(loop: asyncio.AbstractEventLoop) -> RightOfWay | None:
+    return loop.right_of_way if isinstance(loop, GivingLoop) else None

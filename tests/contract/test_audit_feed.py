@@ -122,6 +122,17 @@ class Burning:
         await asyncio.sleep(0)
 
 
+async def test_others_have_their_turn_between_two_pieces(database: Database) -> None:
+    burning = Burning()
+    await write(database, 10)
+    sinks = {"log": Sink(burning, 4)}
+    serving = EventFeed(StoredTrail(database), SinkCursors(database), sinks, burning.rest)
+
+    await serving.run()
+
+    assert (burning.pieces, burning.rested) == ([4, 4, 2], [0, 0, 0])
+
+
 async def test_a_sink_that_is_behind_takes_its_share_of_a_core_and_no_more(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
