@@ -22,9 +22,10 @@ def collect_seldom() -> None:
 def spare_what_stays() -> None:
     """Take all there is now out of later collections: after the start it stays until the end.
 
-    A full collection looks at every object, 200,000 of them in a bot that has just started. None is
-    made for it: of those not three thousand are garbage. For processes that run one bot: what is
-    spared is never freed.
+    A full collection looks at every object, 200,000 of them in a bot that has just started. For it the
+    youngest alone are looked at, 18 ms for half a MB: classes of which others with slots were made. For
+    processes that run one bot: what is spared is never freed.
     """
+    gc.collect(0)
     gc.freeze()
     gc.set_threshold(*_USUAL)
