@@ -38,7 +38,6 @@ class Accepted:
         """`right_of_way` is taken until a message is accepted and whoever asked for that has gone on."""
         self._database = database
         self._right_of_way = right_of_way or RightOfWay()
-        self._workflows = workflow_status(database.dialect)
 
     async def accept(self, turn: str, thread: str, ts: str, ask: str) -> Taken:
         """Keep the ask (JSON), with its place in the thread's line."""
@@ -77,18 +76,14 @@ class Accepted:
 
     async def left(self) -> Mapping[str, str]:
         """The asks (JSON), by turn, that no workflow answers yet. Rows of all others are removed."""
-        workflows = self._workflows.c
-        its_own = workflows.workflow_uuid == as_engines(accepted.c.id)
-        every = accepted.outerjoin(self._workflows, its_own)
 
         async def look(connection: Connection) -> Mapping[str, str | None]:
-            found = await connection.execute(
-                sa.select(accepted.c.id, accepted.c.ask, workflows.workflow_uuid).select_from(every)
-            )
+            found = await connection.execute(_every(connection.dialect.name))
             return {row.id: None if row.workflow_uuid else row.ask for row in found}
 
         async def remove(connection: Connection) -> None:
-            await connection.execute(accepted.delete().where(sa.exists().where(its_own)))
+            is_begun = _is_begun(workflow_status(connection.dialect.name))
+            await connection.execute(accepted.delete().where(sa.exists().where(is_begun)))
 
         found = await self._database.fetch(look)
         if None in found.values():
@@ -102,6 +97,18 @@ class _Rehearsed(Exception):
 
 def _given(name: str) -> sa.BindParameter[str]:
     return sa.bindparam(name, type_=CleanText())
+
+
+def _is_begun(workflows: sa.TableClause) -> sa.ColumnElement[bool]:
+    return workflows.c.workflow_uuid == as_engines(accepted.c.id)
+
+
+@cache
+def _every(dialect: str) -> sa.Select[str, str, str]:
+    workflows = workflow_status(dialect)
+    every = accepted.outerjoin(workflows, _is_begun(workflows))
+    asked = sa.select(accepted.c.id, accepted.c.ask, workflows.c.workflow_uuid)
+    return prepared(asked.select_from(every))
 
 
 @cache

@@ -5,7 +5,7 @@ One request is filed at a time, over all replicas, so that two of them cannot op
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -25,6 +25,7 @@ from bot.store.alert_tables import alerts
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_alerts, now, seconds_ago
+from bot.store.prepared import prepared
 
 _DIFFERS = sa.text("shown < wanted")
 
@@ -57,13 +58,8 @@ class StoredAlerts:
         """Longest waiting first."""
 
         async def work(connection: Connection) -> Sequence[str]:
-            found = await connection.scalars(
-                sa.select(threads.c.id)
-                .where(_DIFFERS, _is_free())
-                .order_by(threads.c.due_at, threads.c.opened_at, threads.c.id)
-                .limit(limit)
-            )
-            return list(found)
+            found = await connection.execute(_DUE, {"most": limit})
+            return list(found.scalars())
 
         return await self._database.fetch(work)
 
@@ -150,6 +146,14 @@ class StoredAlerts:
 
 def _is_free() -> sa.ColumnElement[bool]:
     return threads.c.due_at.is_(None) | (threads.c.due_at <= seconds_ago(0))
+
+
+_DUE: Final = prepared(
+    sa.select(threads.c.id)
+    .where(_DIFFERS, _is_free())
+    .order_by(threads.c.due_at, threads.c.opened_at, threads.c.id)
+    .limit(sa.bindparam("most", type_=sa.Integer()))
+)
 
 
 def _claimed(claim: AlertClaim) -> sa.Update:

@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import orjson
 import sqlalchemy as sa
@@ -17,6 +17,7 @@ from bot.domain.audit import AuditKind, TrailEntry
 from bot.store.columns import from_micros
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now
+from bot.store.prepared import prepared
 from bot.store.tables import audit, audit_checkpoints, sessions
 from bot.store.whose import Whose, of_session
 
@@ -140,12 +141,7 @@ class StoredTrail:
         """The size and time of the newest one, and nothing when there is none."""
 
         async def work(connection: Connection) -> tuple[int, datetime] | None:
-            found = await connection.execute(
-                sa.select(audit_checkpoints.c.seq, audit_checkpoints.c.at)
-                .order_by(audit_checkpoints.c.seq.desc())
-                .limit(1)
-            )
-            row = found.first()
+            row = (await connection.execute(_LAST_CHECKPOINT)).first()
             return None if row is None else (row.seq, row.at)
 
         return await self._database.fetch(work)
@@ -169,6 +165,13 @@ class StoredTrail:
             return [ChainRow._make(row) for row in await connection.execute(statement)]
 
         return await self._database.fetch(work)
+
+
+_LAST_CHECKPOINT: Final = prepared(
+    sa.select(audit_checkpoints.c.seq, audit_checkpoints.c.at)
+    .order_by(audit_checkpoints.c.seq.desc())
+    .limit(1)
+)
 
 
 async def verify(

@@ -1,13 +1,23 @@
 """How far each sink of the audit trail has been served, and which replica serves it now."""
 
+from typing import Final
+
 import sqlalchemy as sa
 
 from bot.store.columns import from_micros
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now, seconds_ago
+from bot.store.prepared import prepared
 from bot.store.tables import audit, audit_sinks
 
 _NEVER = from_micros(0)
+_served = sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == sa.bindparam("sink"))
+_NEWER: Final = prepared(
+    sa.select(audit.c.seq)
+    .where(audit.c.seq > sa.func.coalesce(_served.scalar_subquery(), 0))
+    .order_by(audit.c.seq)
+    .limit(1)
+)
 
 
 class SinkCursors:
@@ -29,12 +39,9 @@ class SinkCursors:
 
     async def is_behind(self, name: str) -> bool:
         """Whether the trail has rows that were not delivered there."""
-        served = sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == name).scalar_subquery()
-        newer = sa.select(audit.c.seq).where(audit.c.seq > sa.func.coalesce(served, 0))
-        newer = newer.order_by(audit.c.seq).limit(1)
 
         async def work(connection: Connection) -> bool:
-            return await connection.scalar(newer) is not None
+            return (await connection.execute(_NEWER, {"sink": name})).first() is not None
 
         return await self._database.fetch(work)
 

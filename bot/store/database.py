@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 import sqlalchemy as sa
 
@@ -19,6 +19,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.address import POSTGRESQL, addressed
 from bot.store.columns import redact_with
 from bot.store.dialect import Connection, ConnectionLost, Work, now, storage_errors
+from bot.store.prepared import prepared
 from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
 from bot.store.sqlite_threads import GatedConnection, SqliteThreads
 from bot.store.thread_jobs import Limits
@@ -51,6 +52,10 @@ IDLE_IN_TRANSACTION_S = 6.0
 PATIENCE_S = (0.05, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0)
 _WAL_TRIES = 40
 _WAL_RETRY_S = 0.05
+
+
+_NOW: Final = prepared(sa.select(now()))
+NOTHING: Final = prepared(sa.select(sa.literal(1)))
 
 
 class Transactions(Protocol):
@@ -164,7 +169,7 @@ class Database:
         """The database's clock."""
 
         async def ask(connection: Connection) -> datetime:
-            found = await connection.execute(sa.select(now()))
+            found = await connection.execute(_NOW)
             return cast("datetime", found.scalar_one())
 
         return await self.fetch(ask)
@@ -213,7 +218,7 @@ def _limits() -> Limits:
 
 
 async def _answer(connection: Connection) -> None:
-    await connection.execute(sa.select(sa.literal(1)))
+    await connection.execute(NOTHING)
 
 
 async def _switch_to_wal(connection: Connection) -> None:

@@ -93,22 +93,10 @@ class StoredLedger:
 
     async def today(self) -> Today:
         """Sums since midnight UTC; home's are everybody's, whom its limit holds together."""
-        whose = self._whose or None
-        spent = sa.func.coalesce(sa.func.sum(spent_days.c.cost_usd_micros), 0)
-        counted = sa.func.coalesce(sa.func.sum(spent_days.c.counted_usd_micros), 0)
-        held = (
-            sa.select(sa.func.coalesce(sa.func.sum(reservations.c.usd_micros), 0))
-            .where(reservations.c.at >= today(), of_tenant(reservations.c.tenant, whose))
-            .scalar_subquery()
-        )
+        asked = _TODAY if not self._whose else _today_of(self._whose)
 
         async def work(connection: Connection) -> Today:
-            found = await connection.execute(
-                sa.select(spent, counted, held, now()).where(
-                    allowance.since_midnight(), of_tenant(spent_days.c.tenant, whose)
-                )
-            )
-            known, used, held_now, at = found.one()
+            known, used, held_now, at = (await connection.execute(asked)).one()
             return Today(int(known), int(used), int(held_now), at)
 
         return await self._database.fetch(work)
@@ -180,6 +168,20 @@ def _within(day: date | None) -> tuple[sa.ColumnElement[bool], ...]:
     return (table.c.at >= start, table.c.at < start + timedelta(days=1))
 
 
+def _today_of(whose: Whose) -> sa.Select[Any]:
+    spent = sa.func.coalesce(sa.func.sum(spent_days.c.cost_usd_micros), 0)
+    counted = sa.func.coalesce(sa.func.sum(spent_days.c.counted_usd_micros), 0)
+    held = (
+        sa.select(sa.func.coalesce(sa.func.sum(reservations.c.usd_micros), 0))
+        .where(reservations.c.at >= today(), of_tenant(reservations.c.tenant, whose))
+        .scalar_subquery()
+    )
+    return sa.select(spent, counted, held, now()).where(
+        allowance.since_midnight(), of_tenant(spent_days.c.tenant, whose)
+    )
+
+
+_TODAY: Final = prepared(_today_of(None))
 _RELEASE: Final = prepared(
     reservations.delete()
     .where(reservations.c.id == sa.bindparam("reservation"))

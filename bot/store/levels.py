@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from bot.ports.proposals import WatchKind
 from bot.store.audit_sinks import SinkCursors
-from bot.store.database import Database
+from bot.store.database import NOTHING, Database
 from bot.store.dialect import Connection, now
 from bot.store.tables import IS_UNDER_WAY, audit, proposals, watches
 from tools.dataclass import dataclass
@@ -36,7 +36,7 @@ class StoredLevels:
         """A transaction that changes nothing: as long as any other waits, it waits."""
 
         async def work(connection: Connection) -> None:
-            await connection.execute(sa.select(sa.literal(1)))
+            await connection.execute(NOTHING)
 
         await self._database.transact(work, again=False)
 

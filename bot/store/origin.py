@@ -24,6 +24,7 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now, seconds_ago
 from bot.store.locked import locked
 from bot.store.origin_table import origin
+from bot.store.prepared import prepared
 from bot.store.tables import audit, proposals, replicas
 from tools.dataclass import dataclass
 
@@ -254,4 +255,4 @@ async def _lock(connection: Connection) -> None:
 
 
 _THE_ROW: Final = origin.c.name == ORIGIN
-_NEWEST: Final = sa.select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1)
+_NEWEST: Final = prepared(sa.select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1))

@@ -6,7 +6,7 @@ Every write that changes what a card has to show raises `card_wanted` in its own
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
@@ -18,6 +18,7 @@ from bot.ports.proposals import CardClaim
 from bot.store.columns import json_text
 from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
+from bot.store.prepared import prepared
 from bot.store.tables import proposals
 
 _VOTES = TypeAdapter(tuple[Vote, ...])
@@ -124,13 +125,8 @@ class StoredCards:
         """Longest waiting first."""
 
         async def work(connection: Connection) -> Sequence[ProposalId]:
-            found = await connection.scalars(
-                sa.select(proposals.c.id)
-                .where(_DIFFERS, _is_free(), proposals.c.created_at > seconds_ago(_GIVEN_UP_S))
-                .order_by(proposals.c.card_due_at, proposals.c.id)
-                .limit(limit)
-            )
-            return [ProposalId(each) for each in found]
+            found = await connection.execute(_DUE, {"most": limit})
+            return [ProposalId(each) for each in found.scalars()]
 
         return await self._database.fetch(work)
 
@@ -168,6 +164,14 @@ class StoredCards:
 
 def _is_free() -> sa.ColumnElement[bool]:
     return proposals.c.card_due_at.is_(None) | (proposals.c.card_due_at <= seconds_ago(0))
+
+
+_DUE: Final = prepared(
+    sa.select(proposals.c.id)
+    .where(_DIFFERS, _is_free(), proposals.c.created_at > seconds_ago(_GIVEN_UP_S))
+    .order_by(proposals.c.card_due_at, proposals.c.id)
+    .limit(sa.bindparam("most", type_=sa.Integer()))
+)
 
 
 def _claimed(claim: CardClaim) -> sa.Update:

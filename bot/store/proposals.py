@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -21,11 +21,22 @@ from bot.ports.proposals import Around, Decision, Departure, Verdict
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_order, now, seconds_ago
+from bot.store.prepared import prepared
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
 from bot.store.same_orders import open_in_channel, order_in_the_way, pending_like, retired
 from bot.store.tables import proposals
 from bot.store.told_proposals import carried_out_elsewhere, in_threads, of_session
 
+_DUE: Final = prepared(
+    sa.select(proposals.c.id)
+    .where(
+        # Written out, so that the partial index serves it.
+        sa.text("state = 'pending'"),
+        proposals.c.expires_at <= seconds_ago(0),
+    )
+    .order_by(proposals.c.expires_at, proposals.c.id)
+    .limit(sa.bindparam("most", type_=sa.Integer()))
+)
 _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {
     ProposalState.CONFIRMED: proposals.c.expires_at > now(),
     ProposalState.REJECTED: proposals.c.expires_at > now(),
@@ -194,17 +205,8 @@ class StoredProposals:
         """Pending ones past their time, longest past first."""
 
         async def work(connection: Connection) -> Sequence[ProposalId]:
-            found = await connection.scalars(
-                sa.select(proposals.c.id)
-                .where(
-                    # Written out, so that the partial index serves it.
-                    sa.text("state = 'pending'"),
-                    proposals.c.expires_at <= seconds_ago(0),
-                )
-                .order_by(proposals.c.expires_at, proposals.c.id)
-                .limit(limit)
-            )
-            return [ProposalId(each) for each in found]
+            found = await connection.execute(_DUE, {"most": limit})
+            return [ProposalId(each) for each in found.scalars()]
 
         return await self._database.fetch(work)
 

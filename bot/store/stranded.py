@@ -1,6 +1,7 @@
 """Which turns and confirmed proposals nobody carries on: the engine's word beside our rows."""
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -11,10 +12,12 @@ from bot.ports.proposals import WatchKind, decision_workflow
 from bot.store.columns import CleanText
 from bot.store.database import Database
 from bot.store.dialect import Connection, as_engines
+from bot.store.prepared import prepared
 from bot.store.tables import IS_UNDER_WAY, proposals, sessions, tickets, turns, watches
 from bot.store.tickets import ALIVE, workflow_status, workflow_steps
 from tools.dataclass import dataclass
 
+_MOST: Final = sa.bindparam("most", type_=sa.Integer())
 _DELIVERED: Final = "deliver"  # the last step of a turn; `bot.chat.turn`
 # Each as an index of the engine's has it, of what has not ended.
 _GOES_ON: Final = ("status IN ('ENQUEUED', 'PENDING')", "status = 'DELAYED'")
@@ -39,51 +42,18 @@ class StrandedTurns:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._workflows = workflow_status(database.dialect)
-        self._steps = workflow_steps(database.dialect)
 
     async def find(self, limit: int) -> Sequence[StrandedTurn]:
         """Those that hold a place in their thread, then those whose row says that they run."""
 
         async def work(connection: Connection) -> Sequence[StrandedTurn]:
-            found = list((await connection.execute(self._in_line().limit(limit))).all())
-            found += (await connection.execute(self._left().limit(limit - len(found)))).all()
+            dialect = connection.dialect.name
+            found = list((await connection.execute(_in_line(dialect), {"most": limit})).all())
+            rest = {"most": limit - len(found)}
+            found += (await connection.execute(_left(dialect), rest)).all()
             return [_stranded(row) for row in found]
 
         return await self._database.fetch(work)
-
-    def _in_line(self) -> sa.Select[Any]:
-        status, *rest = self._how_far(tickets.c.id)
-        return (
-            sa.select(tickets.c.id, tickets.c.thread, tickets.c.ts, status.label("status"), *rest)
-            .outerjoin(turns, turns.c.id == tickets.c.id)
-            .where(status.not_in(ALIVE))
-        )
-
-    def _left(self) -> sa.Select[Any]:
-        status, *rest = self._how_far(turns.c.id)
-        ending = self._workflows.alias("ending")
-        its_ending = sa.literal(ending_workflow(""), CleanText()).concat(turns.c.id)
-        thread = sa.func.substr(sessions.c.id, len("session:") + 1).label("thread")
-        return (
-            sa.select(turns.c.id, thread, turns.c.ts, status.label("status"), *rest)
-            .join(sessions, sessions.c.id == turns.c.session_id)
-            .where(
-                # As the index of running turns has it.
-                turns.c.state == sa.literal_column(f"'{TurnState.RUNNING.value}'"),
-                status.not_in(ALIVE),
-                ~sa.exists().where(tickets.c.id == turns.c.id),
-                ~sa.exists().where(ending.c.workflow_uuid == as_engines(its_ending)),
-            )
-        )
-
-    def _how_far(self, turn: sa.ColumnElement[str]) -> tuple[sa.ColumnElement[Any], ...]:
-        """Asked of each turn: of a join, SQLite without statistics reads the workflows first."""
-        mine, steps = self._workflows.c, self._steps.c
-        status = sa.select(mine.status).where(mine.workflow_uuid == as_engines(turn))
-        delivered = sa.exists().where(
-            steps.workflow_uuid == as_engines(turn), steps.function_name == _DELIVERED
-        )
-        return status.scalar_subquery(), turns.c.state, delivered.label("delivered")
 
     async def of_other_versions(self, known: Collection[str], limit: int) -> Sequence[str]:
         """Work that is to go on, and that none of these versions can carry on."""
@@ -97,6 +67,47 @@ class StrandedTurns:
             return sorted(await connection.scalars(found))
 
         return await self._database.fetch(work)
+
+
+@cache
+def _in_line(dialect: str) -> sa.Select[Any]:
+    status, *rest = _how_far(dialect, tickets.c.id)
+    return prepared(
+        sa.select(tickets.c.id, tickets.c.thread, tickets.c.ts, status.label("status"), *rest)
+        .outerjoin(turns, turns.c.id == tickets.c.id)
+        .where(status.not_in(ALIVE))
+        .limit(_MOST)
+    )
+
+
+@cache
+def _left(dialect: str) -> sa.Select[Any]:
+    status, *rest = _how_far(dialect, turns.c.id)
+    ending = workflow_status(dialect).alias("ending")
+    its_ending = sa.literal(ending_workflow(""), CleanText()).concat(turns.c.id)
+    thread = sa.func.substr(sessions.c.id, len("session:") + 1).label("thread")
+    return prepared(
+        sa.select(turns.c.id, thread, turns.c.ts, status.label("status"), *rest)
+        .join(sessions, sessions.c.id == turns.c.session_id)
+        .where(
+            # As the index of running turns has it.
+            turns.c.state == sa.literal_column(f"'{TurnState.RUNNING.value}'"),
+            status.not_in(ALIVE),
+            ~sa.exists().where(tickets.c.id == turns.c.id),
+            ~sa.exists().where(ending.c.workflow_uuid == as_engines(its_ending)),
+        )
+        .limit(_MOST)
+    )
+
+
+def _how_far(dialect: str, turn: sa.ColumnElement[str]) -> tuple[sa.ColumnElement[Any], ...]:
+    """Asked of each turn: of a join, SQLite without statistics reads the workflows first."""
+    mine, steps = workflow_status(dialect).c, workflow_steps(dialect).c
+    status = sa.select(mine.status).where(mine.workflow_uuid == as_engines(turn))
+    delivered = sa.exists().where(
+        steps.workflow_uuid == as_engines(turn), steps.function_name == _DELIVERED
+    )
+    return status.scalar_subquery(), turns.c.state, delivered.label("delivered")
 
 
 def ending_workflow(turn: str) -> str:

@@ -231,17 +231,13 @@ class Tickets:
         Such a one is of a release that kept no ask with it: it is being started, or its process died
         before it was, and Slack, which had no answer, delivers that message again.
         """
-        workflows = self._workflows.c
-        unstarted = sa.and_(
-            ~sa.exists().where(workflows.workflow_uuid == as_engines(tickets.c.id)),
-            ~sa.exists().where(accepted.c.id == tickets.c.id),
-        )
 
         async def look(connection: Connection) -> Collection[str]:
-            return set(await connection.scalars(sa.select(tickets.c.id).where(unstarted)))
+            return set((await connection.execute(_unstarted(connection.dialect.name))).scalars())
 
         async def remove(connection: Connection) -> None:
-            await connection.execute(tickets.delete().where(tickets.c.id.in_(gone), unstarted))
+            mine = tickets.delete().where(tickets.c.id.in_(gone))
+            await connection.execute(mine.where(*_is_unstarted(connection.dialect.name)))
 
         found = set(await self._database.fetch(look))
         if gone := found & set(before):
@@ -311,6 +307,16 @@ def _standing(dialect: str) -> sa.Executable:
         index_elements=["id"], set_={"owner": insert.excluded.owner}
     )
     return prepared(again)
+
+
+def _is_unstarted(dialect: str) -> Sequence[sa.ColumnElement[bool]]:
+    its_own = workflow_status(dialect).c.workflow_uuid == as_engines(tickets.c.id)
+    return ~sa.exists().where(its_own), ~sa.exists().where(accepted.c.id == tickets.c.id)
+
+
+@cache
+def _unstarted(dialect: str) -> sa.Select[str]:
+    return prepared(sa.select(tickets.c.id).where(*_is_unstarted(dialect)))
 
 
 _FORGET: Final = prepared(

@@ -7,7 +7,7 @@ turn hold, and goes with it.
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
@@ -17,7 +17,8 @@ from bot.domain.session import Ask
 from bot.domain.turn_events import TurnFinished
 from bot.ports.sessions import HeldBack
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now, seconds_ago
+from bot.store.dialect import Connection, ago, insert_into, now, seconds_ago
+from bot.store.prepared import prepared
 from bot.store.tables import undelivered
 
 _ASK = TypeAdapter(Ask)
@@ -54,11 +55,11 @@ class StoredUndelivered:
 
     async def claim(self, limit: int, age_s: float) -> Sequence[HeldBack]:
         """Longest waiting first."""
-        return await self._claimed(undelivered.c.since > seconds_ago(age_s), limit)
+        return await self._claimed(_DUE, limit, age_s)
 
     async def overdue(self, limit: int, age_s: float) -> Sequence[HeldBack]:
         """Longest waiting first."""
-        return await self._claimed(undelivered.c.since <= seconds_ago(age_s), limit)
+        return await self._claimed(_OVERDUE, limit, age_s)
 
     async def settle(self, turn: TurnId) -> None:
         """It was delivered, or given up: delete its row."""
@@ -68,22 +69,30 @@ class StoredUndelivered:
 
         await self._database.transact(work)
 
-    async def _claimed(self, which: sa.ColumnElement[bool], limit: int) -> Sequence[HeldBack]:
-        due = (
-            sa.select(undelivered, now().label("read_at"))
-            .where(which, undelivered.c.due_at <= seconds_ago(0))
-            .order_by(undelivered.c.since, undelivered.c.turn_id)
-            .limit(limit)
-        )
+    async def _claimed(self, due: sa.Select[Any], limit: int, age_s: float) -> Sequence[HeldBack]:
+        asked = {"most": limit, "age_us": round(age_s * 1_000_000)}
 
         async def look(connection: Connection) -> bool:
-            return (await connection.execute(due)).first() is not None
+            return (await connection.execute(due, asked)).first() is not None
 
         async def work(connection: Connection) -> Sequence[HeldBack]:
-            found = (await connection.execute(due)).all()
+            found = (await connection.execute(due, asked)).all()
             return [held for row in found if (held := await _taken(connection, row)) is not None]
 
         return await self._database.transact(work) if await self._database.fetch(look) else []
+
+
+def _due(which: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return prepared(
+        sa.select(undelivered, now().label("read_at"))
+        .where(which, undelivered.c.due_at <= seconds_ago(0))
+        .order_by(undelivered.c.since, undelivered.c.turn_id)
+        .limit(sa.bindparam("most", type_=sa.Integer()))
+    )
+
+
+_DUE: Final = _due(undelivered.c.since > ago("age_us"))
+_OVERDUE: Final = _due(undelivered.c.since <= ago("age_us"))
 
 
 async def _taken(connection: Connection, row: sa.Row[Any]) -> HeldBack | None:

@@ -1,6 +1,7 @@
 """`bot.ports.proposals.Watches` in the database: who looks is one compare-and-set on the database's clock."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -9,8 +10,16 @@ from bot.domain.proposal import ProposalState
 from bot.ports.proposals import Watch, WatchKind
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, seconds_ago
+from bot.store.prepared import prepared
 from bot.store.proposal_rows import REPAINT
 from bot.store.tables import proposals, watches
+
+_DUE: Final = prepared(
+    sa.select(watches, (watches.c.until_at <= seconds_ago(0)).label("is_last"))
+    .where(watches.c.due_at <= seconds_ago(0))
+    .order_by(watches.c.due_at, watches.c.proposal_id)
+    .limit(sa.bindparam("most", type_=sa.Integer()))
+)
 
 
 class StoredWatches:
@@ -42,13 +51,7 @@ class StoredWatches:
         """The longest due first."""
 
         async def due(connection: Connection) -> Sequence[sa.Row[tuple[object, ...]]]:
-            found = await connection.execute(
-                sa.select(watches, (watches.c.until_at <= seconds_ago(0)).label("is_last"))
-                .where(watches.c.due_at <= seconds_ago(0))
-                .order_by(watches.c.due_at, watches.c.proposal_id)
-                .limit(limit)
-            )
-            return found.all()
+            return (await connection.execute(_DUE, {"most": limit})).all()
 
         rows = await self._database.fetch(due)
         if not rows:

@@ -23,6 +23,7 @@ from bot.store import (
     incident_rows,
     ledger,
     session_rows,
+    stranded,
     turn_steps,
 )
 from bot.store import tickets as ticket_rows
@@ -40,9 +41,11 @@ __all__ = ["database", "database_url", "postgres_url", "sqlite_url"]
 AT = datetime(2026, 11, 23, 14, 2, 3, 456789, tzinfo=UTC)
 _WITHIN = re.compile(r"^-- |'main'")
 MADE_FOR_A_DIALECT = (
-    accepted._keeping, accepted._placing, accepted._waiting, incident_rows._inserting,
+    accepted._every, accepted._keeping, accepted._placing, accepted._waiting, incident_rows._inserting,
     ledger._recording, ledger._reserving, session_rows.beginning, session_rows.opening,
+    stranded._in_line, stranded._left,
     ticket_rows._entering, ticket_rows._held, ticket_rows._leaving, ticket_rows._standing,
+    ticket_rows._unstarted,
     turn_steps._kept,
 )  # fmt: skip
 
