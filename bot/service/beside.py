@@ -18,12 +18,17 @@ from tools.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """`loop` is it, `home` that of the answers. `database` and `admission` are the former's own."""
+    """`loop` is it, `home` that of the answers. All else is the former's own."""
 
     loop: OtherLoop
     home: OtherLoop
     database: Database
+    accepted: Accepted
     admission: Admission
+
+    async def rehearse(self) -> None:
+        """Once the engine runs, which makes its tables: what the first message would wait for."""
+        await self.loop.run(self.accepted.rehearse())
 
 
 @asynccontextmanager
@@ -37,12 +42,11 @@ async def beside_answers(base: Base, engine: Engine) -> AsyncIterator[Beside]:
             # SQLite computes in this process; PostgreSQL is mostly waited for.
             gives = database.dialect == "sqlite"
             accepted = Accepted(database, _given_by(home.loop) if gives else None)
-            await loop.run(accepted.rehearse())
             admission = engine.admission(
                 accepted,
                 lambda ask, taken: home.soon(partial(engine.begin_turn, ask, taken)),
             )
-            yield Beside(loop, home, database, admission)
+            yield Beside(loop, home, database, accepted, admission)
         finally:
             await loop.run(opening.__aexit__(None, None, None))
 

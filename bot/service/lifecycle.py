@@ -264,6 +264,7 @@ async def _open_for_slack(
     socket: "SocketMode | None", errands: Errands, beside: Beside, stack: AsyncExitStack
 ) -> None:
     stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
+    await beside.rehearse()
     if socket is not None:
         stack.push_async_callback(lambda: beside.loop.run(socket.stop(SOCKET_GRACE_S)))
         await beside.loop.run(socket.start())
