@@ -6,11 +6,10 @@ The only module that reads the environment.
 import fnmatch
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from bot.settings.actions import ActionSettings
@@ -38,21 +37,15 @@ def load(path: Path, env: Mapping[str, str] | None = None) -> Settings:
 
     Raises ConfigurationError; has no other effect.
     """
-    try:
-        return _load(path, environment() if env is None else env)
-    finally:
-        _validator.cache_clear()
-
-
-def _load(path: Path, env: Mapping[str, str]) -> Settings:
     text = _text(
         path,
         "`kortex init` writes one; `kortex demo` needs none.",
     )
-    settings = parse(text, str(path), env)
+    known = environment() if env is None else env
+    settings = parse(text, str(path), known)
     if not settings.reflexes.file:
         return settings
-    return _with_reflexes(settings, path.parent / Path(settings.reflexes.file).expanduser(), env)
+    return _with_reflexes(settings, path.parent / Path(settings.reflexes.file).expanduser(), known)
 
 
 def _text(path: Path, advice: str) -> str:
@@ -93,12 +86,6 @@ def parse(text: str, name: str, env: Mapping[str, str]) -> Settings:
     return settings
 
 
-@cache
-def _validator(shape: type[Read]) -> TypeAdapter[Read]:
-    """Of all tables: 20 ms to build, and 2 MB. That of the class would stay for the next reload."""
-    return TypeAdapter(shape)
-
-
 def _validated(shape: type[Read], text: str, name: str, env: Mapping[str, str]) -> Read:
     try:
         tree = tomllib.loads(text)
@@ -108,7 +95,7 @@ def _validated(shape: type[Read], text: str, name: str, env: Mapping[str, str]) 
         raise ConfigurationError(f"{name}: no TOML that can be read ({error})") from error
     variables = Interpolation(env)
     try:
-        read: Read = _validator(shape).validate_python(variables.fill(tree))
+        read = shape.model_validate(variables.fill(tree))
     except ValidationError as error:
         raise ConfigurationError(_explain(error, shape, text, name)) from None
     read.remember(variables.unset())
