@@ -1,11 +1,11 @@
 """Which values of a configuration are secrets: those declared so, and passwords within addresses."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import orjson
 from pydantic import BaseModel, SecretStr
 
 
@@ -32,9 +32,10 @@ def secret_values(value: object) -> Iterator[str]:
 def masked_json(table: BaseModel) -> bytes:
     """All of a table, with stars for what was declared a secret; the same for equal ones.
 
-    Not pydantic's, which would build what writes each table, and keep that: 0.4 MB for one use.
+    Not pydantic's, which would build what writes each table, and keep that: 0.4 MB for one use. Not
+    orjson, which writes no integer over 64 bits: what an action is undone with may hold one.
     """
-    return orjson.dumps(table, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    return json.dumps(table, default=_plain).encode()
 
 
 def _plain(value: Any) -> object:

@@ -19,6 +19,16 @@ products = ["checkout"]
 """
 
 
+ACTION = """
+[[actions]]
+name = "undo"
+description = "Undo it"
+rollback_params = {{ number = {number} }}
+[actions.endpoint]
+url = "https://example.com"
+"""
+
+
 def written(signed: str = "s3cret-word", kept: str = "30") -> bytes:
     return masked_json(parse(FILE.format(signed=signed, kept=kept), "kortex.toml", {}))
 
@@ -40,3 +50,11 @@ def test_it_tells_configurations_apart_by_all_but_their_secrets(
 ) -> None:
     assert (written() == written(**other)) is same
     assert written() == written()
+
+
+def test_numbers_of_any_size_tell_configurations_apart() -> None:
+    def with_number(number: int) -> bytes:
+        return masked_json(parse(ACTION.format(number=number), "kortex.toml", {}))
+
+    assert str(2**128).encode() in with_number(2**128)
+    assert with_number(2**128) != with_number(2**128 + 1)
