@@ -25,7 +25,7 @@ from bot.store.alert_tables import alerts
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_alerts, now, seconds_ago
-from bot.store.prepared import prepared
+from bot.store.prepared import MOST, prepared
 
 _DIFFERS = sa.text("shown < wanted")
 
@@ -152,7 +152,7 @@ _DUE: Final = prepared(
     sa.select(threads.c.id)
     .where(_DIFFERS, _is_free())
     .order_by(threads.c.due_at, threads.c.opened_at, threads.c.id)
-    .limit(sa.bindparam("most", type_=sa.Integer()))
+    .limit(MOST)
 )
 
 

@@ -21,6 +21,9 @@ _Convert = Callable[[Any], Any]
 # Lists of another length are another text for the database. Longer ones are rare, and left to SQLAlchemy.
 _MOST_ITEMS: Final = 16
 
+# How many rows a statement gives at most.
+MOST: Final = sa.bindparam("most", type_=sa.Integer())
+
 _prepared: set[sa.Executable] = set()
 
 

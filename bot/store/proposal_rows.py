@@ -18,7 +18,7 @@ from bot.ports.proposals import CardClaim
 from bot.store.columns import json_text
 from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
-from bot.store.prepared import prepared
+from bot.store.prepared import MOST, prepared
 from bot.store.tables import proposals
 
 _VOTES = TypeAdapter(tuple[Vote, ...])
@@ -170,7 +170,7 @@ _DUE: Final = prepared(
     sa.select(proposals.c.id)
     .where(_DIFFERS, _is_free(), proposals.c.created_at > seconds_ago(_GIVEN_UP_S))
     .order_by(proposals.c.card_due_at, proposals.c.id)
-    .limit(sa.bindparam("most", type_=sa.Integer()))
+    .limit(MOST)
 )
 
 

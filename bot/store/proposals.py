@@ -21,7 +21,7 @@ from bot.ports.proposals import Around, Decision, Departure, Verdict
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_order, now, seconds_ago
-from bot.store.prepared import prepared
+from bot.store.prepared import MOST, prepared
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
 from bot.store.same_orders import open_in_channel, order_in_the_way, pending_like, retired
 from bot.store.tables import proposals
@@ -35,7 +35,7 @@ _DUE: Final = prepared(
         proposals.c.expires_at <= seconds_ago(0),
     )
     .order_by(proposals.c.expires_at, proposals.c.id)
-    .limit(sa.bindparam("most", type_=sa.Integer()))
+    .limit(MOST)
 )
 _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {
     ProposalState.CONFIRMED: proposals.c.expires_at > now(),

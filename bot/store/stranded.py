@@ -12,12 +12,11 @@ from bot.ports.proposals import WatchKind, decision_workflow
 from bot.store.columns import CleanText
 from bot.store.database import Database
 from bot.store.dialect import Connection, as_engines
-from bot.store.prepared import prepared
+from bot.store.prepared import MOST, prepared
 from bot.store.tables import IS_UNDER_WAY, proposals, sessions, tickets, turns, watches
 from bot.store.tickets import ALIVE, workflow_status, workflow_steps
 from tools.dataclass import dataclass
 
-_MOST: Final = sa.bindparam("most", type_=sa.Integer())
 _DELIVERED: Final = "deliver"  # the last step of a turn; `bot.chat.turn`
 # Each as an index of the engine's has it, of what has not ended.
 _GOES_ON: Final = ("status IN ('ENQUEUED', 'PENDING')", "status = 'DELAYED'")
@@ -76,7 +75,7 @@ def _in_line(dialect: str) -> sa.Select[Any]:
         sa.select(tickets.c.id, tickets.c.thread, tickets.c.ts, status.label("status"), *rest)
         .outerjoin(turns, turns.c.id == tickets.c.id)
         .where(status.not_in(ALIVE))
-        .limit(_MOST)
+        .limit(MOST)
     )
 
 
@@ -96,7 +95,7 @@ def _left(dialect: str) -> sa.Select[Any]:
             ~sa.exists().where(tickets.c.id == turns.c.id),
             ~sa.exists().where(ending.c.workflow_uuid == as_engines(its_ending)),
         )
-        .limit(_MOST)
+        .limit(MOST)
     )
 
 

@@ -18,7 +18,7 @@ from bot.domain.turn_events import TurnFinished
 from bot.ports.sessions import HeldBack
 from bot.store.database import Database
 from bot.store.dialect import Connection, ago, insert_into, now, seconds_ago
-from bot.store.prepared import prepared
+from bot.store.prepared import MOST, prepared
 from bot.store.tables import undelivered
 
 _ASK = TypeAdapter(Ask)
@@ -87,7 +87,7 @@ def _due(which: sa.ColumnElement[bool]) -> sa.Select[Any]:
         sa.select(undelivered, now().label("read_at"))
         .where(which, undelivered.c.due_at <= seconds_ago(0))
         .order_by(undelivered.c.since, undelivered.c.turn_id)
-        .limit(sa.bindparam("most", type_=sa.Integer()))
+        .limit(MOST)
     )
 
 

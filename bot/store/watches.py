@@ -10,7 +10,7 @@ from bot.domain.proposal import ProposalState
 from bot.ports.proposals import Watch, WatchKind
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, seconds_ago
-from bot.store.prepared import prepared
+from bot.store.prepared import MOST, prepared
 from bot.store.proposal_rows import REPAINT
 from bot.store.tables import proposals, watches
 
@@ -18,7 +18,7 @@ _DUE: Final = prepared(
     sa.select(watches, (watches.c.until_at <= seconds_ago(0)).label("is_last"))
     .where(watches.c.due_at <= seconds_ago(0))
     .order_by(watches.c.due_at, watches.c.proposal_id)
-    .limit(sa.bindparam("most", type_=sa.Integer()))
+    .limit(MOST)
 )
 
 
