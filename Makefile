@@ -134,7 +134,7 @@ format: setup-dev ## rewrite to the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
+COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-strip-extras
 lock: ## resolve the locks anew (needs uv)
 	$(COMPILE) pyproject.toml -o requirements/runtime.lock
 	for extra in $(EXTRAS); do $(COMPILE) --extra $$extra pyproject.toml -c requirements/runtime.lock -o requirements/$$extra.lock || exit 1; done

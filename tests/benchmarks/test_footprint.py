@@ -44,7 +44,7 @@ def test_help_against_an_empty_program() -> None:
 def test_what_the_runtime_lock_installs() -> None:
     """Files of the locked distributions as they are installed here, without compiled caches."""
     lock = (ROOT / "requirements" / "runtime.lock").read_text(encoding="utf-8")
-    locked = re.findall(r"^([A-Za-z0-9_.-]+)==", lock, re.MULTILINE)
+    locked = re.findall(r"^([A-Za-z0-9_.-]+)(?:\[.*\])?==", lock, re.MULTILINE)
     here = {re.sub(r"[-_.]+", "-", each.name).lower(): each for each in metadata.distributions()}
     installed = [here[name] for name in locked if name in here]
     files = [each for found in installed for each in found.files or [] if each.suffix != ".pyc"]
