@@ -30,6 +30,7 @@ from bot.store.origin import CopyInDoubt
 from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.garbage import spare_what_stays
+from bot.upkeep.mapped_files import let_go
 from bot.upkeep.memory import give_back, share_arenas
 from bot.upkeep.signals import Signals
 from bot.wiring.stores import open_redactor
@@ -254,6 +255,7 @@ async def _serve(config: Path, signals: Signals) -> int:
     def ready(service: "Service") -> None:
         spare_what_stays()
         give_back()
+        let_go()
         announce(
             f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
         )

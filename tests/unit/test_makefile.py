@@ -20,7 +20,8 @@ def installed(tmp_path: Path) -> Path:
         path = tmp_path / "bin" / program
         path.write_text(f'#!/bin/sh\ntest {program} = python || echo {program} "$@"\n')
         path.chmod(0o755)
-    (tmp_path / ".runtime").touch()
+    for done in (".runtime", ".bytecode"):
+        (tmp_path / done).touch()
     return tmp_path
 
 
