@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from bot.chat.aftermath import finished
 from bot.chat.attachments import unread
-from bot.chat.claims.answer import checked
 from bot.chat.conversation import Conversation
 from bot.chat.history import newest_note
+from bot.domain.claims import Claim
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnEnd, TurnFinished
 from tools.redactor import Redactor
@@ -24,8 +24,14 @@ async def final_of(
     if end is TurnEnd.FAILED:
         notices.append(talk.rounds[-1].error_message)
     asked = {o.record.tool_call_id: o.record.arguments or {} for o in talk.outcomes}
+
     # What people said in the thread is theirs, and may be repeated as such.
     # Milliseconds to a tenth of a second of work: not on the loop.
-    said = (text, talk.evidence, asked, talk.people_said or ask.text, talk.own_words)
-    marked, claims = await asyncio.to_thread(checked, *said)
+    def check() -> tuple[str, Sequence[Claim]]:
+        from bot.chat.claims.answer import checked  # 1 MB that waits for the first answer
+
+        people = talk.people_said or ask.text
+        return checked(text, talk.evidence, asked, people, talk.own_words)
+
+    marked, claims = await asyncio.to_thread(check)
     return finished(end, talk, marked, notices, claims)

@@ -11,9 +11,8 @@ from typing import Final
 
 from adapters.llm.messages import Message, Role, ToolSpec
 from adapters.llm.stated import is_statement
-from bot.chat.claims.answer import checked
 from bot.domain.budget import NO_MODEL
-from bot.domain.claims import ClaimState
+from bot.domain.claims import Claim, ClaimState
 from bot.domain.turn_events import Evidence, RoundStarted, TextDelta, TurnEvent
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
@@ -116,8 +115,7 @@ def _rests_on(text: str, given: Sequence[Evidence], question: str) -> bool:
     there = {one.number for one in given if one.ok}
     if not there & {int(number) for number in _CITED.findall(text)}:
         return False
-    _, claims = checked(text, given, {}, question)
-    states = {claim.state for claim in claims}
+    states = {claim.state for claim in _claims(text, given, question)}
     stands = {ClaimState.SUPPORTED, ClaimState.ATTACHED}
     return bool(stands & states) or states <= {ClaimState.UNCHECKED}
 
@@ -126,8 +124,14 @@ def _asks_back(text: str, question: str) -> bool:
     text = text.strip()
     if not text.endswith("?") or len(text) > _LONGEST_QUESTION_BACK:
         return False
-    _, claims = checked(text, (), {}, question)
+    claims = _claims(text, (), question)
     return all(claim.state is not ClaimState.UNSUPPORTED for claim in claims)
+
+
+def _claims(text: str, given: Sequence[Evidence], question: str) -> Sequence[Claim]:
+    from bot.chat.claims.answer import checked  # 1 MB that waits for the first answer
+
+    return checked(text, given, {}, question)[1]
 
 
 class HeldWords:

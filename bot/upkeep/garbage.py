@@ -2,6 +2,8 @@
 
 import atexit
 import gc
+import sys
+import typing
 
 _USUAL = gc.get_threshold()
 # Of objects made before the youngest are looked at; Python's own is 700. What a start imports is
@@ -26,6 +28,8 @@ def spare_what_stays() -> None:
     youngest alone are looked at, 18 ms for half a MB: classes of which others with slots were made. For
     processes that run one bot: what is spared is never freed.
     """
+    typing.clear_overloads()  # which nobody asks for
+    sys.path_importer_cache.clear()  # what is in which folder: looked up again by the next import
     gc.collect(0)
     gc.freeze()
     gc.set_threshold(*_USUAL)

@@ -4,7 +4,8 @@ DBOS imports psycopg for every database, SQLAlchemy's ORM and asyncio, a command
 cron for a word in a signature, and clients for other programs; SQLAlchemy brings each driver that it
 knows; Slack's SDK clients that block and classes for blocks, Bolt what installs an app in a
 workspace, assistants and the steps of Slack's former workflows, aiohttp files, traces, logins and
-WebSockets; Python itself a reader of archives for a version. A bot never uses them, or few do.
+WebSockets, attrs checks of fields; Python itself a reader of archives, and of files in packages, for
+a version. A bot never uses them, or few do.
 """
 
 import importlib
@@ -26,6 +27,7 @@ _CLASSES: Final = (
     "aiohttp.tracing",
     "aiohttp.web_fileresponse",
     "aiohttp.web_ws",
+    "attr.validators",
     "croniter",
     "dateutil.parser",
     "dbos._client",
@@ -34,6 +36,7 @@ _CLASSES: Final = (
     "dbos.cli.migration",
     "difflib",
     "html",
+    "importlib.resources.abc",
     "netrc",
     "prometheus_client.exposition",
     "slack_bolt.app.app",

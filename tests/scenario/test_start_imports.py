@@ -24,7 +24,7 @@ NOT_LOADED = (
     "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
     "adapters.kubernetes", "adapters.observe.conventions", "adapters.observe.jaeger", "adapters.observe.loki",
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
-    "adapters.recorded", "aiohttp.client_ws", "aiohttp.tracing", "aiohttp.web_fileresponse", "aiohttp.web_ws", "alembic", "click", "concurrent.futures.process", "croniter", "csv", "dateutil.parser", "dbos._client", "dbos._datasource", "dbos._debouncer", "difflib", "html", "http.server", "jsonschema_rs", "multiprocessing", "prometheus_client.exposition", "rich", "slack_bolt.app.app", "slack_bolt.context.ack.ack", "slack_bolt.context.context", "slack_bolt.context.say.say", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.async_client", "slack_sdk.web.client", "sqlalchemy.connectors.asyncio", "sqlalchemy.dialects.postgresql.asyncpg", "sqlalchemy.dialects.postgresql.pg_catalog", "sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite.aiosqlite", "sqlalchemy.orm", "sqlalchemy.ext.asyncio", "statistics", "greenlet", "aiosqlite", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary", "wsgiref", "xml", "zipfile",
+    "adapters.recorded", "aiohttp.client_ws", "aiohttp.tracing", "aiohttp.web_fileresponse", "aiohttp.web_ws", "alembic", "attr.validators", "bot.chat.claims", "click", "concurrent.futures.process", "croniter", "csv", "dateutil.parser", "dbos._client", "dbos._datasource", "dbos._debouncer", "difflib", "html", "http.server", "jsonschema_rs", "multiprocessing", "prometheus_client.exposition", "rich", "slack_bolt.app.app", "slack_bolt.context.ack.ack", "slack_bolt.context.context", "slack_bolt.context.say.say", "slack_bolt.oauth.async_oauth_flow", "slack_bolt.workflows.step.async_step", "slack_sdk.models.blocks", "slack_sdk.oauth", "slack_sdk.socket_mode", "slack_sdk.web.async_client", "slack_sdk.web.client", "sqlalchemy.connectors.asyncio", "sqlalchemy.dialects.postgresql.asyncpg", "sqlalchemy.dialects.postgresql.pg_catalog", "sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite.aiosqlite", "sqlalchemy.orm", "sqlalchemy.ext.asyncio", "statistics", "greenlet", "aiosqlite", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary", "wsgiref", "xml", "zipfile",
 )  # fmt: skip
 # aiohttp takes these in where they are installed, which an installation has not.
 BESIDE = frozenset({"brotli"})
@@ -81,6 +81,10 @@ print(any(" WHERE " in str(each) for each in written), engine.dialect.driver)
 import difflib, html, statistics
 print(difflib.get_close_matches("chekout", ["checkout"]), html.escape("<"), statistics.median([1, 2, 9]))
 print(isinstance(web.WebSocketResponse(), web.WebSocketResponse))
+
+import attr, importlib.resources
+limited = attr.make_class("Limited", {"most": attr.ib(validator=attr.validators.instance_of(int))})
+print(limited(3).most, importlib.resources.files("bot").joinpath("cli.py").is_file())
 """
 
 
@@ -89,7 +93,12 @@ def test_what_was_not_loaded_is_there_when_it_is_used() -> None:
         [sys.executable, "-c", SERVICE + USED], cwd=ROOT, check=True, capture_output=True, text=True
     )
 
-    assert told.stdout.splitlines()[-3:] == ["True psycopg", "['checkout'] &lt; 2", "True"]
+    assert told.stdout.splitlines()[-4:] == [
+        "True psycopg",
+        "['checkout'] &lt; 2",
+        "True",
+        "3 True",
+    ]
 
 
 # A client that tells what it would send.
