@@ -8,6 +8,7 @@ import pytest
 
 from adapters.llm import wire_json
 from adapters.llm.wire_json import arguments_object, arguments_text, dump, parse
+from tests.pace import pieces
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_the_time_it_takes_grows_with_its_length_alone(piece: bytes) -> None:
     began = time.process_time()
     with pytest.raises(ValueError):  # noqa: PT011 - any of its kinds
         parse(b"[" + piece * (500_000 // len(piece)))
-    assert time.process_time() - began < 2.0
+    assert pieces(time.process_time() - began) < 60
 
 
 def test_a_request_is_written_whatever_it_holds() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import ToolCall
 from adapters.llm.pseudo_tools import MarkerReader, shown_call
+from tests.pace import pieces
 
 NAMES = frozenset({"kubectl_get", "ping"})
 
@@ -119,4 +120,4 @@ def test_arguments_longer_than_any_tool_takes_are_cut_and_shown_to_nobody(piece_
 def test_openings_without_end_take_linear_time(piece: str) -> None:
     began = time.process_time()
     read([piece * (400_000 // len(piece))])
-    assert time.process_time() - began < 2.0
+    assert pieces(time.process_time() - began) < 60

@@ -9,6 +9,7 @@ import pytest
 from adapters.recorded.incidents import INCIDENTS
 from adapters.recorded.simulator.dataset import Dataset, floored_to_minute
 from adapters.recorded.simulator.topology import PRODUCTS
+from tests.pace import pieces
 from tools.capabilities import LogLine, Trace
 
 ANCHOR = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
@@ -96,7 +97,7 @@ def test_metrics_of_a_whole_incident_cost_little_cpu() -> None:
     before_s = time.process_time()
     all_sigmas(data)
     lines(data, "checkout", ANCHOR - 30 * MINUTE, ANCHOR)
-    assert time.process_time() - before_s < 1.5
+    assert pieces(time.process_time() - before_s) < 120
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from bot.chat.claims.answer import checked
 from bot.domain.claims import ClaimState
 from bot.domain.turn_events import Evidence
 from tests.claims_corpus import Said, fabrications, honest
+from tests.pace import pieces
 
 
 def _evidence(content: str, number: int = 1, *, ok: bool = True) -> Evidence:
@@ -145,11 +146,11 @@ def test_a_turn_that_could_read_nothing_may_not_claim_either(saying: str, seen: 
     ["1", "1.1 ", "1,", "9:", "a-1", "v1.", "`1", "- 1\n", "[E1]. A", "from 1 ", "| 1 ", "```\n1\n", "A", " ", "a.",
      "not ", "1-", "deadbeef", "1m 2", "2026-01-01T"],
 )  # fmt: skip
-def test_a_hostile_megabyte_is_checked_in_half_a_second(piece: str) -> None:
+def test_a_hostile_megabyte_is_checked_in_little_time(piece: str) -> None:
     began = time.process_time()
     text, _ = checked(piece * (1_000_000 // len(piece)), SEEN, {}, "why?")
 
-    assert time.process_time() - began < 0.5
+    assert pieces(time.process_time() - began) < 20
     assert "⚠" in text or not text.strip()
 
 
