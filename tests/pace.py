@@ -6,7 +6,10 @@ PIECE_STEPS = 40_000
 
 
 def pieces(cpu_s: float) -> float:
-    """What `cpu_s` is in pieces of fixed work, timed here and now (one took 15 to 55 ms)."""
+    """What `cpu_s` is in pieces of fixed work, timed here and now (one took 8 to 55 ms).
+
+    Leave a bound twice the most seen: a neighbour on the same core slows the one and not the other.
+    """
     return cpu_s / min(_piece_s() for _ in range(3))
 
 

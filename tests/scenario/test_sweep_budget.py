@@ -40,7 +40,7 @@ from tools.core.sweep_traces import SweepTraces
 
 PRODUCTS = tuple(f"shop-{number:02}" for number in range(50))
 MOST_REQUESTS = 25  # of all backends, what is ill described and errors compared with a day
-MOST_PIECES = 400  # of CPU, the stand-ins too: the wall would measure who else is on the machine
+MOST_PIECES = 800  # of CPU, the stand-ins too: the wall would measure who else is on the machine
 METRICS = tuple(f"{name}_{n}" for name in ("http_server_errors", "app_latency_seconds", "app_queue_size") for n in range(5))  # fmt: skip
 _TERM = re.compile(r'"kortex_term", "(\d+)"')
 
