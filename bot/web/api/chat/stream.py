@@ -95,6 +95,7 @@ class ChatAnswerStream:
             products = self._desk.products_of(session.channel)
             # The end has the whole text: what is not written of it by now need not be.
             await self._write(session, wire.ending(self._message, final, products))
+            self._is_left = True  # a write still due would tell a part of the text after its end
 
     async def aclose(self) -> None:
         """Write no more: somebody else may tell of the answer now."""
