@@ -275,3 +275,14 @@ async def test_answers_grow_while_the_surface_runs(world: World) -> None:
         await stream.aclose()
 
     assert _kinds(await world.told()) == ["question", "text"]
+
+
+async def test_a_write_that_was_due_when_the_answer_ended_tells_nothing(world: World) -> None:
+    ask = await world.ask()
+    stream = world.surface().stream(ask, ask.ts)
+    stream.feed(TextDelta("The new version leaks conn"))
+
+    await stream.finish(finished())
+    await stream.write()
+
+    assert _kinds(await world.told())[-1] == "done"
