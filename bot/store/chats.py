@@ -38,6 +38,11 @@ class Taken:
     has_text: bool
     told: frozenset[tuple[str, str]]  # kind and data
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether its end is: what came after it would stand in the place of the whole text."""
+        return any(kind == ChatEventKind.DONE for kind, _ in self.told)
+
 
 class StoredChats:
     """Every method raises StorageUnavailable."""

@@ -286,3 +286,26 @@ async def test_a_write_that_was_due_when_the_answer_ended_tells_nothing(world: W
     await stream.write()
 
     assert _kinds(await world.told())[-1] == "done"
+
+
+async def test_nothing_is_told_after_an_end_of_which_its_teller_does_not_know(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, tell = await world.ask(), StoredChats.tell
+
+    async def lost(*args: object) -> bool:
+        await tell(*args)  # type: ignore[arg-type]
+        raise StorageUnavailable("the connection went away after the commit")
+
+    stream, successor = (world.surface().stream(ask, ask.ts) for _ in range(2))
+    for each in (stream, successor):
+        each.feed(TextDelta("The new version leaks conn"))
+    monkeypatch.setattr(StoredChats, "tell", lost)
+    with pytest.raises(SurfaceFailed):
+        await stream.finish(finished())
+    monkeypatch.setattr(StoredChats, "tell", tell)
+    await stream.write()
+    await successor.write()
+    await successor.finish(finished())
+
+    assert _kinds(await world.told()) == ["question", "claims", "done"]

@@ -106,6 +106,8 @@ class ChatAnswerStream:
     async def _write(self, session: ChatSession, end: Sequence[NewChatEvent]) -> None:
         try:
             await self._take(session)
+            if self._is_left and not end:
+                return
             steps = [each for each in self._steps if (each.kind, each.data) not in self._told]
             shown = None if end else await self._shown(session)
             text = () if shown is None else self._text(shown)
@@ -147,5 +149,6 @@ class ChatAnswerStream:
         if taken is None:
             raise SurfaceGone("there is no such question")
         self._is_mine = True
+        self._is_left = self._is_left or taken.has_ended
         self._told = set(taken.told)
         self._sent = None if taken.has_text else ""
