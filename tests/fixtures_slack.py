@@ -44,6 +44,8 @@ def faster(speed: int) -> Rates:
         posts_per_s=real.posts_per_s * speed,
         all_posts_per_minute=real.all_posts_per_minute * speed,
         reads_per_minute=real.reads_per_minute * speed,
+        infos_per_minute=real.infos_per_minute * speed,
+        persons_per_minute=real.persons_per_minute * speed,
         appends_per_minute=real.appends_per_minute * speed,
         streams_per_minute=real.streams_per_minute * speed,
         deletes_per_minute=real.deletes_per_minute * speed,

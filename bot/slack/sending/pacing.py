@@ -10,6 +10,7 @@
 | chat.delete | 50 a minute | who asks first | the later ones |
 | conversations.replies | 50 a minute | who asks first | the later ones |
 | conversations.info | 50 a minute | who asks first | nobody: the later ones are told so, and ask again |
+| users.info | 100 a minute | who decides | nobody: the later ones are told so, names and zones do without |
 | agents.sessions.setStatus | not published; as an edit | who asks first | the others, newest state only |
 
 No method waits for another's allowance: the further messages of a long answer are posts, and do not
@@ -77,7 +78,9 @@ class Rates:
     method in a workspace, and asks for no time between two of one message. Progress leaves `final_reserve` calls untouched,
     and a first text `first_reserve`. `chat.delete` is Tier 3 too
     (https://docs.slack.dev/reference/methods/chat.delete). `conversations.info` is Tier 3 as well,
-    and what asks it is a turn in a new channel or a press: 30 at once and 18 more.
+    and what asks it is a turn in a new channel or a press: 30 at once and 18 more. `users.info` is
+    Tier 4 (https://docs.slack.dev/reference/methods/users.info): 40 at once and 55 more. Turns ask it
+    for the asker's name and time zone, and leave `person_reserve` calls to who presses a button.
     """
 
     edit_burst: int = 10
@@ -94,6 +97,9 @@ class Rates:
     reads_per_minute: float = 28.0
     info_burst: int = 30
     infos_per_minute: float = 18.0
+    person_burst: int = 40
+    persons_per_minute: float = 55.0
+    person_reserve: int = 20
     append_burst: int = 20
     appends_per_minute: float = 75.0
     stream_burst: int = 8
@@ -152,6 +158,8 @@ class Rates:
             reads_per_minute=math.inf,
             info_burst=1_000_000,
             infos_per_minute=math.inf,
+            person_burst=1_000_000,
+            persons_per_minute=math.inf,
             append_burst=1_000_000,
             appends_per_minute=math.inf,
             stream_burst=1_000_000,

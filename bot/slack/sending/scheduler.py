@@ -18,7 +18,7 @@ from bot.slack.sending.lane import Edit, EditSlot, Lane
 from bot.slack.sending.pacing import Bucket, EditPlanner, Rates, Urgency
 from bot.slack.sending.posts import PostPlanner
 
-_INFO = "conversations.info"
+_CHANNEL, _PERSON = "conversations.info", "users.info"
 _STARTS, _STOPS = "chat.startStream", "chat.stopStream"
 
 
@@ -36,7 +36,10 @@ class EditScheduler:
         own = self.rates
         self._deletes = own.bucket("chat.delete", own.delete_burst, own.deletes_per_minute / 60)
         self._reads = own.bucket("read", own.read_burst, own.reads_per_minute / 60)
-        self._infos = own.bucket(_INFO, own.info_burst, own.infos_per_minute / 60)
+        self._look_ups = {
+            _CHANNEL: own.bucket(_CHANNEL, own.info_burst, own.infos_per_minute / 60),
+            _PERSON: own.bucket(_PERSON, own.person_burst, own.persons_per_minute / 60),
+        }
         self._starts = own.bucket(_STARTS, own.stream_burst, own.streams_per_minute / 60)
         self._stops = own.bucket(_STOPS, own.stream_burst, own.streams_per_minute / 60)
         self._held: dict[str, float] = {}
@@ -90,16 +93,20 @@ class EditScheduler:
         """Wait until a thread may be read."""
         await self._paced("read", self._reads)
 
-    def take_info(self) -> float:
-        """Seconds until a channel may be looked up; 0: now, which takes its allowance.
+    def is_look_up(self, method: str) -> bool:
+        """Whether it has an allowance that nobody waits for."""
+        return method in self._look_ups
 
-        Nobody waits here: whoever asks has a time limit, and a wait that is cut off would use what it
-        waited for.
+    def take_look_up(self, method: str, leaves: int = 0) -> float:
+        """Seconds until a channel or a person may be looked up; 0: now, which takes its allowance.
+
+        `leaves` calls stay untouched, for others. Nobody waits here: whoever asks has a time limit, and
+        a wait that is cut off would use what it waited for.
         """
-        now = self.clock()
-        held_s = self._held.get(_INFO, 0.0) - now
-        if held_s > 0 or not self._infos.take_of(1, now):
-            return max(held_s, self._infos.wait_s(now, 1))
+        now, bucket = self.clock(), self._look_ups[method]
+        held_s = self._held.get(method, 0.0) - now
+        if held_s > 0 or not bucket.take_of(1 + leaves, now):
+            return max(held_s, bucket.wait_s(now, 1 + leaves))
         return 0.0
 
     def take_stream(self) -> bool:
@@ -133,7 +140,9 @@ class EditScheduler:
                 self._appends.hold(until)
             case "chat.postMessage":
                 self._posts.hold(until, channel)
-            case "chat.startStream" | "chat.stopStream" | "chat.delete" | "conversations.info":
+            case "chat.startStream" | "chat.stopStream" | "chat.delete":
+                self._held[error.method] = until
+            case "conversations.info" | "users.info":
                 self._held[error.method] = until
             case _:
                 self._held["read"] = until
@@ -184,22 +193,23 @@ class HeedingCalls(SlackCalls):
 
 
 class LookUps(SlackCalls):
-    """The Web API, where no more channels are looked up than Slack allows: beyond it nobody is asked.
+    """The Web API, where no more is looked up than Slack allows: beyond it nobody is asked.
 
     That fails as Slack's own refusal would, and as soon: a name that is kept needs no look-up, and
-    nobody who has one waits.
+    nobody who has one waits. `leaves` calls stay untouched by who can do without an answer.
     """
 
-    def __init__(self, api: SlackCalls, scheduler: EditScheduler) -> None:
+    def __init__(self, api: SlackCalls, scheduler: EditScheduler, leaves: int = 0) -> None:
         self._api = api
         self._scheduler = scheduler
+        self._leaves = leaves
 
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
         """See `SlackCalls.call`. Raises RateLimited."""
-        if method != _INFO:
+        if not self._scheduler.is_look_up(method):
             return await self._api.call(method, **arguments)
-        if wait_s := self._scheduler.take_info():
-            raise RateLimited(_INFO, wait_s)
+        if wait_s := self._scheduler.take_look_up(method, self._leaves):
+            raise RateLimited(method, wait_s)
         try:
             return await self._api.call(method, **arguments)
         except RateLimited as limited:

@@ -1,4 +1,4 @@
-"""Channels are looked up no more often than Slack allows, and nobody who need not wait does."""
+"""Channels and people are looked up no more often than Slack allows, and nobody who need not wait does."""
 
 from collections.abc import Mapping
 
@@ -8,15 +8,18 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from bot.domain.channel import UNKNOWN
-from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.slack.api.channels import Channels
-from bot.slack.api.names import SlackChannelNames
+from bot.slack.api.names import PersonNames, SlackChannelNames
 from bot.slack.api.web_api import RateLimited
+from bot.slack.roles.directory import CANNOT_CHECK, SlackRoleDirectory
+from bot.slack.roles.members import RoleMembers
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler, LookUps
 from tests.fakes.channel_names import MemoryNames
 
 TIER_3 = 50  # https://docs.slack.dev/reference/methods/conversations.info
+TIER_4 = 100  # https://docs.slack.dev/reference/methods/users.info
 
 
 class Slack:
@@ -33,7 +36,15 @@ class Slack:
         self.asked.append((self.now, method))
         if self.refuses is not None:
             raise self.refuses
-        return {"channel": {"id": arguments.get("channel"), "name": "incident-checkout"}}
+        return {
+            "channel": {"id": arguments.get("channel"), "name": "incident-checkout"},
+            "user": {
+                "id": arguments.get("user"),
+                "team_id": "T1",
+                "name": "Ana",
+                "tz": "Asia/Tokyo",
+            },
+        }
 
     @property
     def busiest_minute(self) -> int:
@@ -67,37 +78,76 @@ async def test_a_name_that_is_kept_is_told_without_a_look_up() -> None:
     slack, store = Slack(), MemoryNames()
     names = SlackChannelNames(Channels(slack.calls, lambda: slack.now), store)
     await names.for_asking(place(0))
-    while not slack.scheduler.take_info():
+    while not slack.scheduler.take_look_up("conversations.info"):
         pass
 
     assert await names.for_asking(place(0)) == "incident-checkout"
     assert len(slack.asked) == 1
 
 
-async def test_slacks_own_refusal_is_waited_for() -> None:
+@pytest.mark.parametrize(
+    ("method", "other"),
+    [("conversations.info", "users.info"), ("users.info", "conversations.info")],
+)
+async def test_slacks_own_refusal_is_waited_for(method: str, other: str) -> None:
     slack = Slack()
-    slack.refuses = RateLimited("conversations.info", 20.0)
+    slack.refuses = RateLimited(method, 20.0)
     with pytest.raises(RateLimited):
-        await slack.calls.call("conversations.info", channel="C1")
+        await slack.calls.call(method, channel="C1")
     slack.refuses = None
 
     with pytest.raises(RateLimited) as held:
-        await slack.calls.call("conversations.info", channel="C1")
-    await slack.calls.call("users.info", user="U1")
+        await slack.calls.call(method, channel="C1")
+    await slack.calls.call(other, user="U1")
     slack.now += 20.0
-    await slack.calls.call("conversations.info", channel="C1")
+    await slack.calls.call(method, channel="C1")
 
     assert held.value.retry_after_s == 20.0
-    assert [method for _, method in slack.asked] == [
-        "conversations.info", "users.info", "conversations.info",
-    ]  # fmt: skip
+    assert [asked for _, asked in slack.asked] == [method, other, method]
 
 
-@given(st.lists(st.floats(0, 5), max_size=300))
-def test_whoever_asks_whenever_no_minute_holds_too_many(pauses: list[float]) -> None:
+async def test_people_who_ask_by_the_hundred_leave_a_press_its_look_up() -> None:
+    slack = Slack()
+    names = PersonNames(LookUps(slack, slack.scheduler, Rates().person_reserve), lambda: slack.now)
+    on_call = [f"U9{n:02}" for n in range(TIER_4)]
+    responder = {"responder": RoleMembers(users=tuple(on_call))}
+    roles = SlackRoleDirectory(slack.calls, TeamId("T1"), responder, lambda: slack.now)
+
+    async def press(user: str) -> str | None:
+        return await roles.refusal(Person(TeamId("T1"), UserId(user)), ["responder"])
+
+    zones = [await names.zone(Person(TeamId("T1"), UserId(f"U{n}"))) for n in range(1, 501)]
+    pressed = [await press(user) for user in on_call]
+
+    assert zones.count("Asia/Tokyo") == Rates().person_burst - Rates().person_reserve
+    assert zones.count("") == len(zones) - zones.count("Asia/Tokyo")
+    assert pressed.count(None) == Rates().person_reserve
+    assert pressed.count(CANNOT_CHECK) == TIER_4 - Rates().person_reserve
+    assert slack.busiest_minute <= TIER_4
+
+
+async def test_whoever_was_not_looked_up_in_a_crowd_is_when_they_ask_again() -> None:
+    slack = Slack()
+    names = PersonNames(LookUps(slack, slack.scheduler, Rates().person_reserve), lambda: slack.now)
+    crowd = [f"U{n}" for n in range(100)]
+    first = [await names.name(user) for user in crowd]
+    slack.now += 60.0
+
+    assert first[-1] == "U99"
+    assert await names.name("U99") == "Ana"
+
+
+@given(
+    st.sampled_from([("conversations.info", 48), ("users.info", 95)]),
+    st.lists(st.tuples(st.floats(0, 5), st.sampled_from([0, 20])), max_size=300),
+)
+def test_whoever_asks_whenever_no_minute_holds_too_many(
+    look_up: tuple[str, int], asked: list[tuple[float, int]]
+) -> None:
     slack, taken = Slack(), list[float]()
-    for pause in pauses:
+    for pause, leaves in asked:
         slack.now += pause
-        taken += [] if slack.scheduler.take_info() else [slack.now]
+        taken += [] if slack.scheduler.take_look_up(look_up[0], leaves) else [slack.now]
 
-    assert max((sum(at <= t < at + 60 for t in taken) for at in taken), default=0) <= 48
+    busiest = max((sum(at <= t < at + 60 for t in taken) for at in taken), default=0)
+    assert busiest <= look_up[1]
