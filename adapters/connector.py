@@ -4,11 +4,15 @@ A model's answer comes in hundreds of pieces, and each would start a timer and a
 may have kept back, which is nothing unless the answer came faster than it was read.
 """
 
+import asyncio
+import ssl
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection as Connected
 from aiohttp.http_exceptions import HttpProcessingError
 
 from adapters.gathered import Gathered
@@ -19,12 +23,23 @@ _MOST_INTERIM: Final = 32  # one is usual, and a server that sends them on and o
 
 
 class Connector(aiohttp.TCPConnector):
-    """aiohttp's, of such connections."""
+    """aiohttp's, of such connections.
 
-    def __init__(self, **options: Any) -> None:
+    Where `ssl` names nobody, `usual` tells whom to trust: asked in a thread, as it reads files, and only
+    before a connection that is encrypted.
+    """
+
+    def __init__(self, usual: Callable[[], ssl.SSLContext], **options: Any) -> None:
         super().__init__(**options)
+        self._usual = usual
         kind: type[ResponseHandler] = Connection
         self._factory = partial(kind, loop=self._loop)
+
+    async def connect(self, req: aiohttp.ClientRequest, *args: Any, **options: Any) -> Connected:
+        """A connection for that request: aiohttp's own way of asking."""
+        if self._ssl is True and (req.is_ssl() or req.proxy):
+            self._ssl = await asyncio.to_thread(self._usual)
+        return await super().connect(req, *args, **options)
 
 
 class Connection(ResponseHandler):

@@ -133,7 +133,8 @@ def _transport(
     way: Way, limits: _Limits, reachable: ReachableAddresses | None = None
 ) -> GuardedTransport:
     return GuardedTransport(
-        way.tls or ssl_context(),
+        way.tls,
+        ssl_context,
         max_connections=limits.max_connections,
         allowed=limits.allowed,
         reachable=reachable,

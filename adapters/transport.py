@@ -3,7 +3,7 @@
 import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import aiohttp
@@ -29,12 +29,13 @@ _UNSENDABLE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 class GuardedTransport:
     """Refuses hosts that are not allowed before any connection.
 
-    `extra` are headers that a request may lack. Connections belong to the loop of the first request.
+    `tls` None is what `usual` tells, at the first connection that is encrypted. `extra` are headers that a request may lack. Connections belong to the loop of the first request.
     """
 
     def __init__(
         self,
-        tls: ssl.SSLContext,
+        tls: ssl.SSLContext | None,
+        usual: Callable[[], ssl.SSLContext],
         *,
         max_connections: int,
         allowed: frozenset[str] | None = None,
@@ -44,6 +45,7 @@ class GuardedTransport:
         keeps_cookies: bool = False,
     ) -> None:
         self._tls = tls
+        self._usual = usual
         self._max_connections = max_connections
         self._allowed = allowed and frozenset(host.lower().rstrip(".") for host in allowed)
         self._reachable = reachable
@@ -95,9 +97,10 @@ class GuardedTransport:
 
     def _new_session(self) -> aiohttp.ClientSession:
         connector = Connector(
+            self._usual,
             limit=self._max_connections,
             keepalive_timeout=KEEPALIVE_S,
-            ssl=self._tls,
+            ssl=self._tls or True,
             resolver=_CheckedResolver(self._reachable),
             use_dns_cache=self._reachable is None,
         )

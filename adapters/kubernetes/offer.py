@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.openapi import schema_of
+from adapters.kubernetes.purposes import USED_FOR
 from tools.cluster_offer import OfferedKind, ResourceSchema
 from tools.errors import InvalidArguments, ToolError, UpstreamFailed
 
@@ -160,23 +161,3 @@ def _offered(group: _Group, described: Mapping[tuple[str, str], str]) -> Iterato
                 resource.short_names,
                 described.get((name, kind)) or USED_FOR.get(kind, ""),
             )
-
-
-# What the kinds of Kubernetes itself are for, in the words that people search by.
-USED_FOR: Final[Mapping[str, str]] = {
-    "ConfigMap": "configuration that is no secret, for pods",
-    "CronJob": "runs a job on a schedule",
-    "DaemonSet": "one pod on every node: agents, log collectors",
-    "Deployment": "runs and rolls out a stateless application, service, API or web server, scaled",
-    "HorizontalPodAutoscaler": "autoscale replicas by CPU, memory or other metrics",
-    "Ingress": "HTTP route from outside to a service, host names and TLS",
-    "Job": "runs something once to its end: migration, batch",
-    "NetworkPolicy": "firewall: who may connect to pods",
-    "PersistentVolumeClaim": "storage, disk, volume for a pod",
-    "PodDisruptionBudget": "how many pods may be down during node maintenance",
-    "ResourceQuota": "limits of CPU, memory and objects of a namespace",
-    "Secret": "passwords, keys and certificates for pods",
-    "Service": "stable address and load balancing for pods",
-    "ServiceAccount": "identity of pods",
-    "StatefulSet": "runs a stateful application with its own storage: database, queue",
-}

@@ -6,11 +6,12 @@ A backend's own word about a metric's type counts more than a row's, which count
 import fnmatch
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import Final, Literal, cast
 
+import re2
 from pydantic import BaseModel, ConfigDict, Field
 
 from tools.dataclass import dataclass
@@ -79,13 +80,6 @@ class Meaning:
     family: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    name: re.Pattern[str]
-    squeezed: bool
-    meaning: Meaning
-
-
 def written_alike(metric: str) -> str:
     """Lower case with underscores: `HTTPRequests`, `http.requests` and `http_requests` are one."""
     spaced = _HUMP.sub(r"\1_\2", _ACRONYM.sub(r"\1_\2", metric))
@@ -123,11 +117,8 @@ def _own_meaning(name: str, fields: Mapping[str, object]) -> Meaning:
 def meaning_of(base: str) -> Meaning:
     """Of a name without `_total`, and without `_bucket`, `_sum` and `_count` of a histogram."""
     alike = written_alike(base).removesuffix("_total")
-    squeezed = alike.replace("_", "")
-    for pattern in _PATTERNS:
-        if pattern.name.fullmatch(squeezed if pattern.squeezed else alike):
-            return pattern.meaning
-    return Meaning(role="other", combine="avg")
+    fitting = [*_ALIKE.fitting(alike), *_SQUEEZED.fitting(alike.replace("_", ""))]
+    return _MEANINGS[min(fitting)] if fitting else Meaning(role="other", combine="avg")
 
 
 def families() -> tuple[tuple[str, str], ...]:
@@ -169,14 +160,27 @@ _FILE: Final = _File.model_validate(
         resources.files("adapters.observe").joinpath("conventions.toml").read_text("utf-8")
     )
 )
-_PATTERNS: Final = tuple(
-    _Pattern(
-        re.compile(f"{family.before}(?:{row.name}){family.after}"),
-        family.squeezed,
-        _meaning(row, family.title),
-    )
-    for family in _FILE.family
-    for row in family.signals
-)
+_ROWS: Final = tuple((family, row) for family in _FILE.family for row in family.signals)
+_MEANINGS: Final = tuple(_meaning(row, family.title) for family, row in _ROWS)
+
+
+class _Names:
+    """The names of those rows that are `squeezed` or not, all looked for in one pass over a name."""
+
+    def __init__(self, *, squeezed: bool) -> None:
+        self._rows = [n for n, (family, _) in enumerate(_ROWS) if family.squeezed == squeezed]
+        self._set = re2.Set.FullMatchSet()
+        for number in self._rows:
+            family, row = _ROWS[number]
+            self._set.Add(f"{family.before}(?:{row.name}){family.after}")
+        self._set.Compile()
+
+    def fitting(self, name: str) -> Sequence[int]:
+        """The numbers of the rows that fit, in any order."""
+        return [self._rows[found] for found in self._set.Match(name) or ()]
+
+
+_ALIKE: Final = _Names(squeezed=False)
+_SQUEEZED: Final = _Names(squeezed=True)
 
 SHIPPED: Final = Conventions()

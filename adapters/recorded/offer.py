@@ -5,8 +5,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.kubernetes.offer import USED_FOR
 from adapters.kubernetes.openapi import schema_of
+from adapters.kubernetes.purposes import USED_FOR
 from tools.cluster_offer import OfferedKind, ResourceSchema
 from tools.errors import InvalidArguments
 
