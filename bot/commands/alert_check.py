@@ -18,6 +18,7 @@ from bot.slack.api.web_api import create_api
 from bot.slack.received.payloads import SlackIdentity
 from bot.web.alerts import PATH
 from bot.wiring import rules
+from bot.wiring.alert_wires import alert_wires
 
 _ID = (
     "Compare the channel's ID: in Slack below its name, About; of a local workspace in the channel's "
@@ -56,7 +57,7 @@ def _doors(settings: Settings) -> Finding:
         names = " and ".join(secrets)
         words = f"http.{names} is set, but there is no [[alerts]] rule: every alert is dropped"
         return Finding("alerts", False, words, warning=True)
-    open_to = [PATH + wire.source for wire in rules.alert_wires(settings)]
+    open_to = [PATH + wire.source for wire in alert_wires(settings)]
     if not open_to:
         words = f"no sender can be believed: set one of http.{', http.'.join(_SECRETS)}"
         return Finding("alerts", False, words)

@@ -29,7 +29,7 @@ from bot.web.server import create_events_app, create_web_app
 from bot.web.siblings import LOOPBACK, SiblingCalls, Siblings
 from bot.web.sorting import Apart, serving_apart
 from bot.web.webhooks import SenderSecrets, webhook_routes
-from bot.wiring import rules
+from bot.wiring.alert_wires import alert_wires
 from tools.dataclass import dataclass
 from tools.product_names import product_in
 
@@ -155,7 +155,7 @@ def _doors(base: Base, take_alerts: TakeAlerts) -> Sequence[web.RouteDef]:
     secrets, product_of = _sender_secrets(settings.http), alert_products(settings)
     return [
         *webhook_routes(base.stores.events, base.clock, secrets, product_of),
-        *alert_routes(rules.alert_wires(settings), take_alerts, base.clock),
+        *alert_routes(alert_wires(settings), take_alerts, base.clock),
     ]
 
 

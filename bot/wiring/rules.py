@@ -10,11 +10,7 @@ from pydantic import SecretStr
 from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
 from adapters.platform.connections import PREFIX as PLATFORM_CONNECTIONS
 from bot.actions.catalog import ActionCatalog, ActionRule
-from bot.alerts.alertmanager import ALERTMANAGER, GRAFANA, GroupWire
-from bot.alerts.cloudevents import CloudEventsWire
 from bot.alerts.matching import both, fits, is_exactly
-from bot.alerts.pagerduty import PagerDutyWire
-from bot.alerts.wire import AlertWire
 from bot.audit.chain import AuditKeys
 from bot.chat.turn_request import TurnConfig
 from bot.domain.alerts import AlertLimits, AlertRule, Matches
@@ -154,18 +150,6 @@ def alert_limits(settings: Settings) -> AlertLimits:
         limits.investigations_per_hour,
         round(limits.daily_usd_limit * USD_MICROS),
     )
-
-
-def alert_wires(settings: Settings) -> tuple[AlertWire, ...]:
-    """The senders whose secret is set in `[http]`."""
-    http = settings.http
-    every: tuple[tuple[SecretStr, Callable[[str], AlertWire]], ...] = (
-        (http.alertmanager_token, lambda secret: GroupWire(ALERTMANAGER, secret)),
-        (http.grafana_token, lambda secret: GroupWire(GRAFANA, secret)),
-        (http.pagerduty_secret, PagerDutyWire),
-        (http.cloudevents_token, CloudEventsWire),
-    )
-    return tuple(made(each.get_secret_value()) for each, made in every if each.get_secret_value())
 
 
 def action_lines(actions: ActionCatalog) -> tuple[str, ...]:
