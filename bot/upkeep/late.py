@@ -9,6 +9,7 @@ a version. A bot never uses them, or few do.
 """
 
 import importlib
+import importlib.machinery
 import importlib.util
 import sys
 import types
@@ -104,6 +105,8 @@ _CLASSES: Final = (
 )
 # Modules of a library whose importers look at what they hold only when they run.
 _PARTS: Final = ("sqlalchemy.dialects.postgresql.pg_catalog",)
+# Of those above: their modules are imported by name (`html.entities`, by Mako where there is no Pygments).
+_WITH_PARTS: Final = ("html",)
 # Taken in where they are installed: by structlog for colours in logs, by SQLAlchemy for its asyncio.
 _LEFT_OUT: Final = ("greenlet", "rich")
 
@@ -119,6 +122,8 @@ def spare_libraries() -> None:
         sys.modules.setdefault(name, _Late(name, (name,)))
     for name in _CLASSES:
         postpone_classes(name)
+    for name in _WITH_PARTS:
+        _keep_parts(name)
     for name in _LEFT_OUT:
         leave_out(name)
     spare_methods()
@@ -205,6 +210,13 @@ def postpone_classes(module: str) -> None:
     """
     if module not in sys.modules:
         sys.modules[module] = _LateNames(module)
+
+
+def _keep_parts(package: str) -> None:
+    """Let modules of it be imported while it is late."""
+    if _is_late(package):
+        spec = importlib.machinery.PathFinder.find_spec(package)
+        sys.modules[package].__path__ = list((spec and spec.submodule_search_locations) or ())
 
 
 def leave_out(module: str) -> None:

@@ -101,6 +101,21 @@ def test_what_was_not_loaded_is_there_when_it_is_used() -> None:
     ]
 
 
+# As an installation is, which has no Pygments: Mako asks for a part of `html` then.
+MIGRATES = """
+import sys
+sys.modules["pygments"] = None
+from bot.upkeep.late import spare_libraries
+spare_libraries()
+import alembic.config, html
+print(html.escape("<"), html.entities.name2codepoint["lt"])
+"""
+
+
+def test_a_migration_loads_without_what_only_tests_install() -> None:
+    assert loaded(MIGRATES) == ["&lt;", "60"]
+
+
 # A client that tells what it would send.
 CALLED = """
 import asyncio
