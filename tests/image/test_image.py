@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from bot.demo.workspace.app import serving
 from bot.demo.workspace.state import Workspace
+from bot.upkeep.bytecode import header_of
 from tests.fixtures_database import new_database
 from tests.image.conftest import CHECKOUT, Image, Start
 
@@ -81,6 +82,21 @@ def test_it_has_no_shell_nothing_setuid_and_nothing_that_its_user_could_change(
         for path, mode in modes.items()
         if mode.st_mode & stat.S_IWOTH and not path.is_socket()
     } <= {Path("tmp"), Path("var/tmp"), Path("var/lock")}
+
+
+def test_its_bytecode_is_that_of_its_sources(image: Image) -> None:
+    (folder,) = (image.root / "opt/kortex/lib/kortex-bytecode").iterdir()
+    sources = {
+        image.root / path.relative_to(folder).with_suffix(".py"): path
+        for path in folder.rglob("*.pyc")
+    }
+    stale = [
+        source
+        for source, path in sources.items()
+        if source.is_file() and not path.read_bytes().startswith(header_of(str(source))[4:], 4)
+    ]
+    assert image.root / "opt/kortex/lib/python3.13/site-packages/bot/cli.py" in sources
+    assert not stale
 
 
 async def test_it_says_its_version_on_a_read_only_root(image: Image, started: Start) -> None:
