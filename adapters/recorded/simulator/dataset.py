@@ -5,19 +5,20 @@ The same (scenario, anchor, seed) gives identical data, in any order of asking.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from adapters.recorded.simulator import requests
 from adapters.recorded.simulator.loglines import lines_in, versions_at
 from adapters.recorded.simulator.requests import Request, Visit
 from adapters.recorded.simulator.scenario import Scenario
-from adapters.recorded.simulator.series import STEP_S, Moment, metrics_of, moments_of, values
+from adapters.recorded.simulator.series import STEP_S, Moments, Values, metrics_of
 from adapters.recorded.simulator.spans import trace_of
 from adapters.recorded.simulator.topology import BY_NAME, PRODUCTS
 from tools.capabilities import LogLine, Trace
 
 BEFORE = timedelta(hours=24)
 AFTER = timedelta(hours=6)
+_STEPS = (BEFORE + AFTER) // timedelta(seconds=STEP_S)
 
 # Bounds on what is remembered: some 10 MB when someone reads the logs of a whole day.
 _REMEMBERED_REQUEST_MINUTES = 512
@@ -41,9 +42,8 @@ class Dataset:
         self.start = anchor - BEFORE
         self.end = anchor + AFTER
         self._start_s = int(self.start.timestamp())
-        self._instants_s = range(self._start_s, int(self.end.timestamp()), STEP_S)
-        self._moments = cache(self._moments_now)
-        self._series = lru_cache(maxsize=128)(self._series_of)
+        self._moments = Moments(scenario.fault, self._start_s)
+        self._values = lru_cache(maxsize=128)(self._values_of)
         self._requests = lru_cache(maxsize=_REMEMBERED_REQUEST_MINUTES)(self._requests_in)
         self._visits = lru_cache(maxsize=_REMEMBERED_VISIT_MINUTES)(self._visits_in)
         self._errors = lru_cache(maxsize=_REMEMBERED_ERROR_MINUTES)(self._errors_in)
@@ -63,9 +63,13 @@ class Dataset:
         self, product: str, metric: str, instants_s: Iterable[float]
     ) -> Sequence[tuple[float, float]]:
         """Each instant (seconds since the epoch) of the dataset with the last sample until then."""
-        series, start_s, size = self._series(product, metric), self._start_s, len(self._instants_s)
-        steps = ((at_s, int(at_s - start_s) // STEP_S) for at_s in instants_s)
-        return [(at_s, series[step]) for at_s, step in steps if 0 <= step < size]
+        start_s = self._start_s
+        there = [
+            (at_s, step)
+            for at_s in instants_s
+            if 0 <= (step := int(at_s - start_s) // STEP_S) < _STEPS
+        ]
+        return self._values(product, metric).at(there)
 
     def minutes(self, start: datetime, end: datetime) -> range:
         """The minutes (since the epoch) of the dataset that [start, end) touches, oldest first."""
@@ -96,12 +100,8 @@ class Dataset:
         """The ids of the traces kept in a minute."""
         return [request.trace_id for request in self._requests(minute)]
 
-    def _series_of(self, product: str, metric: str) -> Sequence[float]:
-        service, fault = BY_NAME[product], self.scenario.fault
-        return values(self._seed, service, metric, fault, self._moments()[product])
-
-    def _moments_now(self) -> Mapping[str, Sequence[Moment]]:
-        return moments_of(self.scenario.fault, self._instants_s)
+    def _values_of(self, product: str, metric: str) -> Values:
+        return Values(self._seed, BY_NAME[product], metric, self._moments)
 
     def _requests_in(self, minute: int) -> Sequence[Request]:
         return requests.requests_in(self._seed, minute, self.scenario.fault)

@@ -1,6 +1,8 @@
 """Metric series of a service at 60 s: the steady state, the daily load, and noise on top."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
 from math import cos, log, sin, sqrt, tau
 from random import Random
 
@@ -30,45 +32,60 @@ def metrics_of(service: Service) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a value is computed from: the load, the fault's growth here, and the steady state."""
+    """What a value is computed from: the load, the fault's growth, and the steady states by service."""
 
     load: float
     intensity: float
-    state: State
+    states: Mapping[str, State]
 
 
 _Formula = Callable[[Service, Fault | None, Moment], float]
 
 
-def values(
-    seed: str, service: Service, metric: str, fault: Fault | None, moments: Sequence[Moment]
-) -> Sequence[float]:
-    """One value per moment, the same for the same arguments."""
-    formula, wobble = _FORMULAS[metric]
-    noise = _noise(stream(seed, service.name, metric), wobble)
-    return [
-        max(0.0, formula(service, fault, moment) * factor)
-        for moment, factor in zip(moments, noise, strict=False)
-    ]
+class Moments:
+    """The moments under one fault, STEP_S apart; `at` computes each when it is first asked for."""
+
+    def __init__(self, fault: Fault | None, start_s: int) -> None:
+        self.fault = fault
+        self._start_s = start_s
+        self.at = cache(self._at)
+        self._states = cache(self._states_at)
+
+    def _at(self, step: int) -> Moment:
+        at_s = self._start_s + step * STEP_S
+        intensity = self.fault.intensity(at_s) if self.fault is not None else 0.0
+        return Moment(load(at_s), intensity, self._states(round(intensity * _LEVELS)))
+
+    def _states_at(self, level: int) -> Mapping[str, State]:
+        return solve(self.fault, level / _LEVELS)
 
 
-def moments_of(fault: Fault | None, instants_s: Sequence[int]) -> Mapping[str, Sequence[Moment]]:
-    """By service, for instants in seconds since the epoch."""
-    states = [solve(fault, level / _LEVELS) for level in range(_LEVELS + 1)]
-    intensities = [fault.intensity(at_s) if fault is not None else 0.0 for at_s in instants_s]
-    loads = [load(at_s) for at_s in instants_s]
-    return {
-        name: [
-            Moment(load_then, intensity, states[round(intensity * _LEVELS)][name])
-            for load_then, intensity in zip(loads, intensities, strict=True)
+class Values:
+    """A metric of one service: the same values for the same arguments, in any order of asking."""
+
+    def __init__(self, seed: str, service: Service, metric: str, moments: Moments) -> None:
+        self._formula, wobble = _FORMULAS[metric]
+        self._service = service
+        self._moments = moments
+        self._noise = _noise(stream(seed, service.name, metric), wobble)
+        self._drawn: list[float] = []  # the noise until the last step that was asked for
+
+    def at(self, places: Sequence[tuple[float, int]]) -> Sequence[tuple[float, float]]:
+        """Each instant with its value, for instants with their steps."""
+        missing = max((step for _, step in places), default=-1) + 1 - len(self._drawn)
+        if missing > 0:
+            self._drawn.extend(islice(self._noise, missing))
+        formula, service, drawn = self._formula, self._service, self._drawn
+        fault, moment_at = self._moments.fault, self._moments.at
+        return [
+            (at_s, max(0.0, formula(service, fault, moment_at(step)) * drawn[step]))
+            for at_s, step in places
         ]
-        for name in states[0]
-    }
 
 
-def _noise(random: Random, wobble: float) -> Iterable[float]:
+def _noise(random: Random, wobble: float) -> Iterator[float]:
     """Multipliers around 1 that remember the last minute, as real load does."""
-    # As `Random.gauss` draws them, two at a time: a question draws 120,000.
+    # As `Random.gauss` draws them, two at a time: a question draws 100,000.
     draw, level = random.random, 0.0
     while True:
         angle = draw() * tau
@@ -83,20 +100,20 @@ def _own(service: Service, fault: Fault | None, moment: Moment) -> float:
     return moment.intensity if fault is not None and fault.service == service.name else 0.0
 
 
-def _rate(_service: Service, _fault: Fault | None, moment: Moment) -> float:
-    return PEAK_REQUESTS_PER_SECOND * moment.load * moment.state.rate
+def _rate(service: Service, _fault: Fault | None, moment: Moment) -> float:
+    return PEAK_REQUESTS_PER_SECOND * moment.load * moment.states[service.name].rate
 
 
-def _p50(_service: Service, _fault: Fault | None, moment: Moment) -> float:
-    return moment.state.p50_ms / 1000.0 * (0.94 + 0.12 * moment.load)
+def _p50(service: Service, _fault: Fault | None, moment: Moment) -> float:
+    return moment.states[service.name].p50_ms / 1000.0 * (0.94 + 0.12 * moment.load)
 
 
-def _p99(_service: Service, _fault: Fault | None, moment: Moment) -> float:
-    return moment.state.p99_ms / 1000.0 * (0.86 + 0.22 * moment.load)
+def _p99(service: Service, _fault: Fault | None, moment: Moment) -> float:
+    return moment.states[service.name].p99_ms / 1000.0 * (0.86 + 0.22 * moment.load)
 
 
-def _errors(_service: Service, _fault: Fault | None, moment: Moment) -> float:
-    return min(1.0, moment.state.error_ratio)
+def _errors(service: Service, _fault: Fault | None, moment: Moment) -> float:
+    return min(1.0, moment.states[service.name].error_ratio)
 
 
 def _cpu(service: Service, fault: Fault | None, moment: Moment) -> float:
