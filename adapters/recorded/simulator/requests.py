@@ -12,7 +12,15 @@ from random import Random
 from adapters.recorded.simulator.scenario import Fault
 from adapters.recorded.simulator.seeded import below, load, stream
 from adapters.recorded.simulator.steady import times
-from adapters.recorded.simulator.topology import BY_NAME, ROUTES, Call, Route, Service, calls_of
+from adapters.recorded.simulator.topology import (
+    BY_NAME,
+    HOSTS,
+    ROUTES,
+    Call,
+    Route,
+    Service,
+    calls_of,
+)
 from tools.dataclass import dataclass, field
 
 _CANDIDATES_PER_MINUTE = 8
@@ -55,7 +63,8 @@ class Request:
         while stack:
             visit, parent = stack.pop()
             yield visit, parent
-            stack.extend((child, visit) for child in reversed(visit.children))
+            if visit.children:
+                stack += [(child, visit) for child in reversed(visit.children)]
 
 
 def minute_of(trace_id: str) -> int | None:
@@ -97,7 +106,8 @@ class _Walk:
     def visit(self, name: str, operation: str, start_us: int, attempt: int = 1) -> Visit:
         """Do the service's own work in slices, with its calls between them."""
         service = BY_NAME[name]
-        host = service.host(below(self._random, service.hosts))
+        hosts = HOSTS[name]
+        host = hosts[below(self._random, len(hosts))]
         visit = Visit(name, operation, host, start_us, attempt)
         calls = self._planned(name)
         visit.self_us = self._self_us(service)
@@ -117,9 +127,14 @@ class _Walk:
         if not calls:
             return calls
         draw = self._random.random
-        made = [call for call in calls if call.share >= 1.0 or draw() < call.share]
         if name != self._faulty:
-            return [call for call in made for _ in range(call.times)]
+            return [
+                call
+                for call in calls
+                if call.share >= 1.0 or draw() < call.share
+                for _ in range(call.times)
+            ]
+        made = [call for call in calls if call.share >= 1.0 or draw() < call.share]
         often = (round(times(call, name, self._fault, self._intensity)) for call in made)
         return [call for call, count in zip(made, often, strict=True) for _ in range(count)]
 

@@ -129,6 +129,7 @@ SERVICES = (
 
 PRODUCTS = tuple(service.name for service in SERVICES)
 BY_NAME = {service.name: service for service in SERVICES}
+HOSTS = {name: tuple(map(one.host, range(one.hosts))) for name, one in BY_NAME.items()}
 
 
 @cache
