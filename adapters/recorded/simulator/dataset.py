@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from adapters.recorded.simulator import requests
-from adapters.recorded.simulator.loglines import lines_in, versions_at
-from adapters.recorded.simulator.requests import Request, Visit
+from adapters.recorded.simulator.loglines import lines_in, lines_of, versions_at
+from adapters.recorded.simulator.requests import Request
 from adapters.recorded.simulator.scenario import Scenario
 from adapters.recorded.simulator.series import STEP_S, Moments, Values, metrics_of
 from adapters.recorded.simulator.spans import trace_of
@@ -20,11 +20,11 @@ BEFORE = timedelta(hours=24)
 AFTER = timedelta(hours=6)
 _STEPS = (BEFORE + AFTER) // timedelta(seconds=STEP_S)
 
-# Bounds on what is remembered: some 10 MB when someone reads the logs of a whole day.
+# Bounds on what is remembered: some 10 MB when someone reads the logs of a whole day. Errors have
+# none: a dataset has 21,600 minutes of all products.
 _REMEMBERED_REQUEST_MINUTES = 512
-_REMEMBERED_VISIT_MINUTES = 8
+_REMEMBERED_TOLD_MINUTES = 8  # of what requests left in the logs
 _REMEMBERED_LINE_MINUTES = 4096
-_REMEMBERED_ERROR_MINUTES = 24 * 60 * 15  # of all products
 
 
 class Dataset:
@@ -45,8 +45,8 @@ class Dataset:
         self._moments = Moments(scenario.fault, self._start_s)
         self._values = lru_cache(maxsize=128)(self._values_of)
         self._requests = lru_cache(maxsize=_REMEMBERED_REQUEST_MINUTES)(self._requests_in)
-        self._visits = lru_cache(maxsize=_REMEMBERED_VISIT_MINUTES)(self._visits_in)
-        self._errors = lru_cache(maxsize=_REMEMBERED_ERROR_MINUTES)(self._errors_in)
+        self._told = lru_cache(maxsize=_REMEMBERED_TOLD_MINUTES)(self._told_in)
+        self._errors: dict[tuple[str, int], Sequence[LogLine]] = {}
         self._lines = lru_cache(maxsize=_REMEMBERED_LINE_MINUTES)(self._lines_in)
 
     def metrics(self, product: str) -> Sequence[str]:
@@ -82,8 +82,10 @@ class Dataset:
         return self._lines(product, minute)
 
     def errors(self, product: str, minute: int) -> Sequence[LogLine]:
-        """Those of its lines that are errors, remembered for a whole day: they are few."""
-        return self._errors(product, minute)
+        """Those of its lines that are errors, remembered as long as it plays: they are few."""
+        if (product, minute) not in self._errors:
+            self._lines_in(product, minute)  # unremembered: a day's would drive the newest out
+        return self._errors[product, minute]
 
     def trace(self, trace_id: str) -> Trace | None:
         """The trace, if it was kept."""
@@ -108,19 +110,13 @@ class Dataset:
 
     def _lines_in(self, product: str, minute: int) -> Sequence[LogLine]:
         # A request that began in the minute before may end, and be logged, in this one.
-        recent = [one for at in (minute - 1, minute) for one in self._visits(at).get(product, ())]
-        return lines_in(self._seed, self.scenario, BY_NAME[product], minute, recent)
+        told = [line for at in (minute - 1, minute) for line in self._told(at).get(product, ())]
+        lines = lines_in(self._seed, self.scenario, BY_NAME[product], minute, told)
+        self._errors[product, minute] = tuple(line for line in lines if line.level == "error")
+        return lines
 
-    def _errors_in(self, product: str, minute: int) -> Sequence[LogLine]:
-        return tuple(line for line in self._lines_in(product, minute) if line.level == "error")
-
-    def _visits_in(self, minute: int) -> Mapping[str, Sequence[tuple[Request, Visit]]]:
-        """By service, in the order of the requests."""
-        found: dict[str, list[tuple[Request, Visit]]] = {}
-        for request in self._requests(minute):
-            for visit, _parent in request.visits():
-                found.setdefault(visit.service, []).append((request, visit))
-        return found
+    def _told_in(self, minute: int) -> Mapping[str, Sequence[LogLine]]:
+        return lines_of(self._requests(minute))
 
 
 def floored_to_minute(now: datetime) -> datetime:

@@ -1,13 +1,14 @@
 """Log lines of one service in one minute: routine, chronic noise, single events, kept requests."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from json import dumps
 from random import Random
 
 from adapters.recorded.simulator.requests import Request, Visit
 from adapters.recorded.simulator.scenario import ORDINARY, Chronic, OneLine, Scenario
-from adapters.recorded.simulator.seeded import load, stream
-from adapters.recorded.simulator.topology import BY_NAME, Service
+from adapters.recorded.simulator.seeded import below, load, stream
+from adapters.recorded.simulator.topology import BY_NAME, HOSTS, Service
 from tools.capabilities import LogLine
 
 _MINUTE_NS = 60_000_000_000
@@ -24,17 +25,30 @@ def lines_in(
     scenario: Scenario,
     service: Service,
     minute: int,
-    visits: Sequence[tuple[Request, Visit]],
+    of_requests: Iterable[LogLine],
 ) -> Sequence[LogLine]:
-    """The lines, newest first; lines with the same timestamp in a fixed order. `visits` are its own."""
+    """The lines, newest first; lines with the same timestamp in a fixed order.
+
+    `of_requests` are the service's own, as `lines_of` has them; those of another minute are left out.
+    """
     random = stream(seed, "lines", service.name, minute)
     lines = [
         *_routine(random, service, minute),
         *_chronic(random, (*ORDINARY, *scenario.chronic), service, minute),
         *_once(scenario.lines, service, minute),
-        *(line for line in _of_visits(visits) if line.ts_ns // _MINUTE_NS == minute),
+        *(line for line in of_requests if line.ts_ns // _MINUTE_NS == minute),
     ]
     return sorted(lines, key=_newest_first)
+
+
+def lines_of(requests: Iterable[Request]) -> Mapping[str, Sequence[LogLine]]:
+    """What requests leave in the logs, by service, in the order of the requests."""
+    found: dict[str, list[LogLine]] = {}
+    for request in requests:
+        for visit, _parent in request.visits():
+            if visit.error or visit.self_us > _SLOW_SELF_US or visit.service == "gateway":
+                found.setdefault(visit.service, []).append(_of_visit(request, visit))
+    return found
 
 
 def _newest_first(line: LogLine) -> tuple[int, str, str]:
@@ -44,7 +58,7 @@ def _newest_first(line: LogLine) -> tuple[int, str, str]:
 def _routine(random: Random, service: Service, minute: int) -> Iterator[LogLine]:
     texts = _ROUTINE_DATASTORE if service.datastore else _ROUTINE
     for _ in range(1 + round(2 * load(minute * 60.0) * random.random())):
-        yield _line(random, service, minute, "info", random.choice(texts))
+        yield _line(random, service, minute, "info", texts[below(random, len(texts))])
 
 
 def _chronic(
@@ -67,32 +81,33 @@ def _is_on(noise: Chronic, minute: int) -> bool:
 
 def _once(lines: Sequence[OneLine], service: Service, minute: int) -> Iterator[LogLine]:
     for line in lines:
+        if line.service != service.name:
+            continue
         at_s = int(line.at.timestamp())
-        if line.service == service.name and at_s // 60 == minute:
-            message = json.dumps({"msg": line.text})
+        if at_s // 60 == minute:
+            message = dumps({"msg": line.text})
             yield LogLine(at_s * 1_000_000_000, line.level, service.host(0), message)
 
 
 def _line(random: Random, service: Service, minute: int, level: str, text: str) -> LogLine:
     # Writers flush in ticks of 250 ms, so lines share timestamps as they do behind real collectors.
-    ts_ns = minute * _MINUTE_NS + random.randrange(240) * 250_000_000
-    message = text.replace("{n}", str(random.randrange(12, 400)))
-    message = message.replace("{id}", f"{random.getrandbits(28):07x}")
-    host = service.host(random.randrange(service.hosts))
-    return LogLine(ts_ns, level, host, _shaped(service, message))
+    ts_ns = minute * _MINUTE_NS + below(random, 240) * 250_000_000
+    number, bits = 12 + below(random, 388), random.getrandbits(28)
+    hosts = HOSTS[service.name]
+    host = hosts[below(random, len(hosts))]
+    message = _shaped(text, service.datastore)
+    message = message.replace("{n}", str(number)).replace("{id}", f"{bits:07x}")
+    return LogLine(ts_ns, level, host, message)
 
 
-def _shaped(service: Service, message: str) -> str:
+# Before the blanks are filled: there are few texts, and letters and digits are the same in JSON.
+@lru_cache(maxsize=64)
+def _shaped(text: str, datastore: bool) -> str:
     """Datastores write plain lines, applications JSON."""
-    return message if service.datastore else json.dumps({"msg": message})
+    return text if datastore else dumps({"msg": text})
 
 
-def _of_visits(visits: Sequence[tuple[Request, Visit]]) -> Iterator[LogLine]:
-    for request, visit in visits:
-        yield from _of_visit(request, visit)
-
-
-def _of_visit(request: Request, visit: Visit) -> Iterator[LogLine]:
+def _of_visit(request: Request, visit: Visit) -> LogLine:
     end_ns = (visit.start_us + visit.duration_us) * 1000
     duration_ms = visit.duration_us // 1000
     if visit.error:
@@ -100,19 +115,17 @@ def _of_visit(request: Request, visit: Visit) -> Iterator[LogLine]:
         level = "error"
     elif visit.self_us > _SLOW_SELF_US:
         fields, level = {"msg": "slow request", "own_ms": visit.self_us // 1000}, "warn"
-    elif visit.service == "gateway":
-        fields, level = {"msg": "request", "slow": str(request.slow).lower()}, "info"
     else:
-        return
+        fields, level = {"msg": "request", "slow": str(request.slow).lower()}, "info"
     fields |= {"op": visit.operation, "duration_ms": duration_ms, "trace_id": request.trace_id}
     fields |= _fan_out(visit)
-    yield LogLine(end_ns, level, visit.host, _written(visit.service, fields), request.trace_id)
+    return LogLine(end_ns, level, visit.host, _written(visit.service, fields), request.trace_id)
 
 
 def _written(service: str, fields: Mapping[str, str | int]) -> str:
     if BY_NAME[service].datastore:
         return " ".join(f"{name}={value!r}" for name, value in fields.items())
-    return json.dumps(fields)
+    return dumps(fields)
 
 
 def _fan_out(visit: Visit) -> dict[str, str | int]:
