@@ -78,10 +78,9 @@ async def found_traces(dataset: Dataset, clock: Clock, query: TraceQuery) -> Tra
     found, read = [], 0
     begin = query.interval.start - timedelta(minutes=1)  # a trace may begin before its span does
     for minute in reversed(dataset.minutes(begin, query.interval.end)):
-        for trace_id in dataset.trace_ids(minute):
-            trace = dataset.trace(trace_id)
+        for trace in dataset.traces(minute):
             read += 1
-            if trace is None or not fits(trace, query):
+            if not fits(trace, query):
                 continue
             summary = summary_of(trace)
             if summary.start_us + summary.duration_us <= now_us:
@@ -102,18 +101,17 @@ async def sampled_traces(
     start_us, end_us = to_ns(interval.start) // 1000, to_ns(interval.end) // 1000
     found: list[Trace] = []
     for read, minute in enumerate(reversed(dataset.minutes(interval.start, interval.end))):
-        for trace_id in dataset.trace_ids(minute):
-            trace = dataset.trace(trace_id)
-            if trace is None or not any(span.service in wanted for span in trace.spans):
+        for trace in dataset.traces(minute):
+            if not any(span.service in wanted for span in trace.spans):
                 continue
-            begun = min(span.start_us for span in trace.spans)
-            ended = max(span.start_us + span.duration_us for span in trace.spans)
-            if start_us <= begun < end_us and ended <= now_us:
+            root = trace.spans[0]
+            ended_us = root.start_us + root.duration_us
+            if start_us <= root.start_us < end_us and ended_us <= now_us:
                 found.append(trace)
         await asyncio.sleep(0)
         if len(found) >= limit or read >= _MOST_MINUTES_SAMPLED:
             break
-    found.sort(key=lambda one: -min(span.start_us for span in one.spans))
+    found.sort(key=lambda one: -one.spans[0].start_us)
     return TraceSample(found[:limit])
 
 

@@ -3,7 +3,7 @@
 The same (scenario, anchor, seed) gives identical data, in any order of asking.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -92,15 +92,16 @@ class Dataset:
         minute = requests.minute_of(trace_id)
         if minute is None or minute not in self.minutes(self.start, self.end):
             return None
-        for request in self._requests(minute):
-            if request.trace_id == trace_id:
-                versions = versions_at(self.scenario, minute * 60.0)
-                return trace_of(request, self.scenario.fault, versions)
-        return None
+        asked = (one for one in self._requests(minute) if one.trace_id == trace_id)
+        return next(self._traced(minute, asked), None)
 
-    def trace_ids(self, minute: int) -> Sequence[str]:
-        """The ids of the traces kept in a minute."""
-        return [request.trace_id for request in self._requests(minute)]
+    def traces(self, minute: int) -> Iterator[Trace]:
+        """The traces kept of those that began in a minute."""
+        return self._traced(minute, self._requests(minute))
+
+    def _traced(self, minute: int, kept: Iterable[Request]) -> Iterator[Trace]:
+        versions = versions_at(self.scenario, minute * 60.0)
+        return (trace_of(request, self.scenario.fault, versions) for request in kept)
 
     def _values_of(self, product: str, metric: str) -> Values:
         return Values(self._seed, BY_NAME[product], metric, self._moments)

@@ -10,7 +10,7 @@ from tools.capabilities import Span, Trace
 
 
 def trace_of(request: Request, fault: Fault | None, versions: Mapping[str, str]) -> Trace:
-    """The whole trace. `versions` is what ran where at the time of the request."""
+    """The whole trace; its first span holds the others. `versions` is what ran where at the time."""
     random = stream(request.trace_id)
     ids: dict[int, str] = {}
     spans: list[Span] = []
@@ -18,7 +18,9 @@ def trace_of(request: Request, fault: Fault | None, versions: Mapping[str, str])
         ids[id(visit)] = span_id = f"{random.getrandbits(64) | 1:016x}"
         parent_id = ids[id(parent)] if parent is not None else ""
         spans.append(_span(visit, span_id, parent_id, versions))
-        spans.extend(_waits(visit, f"{random.getrandbits(64) | 1:016x}", span_id, fault))
+        bits = random.getrandbits(64)  # drawn for every visit, so that a fault moves no other id
+        if fault is not None and fault.service == visit.service and fault.wait_operation:
+            spans += _waits(visit, f"{bits | 1:016x}", span_id, fault)
     return Trace(request.trace_id, tuple(spans))
 
 
@@ -41,10 +43,8 @@ def _span(visit: Visit, span_id: str, parent_id: str, versions: Mapping[str, str
     )
 
 
-def _waits(visit: Visit, span_id: str, parent_id: str, fault: Fault | None) -> Iterator[Span]:
-    """The span in which a fault's added time shows, where the fault names one."""
-    if fault is None or fault.service != visit.service or not fault.wait_operation:
-        return
+def _waits(visit: Visit, span_id: str, parent_id: str, fault: Fault) -> Iterator[Span]:
+    """The span in which the time shows that a fault added to its service."""
     waited_us = visit.self_us - int(BY_NAME[visit.service].self_ms * 2000)
     if waited_us <= 0:
         return

@@ -68,10 +68,10 @@ def test_lines_are_what_they_were(data: Dataset) -> None:
 
 
 def test_traces_are_what_they_were(data: Dataset) -> None:
-    ids = (trace_id for minute in data.minutes(*AROUND) for trace_id in data.trace_ids(minute))
-    traces = [trace for trace in map(data.trace, ids) if trace is not None]
+    traces = [trace for minute in data.minutes(*AROUND) for trace in data.traces(minute)]
     found = digest((SPAN(span), span.tags) for trace in traces for span in trace.spans)
     assert found == TRACES[data.scenario.name]
+    assert [data.trace(trace.trace_id) for trace in traces] == traces
 
 
 def test_errors_are_the_lines_that_are_errors(data: Dataset) -> None:

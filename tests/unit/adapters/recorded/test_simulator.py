@@ -63,16 +63,11 @@ def self_time_us(trace: Trace) -> dict[str, int]:
 
 
 def slow_traces(data: Dataset) -> list[Trace]:
-    ids = (
-        trace_id
-        for minute in data.minutes(ANCHOR - 15 * MINUTE, ANCHOR)
-        for trace_id in data.trace_ids(minute)
-    )
-    traces = (data.trace(trace_id) for trace_id in ids)
     return [
         trace
-        for trace in traces
-        if trace is not None and max(span.duration_us for span in trace.spans) > 900_000
+        for minute in data.minutes(ANCHOR - 15 * MINUTE, ANCHOR)
+        for trace in data.traces(minute)
+        if max(span.duration_us for span in trace.spans) > 900_000
     ]
 
 
