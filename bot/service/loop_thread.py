@@ -12,7 +12,7 @@ from bot.ports.loops import OtherLoop
 
 # So long a thread that wakes waits for one that computes, each time; Python's own is 5 ms
 # (https://docs.python.org/3/library/sys.html#sys.setswitchinterval).
-SWITCH_S: Final = 0.001
+SWITCH_S: Final = 0.00025
 
 
 @asynccontextmanager
