@@ -79,8 +79,9 @@ class Rates:
     and a first text `first_reserve`. `chat.delete` is Tier 3 too
     (https://docs.slack.dev/reference/methods/chat.delete). `conversations.info` is Tier 3 as well,
     and what asks it is a turn in a new channel or a press: 30 at once and 18 more. `users.info` is
-    Tier 4 (https://docs.slack.dev/reference/methods/users.info): 40 at once and 55 more. Turns ask it
-    for the asker's name and time zone, and leave `person_reserve` calls to who presses a button.
+    Tier 4 (https://docs.slack.dev/reference/methods/users.info): 70 at once and 25 more. Turns ask it
+    for the asker's name and time zone, and for the names of all who wrote in a thread, and leave
+    `person_reserve` calls to who presses a button.
     """
 
     edit_burst: int = 10
@@ -97,8 +98,8 @@ class Rates:
     reads_per_minute: float = 28.0
     info_burst: int = 30
     infos_per_minute: float = 18.0
-    person_burst: int = 40
-    persons_per_minute: float = 55.0
+    person_burst: int = 70
+    persons_per_minute: float = 25.0
     person_reserve: int = 20
     append_burst: int = 20
     appends_per_minute: float = 75.0
