@@ -1,15 +1,41 @@
 """How fast this machine is, so that a bound on CPU holds on any: those that run the suite differ threefold."""
 
+import gc
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 PIECE_STEPS = 40_000
 TIMED = 9  # a core's clock changes, and so does who shares it: the best of few is of no use
 
 
-def pieces(cpu_s: float) -> float:
-    """What `cpu_s` is in pieces of fixed work, timed here and now (one took 8 to 55 ms)."""
-    return cpu_s / statistics.median(_piece_s() for _ in range(TIMED))
+@dataclass
+class Spent:
+    """What a body took; known at its end."""
+
+    cpu_s: float = 0.0
+
+    @property
+    def pieces(self) -> float:
+        """In pieces of fixed work, timed here and now (one took 7 to 55 ms)."""
+        return self.cpu_s / statistics.median(_piece_s() for _ in range(TIMED))
+
+
+@contextmanager
+def spending() -> Iterator[Spent]:
+    """Counts the process's CPU in the body.
+
+    Garbage waits: a look at all that the tests before it left took half a second, wherever it fell.
+    """
+    spent, begun = Spent(), time.process_time()
+    gc.disable()
+    try:
+        yield spent
+        spent.cpu_s = time.process_time() - begun
+    finally:
+        gc.enable()
 
 
 def _piece_s() -> float:

@@ -11,8 +11,7 @@ from aiohttp.client_exceptions import SocketTimeoutError
 from aiohttp.test_utils import TestServer
 
 from adapters.connector import Connection, Connector
-from adapters.http import ssl_context
-from adapters.http import http_client
+from adapters.http import http_client, ssl_context
 
 Handler = Callable[[web.Request], Coroutine[Any, Any, web.StreamResponse]]
 

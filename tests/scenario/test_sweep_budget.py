@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -31,7 +30,7 @@ from tests.fakes.set_clock import SetClock
 from tests.fakes.tempo_server import TempoServer
 from tests.fakes.tools import bench
 from tests.fixtures_first_look import asked, look_tokens, looked
-from tests.pace import pieces
+from tests.pace import spending
 from tools.capabilities import Capabilities, Logs, Metrics, Span, Trace, Traces
 from tools.core.error_patterns import ErrorPatterns
 from tools.core.sweep_cluster import MOST_DESCRIBED, SweepCluster
@@ -196,21 +195,20 @@ async def test_fifty_products_are_swept_within_the_budget(
     backends: Capabilities, counted: Counted
 ) -> None:
     run = bench([SweepMetrics(), ErrorPatterns(), SweepTraces(), SweepCluster()], caps=backends)
-    begun = time.process_time()
     ids = (
         "core__sweep_metrics",
         "core__error_patterns",
         "core__sweep_traces",
         "core__sweep_cluster",
     )
-    outcomes = await asyncio.gather(
-        *(run.run("{}", tool, now=NOW, products=PRODUCTS) for tool in ids)
-    )
-    surer = await run.run('{"against_day": true}', ids[1], now=NOW, products=PRODUCTS)
-    spent = pieces(time.process_time() - begun)
+    with spending() as spent:
+        outcomes = await asyncio.gather(
+            *(run.run("{}", tool, now=NOW, products=PRODUCTS) for tool in ids)
+        )
+        surer = await run.run('{"against_day": true}', ids[1], now=NOW, products=PRODUCTS)
 
     assert len(counted.paths) <= MOST_REQUESTS
-    assert spent <= MOST_PIECES
+    assert spent.pieces <= MOST_PIECES
     metrics, logs, traces, cluster, day = (orjson.loads(one.content) for one in (*outcomes, surer))
     assert len(metrics["within"]) == len(logs["lines"]) == len(PRODUCTS)
     assert len(cluster["ill"]) == 30

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import ToolCall
 from adapters.llm.pseudo_tools import MarkerReader, shown_call
-from tests.pace import pieces
+from tests.pace import spending
 
 NAMES = frozenset({"kubectl_get", "ping"})
 
@@ -118,6 +117,6 @@ def test_arguments_longer_than_any_tool_takes_are_cut_and_shown_to_nobody(piece_
 
 @pytest.mark.parametrize("piece", ["<", "<<TOOL", '<<TOOL name="', '<<TOOL name="ping" args=\''])
 def test_openings_without_end_take_linear_time(piece: str) -> None:
-    began = time.process_time()
-    read([piece * (400_000 // len(piece))])
-    assert pieces(time.process_time() - began) < 40
+    with spending() as spent:
+        read([piece * (400_000 // len(piece))])
+    assert spent.pieces < 40
