@@ -1,4 +1,4 @@
-"""A turn on a database with years behind it, against one on an empty one. SQLite.
+"""A turn on a database with years behind it, against one on an empty one, on SQLite and PostgreSQL.
 
 `KORTEX_BENCH_AUDIT_ROWS` sets another number of rows of the trail; a million take about a minute.
 """
@@ -41,6 +41,23 @@ def test_turns_on_a_grown_database_against_an_empty_one() -> None:
     )
 
     assert all(run["whole"] and run["errors"] == [] for run in [*empty, *grown, *behind])
+
+
+def test_turns_on_a_grown_postgresql_against_an_empty_one() -> None:
+    """The same but for a log that never had the rows."""
+    found = result_of("growth_postgres", AUDIT_ROWS, ROUNDS)
+    empty, grown = found["empty"], found["grown"]
+    show(
+        f"turns over those on an empty PostgreSQL, {AUDIT_ROWS:,} rows of the trail (target 1.1)",
+        grown_cpu_ratio=spread(ratios(_cpu(grown), _cpu(empty))),
+        grown_cpu_of_the_sums=f"{sum(_cpu(grown)) / sum(_cpu(empty)):.2f}",
+        empty_cpu_ms_per_turn=spread([each * 1e3 for each in _cpu(empty)], 1),
+        grown_cpu_ms_per_turn=spread([each * 1e3 for each in _cpu(grown)], 1),
+        grown_turn_p50_ratio=_ratio("turn_p50_s", grown, empty),
+        grown_start_cpu_ratio=_ratio("start_s", grown, empty),
+    )
+
+    assert all(run["whole"] and run["errors"] == [] for run in [*empty, *grown])
 
 
 def _ratio(name: str, ours: list[Any], baseline: list[Any]) -> str:
