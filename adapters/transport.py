@@ -29,7 +29,8 @@ _UNSENDABLE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 class GuardedTransport:
     """Refuses hosts that are not allowed before any connection.
 
-    `tls` None is what `usual` tells, at the first connection that is encrypted. `extra` are headers that a request may lack. Connections belong to the loop of the first request.
+    `tls` None is what `usual` tells, at the first connection that is encrypted. `extra` are headers
+    that a request may lack. Connections belong to the loop of the first request.
     """
 
     def __init__(

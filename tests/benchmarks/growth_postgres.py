@@ -9,8 +9,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,23 +18,18 @@ import sqlalchemy as sa
 from psycopg.rows import tuple_row
 
 from bot.audit.chain import AuditKeys, ChainRow
-from bot.settings.database import DatabaseSettings
-from bot.slack.sending.pacing import Rates
 from bot.store.address import addressed
 from bot.store.dialect import DAY_US
-from bot.telemetry import logs
-from bot.wiring.stores import open_redactor
-from tests.benchmarks.bot_run import bot_load, bot_of, settings_for
-from tests.benchmarks.child import Child, child, say
+from tests.benchmarks.bot_run import bot_load
+from tests.benchmarks.child import child, say
 from tests.benchmarks.growth_run import (
     AUDIT_CHUNK,
-    LIMITS,
-    PACE_MS,
     SPENT_TODAY,
     STREAMS,
     TIMES,
     TURNS,
     WORKFLOWS,
+    started,
 )
 from tests.fixtures_audit import chain_of
 from tests.fixtures_database import plain_address, postgres_server
@@ -87,18 +81,6 @@ def _append(connection: psycopg.Connection[Any], rows: int) -> None:
                 copy.write_row(row)
 
 
-@asynccontextmanager
-async def started(url: str, folder: str, model: Child, slack: Child) -> AsyncIterator[float]:
-    """A bot on that database, with its log as in production; the CPU seconds that its start took."""
-    settings = settings_for(folder, model, slack, PACE_MS, LIMITS)
-    database = DatabaseSettings.model_validate({"url": url})
-    settings = settings.model_copy(update={"database": database})
-    logs.configure(open_redactor(settings))
-    begun = time.process_time()
-    async with bot_of(settings, slack, Rates.unlimited()):
-        yield time.process_time() - begun
-
-
 async def main(audit_rows: int, rounds: int) -> Mapping[str, Any]:
     """Each side's loads; A B, B A."""
     found: dict[str, list[Any]] = {"empty": [], "grown": []}
@@ -111,12 +93,12 @@ async def main(audit_rows: int, rounds: int) -> Mapping[str, Any]:
     ):
         urls = {"empty": empty, "grown": grown}
         with tempfile.TemporaryDirectory() as folder:
-            async with started(grown, folder, model, slack):
+            async with started(Path(folder), model, slack, grown):
                 await bot_load(model, slack, 1, 1, 0.0)
             await asyncio.to_thread(grow, grown, audit_rows)
             for number in range(rounds):
                 for side in (list(found), list(found)[::-1])[number % 2]:
-                    async with started(urls[side], folder, model, slack) as start_s:
+                    async with started(Path(folder), model, slack, urls[side]) as start_s:
                         await bot_load(model, slack, 1, 1, 0.0)
                         load = await bot_load(model, slack, STREAMS, TURNS, 0.0)
                     found[side].append({**load, "start_s": start_s})

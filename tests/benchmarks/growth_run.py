@@ -19,6 +19,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from bot.audit.chain import AuditKeys, ChainRow
+from bot.settings.database import DatabaseSettings
 from bot.slack.sending.pacing import Rates
 from bot.store.dialect import DAY_US
 from bot.telemetry import logs
@@ -106,9 +107,15 @@ def served(path: Path) -> int:
 
 
 @asynccontextmanager
-async def started(folder: Path, model: Child, slack: Child) -> AsyncIterator[float]:
-    """A bot on that file, with its log as in production; the CPU seconds that its start took."""
+async def started(folder: Path, model: Child, slack: Child, url: str = "") -> AsyncIterator[float]:
+    """A bot on the folder's file, or on the database at `url`, with its log as in production.
+
+    The CPU seconds that its start took.
+    """
     settings = settings_for(str(folder), model, slack, PACE_MS, LIMITS)
+    if url:
+        database = DatabaseSettings.model_validate({"url": url})
+        settings = settings.model_copy(update={"database": database})
     logs.configure(open_redactor(settings))
     begun = time.process_time()
     async with bot_of(settings, slack, Rates.unlimited()):

@@ -27,12 +27,7 @@ def test_turns_on_a_grown_database_against_an_empty_one() -> None:
     empty, grown, behind = (found[side] for side in ("empty", "grown", "behind"))
     show(
         f"turns over those on an empty database, {AUDIT_ROWS:,} rows of the trail (target 1.1)",
-        grown_cpu_ratio=spread(ratios(_cpu(grown), _cpu(empty))),
-        grown_cpu_of_the_sums=f"{sum(_cpu(grown)) / sum(_cpu(empty)):.2f}",
-        empty_cpu_ms_per_turn=spread([each * 1e3 for each in _cpu(empty)], 1),
-        grown_cpu_ms_per_turn=spread([each * 1e3 for each in _cpu(grown)], 1),
-        grown_turn_p50_ratio=_ratio("turn_p50_s", grown, empty),
-        grown_start_cpu_ratio=_ratio("start_s", grown, empty),
+        **_over_empty(grown, empty),
         log_behind_by_all_rows_cpu_ratio=spread(ratios(_cpu(behind), _cpu(empty))),
         log_behind_by_all_rows_turn_p50_ratio=_ratio("turn_p50_s", behind, empty),
         log_behind_rows_told_a_second=spread([run["told_a_s"] for run in behind], 0),
@@ -49,15 +44,21 @@ def test_turns_on_a_grown_postgresql_against_an_empty_one() -> None:
     empty, grown = found["empty"], found["grown"]
     show(
         f"turns over those on an empty PostgreSQL, {AUDIT_ROWS:,} rows of the trail (target 1.1)",
-        grown_cpu_ratio=spread(ratios(_cpu(grown), _cpu(empty))),
-        grown_cpu_of_the_sums=f"{sum(_cpu(grown)) / sum(_cpu(empty)):.2f}",
-        empty_cpu_ms_per_turn=spread([each * 1e3 for each in _cpu(empty)], 1),
-        grown_cpu_ms_per_turn=spread([each * 1e3 for each in _cpu(grown)], 1),
-        grown_turn_p50_ratio=_ratio("turn_p50_s", grown, empty),
-        grown_start_cpu_ratio=_ratio("start_s", grown, empty),
+        **_over_empty(grown, empty),
     )
 
     assert all(run["whole"] and run["errors"] == [] for run in [*empty, *grown])
+
+
+def _over_empty(grown: list[Any], empty: list[Any]) -> dict[str, str]:
+    return {
+        "grown_cpu_ratio": spread(ratios(_cpu(grown), _cpu(empty))),
+        "grown_cpu_of_the_sums": f"{sum(_cpu(grown)) / sum(_cpu(empty)):.2f}",
+        "empty_cpu_ms_per_turn": spread([each * 1e3 for each in _cpu(empty)], 1),
+        "grown_cpu_ms_per_turn": spread([each * 1e3 for each in _cpu(grown)], 1),
+        "grown_turn_p50_ratio": _ratio("turn_p50_s", grown, empty),
+        "grown_start_cpu_ratio": _ratio("start_s", grown, empty),
+    }
 
 
 def _ratio(name: str, ours: list[Any], baseline: list[Any]) -> str:

@@ -140,9 +140,13 @@ class EditScheduler:
                 self._appends.hold(until)
             case "chat.postMessage":
                 self._posts.hold(until, channel)
-            case "chat.startStream" | "chat.stopStream" | "chat.delete":
-                self._held[error.method] = until
-            case "conversations.info" | "users.info":
+            case (
+                "chat.startStream"
+                | "chat.stopStream"
+                | "chat.delete"
+                | "conversations.info"
+                | "users.info"
+            ):
                 self._held[error.method] = until
             case _:
                 self._held["read"] = until
@@ -201,6 +205,7 @@ class LookUps(SlackCalls):
 
     def __init__(self, api: SlackCalls, scheduler: EditScheduler, leaves: int = 0) -> None:
         self._api = api
+        self._heeding = HeedingCalls(api, scheduler)
         self._scheduler = scheduler
         self._leaves = leaves
 
@@ -210,8 +215,4 @@ class LookUps(SlackCalls):
             return await self._api.call(method, **arguments)
         if wait_s := self._scheduler.take_look_up(method, self._leaves):
             raise RateLimited(method, wait_s)
-        try:
-            return await self._api.call(method, **arguments)
-        except RateLimited as limited:
-            self._scheduler.rate_limited(limited)
-            raise
+        return await self._heeding.call(method, **arguments)
