@@ -7,8 +7,9 @@ chain alone cannot.
 import hmac
 import re
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from bot.audit.chain import UNKEYED, AuditKeys
+from bot.audit.chain import UNKEYED, AuditKeys, ChainRow
 from tools.dataclass import dataclass
 
 NOBODY = "-"  # who signs without a key
@@ -17,6 +18,14 @@ _LINE = re.compile(
     r"by=([\w.-]+) sig=([0-9a-f]{64})",
     re.ASCII,
 )
+
+
+class TrailEnd(NamedTuple):
+    """The last row, size and time of the last checkpoint made here, and the database's clock."""
+
+    newest: ChainRow | None
+    last: tuple[int, datetime] | None
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,13 @@
 """Signed checkpoints of the trail, made when due and published where the database cannot reach."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
 from typing import Protocol
 
 import structlog
 
 from adapters.errors import AdapterError
 from bot.audit.chain import AuditKeys, ChainRow
-from bot.audit.checkpoint import Checkpoint, sign
+from bot.audit.checkpoint import Checkpoint, TrailEnd, sign
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 
 EVERY_ROWS = 100
@@ -22,12 +21,8 @@ Publisher = Callable[[Checkpoint], Awaitable[None]]
 class CheckpointTrail(Protocol):
     """`bot.store.audit_reading.StoredTrail`."""
 
-    async def newest(self) -> ChainRow | None:
-        """The last row."""
-        ...
-
-    async def last_checkpoint(self) -> tuple[int, datetime] | None:
-        """Size and time."""
+    async def end(self) -> TrailEnd:
+        """Its last row, beside its last checkpoint."""
         ...
 
     async def keep_checkpoint(self, checkpoint: Checkpoint) -> bool:
@@ -42,12 +37,10 @@ class Checkpoints:
         self,
         trail: CheckpointTrail,
         keys: AuditKeys,
-        now: Callable[[], Awaitable[datetime]],
         publishers: Mapping[str, Publisher],
     ) -> None:
         self._trail = trail
         self._keys = keys
-        self._now = now
         self._publishers = publishers
         self._unpublished: dict[str, Checkpoint] = {}
         self._seen: ChainRow | None = None
@@ -64,14 +57,12 @@ class Checkpoints:
         await self._publish()
 
     async def _make(self, every_rows: int, every_s: float) -> None:
-        newest = await self._trail.newest()
+        newest, last, now = await self._trail.end()
         if self._was_cut(newest) or newest is None or not newest.mac:
             return
-        last = await self._trail.last_checkpoint()
         rows = newest.seq - (last[0] if last else 0)
         if rows <= 0:
             return
-        now = await self._now()
         is_late = last is None or (now - last[1]).total_seconds() >= every_s
         if rows < every_rows and not is_late:
             return

@@ -25,6 +25,7 @@ from bot.engine.database_lock import take_lock
 from bot.engine.joint_records import JointRecords
 from bot.engine.lease import Lease
 from bot.engine.library import HAND_OVER_S, DurableJournal, dbos_config, end_dbos
+from bot.engine.quiet import OwnQueue
 from bot.engine.rows import EngineRows
 from bot.engine.stops import StopSignals
 from bot.engine.stranded import StrandedWork
@@ -78,9 +79,9 @@ class Engine:
         self._journals = TurnJournals(tickets, rows.steps, self.executor_id, self._joint)
         self._presence = replicas.presence(self.executor_id, config.lease_s)
         self._records = DbosRecords(config.version, rows.earlier)
-        self._take_over = TakeOver(
-            replicas, self._records, self.executor_id, config.lease_s, tickets.hand_over
-        )
+        self._own_queue = OwnQueue()
+        mine = (self._records, self.executor_id, config.lease_s)
+        self._take_over = TakeOver(replicas, *mine, tickets.hand_over, self._own_queue.hurry)
         self._stops = StopSignals(tickets, self.executor_id, alone=bool(config.sqlite_path))
         self._under_way = UnderWay()
         self._starts = Starts()
@@ -92,8 +93,7 @@ class Engine:
         self._stranded = StrandedWork(
             rows.stranded, tickets, others, rows.earlier, config.version, dead_s
         )
-        self._accepting = False
-        self._leaving = False
+        self._accepting = self._leaving = False
         self._lock_file: IO[bytes] | None = None
         self._watchers: list[asyncio.Task[None]] = []
 
@@ -152,7 +152,7 @@ class Engine:
             self._lock_file.close()
 
     def _launch(self) -> None:
-        dbos = DBOS(config=dbos_config(self._config, self.executor_id))
+        dbos = DBOS(config=dbos_config(self._config, self.executor_id, self._own_queue))
 
         # Functions, because DBOS writes attributes on what it registers.
         async def turn(ask: JsonValue) -> None:
@@ -191,7 +191,7 @@ class Engine:
             log.warning("handing_over", workflows=len(left))
             await asyncio.wait(left, timeout=HAND_OVER_S)
         await self._under_way.recorded(HAND_OVER_S)
-        await end_dbos()
+        await end_dbos(self._own_queue)
         with suppress(StorageUnavailable):
             if left or waiting:
                 await self._tickets.hand_over(self.executor_id)

@@ -21,7 +21,7 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, StepOptions
 from pydantic import JsonValue
 
 from bot.engine.config import EngineConfig
-from bot.engine.quiet import stop_needless_clocks
+from bot.engine.quiet import OwnQueue, stop_needless_clocks
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed
 from bot.store.sqlite_threads import GatedConnection
 
@@ -58,10 +58,10 @@ def _unixepoch(modifier: str) -> float | None:
     return time.time_ns() // 1_000_000 / 1000 if modifier == "subsec" else None
 
 
-def dbos_config(config: EngineConfig, executor: str) -> DBOSConfig:
+def dbos_config(config: EngineConfig, executor: str, own_queue: OwnQueue) -> DBOSConfig:
     """What DBOS is started with as that executor."""
     wait_for_lost_servers()
-    stop_needless_clocks()
+    stop_needless_clocks(own_queue, on_postgresql=config.sqlite_path is None)
     return DBOSConfig(
         name="kortex",
         system_database_url=config.database_url,
@@ -75,12 +75,13 @@ def dbos_config(config: EngineConfig, executor: str) -> DBOSConfig:
     )
 
 
-async def end_dbos() -> None:
+async def end_dbos(own_queue: OwnQueue) -> None:
     """Destroy it, and give the loop threads of its own again.
 
     DBOS puts its own in the place of the loop's default and shuts them down; whatever is closed
     afterwards would end in "cannot schedule new futures after shutdown".
     """
+    own_queue.set()
     loop, threads = asyncio.get_running_loop(), ThreadPoolExecutor()
     loop.set_default_executor(threads)
     await loop.run_in_executor(threads, partial(DBOS.destroy, destroy_registry=True))

@@ -65,6 +65,9 @@ class StrandedWork:
         return len(stranded)
 
     async def _end_unknown_versions(self) -> None:
+        if not await self._rows.of_other_versions([self._version], 1):
+            self._unknown = ()
+            return
         alive: Sequence[str | None] = ()
         if self._replicas is not None:
             alive = await self._replicas.versions(self._lease_s)

@@ -1,7 +1,7 @@
 """What a replica left behind goes on elsewhere: a few workflows at a time, while it stays silent.
 
-Those that are handed on wait in the engine's queue, where every replica looks once a second: a few
-at a time come to whoever looks next, all at once would all come to one.
+Those that are handed on wait in the engine's queue, where every replica looks as it sees that there
+is any: a few at a time come to whoever looks next, all at once would all come to one.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -74,6 +74,7 @@ class TakeOver:
     """One replica's share in carrying on the work of others, and of its own after it stood still.
 
     `no_death` is told of a replica before its own work is handed on: to stand still is not to die.
+    `hurry` is told when work of anybody is in the engine's queue.
     """
 
     def __init__(
@@ -83,12 +84,14 @@ class TakeOver:
         replica: str,
         lease_s: float,
         no_death: Callable[[str], Awaitable[None]],
+        hurry: Callable[[], None],
     ) -> None:
         self._replicas = replicas
         self._records = records
         self._replica = replica
         self._lease_s = lease_s
         self._no_death = no_death
+        self._hurry = hurry
         self._claimed: dict[str, datetime] = {}
         self._let_go: set[str] = set()
 
@@ -100,8 +103,10 @@ class TakeOver:
         """Hand on some of what is due; `running` goes on here. Raises nothing."""
         try:
             await self._own(running)
-            dead = await self._replicas.stale(self._lease_s)
-            for each in dict.fromkeys((*self._claimed, *dead)):
+            left = await self._replicas.unattended(self._lease_s)
+            if left.handed_on:
+                self._hurry()
+            for each in dict.fromkeys((*self._claimed, *left.silent)):
                 await self._some_of(each)
         except Exception:  # the next look tries again; the watch must not end
             log.exception("take_over_failed")

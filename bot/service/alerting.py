@@ -1,7 +1,7 @@
 """Alerts, put together: from a sender's request to rows, and from rows to threads and turns."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import structlog
@@ -17,7 +17,6 @@ from bot.service.listening import alert_products
 from bot.service.times import Times
 from bot.slack.sending.outbox import Outbox
 from bot.slack.showing.alert_posts import AlertPosts
-from bot.upkeep.jobs import Job
 from tools.dataclass import dataclass
 
 log = structlog.get_logger(__name__)
@@ -26,10 +25,10 @@ CALLS = 2  # a message, and the line that tells its end
 
 @dataclass(frozen=True, slots=True)
 class Alerting:
-    """`take` stores a request's alerts and has them shown; `jobs` show what is still owed."""
+    """`take` stores a request's alerts and has them shown; `show` has shown what is still owed."""
 
     take: Callable[[Sequence[Alert]], Awaitable[Taken]]
-    jobs: Mapping[str, tuple[float, Job]]
+    show: Callable[[], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -64,7 +63,7 @@ async def alerting(
     async with asyncio.TaskGroup() as tasks:
         showing = tasks.create_task(_show(threads, due), name="alerts")
         try:
-            yield Alerting(intake.take, {"alerts": (times.tick_s, wake)})
+            yield Alerting(intake.take, wake)
         finally:
             showing.cancel()
 

@@ -1,4 +1,4 @@
-"""The clock's part in bringing what could not be shown, and in knowing whether anything can be."""
+"""How what could not be shown is brought, and how it is known whether anything can be."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +12,10 @@ from bot.service.workspace import SlackWorkspace
 from bot.upkeep.jobs import Job
 
 
-def delivery_jobs(
-    base: Base,
-    served: Callable[[], Sequence[SlackWorkspace]],
-    surface: AnswerSurface,
-    times: Times,
-) -> Mapping[str, tuple[float, Job]]:
-    """Every tick on every replica. `served` are home and what is open beside it."""
+def redelivery_of(
+    base: Base, served: Callable[[], Sequence[SlackWorkspace]], surface: AnswerSurface
+) -> Redelivery:
+    """While any of `served` is open, which are home and what is open beside it."""
 
     async def tell(team: TeamId, text: str) -> int:
         """In its own workspace; what was asked over HTTP is home's."""
@@ -26,7 +23,7 @@ def delivery_jobs(
         found = [each for each in served() if each.tenant == tenant]
         return await found[0].admins.tell(text) if found else 0
 
-    redelivery = Redelivery(
+    return Redelivery(
         surface,
         base.stores.sessions,
         base.stores.undelivered,
@@ -35,8 +32,13 @@ def delivery_jobs(
         lambda: any(each.access.is_open for each in served()),
     )
 
-    async def probe_and_bring() -> None:
-        await asyncio.gather(*(each.access.probe(times.probe_s) for each in served()))
-        await redelivery.run()
 
-    return {"delivery": (times.tick_s, probe_and_bring)}
+def probe_jobs(
+    served: Callable[[], Sequence[SlackWorkspace]], times: Times
+) -> Mapping[str, tuple[float, Job]]:
+    """Every tick on every replica."""
+
+    async def probe() -> None:
+        await asyncio.gather(*(each.access.probe(times.probe_s) for each in served()))
+
+    return {"probe": (times.tick_s, probe)}

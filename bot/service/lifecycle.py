@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 import structlog
 
-from bot.actions.decide import ExpirySweep
-from bot.actions.display import CardSweep
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.domain.ids import API, TeamId
@@ -22,17 +20,17 @@ from bot.engine.rows import EngineRows
 from bot.service.alerting import alerting
 from bot.service.api import http_api, open_chats
 from bot.service.beside import Beside, beside_answers
-from bot.service.delivering import delivery_jobs
+from bot.service.delivering import probe_jobs, redelivery_of
 from bot.service.feeding import feed_jobs
 from bot.service.incoming import incoming
 from bot.service.installing import install_routes
 from bot.service.keeping import settling
 from bot.service.levels import level_jobs
 from bot.service.listening import Incoming, connection_of, listen
+from bot.service.prompting import prompted
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.service.sweeping import IDLE_S, budget_jobs, retention_jobs
 from bot.service.times import Times
-from bot.service.watching import watch_sweep
 from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
@@ -126,14 +124,14 @@ async def serving(
         routes = [*install_routes(base, workspaces, session), *api.routes]
         way_in = (slack, socket, own.access, alerts.take, routes, api.streams.closing)
         port = await listen(base, stack, *way_in, siblings=siblings)
-        due = telling | _jobs(base, engine, conversation, workspaces, times.tick_s)
+        due = telling | _jobs(base, conversation, workspaces, times)
         due |= level_jobs(base, own.access, connection_of(socket, slack.beside))
-        due |= delivery_jobs(base, workspaces.all, everywhere, times)
         due |= await feed_jobs(base, stack)
-        await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
+        redelivery = redelivery_of(base, workspaces.all, everywhere)
+        rest = prompted(base, engine, conversation, redelivery, alerts.show, times.tick_s)
+        await stack.enter_async_context(jobs.running({**due, **witnesses}, rest))
         await _open_for_slack(socket, errands, beside, stack)
-        await base.stores.audit.append(started(settings, identity.team))
-        await warn_of_excess(base.cluster)
+        await _tell_of_start(base, identity.team)
         reload = _reload(base, conversation, read, siblings)
         yield Service(base, conversation, engine, own.scheduler, port, reload, workspaces)
 
@@ -161,6 +159,11 @@ def _reload(
     reload.add("mcp", ("mcp",), base.mcp.prepare)
     reload.add("policy", ("policy",), conversation.toolboxes.prepare)
     return reload
+
+
+async def _tell_of_start(base: Base, team: TeamId) -> None:
+    await base.stores.audit.append(started(base.settings, team))
+    await warn_of_excess(base.cluster)
 
 
 async def warn_of_excess(cluster: Cluster | None) -> None:
@@ -271,27 +274,23 @@ async def _open_for_slack(
 
 
 def _jobs(
-    base: Base, engine: Engine, conversation: Conversation, workspaces: Workspaces, tick_s: float
+    base: Base, conversation: Conversation, workspaces: Workspaces, times: Times
 ) -> dict[str, tuple[float, jobs.Job]]:
-    proposals = base.stores.proposals
-    display = conversation.display
+    tick_s = times.tick_s
     stranded = StrandedSweep(
         StrandedProposals(base.stores.database).find,
-        proposals,
-        display,
+        base.stores.proposals,
+        conversation.display,
         on_state=base.metrics.proposal_became,
     )
     return {
         "freeze": (tick_s, base.freezes.switch.sync),
         "origin": (tick_s, base.stores.origin.note),
-        "cards": (tick_s, CardSweep(base.stores.cards, display).run),
-        "expiry": (tick_s, ExpirySweep(proposals, engine).run),
-        "tickets": (tick_s, engine.look_after_threads),
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
-        "watches": (tick_s, watch_sweep(base, conversation).run),
         "stranded": (STRANDED_S, stranded.run),
         **retention_jobs(base),
         "workspaces": (tick_s, workspaces.sync),
+        **probe_jobs(workspaces.all, times),
         **budget_jobs(base, workspaces.all, tick_s),
         "memory": (MEMORY_S, partial(asyncio.to_thread, give_back)),
     }

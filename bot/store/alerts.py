@@ -58,7 +58,7 @@ class StoredAlerts:
         """Longest waiting first."""
 
         async def work(connection: Connection) -> Sequence[str]:
-            found = await connection.execute(_DUE, {"most": limit})
+            found = await connection.execute(DUE, {"most": limit})
             return list(found.scalars())
 
         return await self._database.fetch(work)
@@ -148,7 +148,7 @@ def _is_free() -> sa.ColumnElement[bool]:
     return threads.c.due_at.is_(None) | (threads.c.due_at <= seconds_ago(0))
 
 
-_DUE: Final = prepared(
+DUE: Final = prepared(
     sa.select(threads.c.id)
     .where(_DIFFERS, _is_free())
     .order_by(threads.c.due_at, threads.c.opened_at, threads.c.id)

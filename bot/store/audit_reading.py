@@ -10,14 +10,14 @@ import orjson
 import sqlalchemy as sa
 
 from bot.audit.chain import AuditKeys, ChainRow
-from bot.audit.checkpoint import Checkpoint, checkpoints_in
+from bot.audit.checkpoint import Checkpoint, TrailEnd, checkpoints_in
 from bot.audit.seal import newest_genuine
 from bot.audit.verify import Bad, Summary, Verifier
 from bot.domain.audit import AuditKind, TrailEntry
 from bot.store.columns import from_micros
-from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now
-from bot.store.prepared import prepared
+from bot.store.database import NOW, Database
+from bot.store.dialect import Connection, Parameters, insert_into, now
+from bot.store.prepared import MOST, prepared
 from bot.store.tables import audit, audit_checkpoints, sessions
 from bot.store.whose import Whose, of_session
 
@@ -31,6 +31,7 @@ _AT = sa.type_coerce(audit.c.at, sa.BigInteger()).label("at_us")
 # As its index has it.
 _IS_SEAL = audit.c.kind == sa.literal_column(f"'{AuditKind.AUDIT_SEALED.value}'")
 _ROW = sa.select(*(_AT if name == "at_us" else audit.c[name] for name in ChainRow._fields))
+_NEWEST = prepared(_ROW.order_by(audit.c.seq.desc()).limit(MOST))
 
 
 class StoredTrail:
@@ -68,7 +69,7 @@ class StoredTrail:
 
     async def newest(self) -> ChainRow | None:
         """The last row."""
-        found = await self._rows(_ROW.order_by(audit.c.seq.desc()).limit(1))
+        found = await self.last_rows(1)
         return found[0] if found else None
 
     async def entries(
@@ -116,7 +117,7 @@ class StoredTrail:
 
     async def last_rows(self, count: int) -> Sequence[ChainRow]:
         """The newest ones, in order."""
-        found = await self._rows(_ROW.order_by(audit.c.seq.desc()).limit(count))
+        found = await self._rows(_NEWEST, {"most": count})
         return found[::-1]
 
     async def begins_late(self) -> Bad | None:
@@ -137,12 +138,17 @@ class StoredTrail:
 
         return await self._database.fetch(work)
 
-    async def last_checkpoint(self) -> tuple[int, datetime] | None:
-        """The size and time of the newest one, and nothing when there is none."""
+    async def end(self) -> TrailEnd:
+        """See `bot.audit.checkpointing.CheckpointTrail`."""
 
-        async def work(connection: Connection) -> tuple[int, datetime] | None:
-            row = (await connection.execute(_LAST_CHECKPOINT)).first()
-            return None if row is None else (row.seq, row.at)
+        async def work(connection: Connection) -> TrailEnd:
+            newest = (await connection.execute(_NEWEST, {"most": 1})).first()
+            made = (await connection.execute(_LAST_CHECKPOINT)).first()
+            return TrailEnd(
+                None if newest is None else ChainRow._make(newest),
+                None if made is None else (made.seq, made.at),
+                (await connection.execute(NOW)).scalar_one(),
+            )
 
         return await self._database.fetch(work)
 
@@ -160,9 +166,11 @@ class StoredTrail:
 
         return await self._database.transact(work, again=False)
 
-    async def _rows(self, statement: sa.Select[Any]) -> Sequence[ChainRow]:
+    async def _rows(
+        self, statement: sa.Select[Any], given: Parameters | None = None
+    ) -> Sequence[ChainRow]:
         async def work(connection: Connection) -> Sequence[ChainRow]:
-            return [ChainRow._make(row) for row in await connection.execute(statement)]
+            return [ChainRow._make(row) for row in await connection.execute(statement, given)]
 
         return await self._database.fetch(work)
 

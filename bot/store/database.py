@@ -54,7 +54,7 @@ _WAL_TRIES = 40
 _WAL_RETRY_S = 0.05
 
 
-_NOW: Final = prepared(sa.select(now()))
+NOW: Final = prepared(sa.select(now()))
 NOTHING: Final = prepared(sa.select(sa.literal(1)))
 
 
@@ -169,7 +169,7 @@ class Database:
         """The database's clock."""
 
         async def ask(connection: Connection) -> datetime:
-            found = await connection.execute(_NOW)
+            found = await connection.execute(NOW)
             return cast("datetime", found.scalar_one())
 
         return await self.fetch(ask)

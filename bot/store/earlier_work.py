@@ -6,11 +6,7 @@ import sqlalchemy as sa
 
 from bot.store.database import Database
 from bot.store.dialect import Connection
-from bot.store.tickets import HELD, workflow_status
-
-_QUEUED = "ENQUEUED"
-# As an index of the engine's has it.
-_UNDER_WAY = sa.text("status IN ('ENQUEUED', 'PENDING')")
+from bot.store.tickets import HELD, QUEUED, UNDER_WAY, workflow_status
 
 
 class EarlierWork:
@@ -50,7 +46,7 @@ class EarlierWork:
         orphaned = self.versions.difference(alive)
         mine = self._workflows.c
         return await self._take(
-            mine.application_version.in_(orphaned), _UNDER_WAY, mine.status == _QUEUED
+            mine.application_version.in_(orphaned), UNDER_WAY, mine.status == QUEUED
         )
 
     async def _take(self, *which: sa.ColumnElement[bool] | sa.TextClause) -> int:

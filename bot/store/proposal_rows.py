@@ -125,7 +125,7 @@ class StoredCards:
         """Longest waiting first."""
 
         async def work(connection: Connection) -> Sequence[ProposalId]:
-            found = await connection.execute(_DUE, {"most": limit})
+            found = await connection.execute(DUE, {"most": limit})
             return [ProposalId(each) for each in found.scalars()]
 
         return await self._database.fetch(work)
@@ -166,7 +166,7 @@ def _is_free() -> sa.ColumnElement[bool]:
     return proposals.c.card_due_at.is_(None) | (proposals.c.card_due_at <= seconds_ago(0))
 
 
-_DUE: Final = prepared(
+DUE: Final = prepared(
     sa.select(proposals.c.id)
     .where(_DIFFERS, _is_free(), proposals.c.created_at > seconds_ago(_GIVEN_UP_S))
     .order_by(proposals.c.card_due_at, proposals.c.id)

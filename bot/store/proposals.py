@@ -27,7 +27,7 @@ from bot.store.same_orders import open_in_channel, order_in_the_way, pending_lik
 from bot.store.tables import proposals
 from bot.store.told_proposals import carried_out_elsewhere, in_threads, of_session
 
-_DUE: Final = prepared(
+DUE: Final = prepared(
     sa.select(proposals.c.id)
     .where(
         # Written out, so that the partial index serves it.
@@ -205,7 +205,7 @@ class StoredProposals:
         """Pending ones past their time, longest past first."""
 
         async def work(connection: Connection) -> Sequence[ProposalId]:
-            found = await connection.execute(_DUE, {"most": limit})
+            found = await connection.execute(DUE, {"most": limit})
             return [ProposalId(each) for each in found.scalars()]
 
         return await self._database.fetch(work)

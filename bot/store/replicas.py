@@ -8,15 +8,17 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database, Size
-from bot.store.dialect import Connection, insert_into, now, seconds_ago, storage_errors
+from bot.store.dialect import INSERT, Connection, ago, now, seconds_ago, storage_errors
+from bot.store.prepared import prepared
 from bot.store.tables import replicas
-from bot.store.tickets import HELD, workflow_status
+from bot.store.tickets import HELD, OWN_QUEUE, QUEUED, UNDER_WAY, workflow_status
 
 # A process whose connection is there is slow, not dead, unless it is silent for so many leases: it
 # stands still, and whoever stands still has to know when others carry on with its work.
@@ -42,11 +44,14 @@ async def is_gone(connection: Connection, replica: str) -> bool:
 
 async def renew(connection: Connection, replica: str, version: str | None) -> None:
     """Write its beat."""
-    await connection.execute(
-        insert_into(connection, replicas)
-        .values(id=replica, beat=now(), started_at=now(), version=version)
-        .on_conflict_do_update(index_elements=["id"], set_={"beat": now()})
-    )
+    await connection.execute(_renewal(connection.dialect.name), {"id": replica, "version": version})
+
+
+@cache
+def _renewal(dialect: str) -> sa.Insert:
+    named = {name: sa.bindparam(name, type_=replicas.c[name].type) for name in ("id", "version")}
+    beat = INSERT[dialect](replicas).values(beat=now(), started_at=now(), **named)
+    return prepared(beat.on_conflict_do_update(index_elements=["id"], set_={"beat": now()}))
 
 
 class Presence:
@@ -100,6 +105,17 @@ def _number(replica: str) -> sa.ColumnElement[Any]:
     return sa.func.hashtextextended(replica, 0)
 
 
+class Unattended(NamedTuple):
+    """Work without anybody at it.
+
+    `silent` are replicas that have not beaten for longer than the lease, longest silent first;
+    `handed_on`: something waits in the engine's own queue.
+    """
+
+    silent: Sequence[str]
+    handed_on: bool
+
+
 class Replicas:
     """One row per running process. Every method raises StorageUnavailable.
 
@@ -143,16 +159,13 @@ class Replicas:
 
         return await self._database.fetch(work)
 
-    async def stale(self, lease_s: float) -> Sequence[str]:
-        """Replicas that have not beaten for longer than the lease, longest silent first."""
+    async def unattended(self, lease_s: float) -> Unattended:
+        """What is left for whoever is alive."""
 
-        async def work(connection: Connection) -> Sequence[str]:
-            found = await connection.scalars(
-                sa.select(replicas.c.id)
-                .where(replicas.c.beat < seconds_ago(lease_s))
-                .order_by(replicas.c.beat)
-            )
-            return found.all()
+        async def work(connection: Connection) -> Unattended:
+            silent = await connection.execute(_SILENT, {"lease_us": round(lease_s * 1e6)})
+            handed_on = await connection.scalar(_handed_on(connection.dialect.name))
+            return Unattended(silent.scalars().all(), handed_on is not None)
 
         return await self._database.fetch(work)
 
@@ -229,6 +242,18 @@ class Replicas:
             return (await connection.execute(mine)).rowcount == 1
 
         return await self._database.transact(work)
+
+
+_SILENT: Final = prepared(
+    sa.select(replicas.c.id).where(replicas.c.beat < ago("lease_us")).order_by(replicas.c.beat)
+)
+
+
+@cache
+def _handed_on(dialect: str) -> sa.Select[str]:
+    workflows = workflow_status(dialect).c
+    queued = (workflows.queue_name == OWN_QUEUE, workflows.status == QUEUED, UNDER_WAY)
+    return prepared(sa.select(workflows.workflow_uuid).where(*queued).limit(1))
 
 
 # Who holds the lock of `Presence` tells the process; a bigint's halves are `classid` and `objid`

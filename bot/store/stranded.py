@@ -19,7 +19,7 @@ from tools.dataclass import dataclass
 
 _DELIVERED: Final = "deliver"  # the last step of a turn; `bot.chat.turn`
 # Each as an index of the engine's has it, of what has not ended.
-_GOES_ON: Final = ("status IN ('ENQUEUED', 'PENDING')", "status = 'DELAYED'")
+GOES_ON: Final = ("status IN ('ENQUEUED', 'PENDING')", "status = 'DELAYED'")
 # Its workflow was ended from outside, so its body told nobody.
 _CUT_OFF: Final = ("CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
@@ -40,7 +40,6 @@ class StrandedTurns:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._workflows = workflow_status(database.dialect)
 
     async def find(self, limit: int) -> Sequence[StrandedTurn]:
         """Those that hold a place in their thread, then those whose row says that they run."""
@@ -56,16 +55,23 @@ class StrandedTurns:
 
     async def of_other_versions(self, known: Collection[str], limit: int) -> Sequence[str]:
         """Work that is to go on, and that none of these versions can carry on."""
-        mine = self._workflows.c
-        unknown = mine.application_version.not_in(list(known))
-        every = (sa.select(mine.workflow_uuid).where(sa.text(is_), unknown) for is_ in _GOES_ON)
-        # In no order: to sort them, SQLite would read all workflows in that order.
-        found = sa.select(sa.union_all(*every).subquery().c.workflow_uuid).limit(limit)
+        asked = {"known": list(known), "most": limit}
 
         async def work(connection: Connection) -> Sequence[str]:
-            return sorted(await connection.scalars(found))
+            found = await connection.execute(_of_others(connection.dialect.name), asked)
+            return sorted(found.scalars())
 
         return await self._database.fetch(work)
+
+
+@cache
+def _of_others(dialect: str) -> sa.Select[str]:
+    mine = workflow_status(dialect).c
+    known = sa.bindparam("known", type_=mine.application_version.type, expanding=True)
+    unknown = mine.application_version.not_in(known)
+    every = (sa.select(mine.workflow_uuid).where(sa.text(is_), unknown) for is_ in GOES_ON)
+    # In no order: to sort them, SQLite would read all workflows in that order.
+    return prepared(sa.select(sa.union_all(*every).subquery().c.workflow_uuid).limit(MOST))
 
 
 @cache

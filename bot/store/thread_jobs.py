@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -126,6 +127,7 @@ async def closed(close: Callable[[], None]) -> None:
 class Threads(Generic[_T]):
     """One for each of `workers`, begun as they are needed; they take what is put in its order.
 
+    Of several that wait, the one that worked last takes it: its connection and its memory are warm.
     A worker raises nothing. A process that ends waits for none of them: what it did not commit is
     undone.
     """
@@ -140,10 +142,10 @@ class Threads(Generic[_T]):
         self._name = name
         self._workers = workers
         self._first = first
-        self._queue: SimpleQueue[_T | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._begun: list[threading.Thread] = []
-        self._idle = 0
+        self._left: deque[_T] = deque()  # while nobody is free
+        self._free: list[SimpleQueue[_T | None]] = []
         self._closed = False
 
     def put(self, item: _T) -> None:
@@ -151,30 +153,40 @@ class Threads(Generic[_T]):
         with self._lock:
             if self._closed:
                 raise RuntimeError(f"{self._name} is closed")
-            self._queue.put(item)
-            if self._idle:
-                self._idle -= 1
+            if self._free:
+                self._free.pop().put(item)
             elif len(self._begun) < len(self._workers):
                 worker = self._workers[len(self._begun)]
                 thread = threading.Thread(
-                    target=self._work, args=(worker,), name=self._name, daemon=True
+                    target=self._work, args=(worker, item), name=self._name, daemon=True
                 )
                 self._begun.append(thread)
                 thread.start()
+            else:
+                self._left.append(item)
 
     def close(self) -> None:
         """Wait until all that was put is done."""
         with self._lock:
             self._closed = True
-            for _ in self._begun:
-                self._queue.put(None)
+            for free in self._free:
+                free.put(None)
         for thread in self._begun:
             thread.join()
 
-    def _work(self, worker: Callable[[_T], None]) -> None:
+    def _work(self, worker: Callable[[_T], None], item: _T | None) -> None:
         self._first()
-        while (item := self._queue.get()) is not None:
+        given: SimpleQueue[_T | None] = SimpleQueue()
+        while item is not None:
             worker(item)
             del item  # what it holds is not kept until the next comes
-            with self._lock:
-                self._idle += 1
+            item = self._next(given)
+
+    def _next(self, given: SimpleQueue[_T | None]) -> _T | None:
+        with self._lock:
+            if self._left:
+                return self._left.popleft()
+            if self._closed:
+                return None
+            self._free.append(given)
+        return given.get()

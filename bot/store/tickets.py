@@ -23,8 +23,12 @@ from bot.store.tables import tickets
 from bot.store.turn_step_table import turn_steps
 
 HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
-_QUEUED = ("ENQUEUED", "DELAYED")  # somebody will
-ALIVE = (HELD, *_QUEUED)
+QUEUED = "ENQUEUED"  # somebody will,
+_DELAYED = "DELAYED"  # or later
+ALIVE = (HELD, QUEUED, _DELAYED)
+# As an index of the engine's has it.
+UNDER_WAY = sa.text("status IN ('ENQUEUED', 'PENDING')")
+OWN_QUEUE = "_dbos_internal_queue"  # the engine's, of work that is carried on
 NOBODY = ""
 _HANDED_OVER = -1
 
@@ -40,6 +44,7 @@ def workflow_status(dialect: str) -> sa.TableClause:
         sa.column("workflow_uuid", EngineText()),
         sa.column("executor_id", EngineText()),
         sa.column("status", EngineText()),
+        sa.column("queue_name", EngineText()),
         sa.column("application_version", EngineText()),
         schema="dbos" if dialect == "postgresql" else None,
     )
@@ -290,7 +295,9 @@ def _leaving(dialect: str) -> sa.Executable:
     workflows = workflow_status(dialect).c
     handed_over = sa.exists().where(
         workflows.workflow_uuid == as_engines(_TICKET),
-        sa.or_(workflows.executor_id != as_engines(_MINE), workflows.status.in_(_QUEUED)),
+        sa.or_(
+            workflows.executor_id != as_engines(_MINE), workflows.status.in_((QUEUED, _DELAYED))
+        ),
     )
     # Nobody's: it ended before its first transaction.
     whose = tickets.c.owner.in_([_MINE, NOBODY])

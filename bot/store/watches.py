@@ -14,7 +14,7 @@ from bot.store.prepared import MOST, prepared
 from bot.store.proposal_rows import REPAINT
 from bot.store.tables import proposals, watches
 
-_DUE: Final = prepared(
+DUE: Final = prepared(
     sa.select(watches, (watches.c.until_at <= seconds_ago(0)).label("is_last"))
     .where(watches.c.due_at <= seconds_ago(0))
     .order_by(watches.c.due_at, watches.c.proposal_id)
@@ -51,7 +51,7 @@ class StoredWatches:
         """The longest due first."""
 
         async def due(connection: Connection) -> Sequence[sa.Row[tuple[object, ...]]]:
-            return (await connection.execute(_DUE, {"most": limit})).all()
+            return (await connection.execute(DUE, {"most": limit})).all()
 
         rows = await self._database.fetch(due)
         if not rows:

@@ -200,7 +200,7 @@ def make_checkpoints(
     """Checkpoints to every place that `[audit] checkpoint_*` names. Raises ConfigurationError."""
     publishers = _publishers(settings, surface, team, stack)
     keys = rules.audit_keys(settings)
-    return Checkpoints(StoredTrail(database), keys, database.now, publishers)
+    return Checkpoints(StoredTrail(database), keys, publishers)
 
 
 def _publishers(

@@ -97,13 +97,20 @@ async def bot_of(settings: Settings, slack: Child, rates: Rates) -> AsyncIterato
         yield
 
 
-async def bot_load(model: Child, slack: Child, streams: int, turns: int, stagger_s: float) -> Any:
-    """One load on a running bot, and what it cost here."""
+async def bot_load(
+    model: Child, slack: Child, streams: int, turns: int, stagger_s: float, thread: str = ""
+) -> Any:
+    """One load on a running bot, and what it cost here. All in the `thread` of that name."""
     await model.call("first_text")
     async with loop_lag() as lags:
         cpu = time.process_time()
         found = await slack.call(
-            "load", streams=streams, turns=turns, stagger_s=stagger_s, timeout_s=800.0
+            "load",
+            streams=streams,
+            turns=turns,
+            stagger_s=stagger_s,
+            timeout_s=800.0,
+            thread=thread,
         )
         cpu = time.process_time() - cpu
     sent = await model.call("first_text")

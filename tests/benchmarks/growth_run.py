@@ -107,12 +107,14 @@ def served(path: Path) -> int:
 
 
 @asynccontextmanager
-async def started(folder: Path, model: Child, slack: Child, url: str = "") -> AsyncIterator[float]:
+async def started(
+    folder: Path, model: Child, slack: Child, url: str = "", pace_ms: int = PACE_MS
+) -> AsyncIterator[float]:
     """A bot on the folder's file, or on the database at `url`, with its log as in production.
 
     The CPU seconds that its start took.
     """
-    settings = settings_for(str(folder), model, slack, PACE_MS, LIMITS)
+    settings = settings_for(str(folder), model, slack, pace_ms, LIMITS)
     if url:
         database = DatabaseSettings.model_validate({"url": url})
         settings = settings.model_copy(update={"database": database})

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from tests.benchmarks.child import serve
-from tests.benchmarks.transcript import MODEL, ROUNDS, events, log_lines, marker_of
+from tests.benchmarks.transcript import MODEL, asked_by, events, log_lines
 
 _RESOURCES = {
     "/v1/chat/completions": "openai",
@@ -78,8 +78,7 @@ class Connection(asyncio.Protocol):
 
     def _stream(self, path: str, body: bytes) -> None:
         _, _, pace, resource = path.split("/", 3)
-        marker = marker_of(body)
-        at = min(body.count(b'"role":"assistant"'), ROUNDS - 1)
+        marker, at = asked_by(body)
         pieces = events(_RESOURCES[f"/{resource}"], at, marker)
         if pace == "0":
             self._transport.write(_STREAM + b"".join(map(_chunk, pieces)) + _LAST)
@@ -90,7 +89,7 @@ class Connection(asyncio.Protocol):
     def _paced(self, pieces: list[bytes], at: int, pace_s: float, due: float, marker: str) -> None:
         piece = pieces[at]
         last = at + 1 == len(pieces)
-        if marker not in FIRST_TEXT and marker.encode() in piece:
+        if marker and marker not in FIRST_TEXT and marker.encode() in piece:
             FIRST_TEXT[marker] = time.monotonic()
         self._transport.write(_chunk(piece) + _LAST if last else _chunk(piece))
         if not last:

@@ -26,6 +26,7 @@ from tests.benchmarks.transcript import answer, is_whole, marker_of, question
 # A person may ask twenty times a minute, a channel may be posted to once a second.
 PEOPLE = 400
 CHANNELS = 50
+THREADS_CHANNEL = "C0BENCH000"
 
 
 @dataclass
@@ -88,13 +89,14 @@ def _roster(app: AppIdentity) -> Roster:
 
 @dataclass
 class People:
-    """They ask in threads of their own and wait for the whole answer."""
+    """They ask in threads of their own, or in one that has a name, and wait for the whole answer."""
 
     workspace: Workspace
     seen: Seen
     acks: list[float] = field(default_factory=list)
     floor_acks: list[float] = field(default_factory=list)
     late: int = 0  # deliveries without an acknowledgement in time; Slack delivers again
+    threads: dict[str, str] = field(default_factory=dict)  # the first message of those with a name
 
     async def load(
         self,
@@ -103,8 +105,12 @@ class People:
         stagger_s: float,
         timeout_s: float,
         channels: int = CHANNELS,
+        thread: str = "",
     ) -> Any:
-        """`streams` of them at once until `turns` were asked and answered, or time is up."""
+        """`streams` of them at once until `turns` were asked and answered, or time is up.
+
+        All in the `thread` of that name, which goes on where the load before left it.
+        """
         self.acks.clear()
         self.floor_acks.clear()
         self.late = 0
@@ -115,7 +121,9 @@ class People:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as group:
                 for worker in range(streams):
-                    group.create_task(self._keep_asking(numbers, worker * stagger_s, channels))
+                    group.create_task(
+                        self._keep_asking(numbers, worker * stagger_s, channels, thread)
+                    )
         return {
             "wall_s": time.monotonic() - began,
             "asked": self.seen.asked,
@@ -132,14 +140,19 @@ class People:
             "calls": self.seen.calls,
         }
 
-    async def _keep_asking(self, numbers: Any, delay_s: float, channels: int) -> None:
+    async def _keep_asking(self, numbers: Any, delay_s: float, channels: int, thread: str) -> None:
         await asyncio.sleep(delay_s)
         for number in numbers:
             marker = f"bench-{number}"
             ended = self.seen.ended[marker] = asyncio.Event()
             self.seen.asked[marker] = time.monotonic()
             user, channel = f"U0BENCH{number % PEOPLE:03}", f"C0BENCH{number % channels:03}"
-            await self.workspace.say(user, channel, f"@kortex {question(number)}")
+            text, root = f"@kortex {question(number)}", self.threads.get(thread)
+            if thread:
+                channel = THREADS_CHANNEL
+            ts = await self.workspace.say(user, channel, text, root)
+            if thread:
+                self.threads.setdefault(thread, ts)
             await ended.wait()
 
 

@@ -19,6 +19,9 @@ CALLS = 4
 PIECES = 500
 _PLACEHOLDER = "bench-0"
 _MARKER = re.compile(rb"bench-\d+")
+_WHY = " why is checkout slow?"
+_RECORD = b"</record>"  # the end of a request of `bot.chat.history`
+_QUESTION = re.compile(rb"(bench-\d+)" + re.escape(_WHY.encode()))
 _END = "END."
 
 
@@ -53,7 +56,7 @@ _RAW = {
 
 def question(number: int) -> str:
     """What a person asks."""
-    return f"bench-{number} why is checkout slow?"
+    return f"bench-{number}{_WHY}"
 
 
 def answer(number: int) -> str:
@@ -71,6 +74,20 @@ def marker_of(body: bytes) -> bytes:
     """The turn a request or a message belongs to; empty for none."""
     found = _MARKER.search(body)
     return found.group() if found else b""
+
+
+def asked_by(body: bytes) -> tuple[bytes, int]:
+    """The turn that a request to the model belongs to, and how many of its rounds are over.
+
+    In a thread the turns before it come first. What is asked for no turn has no marker, and who asks
+    for a summary of many gets text.
+    """
+    asked = [*_QUESTION.finditer(body)]
+    if not asked or _RECORD in body:
+        return b"", ROUNDS - 1
+    last = asked[-1]
+    over = body.count(b'"role":"assistant"', last.end())
+    return last.group(1), min(over, ROUNDS - 1)
 
 
 def events(wire: str, at: int, marker: bytes) -> list[bytes]:

@@ -422,8 +422,8 @@ MUTANTS = (
     Mutant(
         "nobody notices a lease that has run out",
         "bot/store/replicas.py",
-        "                .where(replicas.c.beat < seconds_ago(lease_s))\n                .order_by",
-        "                .where(sa.false())\n                .order_by",
+        '.where(replicas.c.beat < ago("lease_us"))',
+        ".where(sa.false())",
         (f"{_KILL}test_a_killed_replica_is_taken_over[first-tool-postgresql]",),
     ),
     Mutant(

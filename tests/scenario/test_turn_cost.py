@@ -26,9 +26,11 @@ MOST_STATEMENTS = 48
 MOST_TRANSACTIONS = {"sqlite": 7, "postgresql": 8}
 # The engine's end of a workflow is an UPDATE within a WITH.
 _WRITES = re.compile(r"\s*(WITH \w+ AS \()?(INSERT|UPDATE|DELETE)")
-# What goes on beside every turn: leases, looks for stops, and what the outlets of the trail read.
+# What goes on beside every turn: leases, looks for stops and for what is due, and what the outlets of
+# the trail read.
 _BESIDE = re.compile(
-    r"under_way|replicas|stop_by IS NOT NULL|audit_(sinks|checkpoints)|audit\.at AS at_us|^BEGIN"
+    r"under_way|replicas|workflow_status\.queue_name =|stop_by IS NOT NULL|AS threads$"
+    r"|audit_(sinks|checkpoints)|audit\.at AS at_us|^BEGIN"
 )
 
 

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.errors import Unreachable
-from bot.audit.chain import ChainRow
-from bot.audit.checkpoint import Checkpoint
+from bot.audit.checkpoint import Checkpoint, TrailEnd
 from bot.audit.checkpointing import Checkpoints
 from tests.fixtures_audit import KEYS, chain_of
 
@@ -21,11 +20,9 @@ class Kept:
         self.now = datetime(2026, 11, 21, 12, tzinfo=UTC)
         self.made: list[tuple[int, datetime]] = []
 
-    async def newest(self) -> ChainRow | None:
-        return ROWS[self.size - 1] if self.size else None
-
-    async def last_checkpoint(self) -> tuple[int, datetime] | None:
-        return self.made[-1] if self.made else None
+    async def end(self) -> TrailEnd:
+        newest = ROWS[self.size - 1] if self.size else None
+        return TrailEnd(newest, self.made[-1] if self.made else None, self.now)
 
     async def keep_checkpoint(self, checkpoint: Checkpoint) -> bool:
         if checkpoint.size in dict(self.made):
@@ -60,10 +57,7 @@ def witness() -> Witness:
 
 @pytest.fixture
 def checkpoints(kept: Kept, witness: Witness) -> Checkpoints:
-    async def now() -> datetime:
-        return kept.now
-
-    return Checkpoints(kept, KEYS, now, {"witness": witness})
+    return Checkpoints(kept, KEYS, {"witness": witness})
 
 
 async def test_an_empty_trail_has_none(checkpoints: Checkpoints, witness: Witness) -> None:
@@ -113,10 +107,7 @@ async def test_what_could_not_be_published_is_published_later(
 
 
 async def test_replicas_publish_each_size_once(kept: Kept, witness: Witness) -> None:
-    async def now() -> datetime:
-        return kept.now
-
     kept.size = 1
     for _ in range(3):
-        await Checkpoints(kept, KEYS, now, {"witness": witness}).run()
+        await Checkpoints(kept, KEYS, {"witness": witness}).run()
     assert witness.seen == [1]

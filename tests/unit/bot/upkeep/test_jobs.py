@@ -2,10 +2,19 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Collection
+from functools import partial
 
 import pytest
 
 from bot.upkeep import jobs
+
+
+async def nothing() -> Collection[str]:
+    return ()
+
+
+NONE = jobs.Prompted(60.0, nothing, {})
 
 
 class Ran:
@@ -34,13 +43,13 @@ async def test_every_job_runs_once_before_anything_else_and_in_order() -> None:
     async def second() -> None:
         ran.append("second")
 
-    async with jobs.running({"a": (60.0, first), "b": (60.0, second)}):
+    async with jobs.running({"a": (60.0, first), "b": (60.0, second)}, NONE):
         assert ran == ["first", "second"]
 
 
 async def test_a_job_that_breaks_runs_again_and_stops_no_other() -> None:
     ran = Ran()
-    async with jobs.running({"bad": (0.01, ran.badly), "good": (0.01, ran.well)}):
+    async with jobs.running({"bad": (0.01, ran.badly), "good": (0.01, ran.well)}, NONE):
         async with asyncio.timeout(5):
             await ran.again.wait()
 
@@ -60,7 +69,7 @@ async def test_a_slow_job_never_runs_twice_at_once() -> None:
         if rounds >= 3:
             enough.set()
 
-    async with jobs.running({"slow": (0.01, slow)}), asyncio.timeout(5):
+    async with jobs.running({"slow": (0.01, slow)}, NONE), asyncio.timeout(5):
         await enough.wait()
 
     assert most == 1
@@ -77,7 +86,7 @@ async def test_what_passes_while_a_job_runs_is_left_out() -> None:
         if len(begun) >= 4:
             enough.set()
 
-    async with jobs.running({"slow": (0.1, slow)}), asyncio.timeout(5):
+    async with jobs.running({"slow": (0.1, slow)}, NONE), asyncio.timeout(5):
         start = now()
         await enough.wait()
 
@@ -86,13 +95,13 @@ async def test_what_passes_while_a_job_runs_is_left_out() -> None:
 
 async def test_what_the_context_raises_stays_as_it_is() -> None:
     with pytest.raises(LookupError, match="not there"):
-        async with jobs.running({"any": (60.0, Ran().well)}):
+        async with jobs.running({"any": (60.0, Ran().well)}, NONE):
             raise LookupError("not there")
 
 
 async def test_nothing_runs_after_the_end() -> None:
     ran = Ran()
-    async with jobs.running({"good": (0.01, ran.well)}):
+    async with jobs.running({"good": (0.01, ran.well)}, NONE):
         await ran.again.wait()
     before = ran.count["well"]
     await asyncio.sleep(0.05)
@@ -105,7 +114,7 @@ async def test_a_first_run_that_breaks_does_not_end_the_start(raised: type[Excep
     async def breaks() -> None:
         raise raised("not now")
 
-    async with jobs.running({"bad": (60.0, breaks)}):
+    async with jobs.running({"bad": (60.0, breaks)}, NONE):
         pass
 
 
@@ -125,10 +134,81 @@ async def test_a_job_that_the_end_meets_under_way_ends_without_an_error(
         finally:
             left.append("long")
 
-    async with jobs.running({"long": (0.01, long)}), asyncio.timeout(5):
+    async with jobs.running({"long": (0.01, long)}, NONE), asyncio.timeout(5):
         await begun.wait()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
 
     assert left == ["long"]
     assert caplog.text == ""
+
+
+class Looks:
+    """What is due by one look after the other, then nothing; and how often each job ran."""
+
+    def __init__(self, *due: Collection[str] | Exception) -> None:
+        self.due = [*due]
+        self.ran: Counter[str] = Counter()
+        self.over = asyncio.Event()
+
+    async def look(self) -> Collection[str]:
+        if not self.due:
+            self.over.set()
+            return ()
+        found = self.due.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def prompted(self, *names: str) -> jobs.Prompted:
+        return jobs.Prompted(0.01, self.look, {name: partial(self._run, name) for name in names})
+
+    async def _run(self, name: str) -> None:
+        self.ran[name] += 1
+
+
+async def test_what_is_prompted_runs_at_the_start_and_then_when_it_is_due() -> None:
+    looks = Looks((), ("cards",), ("cards", "expiry"))
+
+    async with jobs.running({}, looks.prompted("cards", "expiry", "watches")), asyncio.timeout(5):
+        assert looks.ran == {"cards": 1, "expiry": 1, "watches": 1}
+        await looks.over.wait()
+
+    assert looks.ran == {"cards": 3, "expiry": 2, "watches": 1}
+
+
+async def test_a_look_that_breaks_is_looked_again() -> None:
+    looks = Looks(ValueError("a bug"), ("cards",))
+
+    async with jobs.running({}, looks.prompted("cards")), asyncio.timeout(5):
+        await looks.over.wait()
+
+    assert looks.ran == {"cards": 2}
+
+
+async def test_one_that_is_slow_keeps_no_other_from_running_and_runs_once_more_itself() -> None:
+    begun, go_on, last = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    ran: list[str] = []
+    looks = Looks(("slow", "other"), ("slow", "other"), ("slow",))
+
+    async def slow() -> None:
+        ran.append("slow")
+        begun.set()
+        if ran.count("slow") == 2:
+            await go_on.wait()
+        if ran.count("slow") == 3:
+            last.set()
+
+    async def other() -> None:
+        ran.append("other")
+
+    prompted = jobs.Prompted(0.01, looks.look, {"slow": slow, "other": other})
+    async with jobs.running({}, prompted), asyncio.timeout(5):
+        await looks.over.wait()
+        assert ran.count("slow") == 2
+        assert ran.count("other") == 3
+        go_on.set()
+        await last.wait()
+        await asyncio.sleep(0)
+
+    assert ran.count("slow") == 3

@@ -1,0 +1,67 @@
+"""Measures turns in a thread of many turns, in one of few and in new ones, in turn.
+
+`thread_run sqlite|postgresql TURNS ROUNDS`. The bot is in this process; PostgreSQL, Slack, the model
+and Loki are others.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.benchmarks.bot_run import bot_load
+from tests.benchmarks.child import Child, child, say
+from tests.benchmarks.growth_run import started
+from tests.fixtures_database import postgres_server
+
+MEASURED: Final = 20
+FEW: Final = 5
+
+
+@asynccontextmanager
+async def _database(kind: str) -> AsyncIterator[str]:
+    """The URL of a PostgreSQL; empty: a file in the bot's folder."""
+    if kind == "sqlite":
+        yield ""
+        return
+    async with postgres_server().new_database(migrated=True) as url:
+        yield url
+
+
+async def _ask(slack: Child, turns: int, thread: str) -> None:
+    asked = {"streams": 1, "turns": turns, "stagger_s": 0.0, "timeout_s": 600.0}
+    found = await slack.call("load", **asked, thread=thread)
+    assert len(found["done"]) == turns
+
+
+async def main(kind: str, turns: int, rounds: int) -> Mapping[str, Any]:
+    """Each side's loads; A B C, C B A."""
+    found: dict[str, list[Any]] = {"many": [], "few": [], "new": []}
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            child("model_process") as model,
+            child("slack_process", "unlimited", 1) as slack,
+            _database(kind) as url,
+        ):
+            at = (Path(folder), model, slack, url)
+            async with started(*at, pace_ms=0):
+                await _ask(slack, turns, "many")
+                for number in range(rounds):
+                    await _ask(slack, FEW, f"few {number}")
+            async with started(*at):
+                for number in range(rounds):
+                    threads = {"many": "many", "few": f"few {number}", "new": ""}
+                    for side in ([*threads], [*threads][::-1])[number % 2]:
+                        load = await bot_load(model, slack, 1, MEASURED, 0.0, thread=threads[side])
+                        found[side].append(load)
+    return found
+
+
+if __name__ == "__main__":
+    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until it ends
+    kind, turns, rounds = sys.argv[1], *map(int, sys.argv[2:])
+    say(asyncio.run(main(kind, turns, rounds)))
