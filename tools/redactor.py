@@ -30,3 +30,8 @@ class Redactor(Protocol):
         Raises RedactionFailed.
         """
         ...
+
+    @property
+    def learned(self) -> int:
+        """Another number once a text that was left as it is may be masked, for what was met since."""
+        ...

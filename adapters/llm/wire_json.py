@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -25,6 +26,9 @@ MAX_DEPTH: Final = 50
 _READ_DEPTH: Final = MAX_DEPTH + 14
 _STEP: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
 _MAX_INT: Final = 2**63
+# Arguments of calls that each round of a turn sends again, of some long threads at once.
+_REPLAYED: Final = 512
+_SHORT: Final = 500
 
 
 def parse(data: bytes | str) -> object:
@@ -86,13 +90,21 @@ def arguments_text(arguments: object) -> str:
 def arguments_object(text: str) -> Mapping[str, object]:
     """The arguments a model wrote, as an object; empty when they are not one that all vendors read.
 
-    For replaying history: what the model wrote wrongly was already answered with an error.
+    For replaying history: what the model wrote wrongly was already answered with an error. Each round
+    replays all of it, so the same one may be given again: it is to be read only.
     """
+    return _short_arguments(text) if len(text) <= _SHORT else _arguments(text)
+
+
+def _arguments(text: str) -> Mapping[str, object]:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return _NOTHING
     return as_object(value) if is_shallow(value) else _NOTHING
+
+
+_short_arguments = lru_cache(_REPLAYED)(_arguments)
 
 
 def is_complete(text: str) -> bool:

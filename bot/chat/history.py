@@ -3,7 +3,7 @@
 The summary is a round of its own, paid for by the budget like any other.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
@@ -50,13 +50,28 @@ def estimate_tokens(messages: Sequence[Message], system: str = "") -> int:
     return round(size / BYTES_PER_TOKEN)
 
 
+def _folded_tokens(turns: Iterable[Sequence[Message]], beside_bytes: int = 0) -> int:
+    """The same of turns whose tool results are all folded, and of so much beside them."""
+    size = beside_bytes
+    for turn in turns:
+        for message in turn:
+            size += _size(message)
+            if (result := message.tool_result) is not None:
+                size -= max(0, len(result.content) - len(FOLDED))
+    return round(size / BYTES_PER_TOKEN)
+
+
 def _size(message: Message) -> int:
-    result = message.tool_result
-    calls = sum(len(c.arguments) + len(c.name) + 40 for c in message.tool_calls)
-    blocks = sum(len(b) for b in message.provider_blocks)
-    said = len(message.text.encode()) + len(message.told.encode())
-    images = round(len(message.images) * IMAGE_TOKENS * BYTES_PER_TOKEN)
-    return said + calls + blocks + images + (len(result.content) if result else 0) + 20
+    size = len(message.text.encode()) + len(message.told.encode()) + 20
+    for call in message.tool_calls:
+        size += len(call.arguments) + len(call.name) + 40
+    for block in message.provider_blocks:
+        size += len(block)
+    if (result := message.tool_result) is not None:
+        size += len(result.content)
+    if message.images:
+        size += round(len(message.images) * IMAGE_TOKENS * BYTES_PER_TOKEN)
+    return size
 
 
 def tool_bytes(request: CompleteRequest) -> int:
@@ -105,13 +120,6 @@ def fit(
     return tuple(kept), _note(folded, dropped, too_large)
 
 
-def folded(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """All of it, with every tool result folded."""
-    kept = list(messages)
-    _fold(kept, [_size(m) for m in kept], range(len(kept)), -1, FOLDED)
-    return tuple(kept)
-
-
 def turns_of(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
     """Parted before every question."""
     starts = [i for i, m in enumerate(messages) if m.role is Role.USER]
@@ -119,15 +127,17 @@ def turns_of(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
 
 
 def _fold(kept: list[Message], sizes: list[int], at: range, room: float, notice: str) -> int:
-    count = 0
+    count, size = 0, sum(sizes)
     for index in at:
-        if sum(sizes) <= room:
+        if size <= room:
             break
         result = kept[index].tool_result
         if result is not None and len(result.content) > len(notice):
             short = ToolResult(result.call_id, result.name, notice, result.is_error)
             kept[index] = replace(kept[index], tool_result=short)
+            size -= sizes[index]
             sizes[index] = _size(kept[index])
+            size += sizes[index]
             count += 1
     return count
 
@@ -182,7 +192,7 @@ async def recall(
     """
     *earlier, question = turns_of(request.messages)
     room = room_tokens(window_tokens, request) - estimate_tokens((), request.system)
-    if estimate_tokens([*(m for t in earlier for m in folded(t)), *question]) <= room // 2:
+    if _folded_tokens(earlier, sum(map(_size, question))) <= room // 2:
         return Recalled(request)
     count = _oldest(earlier, room // 4)
     turns = count - (bool(earlier) and earlier[0][0].text == SUMMARY_REQUEST)
@@ -214,7 +224,7 @@ def as_turn(summary: str) -> Sequence[Message]:
 def _oldest(turns: Sequence[Sequence[Message]], most_tokens: int) -> int:
     """How many have to go so that those after them take no more than that."""
     count, kept = len(turns), 0
-    while count and (kept := kept + estimate_tokens(folded(turns[count - 1]))) <= most_tokens:
+    while count and (kept := kept + _folded_tokens(turns[count - 1 : count])) <= most_tokens:
         count -= 1
     return count
 

@@ -4,9 +4,10 @@ A model repeats what it has read, and nobody can promise what that was: its word
 a log line.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from adapters.llm.messages import (
     CompleteRequest,
@@ -34,6 +35,13 @@ WITHHELD_REQUEST = "the model was not asked: the conversation could not be redac
 WITHHELD = "what the model said is withheld: it could not be redacted"
 
 
+class _Passed(NamedTuple):
+    """The messages of a turn that were left as they are, by identity, as long as nothing is learned."""
+
+    learned: int
+    messages: Mapping[int, Message]
+
+
 class RedactedRounds(Rounds):
     """`Rounds` whose records hold no secret. Text on its way is redacted where it is shown."""
 
@@ -42,6 +50,7 @@ class RedactedRounds(Rounds):
     ) -> None:
         super().__init__(providers, circuits)
         self._redactor = redactor
+        self._passed: WeakKeyDictionary[StopSignal, _Passed] = WeakKeyDictionary()
 
     async def run(
         self,
@@ -59,7 +68,7 @@ class RedactedRounds(Rounds):
             emit(Notice(self._or_withheld(event.text)) if isinstance(event, Notice) else event)
 
         try:
-            request = self._safe_request(request)
+            request = self._safe_request(request, stop)
         except RedactionFailed:
             return _unsent(number)
         record = await super().run(request, number, safe_emit, stop, prefer=prefer, budget=budget)
@@ -68,12 +77,21 @@ class RedactedRounds(Rounds):
         except RedactionFailed:
             return _withheld(record)
 
-    def _safe_request(self, request: CompleteRequest) -> CompleteRequest:
-        """What is sent. Texts were redacted where they came from; this catches what was forgotten."""
+    def _safe_request(self, request: CompleteRequest, stop: StopSignal) -> CompleteRequest:
+        """What is sent. Texts were redacted where they came from; this catches what was forgotten.
+
+        Each round of a turn sends what the one before it sent, and more: `stop` is the turn's own.
+        """
+        learned = self._redactor.learned  # before any of these messages
+        before = self._passed.get(stop)
+        passed = before.messages if before and before.learned == learned else {}
+        messages = [
+            each if id(each) in passed else self._safe_message(each) for each in request.messages
+        ]
+        same = (new for new, old in zip(messages, request.messages, strict=True) if new is old)
+        self._passed[stop] = _Passed(learned, {id(each): each for each in same})
         return _with(
-            request,
-            system=self._redactor.redact(request.system),
-            messages=tuple(map(self._safe_message, request.messages)),
+            request, system=self._redactor.redact(request.system), messages=tuple(messages)
         )
 
     def _safe_message(self, message: Message) -> Message:
@@ -81,7 +99,9 @@ class RedactedRounds(Rounds):
         result = message.tool_result
         if result is not None:
             result = _with(result, content=redact(result.content))
-        calls = tuple(_with(c, arguments=redact(c.arguments)) for c in message.tool_calls)
+        calls = message.tool_calls
+        if calls:
+            calls = tuple(_with(c, arguments=redact(c.arguments)) for c in calls)
         return _with(
             message,
             text=redact(message.text),
@@ -118,9 +138,10 @@ class RedactedRounds(Rounds):
 
 def _with(item: T, **fields: Any) -> T:
     """With these fields; the thing itself where they are as they were, as nearly all are."""
-    if all(getattr(item, name) == value for name, value in fields.items()):
-        return item
-    return replace(item, **fields)
+    for name, value in fields.items():
+        if getattr(item, name) != value:
+            return replace(item, **fields)
+    return item
 
 
 def _untouched(blocks: tuple[str, ...], redact: Callable[[str], str]) -> tuple[str, ...]:
@@ -128,7 +149,7 @@ def _untouched(blocks: tuple[str, ...], redact: Callable[[str], str]) -> tuple[s
 
     They are kept for the next turns: what is redacted elsewhere would be readable there.
     """
-    is_safe = all(redact(words) == words for words in map(readable, blocks))
+    is_safe = not blocks or all(redact(words) == words for words in map(readable, blocks))
     return blocks if is_safe else ()
 
 

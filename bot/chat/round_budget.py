@@ -175,12 +175,14 @@ def most_tokens(request: CompleteRequest) -> int:
     """A bound of the input: no tokenizer makes more than one token of a byte."""
     size = len(request.system.encode())
     for message in request.messages:
-        result = message.tool_result
         size += len(message.text.encode()) + len(message.told.encode())
-        size += len(result.content.encode()) if result else 0
-        size += sum(len(c.arguments.encode()) + len(c.name) for c in message.tool_calls)
-        size += sum(len(block.encode()) for block in message.provider_blocks)
         size += IMAGE_TOKENS * len(message.images)
+        if (result := message.tool_result) is not None:
+            size += len(result.content.encode())
+        for call in message.tool_calls:
+            size += len(call.arguments.encode()) + len(call.name)
+        for block in message.provider_blocks:
+            size += len(block.encode())
     return size + tool_bytes(request) + _VENDOR_TOKENS
 
 

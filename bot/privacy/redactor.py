@@ -90,6 +90,11 @@ class TextRedactor:
         """The text that may leave. Raises RedactionFailed."""
         return Redacted(self._redacted(text, show_identifiers=False))
 
+    @property
+    def learned(self) -> int:
+        """See `tools.redactor.Redactor`."""
+        return self._found.learned
+
     def redact_for_people(self, text: str) -> str:
         """As `redact`, with e-mail addresses and telephone numbers left. Raises RedactionFailed."""
         return self._redacted(text, show_identifiers=True)

@@ -81,6 +81,7 @@ class FoundSecrets:
         self._lock = Lock()
         self._sessions: OrderedDict[str, OrderedDict[bytes, None]] = OrderedDict()
         self._patterns: dict[str, Any] = {}
+        self.learned = 0  # how often a session got to know one more
 
     def remember(self, session: str, values: Iterable[bytes]) -> None:
         """Keep what is telling; outside of a session ("") nothing is kept."""
@@ -93,6 +94,7 @@ class FoundSecrets:
             known.update(dict.fromkeys(kept))
             self._sessions.move_to_end(session)
             if len(known) != before:
+                self.learned += 1
                 self._patterns.pop(session, None)
             while len(known) > SECRETS_PER_SESSION:
                 known.popitem(last=False)

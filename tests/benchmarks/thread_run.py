@@ -20,6 +20,7 @@ from tests.fixtures_database import postgres_server
 
 MEASURED: Final = 20
 FEW: Final = 5
+SETTLE_S: Final = 45.0  # the log catches up, and the trail is read once after the start
 
 
 @asynccontextmanager
@@ -53,6 +54,7 @@ async def main(kind: str, turns: int, rounds: int) -> Mapping[str, Any]:
                 for number in range(rounds):
                     await _ask(slack, FEW, f"few {number}")
             async with started(*at):
+                await asyncio.sleep(SETTLE_S)
                 for number in range(rounds):
                     threads = {"many": "many", "few": f"few {number}", "new": ""}
                     for side in ([*threads], [*threads][::-1])[number % 2]:

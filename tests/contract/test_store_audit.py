@@ -275,6 +275,10 @@ async def test_what_cannot_be_redacted_is_not_done(database_url: str) -> None:
         def redact_value(self, value: JsonValue) -> JsonValue:
             raise RedactionFailed("broken")
 
+        @property
+        def learned(self) -> int:
+            return 0
+
     database = await Database.open(database_url, sealing=Sealing(redactor=Broken()))
     with pytest.raises(StorageUnavailable, match="redacted"):
         await StoredAudit(database).append(EVENT)

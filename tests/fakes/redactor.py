@@ -23,6 +23,10 @@ class FakeRedactor:
             raise RedactionFailed("told to fail")
         return Redacted(re.sub(r"SECRET-\w+", MASK, text))
 
+    @property
+    def learned(self) -> int:
+        return 0
+
     def redact_value(self, value: JsonValue) -> JsonValue:
         masked: JsonValue = orjson.loads(self.redact(orjson.dumps(value).decode()))
         return [masked] if self.breaks_json else masked

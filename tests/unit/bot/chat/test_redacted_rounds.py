@@ -1,0 +1,86 @@
+"""What a model is sent holds no secret, in whichever round it was learned that it is one."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult
+from bot.chat.redacted_rounds import RedactedRounds
+from bot.chat.stopping import Signal
+from bot.ports.durability import StopSignal
+from bot.privacy.redactor import TextRedactor
+from bot.privacy.session_memory import Placeholders
+from tests.fakes.scripted_provider import ScriptedProvider, text
+from tests.fixtures_rounds import unlimited
+from tools.redactor import Redacted
+
+SECRET = "dipPr179Gg7x"
+QUESTION = Message(Role.USER, f"why does {SECRET} show up in the log?")
+CALL = Message(Role.ASSISTANT, tool_calls=(ToolCall("c1", "core__get_logs", "{}"),))
+TELLING = Message(
+    Role.TOOL, tool_result=ToolResult("c1", "core__get_logs", f'{{"line": "password={SECRET}"}}')
+)
+QUIET = Message(Role.TOOL, tool_result=ToolResult("c1", "core__get_logs", '{"line": "fine"}'))
+
+
+class Counting(TextRedactor):
+    """How often each text was redacted."""
+
+    def __init__(self) -> None:
+        super().__init__([], b"key")
+        self.asked: Counter[str] = Counter()
+
+    def redact(self, text: str) -> Redacted:
+        self.asked[text] += 1
+        return super().redact(text)
+
+
+async def sent(
+    redactor: TextRedactor, stops: Sequence[StopSignal], *rounds: Sequence[Message]
+) -> list[str]:
+    """What the model was sent in each round, as one text."""
+    provider = ScriptedProvider([text("said")] * len(rounds))
+    asked = RedactedRounds([provider], redactor)
+    with Placeholders().within("a thread"):
+        for stop, messages in zip(stops, rounds, strict=True):
+            request = CompleteRequest(system="s", messages=tuple(messages))
+            await asked.run(request, 1, lambda _: None, stop, budget=unlimited())
+    return [repr(each.messages) for each in provider.requests]
+
+
+async def test_what_a_later_message_gives_away_is_masked_in_those_that_passed_before() -> None:
+    stop = Signal()
+    first, second, third = await sent(
+        TextRedactor([], b"key"),
+        [stop] * 3,
+        [QUESTION],
+        [QUESTION, CALL, TELLING],
+        [QUESTION, CALL, TELLING],
+    )
+
+    assert SECRET in first  # nothing tells yet that it is one
+    assert SECRET not in second.replace(repr(QUESTION), "")
+    assert SECRET not in third
+
+
+async def test_what_passed_is_not_searched_again_in_the_next_round_of_the_turn() -> None:
+    redactor, stop = Counting(), Signal()
+
+    await sent(redactor, [stop] * 2, [QUESTION], [QUESTION, CALL, QUIET])
+
+    assert redactor.asked[QUESTION.text] == 1
+    assert redactor.asked['{"line": "fine"}'] == 1
+
+
+async def test_another_turn_searches_all_of_it_again() -> None:
+    redactor = Counting()
+
+    await sent(redactor, [Signal(), Signal()], [QUESTION], [QUESTION])
+
+    assert redactor.asked[QUESTION.text] == 2
+
+
+async def test_what_was_masked_is_masked_in_each_round() -> None:
+    stop = Signal()
+    rounds = await sent(TextRedactor([], b"key"), [stop] * 3, *[[CALL, TELLING, QUESTION]] * 3)
+
+    assert all(SECRET not in each for each in rounds)
