@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
+
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.stopping import Signal
@@ -34,6 +36,11 @@ class Counting(TextRedactor):
         return super().redact(text)
 
 
+@pytest.fixture
+def redactor() -> Counting:
+    return Counting()
+
+
 async def sent(
     redactor: TextRedactor, stops: Sequence[StopSignal], *rounds: Sequence[Message]
 ) -> list[str]:
@@ -47,10 +54,12 @@ async def sent(
     return [repr(each.messages) for each in provider.requests]
 
 
-async def test_what_a_later_message_gives_away_is_masked_in_those_that_passed_before() -> None:
+async def test_what_a_later_message_gives_away_is_masked_in_those_that_passed_before(
+    redactor: Counting,
+) -> None:
     stop = Signal()
     first, second, third = await sent(
-        TextRedactor([], b"key"),
+        redactor,
         [stop] * 3,
         [QUESTION],
         [QUESTION, CALL, TELLING],
@@ -62,8 +71,10 @@ async def test_what_a_later_message_gives_away_is_masked_in_those_that_passed_be
     assert SECRET not in third
 
 
-async def test_what_passed_is_not_searched_again_in_the_next_round_of_the_turn() -> None:
-    redactor, stop = Counting(), Signal()
+async def test_what_passed_is_not_searched_again_in_the_next_round_of_the_turn(
+    redactor: Counting,
+) -> None:
+    stop = Signal()
 
     await sent(redactor, [stop] * 2, [QUESTION], [QUESTION, CALL, QUIET])
 
@@ -71,16 +82,14 @@ async def test_what_passed_is_not_searched_again_in_the_next_round_of_the_turn()
     assert redactor.asked['{"line": "fine"}'] == 1
 
 
-async def test_another_turn_searches_all_of_it_again() -> None:
-    redactor = Counting()
-
+async def test_another_turn_searches_all_of_it_again(redactor: Counting) -> None:
     await sent(redactor, [Signal(), Signal()], [QUESTION], [QUESTION])
 
     assert redactor.asked[QUESTION.text] == 2
 
 
-async def test_what_was_masked_is_masked_in_each_round() -> None:
+async def test_what_was_masked_is_masked_in_each_round(redactor: Counting) -> None:
     stop = Signal()
-    rounds = await sent(TextRedactor([], b"key"), [stop] * 3, *[[CALL, TELLING, QUESTION]] * 3)
+    rounds = await sent(redactor, [stop] * 3, *[[CALL, TELLING, QUESTION]] * 3)
 
     assert all(SECRET not in each for each in rounds)
