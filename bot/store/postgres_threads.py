@@ -18,7 +18,7 @@ from contextlib import (
     suppress,
 )
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import psycopg
 import sqlalchemy as sa
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 # A server that is frozen keeps nobody who wants to end.
 CLOSE_S = 10.0
+# Some threads work rarely, and what lies between forgets a silent connection without a word: Azure's
+# load balancers after 240 s, AWS's after 350 (https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html).
+KEPT_ALIVE: Final = {"keepalives_idle": 60, "keepalives_interval": 15, "keepalives_count": 3}
 # How long a server is asked to end a statement. Its connection is gone anyway.
 _ASKED_FOR_S = 5.0
 _Driver = psycopg.Connection[tuple[Any, ...]]
@@ -45,8 +48,9 @@ def engine_of(url: sa.URL, name: str, connect_timeout_s: float, idle_s: float = 
     """Synchronous, of a `postgresql+psycopg://…` address.
 
     `name` is that of its connections; the server ends one that stands still for `idle_s` inside a
-    transaction, or none (0).
+    transaction, or none (0). The address's own options come first.
     """
+    alive = {option: s for option, s in KEPT_ALIVE.items() if option not in url.query}
     return sa.create_engine(
         url,
         poolclass=sa.NullPool,  # the threads keep them
@@ -54,6 +58,7 @@ def engine_of(url: sa.URL, name: str, connect_timeout_s: float, idle_s: float = 
         execution_options={"preserve_rowcount": True},  # of an INSERT too; its cursor forgets it
         connect_args={
             "connect_timeout": round(connect_timeout_s),
+            **alive,
             "application_name": name,
             "options": f"-c idle_in_transaction_session_timeout={idle_s * 1000:.0f}",
         },

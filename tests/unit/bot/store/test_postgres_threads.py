@@ -300,3 +300,20 @@ async def test_a_connection_that_is_cut_before_the_commit_is_lost(database: Data
     with pytest.raises(ConnectionLost):
         await database.transact(work)
     await database.transact(partial(touch, names=("a",)))
+
+
+@pytest.mark.parametrize(("option", "idle_s"), [("", "60"), ("&keepalives_idle=5", "5")])
+async def test_a_connection_that_nobody_uses_is_kept_from_being_forgotten(
+    postgres_url: str, option: str, idle_s: str
+) -> None:
+    opened = await Database.open(postgres_url + option)
+
+    async def parameters(connection: Connection) -> dict[str, str]:
+        driver = connection.sync_connection.connection.dbapi_connection
+        return cast("psycopg.Connection[Any]", driver).info.get_parameters()
+
+    asked = await opened.fetch(parameters)
+    await opened.close()
+
+    assert asked["keepalives_idle"] == idle_s
+    assert (asked["keepalives_interval"], asked["keepalives_count"]) == ("15", "3")
