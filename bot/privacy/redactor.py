@@ -156,6 +156,8 @@ class TextRedactor:
 
     def _seen_before(self, data: bytes, spans: list[Span]) -> list[Span]:
         session = current_session()
+        if not (spans or self._found.knows_any(session)):
+            return []
         where = [*self._found.standing(session, data)]
         new: dict[bytes, int] = {}
         for span in spans:

@@ -102,6 +102,10 @@ class FoundSecrets:
                 forgotten, _ = self._sessions.popitem(last=False)
                 self._patterns.pop(forgotten, None)
 
+    def knows_any(self, session: str) -> bool:
+        """Of most sessions nothing is known."""
+        return session in self._sessions
+
     def standing(self, session: str, data: bytes) -> Iterator[tuple[int, int]]:
         """Where those of the session stand."""
         pattern = self._pattern(session)
@@ -109,7 +113,7 @@ class FoundSecrets:
             yield from (m.span() for m in pattern.finditer(data))
 
     def _pattern(self, session: str) -> Any:
-        if session not in self._sessions:  # of most nothing is known
+        if not self.knows_any(session):
             return None
         with self._lock:
             known = self._sessions.get(session)
