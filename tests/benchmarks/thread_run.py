@@ -1,4 +1,4 @@
-"""Measures turns in a thread of many turns, in one of few and in new ones, in turn.
+"""Measures turns in a thread of many turns, in one that fills the window, and in new ones, in turn.
 
 `thread_run sqlite|postgresql TURNS ROUNDS`. The bot is in this process; PostgreSQL, Slack, the model
 and Loki are others.
@@ -19,7 +19,7 @@ from tests.benchmarks.growth_run import started
 from tests.fixtures_database import postgres_server
 
 MEASURED: Final = 20
-FEW: Final = 5
+FEW: Final = 30  # what a window takes of them
 SETTLE_S: Final = 45.0  # the log catches up, and the trail is read once after the start
 
 
