@@ -99,9 +99,7 @@ class RedactedRounds(Rounds):
         result = message.tool_result
         if result is not None:
             result = _with(result, content=redact(result.content))
-        calls = message.tool_calls
-        if calls:
-            calls = tuple(_with(c, arguments=redact(c.arguments)) for c in calls)
+        calls = tuple(_with(c, arguments=redact(c.arguments)) for c in message.tool_calls)
         return _with(
             message,
             text=redact(message.text),
@@ -138,10 +136,9 @@ class RedactedRounds(Rounds):
 
 def _with(item: T, **fields: Any) -> T:
     """With these fields; the thing itself where they are as they were, as nearly all are."""
-    for name, value in fields.items():
-        if getattr(item, name) != value:
-            return replace(item, **fields)
-    return item
+    if all(getattr(item, name) == value for name, value in fields.items()):
+        return item
+    return replace(item, **fields)
 
 
 def _untouched(blocks: tuple[str, ...], redact: Callable[[str], str]) -> tuple[str, ...]:
@@ -149,7 +146,7 @@ def _untouched(blocks: tuple[str, ...], redact: Callable[[str], str]) -> tuple[s
 
     They are kept for the next turns: what is redacted elsewhere would be readable there.
     """
-    is_safe = not blocks or all(redact(words) == words for words in map(readable, blocks))
+    is_safe = all(redact(words) == words for words in map(readable, blocks))
     return blocks if is_safe else ()
 
 

@@ -15,9 +15,8 @@ from bot.store.accepted_table import accepted
 from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
 from bot.store.prepared import prepared
-from bot.store.stranded import GOES_ON
 from bot.store.tables import tickets, turns, undelivered
-from bot.store.tickets import workflow_status
+from bot.store.tickets import GOES_ON, workflow_status
 
 CARDS: Final = "cards"
 EXPIRY: Final = "expiry"
@@ -66,7 +65,7 @@ def _parts(dialect: str) -> Mapping[str, sa.ColumnElement[bool]]:
             _any(sa.select(tickets.c.id)),
             _any(sa.select(accepted.c.id)),
             _any(sa.select(turns.c.id).where(running)),
-            *(_any(workflows.where(sa.text(is_))) for is_ in GOES_ON),
+            *(_any(workflows.where(is_)) for is_ in GOES_ON),
         ),
     }
 

@@ -49,8 +49,8 @@ async def renew(connection: Connection, replica: str, version: str | None) -> No
 
 @cache
 def _renewal(dialect: str) -> sa.Insert:
-    named = {name: sa.bindparam(name, type_=replicas.c[name].type) for name in ("id", "version")}
-    beat = INSERT[dialect](replicas).values(beat=now(), started_at=now(), **named)
+    given: dict[str, Any] = {name: sa.bindparam(name) for name in ("id", "version")}
+    beat = INSERT[dialect](replicas).values(beat=now(), started_at=now(), **given)
     return prepared(beat.on_conflict_do_update(index_elements=["id"], set_={"beat": now()}))
 
 

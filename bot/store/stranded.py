@@ -14,12 +14,10 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, as_engines
 from bot.store.prepared import MOST, prepared
 from bot.store.tables import IS_UNDER_WAY, proposals, sessions, tickets, turns, watches
-from bot.store.tickets import ALIVE, workflow_status, workflow_steps
+from bot.store.tickets import ALIVE, GOES_ON, workflow_status, workflow_steps
 from tools.dataclass import dataclass
 
 _DELIVERED: Final = "deliver"  # the last step of a turn; `bot.chat.turn`
-# Each as an index of the engine's has it, of what has not ended.
-GOES_ON: Final = ("status IN ('ENQUEUED', 'PENDING')", "status = 'DELAYED'")
 # Its workflow was ended from outside, so its body told nobody.
 _CUT_OFF: Final = ("CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
@@ -69,7 +67,7 @@ def _of_others(dialect: str) -> sa.Select[str]:
     mine = workflow_status(dialect).c
     known = sa.bindparam("known", type_=mine.application_version.type, expanding=True)
     unknown = mine.application_version.not_in(known)
-    every = (sa.select(mine.workflow_uuid).where(sa.text(is_), unknown) for is_ in GOES_ON)
+    every = (sa.select(mine.workflow_uuid).where(is_, unknown) for is_ in GOES_ON)
     # In no order: to sort them, SQLite would read all workflows in that order.
     return prepared(sa.select(sa.union_all(*every).subquery().c.workflow_uuid).limit(MOST))
 

@@ -26,8 +26,9 @@ HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
 QUEUED = "ENQUEUED"  # somebody will,
 _DELAYED = "DELAYED"  # or later
 ALIVE = (HELD, QUEUED, _DELAYED)
-# As an index of the engine's has it.
+# What has not ended, each part as an index of the engine's has it.
 UNDER_WAY = sa.text("status IN ('ENQUEUED', 'PENDING')")
+GOES_ON: Final = (UNDER_WAY, sa.text("status = 'DELAYED'"))
 OWN_QUEUE = "_dbos_internal_queue"  # the engine's, of work that is carried on
 NOBODY = ""
 _HANDED_OVER = -1

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 LAG_PROBE_S = 0.01
 
@@ -60,3 +61,8 @@ async def loop_lag() -> AsyncIterator[list[float]]:
         yield lags
     finally:
         probing.cancel()
+
+
+def ratio_of(name: str, ours: Sequence[Any], baseline: Sequence[Any]) -> str:
+    """Of one figure of the runs, beside that of the baseline's."""
+    return spread(ratios([run[name] for run in ours], [run[name] for run in baseline]))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks.child import result_of
-from tests.benchmarks.figures import ratios, show, spread
+from tests.benchmarks.figures import ratio_of, show, spread
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 
@@ -28,8 +28,8 @@ def test_turns_on_a_grown_database_against_an_empty_one() -> None:
     show(
         f"turns over those on an empty database, {AUDIT_ROWS:,} rows of the trail (target 1.1)",
         **_over_empty(grown, empty),
-        log_behind_by_all_rows_cpu_ratio=spread(ratios(_cpu(behind), _cpu(empty))),
-        log_behind_by_all_rows_turn_p50_ratio=_ratio("turn_p50_s", behind, empty),
+        log_behind_by_all_rows_cpu_ratio=ratio_of("cpu_s", behind, empty),
+        log_behind_by_all_rows_turn_p50_ratio=ratio_of("turn_p50_s", behind, empty),
         log_behind_rows_told_a_second=spread([run["told_a_s"] for run in behind], 0),
         filled_in_s=f"{found['filled_s']:.0f}",
         size_mb=f"{found['bytes'] / 1e6:.0f}",
@@ -52,14 +52,10 @@ def test_turns_on_a_grown_postgresql_against_an_empty_one() -> None:
 
 def _over_empty(grown: list[Any], empty: list[Any]) -> dict[str, str]:
     return {
-        "grown_cpu_ratio": spread(ratios(_cpu(grown), _cpu(empty))),
+        "grown_cpu_ratio": ratio_of("cpu_s", grown, empty),
         "grown_cpu_of_the_sums": f"{sum(_cpu(grown)) / sum(_cpu(empty)):.2f}",
         "empty_cpu_ms_per_turn": spread([each * 1e3 for each in _cpu(empty)], 1),
         "grown_cpu_ms_per_turn": spread([each * 1e3 for each in _cpu(grown)], 1),
-        "grown_turn_p50_ratio": _ratio("turn_p50_s", grown, empty),
-        "grown_start_cpu_ratio": _ratio("start_s", grown, empty),
+        "grown_turn_p50_ratio": ratio_of("turn_p50_s", grown, empty),
+        "grown_start_cpu_ratio": ratio_of("start_s", grown, empty),
     }
-
-
-def _ratio(name: str, ours: list[Any], baseline: list[Any]) -> str:
-    return spread(ratios([run[name] for run in ours], [run[name] for run in baseline]))

@@ -8,29 +8,18 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from tests.benchmarks.bot_run import bot_load
 from tests.benchmarks.child import Child, child, say
 from tests.benchmarks.growth_run import started
-from tests.fixtures_database import postgres_server
+from tests.fixtures_database import new_database
 
 MEASURED: Final = 20
 FEW: Final = 30  # what a window takes of them
 SETTLE_S: Final = 45.0  # the log catches up, and the trail is read once after the start
-
-
-@asynccontextmanager
-async def _database(kind: str) -> AsyncIterator[str]:
-    """The URL of a PostgreSQL; empty: a file in the bot's folder."""
-    if kind == "sqlite":
-        yield ""
-        return
-    async with postgres_server().new_database(migrated=True) as url:
-        yield url
 
 
 async def _ask(slack: Child, turns: int, thread: str) -> None:
@@ -46,7 +35,7 @@ async def main(kind: str, turns: int, rounds: int) -> Mapping[str, Any]:
         async with (
             child("model_process") as model,
             child("slack_process", "unlimited", 1) as slack,
-            _database(kind) as url,
+            new_database(kind, Path(folder)) as url,
         ):
             at = (Path(folder), model, slack, url)
             async with started(*at, pace_ms=0):

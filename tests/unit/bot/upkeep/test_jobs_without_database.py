@@ -10,15 +10,12 @@ from structlog.testing import capture_logs
 
 from bot.ports.failures import StorageUnavailable
 from bot.upkeep import jobs
+from tests.unit.bot.upkeep.test_jobs import NONE
 
 
 @pytest.fixture(autouse=True)
 def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
     _nothing_blocks_the_loop.deactivate()  # the scheduler looks the time zone up
-
-
-async def nothing() -> Collection[str]:
-    return ()
 
 
 async def test_a_database_that_is_away_is_two_lines_whatever_misses_it_and_no_traceback() -> None:
@@ -39,7 +36,7 @@ async def test_a_database_that_is_away_is_two_lines_whatever_misses_it_and_no_tr
 
     named = {name: (0.01, partial(of, name)) for name in outcomes}
     with capture_logs() as lines:
-        async with jobs.running(named, jobs.Prompted(60.0, nothing, {})), asyncio.timeout(5):
+        async with jobs.running(named, NONE), asyncio.timeout(5):
             await done.wait()
 
     assert lines == [
