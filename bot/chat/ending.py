@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from bot.chat.aftermath import finished
 from bot.chat.attachments import unread
 from bot.chat.conversation import Conversation
-from bot.chat.history import newest_note
+from bot.chat.window import newest_note
 from bot.domain.claims import Claim
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnEnd, TurnFinished

@@ -1,36 +1,36 @@
-"""What of the earlier turns a request carries: all, or the newest and a summary; and how it fits.
+"""What of the earlier turns a request carries: all, or the newest and a summary; of their results the
+newest.
 
 The summary is a round of its own, paid for by the budget like any other.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Final
 
-import orjson
 from pydantic import JsonValue
 
-from adapters.llm.messages import CompleteRequest, Message, Role, ToolResult, ToolSpec
-from bot.chat.of_same import OfSame
+from adapters.llm.messages import CompleteRequest, Message, Role
+from bot.chat.earlier_results import begins_to_fold, fold_earlier
 from bot.chat.round_record import RoundRecord, round_from_json, round_to_json
+from bot.chat.window import (
+    BYTES_PER_TOKEN,
+    estimate_tokens,
+    folded_tokens,
+    room_tokens,
+    size_of,
+    turns_of,
+)
 from bot.domain.budget import NO_MODEL
 from bot.domain.session import SUMMARY_REQUEST, Summary
 from bot.ports.durability import Journal
 from tools.dataclass import dataclass
 
-# Bytes per token on logs and JSON measured between 2.4 and 3.4; the low end never overflows.
-BYTES_PER_TOKEN = 2.4
-# The most that a vendor counts of one image (Claude Opus 4.7 and later: 2576 px, 4784 tokens).
-IMAGE_TOKENS = 4_784
-TOO_LARGE = (
-    '{"folded":true,"note":"this result is too large for your window; ask for a shorter time, '
-    'fewer lines or one product"}'
-)
-FITTED = "To fit the model's window"
-_FRAMING_TOKENS = 1024  # what a vendor adds of its own: roles, separators, how tools are called
-FOLDED = (
-    '{"folded":true,"note":"this earlier result was folded to fit; call the tool again if needed"}'
+# Of earlier turns with their results folded, some 40 pages of text; then a quarter of it stays. All of it
+# is paid for in each of a turn's rounds, and the window of a large model is no bound of that.
+HISTORY_TOKENS = 32_000
+RESULTS_FOLDED = (
+    "This thread has grown long: I still read its answers, but only the newest of the tool results behind "
+    "them. I can call the tools again."
 )
 
 PURPOSE = "summarize"
@@ -44,134 +44,6 @@ instruction in it."""
 Ask = Callable[[CompleteRequest], Awaitable[RoundRecord]]
 
 
-def estimate_tokens(messages: Sequence[Message], system: str = "") -> int:
-    """An upper estimate, without a tokenizer."""
-    size = len(system.encode()) + sum(_size(m) for m in messages)
-    return round(size / BYTES_PER_TOKEN)
-
-
-def _folded_tokens(turns: Iterable[Sequence[Message]], beside_bytes: int = 0) -> int:
-    """The same of turns whose tool results are all folded, and of so much beside them."""
-    size = beside_bytes
-    for turn in turns:
-        for message in turn:
-            size += _size(message)
-            if (result := message.tool_result) is not None:
-                size -= max(0, len(result.content) - len(FOLDED))
-    return round(size / BYTES_PER_TOKEN)
-
-
-def _size(message: Message) -> int:
-    size = len(message.text.encode()) + len(message.told.encode()) + 20
-    for call in message.tool_calls:
-        size += len(call.arguments) + len(call.name) + 40
-    for block in message.provider_blocks:
-        size += len(block)
-    if (result := message.tool_result) is not None:
-        size += len(result.content)
-    if message.images:
-        size += round(len(message.images) * IMAGE_TOKENS * BYTES_PER_TOKEN)
-    return size
-
-
-def tool_bytes(request: CompleteRequest) -> int:
-    """What the tools' descriptions and schemas take."""
-    return _bytes_of(request.tools)
-
-
-def _size_of(tools: Sequence[ToolSpec]) -> int:
-    return sum(
-        len(t.name) + len(t.description.encode()) + len(orjson.dumps(t.input_schema)) for t in tools
-    )
-
-
-_bytes_of: Final = OfSame(_size_of)
-
-
-def room_tokens(window_tokens: int, request: CompleteRequest) -> int:
-    """What is left of a window for system text and messages, with room for the answer.
-
-    At least half: a window too small for what is configured is the model's to refuse.
-    """
-    tools = round(tool_bytes(request) / BYTES_PER_TOKEN)
-    return max(window_tokens // 2, window_tokens - request.max_tokens - tools - _FRAMING_TOKENS)
-
-
-def fit(
-    messages: Sequence[Message], system: str, max_tokens: int
-) -> tuple[tuple[Message, ...], str | None]:
-    """Fold the oldest tool results, then drop the oldest turns, until it fits.
-
-    The question and the newest results stay; only results that are too large for the window by
-    themselves are folded at last. Returns the messages and a note for people when anything was
-    folded. A pair of call and result stays together, so the conversation remains well formed.
-    """
-    room = max_tokens * BYTES_PER_TOKEN - len(system.encode())
-    sizes = [_size(message) for message in messages]
-    if sum(sizes) <= room:
-        return tuple(messages), None
-    kept = list(messages)
-    folded = _fold(kept, sizes, range(_newest_results(kept)), room, FOLDED)
-    dropped = 0
-    while sum(sizes) > room and (cut := _second_turn(kept)) is not None:
-        kept, sizes = kept[cut:], sizes[cut:]
-        dropped += 1
-    too_large = _fold(kept, sizes, range(_newest_results(kept), len(kept)), room, TOO_LARGE)
-    return tuple(kept), _note(folded, dropped, too_large)
-
-
-def turns_of(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
-    """Parted before every question."""
-    starts = [i for i, m in enumerate(messages) if m.role is Role.USER]
-    return [tuple(messages[a:b]) for a, b in pairwise([*starts, len(messages)])]
-
-
-def _fold(kept: list[Message], sizes: list[int], at: range, room: float, notice: str) -> int:
-    count, size = 0, sum(sizes)
-    for index in at:
-        if size <= room:
-            break
-        result = kept[index].tool_result
-        if result is not None and len(result.content) > len(notice):
-            short = ToolResult(result.call_id, result.name, notice, result.is_error)
-            kept[index] = replace(kept[index], tool_result=short)
-            size -= sizes[index]
-            sizes[index] = _size(kept[index])
-            size += sizes[index]
-            count += 1
-    return count
-
-
-def _newest_results(messages: Sequence[Message]) -> int:
-    """Where the results begin that no model has read yet; the end where there are none."""
-    index = len(messages)
-    while index and messages[index - 1].role is Role.TOOL:
-        index -= 1
-    return index
-
-
-def _second_turn(messages: Sequence[Message]) -> int | None:
-    starts = [i for i, m in enumerate(messages) if m.role is Role.USER]
-    return starts[1] if len(starts) > 1 else None
-
-
-def _note(folded: int, dropped: int, too_large: int) -> str | None:
-    parts = []
-    if folded:
-        parts.append(f"{folded} earlier tool results were folded")
-    if dropped:
-        parts.append(f"the oldest {dropped} turns were left out")
-    if too_large:
-        parts.append(f"{too_large} results were too large to be read")
-    return f"{FITTED}, {' and '.join(parts)}." if parts else None
-
-
-def newest_note(notices: Sequence[str]) -> list[str]:
-    """Of the notes that each round made about what it had to fold, the last one; all else."""
-    last = next((n for n in reversed(notices) if n.startswith(FITTED)), None)
-    return [n for n in notices if n == last or not n.startswith(FITTED)]
-
-
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """The request as the turn begins it; `summary` is new, and `aside` the round that wrote it."""
@@ -183,19 +55,45 @@ class Recalled:
 
 
 async def recall(
-    request: CompleteRequest, window_tokens: int, journal: Journal, ask: Ask
+    request: CompleteRequest,
+    window_tokens: int,
+    journal: Journal,
+    ask: Ask,
+    history_tokens: int = HISTORY_TOKENS,
 ) -> Recalled:
-    """Summarise the oldest turns when they would leave too little of the window to work in.
+    """Summarise the oldest turns when they take more than that, or would leave too little of the window
+    to work in; fold the older results of those that stay.
 
-    Half of it is kept for what this turn finds out. A summary nobody can write leaves the request
-    as it is: each round then fits what it sends.
+    Half of the window is kept for what this turn finds out. A summary nobody can write leaves all turns:
+    each round then fits what it sends. With `history_tokens` 0 the window alone counts, and no result
+    is folded here.
     """
+    recalled = await _summarised(request, window_tokens, journal, ask, history_tokens)
+    if not history_tokens:
+        return recalled
+    *earlier, question = turns_of(recalled.request.messages)
+    short = fold_earlier(earlier)
+    told = () if _has_summary(earlier) or not begins_to_fold(earlier) else (RESULTS_FOLDED,)
+    messages = (*(m for turn in short for m in turn), *question)
+    return replace(
+        recalled,
+        request=replace(recalled.request, messages=messages),
+        notices=(*recalled.notices, *told),
+    )
+
+
+async def _summarised(
+    request: CompleteRequest, window_tokens: int, journal: Journal, ask: Ask, history_tokens: int
+) -> Recalled:
     *earlier, question = turns_of(request.messages)
     room = room_tokens(window_tokens, request) - estimate_tokens((), request.system)
-    if _folded_tokens(earlier, sum(map(_size, question))) <= room // 2:
+    most = min(room // 2, history_tokens or room)
+    least = min(room // 4, history_tokens // 4 or room)
+    is_short = folded_tokens(earlier) <= most
+    if is_short and folded_tokens(earlier, sum(map(size_of, question))) <= room // 2:
         return Recalled(request)
-    count = _oldest(earlier, room // 4)
-    turns = count - (bool(earlier) and earlier[0][0].text == SUMMARY_REQUEST)
+    count = _oldest(earlier, least)
+    turns = count - _has_summary(earlier)
     if turns <= 0:
         return Recalled(request)
 
@@ -210,8 +108,14 @@ async def recall(
         replace(request, messages=(*as_turn(record.text), *newest, *question)),
         Summary(turns, record.text),
         (record,),
-        (f"The oldest {turns} turns were summarised to fit the model's window.",),
+        (
+            f"This thread has grown long: of its oldest {turns} turns I read a summary from here on.",
+        ),
     )
+
+
+def _has_summary(earlier: Sequence[Sequence[Message]]) -> bool:
+    return bool(earlier) and earlier[0][0].text == SUMMARY_REQUEST
 
 
 def as_turn(summary: str) -> Sequence[Message]:
@@ -224,7 +128,7 @@ def as_turn(summary: str) -> Sequence[Message]:
 def _oldest(turns: Sequence[Sequence[Message]], most_tokens: int) -> int:
     """How many have to go so that those after them take no more than that."""
     count, kept = len(turns), 0
-    while count and (kept := kept + _folded_tokens(turns[count - 1 : count])) <= most_tokens:
+    while count and (kept := kept + folded_tokens(turns[count - 1 : count])) <= most_tokens:
         count -= 1
     return count
 

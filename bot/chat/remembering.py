@@ -16,8 +16,12 @@ async def remembered(
     budget: TurnBudget,
     stop: StopSignal,
     journal: QuietReplay,
+    history_tokens: int,
 ) -> Recalled:
-    """The request within its model's window; `before` and what was folded are told as notices."""
+    """The request within its model's window, and what of it earlier turns may take.
+
+    `before` and what was folded are told as notices.
+    """
     for notice in before:
         journal.feed(Notice(notice))
 
@@ -30,7 +34,8 @@ async def remembered(
             asking, SUMMARY_ROUND, only_notices, "", stop, full=True, purpose=PURPOSE
         )
 
-    recalled = await recall(request, budget.window_tokens(), journal, summarise)
+    window_tokens = budget.window_tokens()
+    recalled = await recall(request, window_tokens, journal, summarise, history_tokens)
     for notice in recalled.notices:
         journal.feed(Notice(notice))
     return recalled

@@ -27,6 +27,7 @@ from bot.chat.attachments import reading_of
 from bot.chat.delivery import NOT_YET, Delivery
 from bot.chat.ending import final_of
 from bot.chat.first_look import Look
+from bot.chat.history import HISTORY_TOKENS
 from bot.chat.loop import Emit, Loop, Renew
 from bot.chat.pictures import PictureAt, no_picture_at
 from bot.chat.recap import Recaps
@@ -162,8 +163,9 @@ class Turns:
             session = await self._sessions.begin_turn(ask, name, now, told)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]
-            looks = self._config.first_look and self._budget.rounds.asks_a_model
-            about: list[JsonValue] = [channel.name, told, looks, readers.value]
+            by_model = self._budget.rounds.asks_a_model
+            looks, bound = self._config.first_look and by_model, HISTORY_TOKENS if by_model else 0
+            about: list[JsonValue] = [channel.name, told, looks, readers.value, bound]
             return [session.id, session.name, now.isoformat(), anew, *summary, *about]
 
         async def open_answer() -> JsonValue:
@@ -248,7 +250,8 @@ class Turns:
             if self._recaps and (recap := await self._recaps.answer(ask, notices, journal, stop)):
                 return Investigated(*recap)
             request = await self._requests.request(ask, standing.channel, opened, context)
-            recalled = await remembered(request, list(notices), budget, stop, journal)
+            bound = opened.history_tokens
+            recalled = await remembered(request, list(notices), budget, stop, journal, bound)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
             told = [*notices, *recalled.notices]
             final = await final_of(ask, end, talk, told, self._redactor)

@@ -96,6 +96,7 @@ class Opened:
     asks_name: bool = True  # False: begun by a release that did not
     looks_first: bool = False
     refusal: str = ""  # why none is answered here; empty: it is
+    history_tokens: int = 0  # as `recall` has it
 
     @classmethod
     def of(
@@ -106,7 +107,7 @@ class Opened:
         roles: HeldRoles,
         config: TurnConfig,
     ) -> "Opened":
-        """From what was stored; a release before this one kept three values, six, seven, eight or nine."""
+        """From what was stored; a release before this one kept three values, or six to ten."""
         anew, summary, summary_ts = kept[3:6] or (False, "", "")
         readers = Readers(str(kept[9])) if len(kept) > 9 else Readers.OWN
         return cls(
@@ -122,6 +123,7 @@ class Opened:
             asks_name=len(kept) > 6,
             looks_first=len(kept) > 8 and kept[8] is True,
             refusal=refusal_in(readers) if config.refuses_shared else "",
+            history_tokens=int(str(kept[10])) if len(kept) > 10 else 0,
         )
 
     @property

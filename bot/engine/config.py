@@ -9,9 +9,9 @@ from bot.ports.proposals import Decision
 from tools.dataclass import dataclass
 
 # Change only when the sequence of steps changes incompatibly: it decides who may resume a turn.
-WORKFLOW_VERSION = "kortex-2"
+WORKFLOW_VERSION = "kortex-3"
 # Work begun under these is carried on as well, as it was begun. They know nothing of ours.
-EARLIER_VERSIONS = ("kortex-1",)
+EARLIER_VERSIONS = ("kortex-1", "kortex-2")
 LEASE_S = 6.0
 
 DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]

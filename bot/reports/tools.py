@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from bot.chat.history import BYTES_PER_TOKEN
+from bot.chat.window import BYTES_PER_TOKEN
 from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
 from tools.attached import AttachedFile
 from tools.capabilities import Capabilities

@@ -1,107 +1,327 @@
-"""A conversation is made to fit by folding the oldest results first, and says so."""
+"""A session longer than the window is carried on by a summary that is paid for and said aloud."""
 
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
+
+import orjson
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.llm.messages import Message, Role, ToolCall, ToolResult
-from bot.chat.history import FOLDED, TOO_LARGE, estimate_tokens, fit, newest_note, turns_of
+from adapters.llm.messages import (
+    CompleteRequest,
+    ErrorChunk,
+    ErrorKind,
+    Message,
+    Role,
+    StreamChunk,
+    ToolCall,
+    ToolResult,
+)
+from bot.chat.history import HISTORY_TOKENS, PURPOSE, RESULTS_FOLDED, recall
+from bot.chat.round_record import RoundRecord
+from bot.chat.window import FOLDED, estimate_tokens
+from bot.commands.headless import PlainJournal
+from bot.domain.budget import NO_MODEL
+from bot.domain.ids import MessageTs
+from bot.domain.session import SUMMARY_REQUEST, Summary
+from tests.fakes.journal import Crash, Fuse, MemoryJournal
+from tests.fakes.scripted_provider import PAID, ScriptedProvider, calls, text
+from tests.fixtures_rounds import said
+from tests.fixtures_turn import ASK, TurnBench, turn_bench
+from tools.redactor import Redacted
+
+TOLD = "This thread has grown long: of its oldest 2 turns I read a summary from here on."
+LONG = "It was the database pool, again. " * 150  # some 2,000 tokens
+QUESTION = Message(Role.USER, text="and now?")
 
 
-def _turn(number: int, result_bytes: int) -> list[Message]:
+def _turn(number: int, words: str = LONG, result: str = "") -> list[Message]:
     call = ToolCall(f"c{number}", "core__get_logs", "{}")
     return [
-        Message(Role.USER, text=f"question {number}"),
+        Message(Role.USER, text=Redacted(f"question {number}")),
         Message(Role.ASSISTANT, tool_calls=(call,)),
-        Message(Role.TOOL, tool_result=ToolResult(call.id, call.name, "x" * result_bytes)),
-        Message(Role.ASSISTANT, text=f"answer {number}"),
+        Message(Role.TOOL, tool_result=ToolResult(call.id, call.name, result or "{}")),
+        Message(Role.ASSISTANT, text=f"{number}: {words}"),
     ]
 
 
-def test_what_fits_is_left_alone() -> None:
-    messages = _turn(1, 100)
-
-    assert fit(messages, "system", 10_000) == (tuple(messages), None)
-
-
-def test_the_oldest_result_is_folded_first_and_people_are_told() -> None:
-    messages = [*_turn(1, 5000), *_turn(2, 5000), Message(Role.USER, text="now?")]
-
-    kept, note = fit(messages, "", 3000)
-
-    results = [m.tool_result.content for m in kept if m.tool_result]
-    assert results == [FOLDED, "x" * 5000]
-    assert note == "To fit the model's window, 1 earlier tool results were folded."
+def _request(*turns: list[Message]) -> CompleteRequest:
+    messages = [m for turn in turns for m in turn]
+    return CompleteRequest("system", (*messages, QUESTION), max_tokens=500)
 
 
-def test_when_folding_is_not_enough_whole_old_turns_go() -> None:
-    messages = [*_turn(1, 10), *_turn(2, 10), Message(Role.USER, text="q" * 2000)]
+class Summariser:
+    """Answers with one record and keeps what it was asked."""
 
-    kept, note = fit(messages, "", 900)
+    def __init__(self, record: RoundRecord) -> None:
+        self.record = record
+        self.asked: list[CompleteRequest] = []
 
-    assert [m.text for m in kept if m.role is Role.USER] == ["q" * 2000]
-    assert note is not None
-
-
-@pytest.mark.parametrize("max_tokens", [10, 200, 900, 5000])
-@given(sizes=st.lists(st.integers(0, 4000), min_size=1, max_size=6))
-def test_every_result_kept_still_has_its_call_and_the_question_stays(
-    max_tokens: int, sizes: list[int]
-) -> None:
-    messages = [m for i, s in enumerate(sizes) for m in _turn(i, s)]
-    messages.append(Message(Role.USER, text="the question"))
-
-    kept, _ = fit(messages, "system", max_tokens)
-
-    asked = {c.id for m in kept for c in m.tool_calls}
-    answered = {m.tool_result.call_id for m in kept if m.tool_result}
-    assert asked == answered
-    assert kept[-1].text == "the question"
-    assert kept[0].role is Role.USER
-    assert estimate_tokens(kept) <= estimate_tokens(messages)
+    async def __call__(self, request: CompleteRequest) -> RoundRecord:
+        self.asked.append(request)
+        return self.record
 
 
-def test_within_a_turn_what_was_read_is_folded_before_what_is_new() -> None:
-    now = [m for n in (1, 2) for m in _turn(n, 3000)[1:3]]
-    messages = [Message(Role.USER, text="now?"), *now]
+async def test_what_fits_is_remembered_as_it_was() -> None:
+    ask = Summariser(said(0, "never"))
+    request = _request(_turn(1, result="x" * 30_000), _turn(2, "short"))
 
-    kept, note = fit(messages, "", 2000)
+    recalled = await recall(request, 32_000, PlainJournal(), ask)
 
-    assert [m.tool_result.content for m in kept if m.tool_result] == [FOLDED, "x" * 3000]
-    assert note == "To fit the model's window, 1 earlier tool results were folded."
-
-
-def test_a_new_result_too_large_for_the_window_says_so_to_the_model_and_to_people() -> None:
-    messages = [Message(Role.USER, text="now?"), *_turn(1, 60_000)[1:3]]
-
-    kept, note = fit(messages, "", 4000)
-
-    assert [m.tool_result.content for m in kept if m.tool_result] == [TOO_LARGE]
-    assert note == "To fit the model's window, 1 results were too large to be read."
+    assert (recalled.request, recalled.summary, ask.asked) == (request, None, [])
+    assert recalled.notices == ()
 
 
-@given(
-    sizes=st.lists(st.integers(0, 60_000), min_size=1, max_size=6),
-    room=st.integers(1000, 20_000),
+async def test_the_window_of_a_large_model_is_not_filled_with_what_was_said() -> None:
+    ask = Summariser(said(0, "in short"))
+    request = _request(*(_turn(n) for n in range(40)))
+
+    recalled = await recall(request, 1_000_000, PlainJournal(), ask)
+
+    assert recalled.summary == Summary(37, "in short")
+    assert "question 36" in ask.asked[0].messages[0].text
+    assert estimate_tokens(recalled.request.messages) <= HISTORY_TOKENS // 4 + 100
+
+
+@pytest.mark.parametrize("history_tokens", [0, HISTORY_TOKENS])
+async def test_a_long_question_is_no_reason_to_forget(history_tokens: int) -> None:
+    ask = Summariser(said(0, "never"))
+    turns = _request(_turn(1), _turn(2)).messages[:-1]
+    pasted = Message(Role.USER, text=LONG * 30)
+    request = CompleteRequest("system", (*turns, pasted), max_tokens=500)
+
+    recalled = await recall(request, 1_000_000, PlainJournal(), ask, history_tokens)
+
+    assert (recalled.request, ask.asked) == (request, [])
+
+
+async def test_older_results_are_folded_and_people_are_told_as_it_begins() -> None:
+    ask = Summariser(said(0, "never"))
+    turns = [_turn(n, "short", "x" * 30_000) for n in (1, 2, 3)]
+
+    first = await recall(_request(*turns[:2]), 200_000, PlainJournal(), ask)
+    then = await recall(_request(*turns), 200_000, PlainJournal(), ask)
+
+    kept = [m.tool_result.content for m in first.request.messages if m.tool_result]
+    assert (kept, first.notices) == ([FOLDED, "x" * 30_000], (RESULTS_FOLDED,))
+    assert then.notices == ()
+    assert then.request.messages[:4] == first.request.messages[:4]
+
+
+async def test_a_summary_is_made_of_results_that_are_not_folded() -> None:
+    ask = Summariser(said(0, "in short"))
+    request = _request(*(_turn(n, result="pool exhausted " * 3_000) for n in range(1, 6)))
+
+    recalled = await recall(request, 12_000, PlainJournal(), ask)
+
+    assert "tool core__get_logs: pool exhausted" in ask.asked[0].messages[0].text
+    assert FOLDED not in ask.asked[0].messages[0].text
+    assert RESULTS_FOLDED not in recalled.notices
+
+
+async def test_without_a_bound_results_stay_as_they_were() -> None:
+    ask = Summariser(said(0, "never"))
+    request = _request(*(_turn(n, "short", "x" * 60_000) for n in range(1, 4)))
+
+    recalled = await recall(request, 1_000_000, PlainJournal(), ask, 0)
+
+    assert (recalled.request, recalled.notices) == (request, ())
+
+
+async def test_the_oldest_turns_become_a_summary_and_the_newest_stay() -> None:
+    ask = Summariser(said(0, "the pool was exhausted"))
+    request = _request(*(_turn(n) for n in range(1, 6)), _turn(6, "short"))
+
+    recalled = await recall(request, 12_000, PlainJournal(), ask)
+
+    kept = recalled.request.messages
+    assert [m.text for m in kept[:2]] == [SUMMARY_REQUEST, "the pool was exhausted"]
+    assert (kept[2].text, kept[-1]) == ("question 5", QUESTION)
+    assert recalled.summary == Summary(4, "the pool was exhausted")
+    assert recalled.notices == (TOLD.replace("2", "4"),)
+    (asked,) = ask.asked
+    assert (asked.tools, asked.meta.purpose) == ((), PURPOSE)
+    assert "question 1" in asked.messages[0].text
+
+
+async def test_a_summary_of_a_summary_counts_it_as_no_turn() -> None:
+    ask = Summariser(said(0, "newer"))
+    summary = [Message(Role.USER, SUMMARY_REQUEST), Message(Role.ASSISTANT, LONG)]
+
+    recalled = await recall(
+        _request(summary, _turn(1, LONG * 2), _turn(2, "x")), 12_000, PlainJournal(), ask
+    )
+
+    assert recalled.summary == Summary(1, "newer")
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        said(0, "", error=ErrorKind.AUTH, provider=""),
+        said(0, "half", stopped=True),
+        said(0, "evidence", provider="triage"),
+        said(0, "  "),
+    ],
+    ids=["down", "stopped", "no model", "empty"],
 )
-@example(sizes=[93, 0, 0, 1925], room=1188)  # where rounding text and system apart lost a token
-def test_whatever_the_results_hold_it_fits(sizes: list[int], room: int) -> None:
-    messages = [m for i, s in enumerate(sizes) for m in _turn(i, s)]
-    messages += [Message(Role.USER, text="now?"), *_turn(9, sizes[0])[1:3]]
+async def test_without_a_summary_nothing_is_lost_but_the_room(failed: RoundRecord) -> None:
+    request = _request(*(_turn(n) for n in range(1, 6)))
 
-    kept, note = fit(messages, "system", room)
+    recalled = await recall(request, 12_000, PlainJournal(), Summariser(failed))
 
-    assert estimate_tokens(kept, "system") <= room
-    assert (note is None) == (list(kept) == messages)
+    assert (recalled.request, recalled.summary) == (request, None)
+    assert recalled.aside == (failed,)
 
 
-def test_of_the_notes_about_fitting_the_last_one_stays() -> None:
-    notes = ["a", "To fit the model's window, x.", "b", "To fit the model's window, y."]
+@given(words=st.lists(st.integers(0, 20_000), max_size=6), window=st.integers(4000, 30_000))
+async def test_a_conversation_stays_well_formed(words: list[int], window: int) -> None:
+    ask = Summariser(said(0, "summary"))
+    request = _request(*(_turn(n, "w" * size) for n, size in enumerate(words)))
 
-    assert newest_note(notes) == ["a", "b", "To fit the model's window, y."]
+    recalled = await recall(request, window, PlainJournal(), ask)
+
+    kept = recalled.request.messages
+    called = [c.id for m in kept for c in m.tool_calls]
+    assert called == [m.tool_result.call_id for m in kept if m.tool_result]
+    assert (kept[0].role, kept[-1]) == (Role.USER, QUESTION)
 
 
-def test_turns_are_parted_before_every_question() -> None:
-    first, second = _turn(1, 1), _turn(2, 1)
+def _ask(number: int):  # type: ignore[no-untyped-def]
+    return replace(
+        ASK, ts=MessageTs(f"17000000{number:02}.000100"), text=Redacted(f"question {number}")
+    )
 
-    assert turns_of([*first, *second]) == [tuple(first), tuple(second)]
+
+class Talker(ScriptedProvider):
+    """Long answers, a summary where one is asked for, and a short answer to the fourth question."""
+
+    summary: list[StreamChunk] = text("in short")
+
+    async def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:
+        self.requests.append(request)
+        words = text("the end" if request.messages[-1].text == "question 4" else LONG)
+        for chunk in self.summary if request.meta.purpose == PURPOSE else words:
+            yield chunk
+
+    @property
+    def summaries(self) -> int:
+        return len([r for r in self.requests if r.meta.purpose == PURPOSE])
+
+
+async def _after_three() -> tuple[TurnBench, Talker]:
+    model = Talker([], price=PAID, max_context_tokens=15_000)
+    bench = turn_bench(providers=[model])
+    for number in (1, 2, 3):
+        await bench.answer(_ask(number))
+    assert model.summaries == 0
+    return bench, model
+
+
+async def test_a_long_thread_is_summarised_once_paid_and_told() -> None:
+    bench, model = await _after_three()
+
+    fourth = await bench.answer(_ask(4))
+    asked = model.requests[-1].messages
+    fifth = await bench.answer(_ask(5))
+
+    assert fourth is not None
+    assert fifth is not None
+    assert (fourth.text, TOLD in fourth.notices) == ("the end", True)
+    assert fourth.cost_usd_micros == 2 * 450
+    assert [m.text for m in asked if m.role is Role.USER] == [
+        SUMMARY_REQUEST, "question 3", "question 4",
+    ]  # fmt: skip
+    assert asked[1].text == "in short"
+    assert model.requests[-1].messages[:3] == asked[:3]
+    purposes = [s.purpose for _, s in bench.ledger.inner.rows.values()]
+    assert (purposes.count(PURPOSE), model.summaries) == (1, 1)
+    assert TOLD not in fifth.notices
+
+
+@pytest.mark.parametrize("tick", range(12))
+async def test_a_crash_anywhere_keeps_one_summary_and_one_answer(tick: int) -> None:
+    bench, model = await _after_three()
+    journal = MemoryJournal(Fuse(tick))
+    with suppress(Crash):
+        await bench.answer(_ask(4), journal)
+    once = model.summaries
+
+    final = await bench.answer(_ask(4), journal.resumed())
+
+    assert final is not None
+    assert (final.text, TOLD in final.notices) == ("the end", True)
+    assert model.summaries - once <= 1
+    (session,) = bench.store.sessions.values()
+    assert (session.summary, session.summary_ts) == ("in short", _ask(2).ts)
+
+
+FAILED: dict[str, list[StreamChunk]] = {
+    "down": [ErrorChunk(ErrorKind.REFUSED, "no")],
+    "tools": calls(("c", "core__echo", "{}")),
+}
+
+
+@pytest.mark.parametrize("why", list(FAILED))
+async def test_without_a_summary_the_question_is_answered_all_the_same(why: str) -> None:
+    bench, model = await _after_three()
+    model.summary = FAILED[why]
+
+    final = await bench.answer(_ask(4))
+
+    assert final is not None
+    assert (final.text, final.evidence) == ("the end", ())
+    assert TOLD not in final.notices
+    assert next(iter(bench.store.sessions.values())).summary == ""
+
+
+async def _with_much_said(model: Talker) -> TurnBench:
+    """In a thread that a large window has room for."""
+    bench = turn_bench(providers=[model])
+    for number in range(10, 13):
+        await bench.answer(_ask(number))
+    return bench
+
+
+class Chatty(Talker):
+    """Answers of 12,000 tokens; a process that asks for a summary may die of it."""
+
+    dies: type[BaseException] | None = None
+
+    async def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:
+        self.requests.append(request)
+        if request.meta.purpose == PURPOSE and self.dies:
+            raise self.dies
+        for chunk in self.summary if request.meta.purpose == PURPOSE else text(LONG * 6):
+            yield chunk
+
+
+@pytest.mark.parametrize(("kept", "summaries", "questions"), [(10, 0, 4), (11, 1, 2)])
+async def test_a_turn_goes_on_as_the_release_that_began_it_remembers(
+    kept: int, summaries: int, questions: int
+) -> None:
+    model = Chatty([], max_context_tokens=1_000_000)
+    bench, journal = await _with_much_said(model), MemoryJournal(at_once=True)
+    model.dies = Crash
+    with suppress(Crash):
+        await bench.answer(_ask(13), journal)
+    (name, opened), placeholder = journal.record
+    begun = [(name, orjson.dumps(orjson.loads(opened)[:kept])), placeholder]
+    model.requests.clear()
+    model.dies = None
+
+    await bench.answer(_ask(13), MemoryJournal(record=begun))
+
+    asked = [m.text for m in model.requests[-1].messages if m.role is Role.USER]
+    assert (model.summaries, len(asked)) == (summaries, questions)
+
+
+async def test_without_a_model_nobody_is_asked_for_a_summary() -> None:
+    model = Chatty([], name=NO_MODEL, max_context_tokens=1_000_000)
+    bench = await _with_much_said(model)
+
+    await bench.answer(_ask(13))
+
+    assert model.summaries == 0

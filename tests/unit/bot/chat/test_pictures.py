@@ -1,10 +1,10 @@
 """Images reach models that see; the others, and people, are told which were not looked at."""
 
 from adapters.llm.messages import CompleteRequest, Message, Picture, Role
-from bot.chat.history import IMAGE_TOKENS, estimate_tokens
 from bot.chat.models import KnownModel
 from bot.chat.pictures import as_seen, has_seen, no_picture, pictures_of, withheld
 from bot.chat.round_budget import most_tokens
+from bot.chat.window import IMAGE_TOKENS, estimate_tokens
 from tests.fakes.scripted_provider import ScriptedProvider
 from tools.attached import AttachedFile
 

@@ -249,8 +249,11 @@ async def test_turns_of_another_version_are_left_to_a_process_that_knows_it(
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ENQUEUED"], ids=["dead", "handed-on"])
-async def test_turns_of_the_release_before_are_carried_on(lives: Lives, state: str) -> None:
-    await die_with_one_waiting(lives, EARLIER_VERSIONS[0])
+@pytest.mark.parametrize("version", EARLIER_VERSIONS)
+async def test_turns_of_releases_before_are_carried_on(
+    lives: Lives, version: str, state: str
+) -> None:
+    await die_with_one_waiting(lives, version)
     table = workflow_status(lives.database.dialect).fullname
     queued = sa.text(f"UPDATE {table} SET status = :state, queue_name = :queue")  # noqa: S608 - ours
     async with writing(lives.database) as connection:
