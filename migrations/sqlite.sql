@@ -1,4 +1,4 @@
--- revision 0028
+-- revision 0029
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -414,7 +414,16 @@ CREATE TRIGGER spending_day_added AFTER INSERT ON spending BEGIN INSERT INTO spe
 CREATE TRIGGER spending_day_removed AFTER DELETE ON spending BEGIN UPDATE spent_days SET cost_usd_micros = cost_usd_micros - coalesce(OLD.cost_usd_micros, 0), counted_usd_micros = counted_usd_micros - coalesce(OLD.counted_usd_micros, OLD.cost_usd_micros, 0) WHERE day = OLD.at / 86400000000 * 86400000000 AND tenant = OLD.tenant AND channel_id = OLD.channel_id; END;
 CREATE TRIGGER spending_day_changed AFTER UPDATE OF at, tenant, channel_id, cost_usd_micros, counted_usd_micros ON spending BEGIN UPDATE spent_days SET cost_usd_micros = cost_usd_micros - coalesce(OLD.cost_usd_micros, 0), counted_usd_micros = counted_usd_micros - coalesce(OLD.counted_usd_micros, OLD.cost_usd_micros, 0) WHERE day = OLD.at / 86400000000 * 86400000000 AND tenant = OLD.tenant AND channel_id = OLD.channel_id; INSERT INTO spent_days (day, tenant, channel_id, cost_usd_micros, counted_usd_micros) VALUES (NEW.at / 86400000000 * 86400000000, NEW.tenant, NEW.channel_id, coalesce(NEW.cost_usd_micros, 0), coalesce(NEW.counted_usd_micros, NEW.cost_usd_micros, 0)) ON CONFLICT (day, tenant, channel_id) DO UPDATE SET cost_usd_micros = spent_days.cost_usd_micros + excluded.cost_usd_micros, counted_usd_micros = spent_days.counted_usd_micros + excluded.counted_usd_micros; END;
 CREATE INDEX ix_proposals_dispatched_at ON proposals (dispatched_at) WHERE dispatched_at IS NOT NULL;
-INSERT INTO alembic_version (version_num) VALUES ('0028');
+CREATE TABLE session_tokens (
+	session_id TEXT NOT NULL, 
+	tokens BIGINT NOT NULL, 
+	CONSTRAINT pk_session_tokens PRIMARY KEY (session_id)
+);
+CREATE TRIGGER spending_tokens_added AFTER INSERT ON spending BEGIN INSERT INTO session_tokens (session_id, tokens) SELECT NEW.session_id, NEW.input_uncached + NEW.cache_read + NEW.cache_write + NEW.output WHERE NEW.session_id <> '' ON CONFLICT (session_id) DO UPDATE SET tokens = session_tokens.tokens + excluded.tokens; END;
+CREATE TRIGGER spending_tokens_removed AFTER DELETE ON spending BEGIN UPDATE session_tokens SET tokens = tokens - (OLD.input_uncached + OLD.cache_read + OLD.cache_write + OLD.output) WHERE session_id = OLD.session_id; END;
+CREATE TRIGGER spending_tokens_changed AFTER UPDATE OF session_id, input_uncached, cache_read, cache_write, output ON spending BEGIN UPDATE session_tokens SET tokens = tokens - (OLD.input_uncached + OLD.cache_read + OLD.cache_write + OLD.output) WHERE session_id = OLD.session_id; INSERT INTO session_tokens (session_id, tokens) SELECT NEW.session_id, NEW.input_uncached + NEW.cache_read + NEW.cache_write + NEW.output WHERE NEW.session_id <> '' ON CONFLICT (session_id) DO UPDATE SET tokens = session_tokens.tokens + excluded.tokens; END;
+INSERT INTO alembic_version (version_num) VALUES ('0029');
+INSERT INTO schema_served (revision) VALUES ('0029');
 INSERT INTO schema_served (revision) VALUES ('0028');
 INSERT INTO schema_served (revision) VALUES ('0027');
 INSERT INTO schema_served (revision) VALUES ('0026');

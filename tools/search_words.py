@@ -13,7 +13,9 @@ from datetime import datetime
 from functools import lru_cache
 
 MAX_WORDS = 1000  # of one document: the index stays small however long a report is
+MAX_MERGED_WORDS = 2000  # of many that were added to one another
 MAX_WORD_CHARS = 64
+_LABEL = "_"  # how a label begins, and no word
 TITLE_BONUS = 0.5  # a word of the title counts half as much again
 _WORD = re.compile(r"[^\W_]+")
 # Chinese, Japanese and Korean letters, which stand without blanks.
@@ -50,6 +52,17 @@ def document(texts: Iterable[str], labels: Iterable[str]) -> str:
     return " ".join([*dict.fromkeys(labels), *list(found)[:MAX_WORDS]])
 
 
+def merged(older: str, newer: str, title: str) -> str:
+    """What is stored of one document that is added to another.
+
+    All labels and the words of the title that they have; of the others the newer first, as many as fit.
+    """
+    found = dict.fromkeys([*words_of(title), *newer.split(), *older.split()])
+    labels = [each for each in found if each.startswith(_LABEL)]
+    words = [each for each in found if not each.startswith(_LABEL)]
+    return " ".join([*labels, *words[:MAX_MERGED_WORDS]])
+
+
 def weight(counts: Mapping[str, int], held: Collection[str], titled: Collection[str]) -> float:
     """How well a document answers: the asked words it holds, rare ones and its title's counting more.
 
@@ -64,20 +77,20 @@ def weight(counts: Mapping[str, int], held: Collection[str], titled: Collection[
 
 def product_label(product: str) -> str:
     """The label of a product; different products have different ones."""
-    return "_p" + "".join(
+    return f"{_LABEL}p" + "".join(
         c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in product.casefold()
     )
 
 
 def month_label(at: datetime) -> str:
     """The label of the month, UTC."""
-    return f"_m{at.year:04d}{at.month:02d}"
+    return f"{_LABEL}m{at.year:04d}{at.month:02d}"
 
 
 def month_labels(start: datetime, end: datetime) -> list[str]:
     """The labels of every month that [start, end) touches."""
     first, last = start.year * 12 + start.month - 1, end.year * 12 + end.month - 1
-    return [f"_m{n // 12:04d}{n % 12 + 1:02d}" for n in range(first, last + 1)]
+    return [f"{_LABEL}m{n // 12:04d}{n % 12 + 1:02d}" for n in range(first, last + 1)]
 
 
 def _split(part: str) -> Iterable[str]:

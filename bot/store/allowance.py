@@ -10,16 +10,11 @@ from bot.domain.budget import NO_MODEL, BudgetLimits, Limit, Refusal
 from bot.ports.ledger import Reservation
 from bot.store.columns import CleanText
 from bot.store.dialect import Connection, seconds_ago, this_hour, today
-from bot.store.ledger_tables import reservations, spending, spent_days
+from bot.store.ledger_tables import reservations, session_tokens, spending, spent_days
 from bot.store.prepared import prepared
 from tools.dataclass import dataclass
 
 COUNTED = sa.func.coalesce(spending.c.counted_usd_micros, spending.c.cost_usd_micros, 0)
-_TOKENS = (
-    spending.c.input_uncached + spending.c.cache_read + spending.c.cache_write + spending.c.output
-)
-
-
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 # No round lasts so long: what was held before belongs to a process that died with it.
@@ -96,7 +91,7 @@ def _used() -> sa.Executable:
             _sum(spent_days.c.counted_usd_micros, in_day, channel),
             _sum(reservations.c.usd_micros, held_in_day, held_channel),
             _questions(wanted),
-            _sum(_TOKENS, spending.c.session_id == wanted["session_id"]),
+            _sum(session_tokens.c.tokens, session_tokens.c.session_id == wanted["session_id"]),
             _sum(reservations.c.tokens, held_here),
         )
     )

@@ -22,7 +22,7 @@ from bot.store.tables import incidents, sessions
 from bot.store.tables import messages as messages_table
 from bot.store.workspace_tables import installations
 from tools.dataclass import dataclass
-from tools.search_words import document, month_label, product_label
+from tools.search_words import document, merged, month_label, product_label
 
 MAX_TITLE_CHARS = 200
 MAX_RESOLUTION_CHARS = 1000
@@ -73,25 +73,32 @@ async def keep(connection: Connection, incident: Incident) -> None:
     inserted = await connection.execute(_inserting(connection.dialect.name), values)
     if inserted.first() is not None:
         return
-    mine = (incidents.c.source == incident.source) & (
-        incidents.c.external_id == incident.external_id
-    )
-    found = await connection.execute(sa.select(incidents).where(mine).with_for_update())
+    found = await connection.execute(_THERE, {"of": incident.source, "its": incident.external_id})
     before = found.one()
-    words = dict.fromkeys([*before.words.split(), *values["words"].split()])
-    await connection.execute(
-        incidents.update()
-        .where(mine)
-        .values(
-            title=before.title or incident.title,
-            product=before.product or values["product"],
-            severity=incident.severity or before.severity,
-            opened_at=min(before.opened_at, incident.opened_at),
-            closed_at=incident.closed_at or before.closed_at,
-            resolution=incident.resolution or before.resolution,
-            words=" ".join(words),
-        )
-    )
+    title = before.title or incident.title
+    added = {
+        "title": title,
+        "product": before.product or values["product"],
+        "severity": incident.severity or before.severity,
+        "opened_at": min(before.opened_at, incident.opened_at),
+        "closed_at": incident.closed_at or before.closed_at,
+        "resolution": incident.resolution or before.resolution,
+        "words": merged(before.words, values["words"], title),
+    }
+    await connection.execute(_ADDING, {**added, "it": before.number})
+
+
+_ADDED: Final = ("title", "product", "severity", "opened_at", "closed_at", "resolution", "words")
+_THERE: Final = prepared(
+    sa.select(incidents.c.number, *(incidents.c[name] for name in _ADDED))
+    .where(incidents.c.source == sa.bindparam("of"), incidents.c.external_id == sa.bindparam("its"))
+    .with_for_update()
+)
+_ADDING: Final = prepared(
+    incidents.update()
+    .where(incidents.c.number == sa.bindparam("it"))
+    .values({name: sa.bindparam(name) for name in _ADDED})
+)
 
 
 @cache

@@ -1,4 +1,6 @@
-"""The tables of the ledger: what rounds cost, and days; what those under way may cost; days told of."""
+"""The tables of the ledger: what rounds cost, and days, and threads; what those under way may cost; days
+told of.
+"""
 
 import sqlalchemy as sa
 
@@ -40,6 +42,14 @@ spent_days = sa.Table(
     sa.Column("channel_id", CleanText, primary_key=True),
     sa.Column("cost_usd_micros", sa.BigInteger, nullable=False),
     sa.Column("counted_usd_micros", sa.BigInteger, nullable=False),
+)
+
+# The same of a thread's tokens (migration 0029), of threads that were asked in since a month before it.
+session_tokens = sa.Table(
+    "session_tokens",
+    metadata,
+    sa.Column("session_id", CleanText, primary_key=True),
+    sa.Column("tokens", sa.BigInteger, nullable=False),
 )
 
 reservations = sa.Table(

@@ -22,7 +22,7 @@ from bot.store.dialect import Connection
 from bot.store.feedback_table import feedback
 from bot.store.incident_rows import SESSIONS
 from bot.store.incident_words_sqlite import merge_words
-from bot.store.ledger_tables import reservations, spending
+from bot.store.ledger_tables import reservations, session_tokens, spending
 from bot.store.person import PersonRows
 from bot.store.proposal_rows import proposal_of, votes_text
 from bot.store.tables import (
@@ -223,6 +223,7 @@ class SubjectRecords:
         return [
             *both,
             (reservations, reservations.c.session_id == session),
+            (session_tokens, session_tokens.c.session_id == session),
             (alerts, alerts.c.thread_id.in_(of_alerts)),
             (alert_threads, here),
             *_chats(over_http),

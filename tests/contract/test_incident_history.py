@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
 from adapters.recorded.history import RecordedHistory
@@ -200,6 +201,24 @@ async def test_a_finding_is_searched_with_its_incident(database: Database) -> No
     await StoredEvents(database).add(finding)
     (found,) = await StoredIncidents(database).search(IncidentQuery("pgbouncer", "C1"))
     assert found == PAST[1]
+
+
+async def test_of_very_many_findings_the_newest_are_found_and_what_it_was_called(
+    database: Database,
+) -> None:
+    await StoredEvents(database).add(opened(PAST[1]))
+    for number in range(12):
+        words = " ".join(f"word{number}x{n}" for n in range(300))
+        data: dict[str, JsonValue] = {"incident_id": "2", "text": words}
+        await StoredEvents(database).add(
+            IngestedEvent(f"f{number}", "pager", "com.pager.finding.added", "web", NOW, data)
+        )
+    history = StoredIncidents(database)
+
+    assert await ids(history, "word11x299") == await ids(history, "word6x299") == ["2"]
+    assert await ids(history, "word0x299") == []
+    assert await ids(history, "pool exhausted", product="payments") == ["2"]
+    assert await ids(history, "pool exhausted", product="web") == ["2"]
 
 
 async def test_the_same_event_twice_is_one_incident(database: Database) -> None:

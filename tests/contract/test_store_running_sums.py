@@ -1,4 +1,4 @@
-"""What was spent in a day is what its rounds cost, whoever wrote them, on SQLite and on PostgreSQL."""
+"""What was spent in a day and in a thread is what its rounds took, whoever wrote them."""
 
 import asyncio
 from collections import Counter
@@ -20,7 +20,8 @@ from bot.store.allowance import COUNTED
 from bot.store.database import Database
 from bot.store.dialect import INSERT
 from bot.store.ledger import StoredLedger
-from bot.store.ledger_tables import spending, spent_days
+from bot.store.ledger_tables import session_tokens, spending, spent_days
+from bot.store.tables import sessions
 from bot.wiring.rules import engine_database
 from tests.fixtures_database import database_url, empty_url, new_database
 from tests.fixtures_migrations import migrated_to
@@ -52,6 +53,8 @@ values = st.fixed_dictionaries(
         "channel_id": st.sampled_from(["", "C1", "C2"]),
         "cost_usd_micros": costs,
         "counted_usd_micros": costs,
+        "session_id": st.sampled_from(["", "s1", "s2"]),
+        "output": st.integers(0, 10**12),
     }
 )
 
@@ -114,13 +117,29 @@ def _by_days(connection: sa.Connection) -> tuple[Counter[Any], Counter[Any]]:
     return _cost_and_counted(connection.execute(sa.select(spent_days)))
 
 
+def _tokens_of(connection: sa.Connection, asked: sa.Select[*tuple[Any, ...]]) -> Mapping[str, int]:
+    """By thread; what is nothing is left out."""
+    return {name: int(tokens) for name, tokens in connection.execute(asked) if tokens}
+
+
+def _threads_by_rounds(connection: sa.Connection) -> Mapping[str, int]:
+    mine = spending.c
+    took = sa.func.sum(mine.input_uncached + mine.cache_read + mine.cache_write + mine.output)
+    named = sa.select(mine.session_id, took).where(mine.session_id != "")
+    return _tokens_of(connection, named.group_by(mine.session_id))
+
+
+def _by_threads(connection: sa.Connection) -> Mapping[str, int]:
+    return _tokens_of(connection, sa.select(session_tokens))
+
+
 @pytest.fixture
 def _may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
     _nothing_blocks_the_loop.deactivate()
 
 
 @pytest.mark.usefixtures("_may_block")
-async def test_a_days_sums_are_those_of_its_rounds_after_any_changes(database_url: str) -> None:
+async def test_the_sums_are_those_of_the_rounds_after_any_changes(database_url: str) -> None:
     engine = sa.create_engine(engine_database(database_url))
 
     @given(changes)
@@ -129,6 +148,7 @@ async def test_a_days_sums_are_those_of_its_rounds_after_any_changes(database_ur
             for change in made:
                 change(connection)
             assert _by_days(connection) == _by_rounds(connection)
+            assert _by_threads(connection) == _threads_by_rounds(connection)
 
     await asyncio.to_thread(holds)
     engine.dispose()
@@ -166,6 +186,38 @@ async def test_the_day_of_the_upgrade_counts_what_was_spent_before_it(
     assert of_t1.used_usd_micros == 900
 
 
+async def test_threads_of_the_last_month_go_on_counting_after_the_upgrade(
+    empty_url: str, tmp_path: Path
+) -> None:
+    await migrated_to("0028", empty_url, tmp_path)
+    now = datetime.now(UTC)
+    database = await Database.open(empty_url)
+    async with writing(database) as connection:
+        for name, active_at in (("s1", now), ("s2", now - timedelta(days=40))):
+            of = {"id": name, "active_at": active_at, "created_at": active_at}
+            rest = dict.fromkeys(("team", "channel", "thread_ts", "name"), "")
+            await connection.execute(sessions.insert().values({**rest, **of}))
+    await database.close()
+    rounds = [{"round": n, "session_id": f"s{n % 2 + 1}", "at": now} for n in range(1, 5)]
+    await _recorded(empty_url, *rounds)
+
+    await schema.migrate(empty_url)
+    await _recorded(
+        empty_url,
+        {"round": 5, "session_id": "s1", "at": now, "output": 20},
+        {"round": 6, "session_id": "s2", "at": now, "output": 30},
+    )
+
+    engine = sa.create_engine(engine_database(empty_url))
+
+    def counted() -> Mapping[str, int]:
+        with engine.connect() as connection:
+            return _by_threads(connection)
+
+    assert await asyncio.to_thread(counted) == {"s1": 2 * 4 + 23, "s2": 33}
+    engine.dispose()
+
+
 async def _waits_for_a_table(connection: AsyncConnection) -> None:
     waiting = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL")
     while not await connection.scalar(waiting):  # noqa: ASYNC110 - of another process
@@ -192,6 +244,8 @@ async def test_a_round_that_is_being_written_as_the_upgrade_begins_counts_once(
             assert await upgrade == schema.head()
         async with engine.connect() as connection:
             assert await connection.run_sync(_by_days) == await connection.run_sync(_by_rounds)
+            threads = await connection.run_sync(_threads_by_rounds)
+            assert await connection.run_sync(_by_threads) == threads
             assert await connection.scalar(sa.select(spent_days.c.cost_usd_micros)) == 5
         await engine.dispose()
 
