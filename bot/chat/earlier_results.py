@@ -25,15 +25,15 @@ _CANNOT_BE_CALLED_AGAIN: Final = frozenset({READ_ATTACHMENT, PROPOSE_TOOL_ID})
 Turn = Sequence[Message]
 
 
-def fold_earlier(turns: Sequence[Turn]) -> Sequence[Turn]:
-    """The turns, oldest first, with the results of the older ones folded."""
-    count = _folded_turns(turns)
-    return [*([_fold(each) for each in turn] for turn in turns[:count]), *turns[count:]]
+def fold_earlier(turns: Sequence[Turn]) -> tuple[Sequence[Turn], bool]:
+    """The turns, oldest first, with the results of the older ones folded.
 
-
-def begins_to_fold(turns: Sequence[Turn]) -> bool:
-    """Whether the newest of them is why something is folded for the first time."""
-    return bool(_folded_turns(turns)) and not _folded_turns(turns[:-1])
+    And whether the newest of them is why something is folded for the first time.
+    """
+    sizes = [_bytes_of(turn) for turn in turns]
+    count = _folded_turns(sizes)
+    begins = count > 0 == _folded_turns(sizes[:-1])
+    return [*([_fold(each) for each in turn] for turn in turns[:count]), *turns[count:]], begins
 
 
 def _fold(message: Message) -> Message:
@@ -42,9 +42,8 @@ def _fold(message: Message) -> Message:
     return message if is_kept else folded(message)
 
 
-def _folded_turns(turns: Sequence[Turn]) -> int:
+def _folded_turns(sizes: Sequence[int]) -> int:
     """How many of the oldest: the same for the same turns, whatever comes after them. Never the newest."""
-    sizes = [_bytes_of(turn) for turn in turns]
     count, held = 0, 0
     for at, size in enumerate(sizes):
         held += size

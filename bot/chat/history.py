@@ -10,7 +10,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, Message, Role
-from bot.chat.earlier_results import begins_to_fold, fold_earlier
+from bot.chat.earlier_results import fold_earlier
 from bot.chat.round_record import RoundRecord, round_from_json, round_to_json
 from bot.chat.window import (
     BYTES_PER_TOKEN,
@@ -25,9 +25,9 @@ from bot.domain.session import SUMMARY_REQUEST, Summary
 from bot.ports.durability import Journal
 from tools.dataclass import dataclass
 
-# Of earlier turns with their results folded, some 40 pages of text; then a quarter of it stays. All of it
+# Of earlier turns with their results folded, some 30 pages of text; then a quarter of it stays. All of it
 # is paid for in each of a turn's rounds, and the window of a large model is no bound of that.
-HISTORY_TOKENS = 32_000
+HISTORY_TOKENS = 24_000
 RESULTS_FOLDED = (
     "This thread has grown long: I still read its answers, but only the newest of the tool results behind "
     "them. I can call the tools again."
@@ -72,8 +72,8 @@ async def recall(
     if not history_tokens:
         return recalled
     *earlier, question = turns_of(recalled.request.messages)
-    short = fold_earlier(earlier)
-    told = () if _has_summary(earlier) or not begins_to_fold(earlier) else (RESULTS_FOLDED,)
+    short, begins = fold_earlier(earlier)
+    told = (RESULTS_FOLDED,) if begins and not _has_summary(earlier) else ()
     messages = (*(m for turn in short for m in turn), *question)
     return replace(
         recalled,

@@ -12,7 +12,7 @@ from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Usage
 from adapters.llm.port import Price, Provider
 from bot.chat.models import KnownModel, Models, frugal_system, uses_model
 from bot.chat.pictures import as_seen
-from bot.chat.window import IMAGE_TOKENS, fit, room_tokens, tool_bytes
+from bot.chat.window import IMAGE_TOKENS, fit, room_tokens, tool_bytes, utf8_bytes
 from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Refusal, refusal_words
 from bot.ports.ledger import Ledger, Reservation
 from tools.dataclass import dataclass
@@ -173,16 +173,16 @@ class RoundBudget:
 
 def most_tokens(request: CompleteRequest) -> int:
     """A bound of the input: no tokenizer makes more than one token of a byte."""
-    size = len(request.system.encode())
+    size = utf8_bytes(request.system)
     for message in request.messages:
-        size += len(message.text.encode()) + len(message.told.encode())
+        size += utf8_bytes(message.text) + utf8_bytes(message.told)
         size += IMAGE_TOKENS * len(message.images)
         if (result := message.tool_result) is not None:
-            size += len(result.content.encode())
+            size += utf8_bytes(result.content)
         for call in message.tool_calls:
-            size += len(call.arguments.encode()) + len(call.name)
+            size += utf8_bytes(call.arguments) + len(call.name)
         for block in message.provider_blocks:
-            size += len(block.encode())
+            size += utf8_bytes(block)
     return size + tool_bytes(request) + _VENDOR_TOKENS
 
 

@@ -44,7 +44,7 @@ def folded_tokens(turns: Iterable[Sequence[Message]], beside_bytes: int = 0) -> 
 
 def size_of(message: Message) -> int:
     """Of one message, in characters and bytes."""
-    size = len(message.text.encode()) + len(message.told.encode()) + 20
+    size = utf8_bytes(message.text) + utf8_bytes(message.told) + 20
     for call in message.tool_calls:
         size += len(call.arguments) + len(call.name) + 40
     for block in message.provider_blocks:
@@ -54,6 +54,11 @@ def size_of(message: Message) -> int:
     if message.images:
         size += round(len(message.images) * IMAGE_TOKENS * BYTES_PER_TOKEN)
     return size
+
+
+def utf8_bytes(text: str) -> int:
+    """How many, without making them of plain ASCII, as nearly all is."""
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def tool_bytes(request: CompleteRequest) -> int:

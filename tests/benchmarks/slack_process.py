@@ -6,9 +6,10 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count, islice
 from typing import Any
 
 import orjson
@@ -97,6 +98,9 @@ class People:
     floor_acks: list[float] = field(default_factory=list)
     late: int = 0  # deliveries without an acknowledgement in time; Slack delivers again
     threads: dict[str, str] = field(default_factory=dict)  # the first message of those with a name
+    numbers: Iterator[int] = field(
+        default_factory=lambda: count(1)
+    )  # of all questions: each is new
 
     async def load(
         self,
@@ -117,7 +121,7 @@ class People:
         self.workspace.counters.limited.clear()
         self.seen.__init__()  # type: ignore[misc]
         began = time.monotonic()
-        numbers = iter(range(1, turns + 1))
+        numbers = islice(self.numbers, turns)
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as group:
                 for worker in range(streams):

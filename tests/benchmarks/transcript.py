@@ -25,10 +25,12 @@ _QUESTION = re.compile(rb"(bench-\d+)" + re.escape(_WHY.encode()))
 _END = "END."
 
 
-def _call(query: str) -> Call:
+def _call(words: str) -> Call:
+    # Of each turn its own, so that no result is remembered from the turn before. It is a piece of its own.
+    query = f"#{_PLACEHOLDER} {words}"
     return Call(
         TOOL,
-        {"product": "checkout", "time_range": "last 30m", "level": "error", "query": query},
+        {"product": "checkout", "query": query, "time_range": "last 30m", "level": "error"},
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapters.llm.first_look.digest import as_read
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
-from bot.chat.earlier_results import MOST_TOKENS, begins_to_fold, fold_earlier
+from bot.chat.earlier_results import MOST_TOKENS, fold_earlier
 from bot.chat.window import BYTES_PER_TOKEN, FOLDED
 from tests.fixtures_first_look import LOGS, METRICS, asked, looked, results
 from tools.attached import READ_ATTACHMENT
@@ -39,21 +39,21 @@ def _raw(turns: Sequence[Turn]) -> list[int]:
 def test_few_results_all_go_along() -> None:
     turns = [_turn(MOST // 2), _turn(MOST // 2)]
 
-    assert fold_earlier(turns) == turns
+    assert fold_earlier(turns) == (turns, False)
 
 
 def test_the_oldest_are_folded_until_half_is_left_and_every_answer_stays() -> None:
     turns = [_turn(MOST // 4) for _ in range(5)]
 
-    short = fold_earlier(turns)
+    short, _ = fold_earlier(turns)
 
     assert _raw(short) == [0, 0, 0, MOST // 4, MOST // 4]
     assert [m.text for turn in short for m in turn] == [m.text for turn in turns for m in turn]
 
 
 def test_the_newest_goes_along_however_large_it_is() -> None:
-    assert _raw(fold_earlier([_turn(10), _turn(9 * MOST)])) == [10, 9 * MOST]
-    assert _raw(fold_earlier([_turn(500), _turn(9 * MOST), _turn(20)])) == [0, 0, 20]
+    assert _raw(fold_earlier([_turn(10), _turn(9 * MOST)])[0]) == [10, 9 * MOST]
+    assert _raw(fold_earlier([_turn(500), _turn(9 * MOST), _turn(20)])[0]) == [0, 0, 20]
 
 
 @given(st.lists(st.integers(0, MOST + 1000), max_size=12))
@@ -61,7 +61,7 @@ def test_what_goes_along_is_bounded_and_its_beginning_stays_for_some_turns(
     sizes: list[int],
 ) -> None:
     turns = [_turn(size) for size in sizes]
-    sent = [fold_earlier(turns[:count]) for count in range(len(turns) + 1)]
+    sent = [fold_earlier(turns[:count])[0] for count in range(len(turns) + 1)]
 
     for now in sent:
         assert sum(_raw(now)[:-1]) <= MOST
@@ -73,7 +73,7 @@ def test_what_goes_along_is_bounded_and_its_beginning_stays_for_some_turns(
 def test_folding_begins_once() -> None:
     turns = [_turn(MOST // 2) for _ in range(9)]
 
-    assert [begins_to_fold(turns[:count]) for count in range(6)] == [
+    assert [fold_earlier(turns[:count])[1] for count in range(6)] == [
         False, False, False, True, False, False,
     ]  # fmt: skip
 
@@ -82,19 +82,19 @@ def test_folding_begins_once() -> None:
 def test_what_cannot_be_called_again_stays(tool: str) -> None:
     turns = [_turn(500, tool), _turn(MOST, tool), _turn(MOST), _turn(MOST)]
 
-    assert _raw(fold_earlier(turns)) == [500, MOST, 0, MOST]
+    assert _raw(fold_earlier(turns)[0]) == [500, MOST, 0, MOST]
 
 
 def test_a_first_look_counts_as_the_digest_that_is_read_of_it() -> None:
     sick = {"shifts": [{"product": f"p{n}", "signal": "latency"} for n in range(2_000)]}
     look = looked({METRICS: sick, LOGS: {}}).messages
 
-    assert fold_earlier([look] * 5) == [look] * 5
+    assert fold_earlier([look] * 5) == ([look] * 5, False)
 
 
 def test_a_folded_look_is_read_as_folded() -> None:
     look = looked({METRICS: {"shifts": ["x" * 5_000]}, LOGS: {"changes": ["x" * 5_000]}}).messages
-    (short, *_) = fold_earlier([look, _turn(MOST), _turn(10)])
+    (short, *_), _ = fold_earlier([look, _turn(MOST), _turn(10)])
 
     read = results(as_read(asked(messages=(*short, Message(Role.USER, text="and now?")))))
 

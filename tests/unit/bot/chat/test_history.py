@@ -80,8 +80,8 @@ async def test_the_window_of_a_large_model_is_not_filled_with_what_was_said() ->
 
     recalled = await recall(request, 1_000_000, PlainJournal(), ask)
 
-    assert recalled.summary == Summary(37, "in short")
-    assert "question 36" in ask.asked[0].messages[0].text
+    assert recalled.summary == Summary(38, "in short")
+    assert "question 37" in ask.asked[0].messages[0].text
     assert estimate_tokens(recalled.request.messages) <= HISTORY_TOKENS // 4 + 100
 
 
@@ -286,7 +286,7 @@ async def _with_much_said(model: Talker) -> TurnBench:
 
 
 class Chatty(Talker):
-    """Answers of 12,000 tokens; a process that asks for a summary may die of it."""
+    """Answers of 8,000 tokens; a process that asks for a summary may die of it."""
 
     dies: type[BaseException] | None = None
 
@@ -294,7 +294,7 @@ class Chatty(Talker):
         self.requests.append(request)
         if request.meta.purpose == PURPOSE and self.dies:
             raise self.dies
-        for chunk in self.summary if request.meta.purpose == PURPOSE else text(LONG * 6):
+        for chunk in self.summary if request.meta.purpose == PURPOSE else text(LONG * 4):
             yield chunk
 
 
