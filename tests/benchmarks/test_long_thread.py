@@ -7,7 +7,7 @@ from tests.benchmarks.figures import ratio_of, show, spread
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 
-TURNS, ROUNDS = 200, 6
+TURNS, ROUNDS = 200, 24
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
