@@ -6,6 +6,7 @@ The summary is a round of its own, paid for by the budget like any other.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from pydantic import JsonValue
 
@@ -71,10 +72,13 @@ async def recall(
     recalled = await _summarised(request, window_tokens, journal, ask, history_tokens)
     if not history_tokens:
         return recalled
-    *earlier, question = turns_of(recalled.request.messages)
+    sent = recalled.request.messages
+    *earlier, question = turns_of(sent)
     short, begins = fold_earlier(earlier)
     told = (RESULTS_FOLDED,) if begins and not _has_summary(earlier) else ()
-    messages = (*(m for turn in short for m in turn), *question)
+    # What is left of a turn whose question was deleted stands before all.
+    beheaded = takewhile(lambda each: each.role is not Role.USER, sent)
+    messages = (*beheaded, *(m for turn in short for m in turn), *question)
     return replace(
         recalled,
         request=replace(recalled.request, messages=messages),

@@ -97,6 +97,16 @@ async def test_a_long_question_is_no_reason_to_forget(history_tokens: int) -> No
     assert (recalled.request, ask.asked) == (request, [])
 
 
+async def test_what_is_left_of_a_turn_without_its_question_goes_along() -> None:
+    ask = Summariser(said(0, "never"))
+    left = Message(Role.ASSISTANT, "the pool")
+    request = CompleteRequest("system", (left, *_turn(1, "short"), QUESTION), max_tokens=500)
+
+    recalled = await recall(request, 200_000, PlainJournal(), ask)
+
+    assert recalled.request == request
+
+
 async def test_older_results_are_folded_and_people_are_told_as_it_begins() -> None:
     ask = Summariser(said(0, "never"))
     turns = [_turn(n, "short", "x" * 30_000) for n in (1, 2, 3)]
