@@ -204,7 +204,7 @@ MUTANTS = (
         "bot/engine/take_over.py",
         "self._known = {version, *earlier.versions}",
         "self._known = {version}",
-        (f"{_ENGINE}test_turns_of_the_release_before_are_carried_on[postgresql-dead]",),
+        (f"{_ENGINE}test_turns_of_releases_before_are_carried_on[postgresql-dead]",),
     ),
     Mutant(
         "five starts are all that a turn gets",
