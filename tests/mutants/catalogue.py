@@ -204,7 +204,37 @@ MUTANTS = (
         "bot/engine/take_over.py",
         "self._known = {version, *earlier.versions}",
         "self._known = {version}",
-        (f"{_ENGINE}test_turns_of_releases_before_are_carried_on[postgresql-dead]",),
+        (f"{_ENGINE}test_turns_of_releases_before_are_carried_on[postgresql-kortex-2-dead]",),
+    ),
+    Mutant(
+        "a turn of the release before remembers as this one does",
+        "bot/chat/turn_request.py",
+        "history_tokens=int(str(kept[10])) if len(kept) > 10 else 0,",
+        "history_tokens=int(str(kept[10])) if len(kept) > 10 else 24_000,",
+        (
+            "tests/unit/bot/chat/test_history.py::"
+            "test_a_turn_goes_on_as_the_release_that_began_it_remembers[10-0-4]",
+        ),
+    ),
+    Mutant(
+        "the newest results are folded too",
+        "bot/chat/earlier_results.py",
+        "while count < at and held > least:",
+        "while count <= at and held > least:",
+        (
+            "tests/unit/bot/chat/test_earlier_results.py::"
+            "test_the_newest_goes_along_however_large_it_is",
+        ),
+    ),
+    Mutant(
+        "what cannot be called again is folded",
+        "bot/chat/earlier_results.py",
+        "is_kept = result is None or result.name in _CANNOT_BE_CALLED_AGAIN",
+        "is_kept = result is None",
+        (
+            "tests/unit/bot/chat/test_earlier_results.py::test_what_cannot_be_called_again_stays"
+            "[core__propose_action]",
+        ),
     ),
     Mutant(
         "five starts are all that a turn gets",
