@@ -5,6 +5,7 @@ is letters and digits alone. English endings are cut, accents dropped, scripts w
 between words become pairs of letters. Words that begin with `_` are labels of ours.
 """
 
+import hashlib
 import math
 import re
 import unicodedata
@@ -16,6 +17,9 @@ MAX_WORDS = 1000  # of one document: the index stays small however long a report
 MAX_MERGED_WORDS = 2000  # of many that were added to one another
 MAX_WORD_CHARS = 64
 _LABEL = "_"  # how a label begins, and no word
+# PostgreSQL's index of words takes none of more than 2,712 bytes; a product's name is what a model says.
+_MAX_LABEL_CHARS = 254
+_MAX_MERGED_LABELS = 100
 TITLE_BONUS = 0.5  # a word of the title counts half as much again
 _WORD = re.compile(r"[^\W_]+")
 # Chinese, Japanese and Korean letters, which stand without blanks.
@@ -55,12 +59,12 @@ def document(texts: Iterable[str], labels: Iterable[str]) -> str:
 def merged(older: str, newer: str, title: str) -> str:
     """What is stored of one document that is added to another.
 
-    All labels and the words of the title that they have; of the others the newer first, as many as fit.
+    The words of the title that they have; of labels and of other words the newer first, as many as fit.
     """
     found = dict.fromkeys([*words_of(title), *newer.split(), *older.split()])
     labels = [each for each in found if each.startswith(_LABEL)]
     words = [each for each in found if not each.startswith(_LABEL)]
-    return " ".join([*labels, *words[:MAX_MERGED_WORDS]])
+    return " ".join([*labels[:_MAX_MERGED_LABELS], *words[:MAX_MERGED_WORDS]])
 
 
 def weight(counts: Mapping[str, int], held: Collection[str], titled: Collection[str]) -> float:
@@ -76,10 +80,13 @@ def weight(counts: Mapping[str, int], held: Collection[str], titled: Collection[
 
 
 def product_label(product: str) -> str:
-    """The label of a product; different products have different ones."""
-    return f"{_LABEL}p" + "".join(
-        c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in product.casefold()
-    )
+    """The label of a product; different products have different ones, of 256 characters at most."""
+    name = product.casefold()
+    label = "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name)
+    if len(label) > _MAX_LABEL_CHARS:
+        digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
+        label = f"{label[: _MAX_LABEL_CHARS - len(digest)]}{digest}"
+    return f"{_LABEL}p{label}"
 
 
 def month_label(at: datetime) -> str:

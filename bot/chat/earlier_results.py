@@ -11,7 +11,7 @@ from typing import Final
 from adapters.llm.first_look.calls import is_of_look
 from adapters.llm.first_look.digest import MOST_TOKENS as LOOK_TOKENS
 from adapters.llm.messages import Message
-from bot.chat.window import BYTES_PER_TOKEN, folded
+from bot.chat.window import BYTES_PER_TOKEN, folded, utf8_bytes
 from tools.attached import READ_ATTACHMENT
 from tools.contract import PROPOSE_TOOL_ID
 
@@ -58,9 +58,9 @@ def _bytes_of(turn: Turn) -> int:
     """What its results take that could be folded; a model reads a digest of a first look's."""
     looks = {call.id for message in turn for call in message.tool_calls if is_of_look(call)}
     found = [m.tool_result for m in turn if m.tool_result is not None]
-    looked = sum(len(each.content) for each in found if each.call_id in looks)
+    looked = sum(utf8_bytes(each.content) for each in found if each.call_id in looks)
     asked = sum(
-        len(each.content)
+        utf8_bytes(each.content)
         for each in found
         if each.call_id not in looks and each.name not in _CANNOT_BE_CALLED_AGAIN
     )

@@ -142,7 +142,7 @@ def _asking(
 ) -> CompleteRequest:
     record = "\n".join(filter(None, (_line(m) for turn in turns for m in turn)))
     most_bytes = round(room * BYTES_PER_TOKEN)
-    newest = record.encode()[-most_bytes:].decode(errors="ignore")
+    newest = record.encode(errors="replace")[-most_bytes:].decode(errors="ignore")
     return replace(
         request,
         system=_SYSTEM,

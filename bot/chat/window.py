@@ -38,19 +38,19 @@ def folded_tokens(turns: Iterable[Sequence[Message]], beside_bytes: int = 0) -> 
         for message in turn:
             size += size_of(message)
             if (result := message.tool_result) is not None:
-                size -= max(0, len(result.content) - len(FOLDED))
+                size -= max(0, utf8_bytes(result.content) - len(FOLDED))
     return round(size / BYTES_PER_TOKEN)
 
 
 def size_of(message: Message) -> int:
-    """Of one message, in characters and bytes."""
+    """Of one message, in bytes, as far as they are many."""
     size = utf8_bytes(message.text) + utf8_bytes(message.told) + 20
     for call in message.tool_calls:
         size += len(call.arguments) + len(call.name) + 40
     for block in message.provider_blocks:
         size += len(block)
     if (result := message.tool_result) is not None:
-        size += len(result.content)
+        size += utf8_bytes(result.content)
     if message.images:
         size += round(len(message.images) * IMAGE_TOKENS * BYTES_PER_TOKEN)
     return size
@@ -58,7 +58,7 @@ def size_of(message: Message) -> int:
 
 def utf8_bytes(text: str) -> int:
     """How many, without making them of plain ASCII, as nearly all is."""
-    return len(text) if text.isascii() else len(text.encode())
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def tool_bytes(request: CompleteRequest) -> int:

@@ -74,7 +74,10 @@ async def keep(connection: Connection, incident: Incident) -> None:
     if inserted.first() is not None:
         return
     found = await connection.execute(_THERE, {"of": incident.source, "its": incident.external_id})
-    before = found.one()
+    before = found.first()
+    if before is None:  # deleted since
+        await keep(connection, incident)
+        return
     title = before.title or incident.title
     added = {
         "title": title,

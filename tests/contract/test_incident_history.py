@@ -1,10 +1,12 @@
 """Recorded incidents and those in either database are searched alike, by any text."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -16,10 +18,14 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Evidence
 from bot.store.database import Database
+from bot.store.dialect import Connection
+from bot.store.incident_rows import keep, of_event
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredEvents
 from bot.store.sessions import StoredSessions
+from bot.store.tables import incidents
 from tests.fixtures_database import database, database_url, new_database
+from tests.held_connection import writing
 from tools.capabilities import IncidentHistory, IncidentQuery, Interval, PastIncident
 from tools.errors import CapabilityUnavailable, InvalidArguments
 from tools.redactor import Redacted
@@ -221,6 +227,32 @@ async def test_of_very_many_findings_the_newest_are_found_and_what_it_was_called
     assert await ids(history, "pool exhausted", product="web") == ["2"]
 
 
+class _DeletedMeanwhile:
+    """A connection; once its first statement has run, others have deleted all incidents."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.dialect = connection.dialect
+        self._connection = connection
+        self._left = iter([incidents.delete()])
+
+    async def execute(self, *asked: Any) -> Any:
+        found = await self._connection.execute(*asked)
+        for each in self._left:
+            await self._connection.execute(each)
+        return found
+
+
+async def test_an_incident_that_is_deleted_as_a_finding_comes_is_there_again(
+    database: Database,
+) -> None:
+    await StoredEvents(database).add(opened(PAST[1]))
+
+    async with writing(database) as connection:
+        await keep(_DeletedMeanwhile(connection), of_event(opened(PAST[1])))  # type: ignore[arg-type]
+
+    assert await ids(StoredIncidents(database), "pool") == ["2"]
+
+
 async def test_the_same_event_twice_is_one_incident(database: Database) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(5):
@@ -245,12 +277,16 @@ async def test_a_store_that_is_gone_is_unavailable(tmp_path: Path) -> None:
 
 
 async def a_session(
-    database: Database, state: TurnState, channel: str = "C1", ts: str = "1.1"
+    database: Database,
+    state: TurnState,
+    channel: str = "C1",
+    ts: str = "1.1",
+    product: str = "pricing",
 ) -> None:
     place = Place(TeamId("T1"), ChannelId(channel), MessageTs(ts))
     person = Person(TeamId("T1"), UserId("U1"))
     ask = Ask(place, MessageTs(ts), person, Redacted("why is  checkout slow?"), "incident-checkout")
-    arguments = '{"product": "pricing"}'
+    arguments = json.dumps({"product": product})
     said = (
         Message(Role.ASSISTANT, "", (ToolCall("c1", "core__get_logs", arguments),)),
         Message(Role.TOOL, tool_result=ToolResult("c1", "core__get_logs", "{}", True)),
@@ -276,6 +312,17 @@ async def test_an_answered_session_is_found_in_its_channel(database: Database) -
     assert found.is_own_answer
     assert await history.search(replace(query, channel="C2")) == []
     assert await history.search(replace(query, channel="")) == []
+
+
+@pytest.mark.parametrize("letter", ["p", "\u65e5", "\U0001f4a9"])
+async def test_a_product_that_a_model_made_up_keeps_no_turn_from_being_kept(
+    database: Database, letter: str
+) -> None:
+    name = "".join(f"{letter}{number}" for number in range(2_000))
+    await a_session(database, TurnState.ANSWERED, product=name)
+
+    found = await StoredIncidents(database).search(IncidentQuery("sequential quotes", "C1"))
+    assert [each.title for each in found] == ["why is checkout slow?"]
 
 
 @pytest.mark.parametrize("limit", [2, 3, 9])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.search_words import MAX_WORDS, document, month_labels, product_label, words_of
+from tools.search_words import MAX_WORDS, document, merged, month_labels, product_label, words_of
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,21 @@ def test_a_long_document_is_cut() -> None:
 def test_months_are_counted_over_a_new_year() -> None:
     start, end = datetime(2025, 11, 30, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
     assert month_labels(start, end) == ["_m202511", "_m202512", "_m202601", "_m202602"]
+
+
+@pytest.mark.parametrize("letter", ["a", "\u65e5", "\ud800"])
+def test_a_long_name_has_a_short_label_of_its_own(letter: str) -> None:
+    label, other = product_label(letter * 3_000), product_label(letter * 3_001)
+
+    assert label != other
+    assert max(map(len, (label, other))) <= 256
+    assert label == product_label(letter.upper() * 3_000)
+
+
+def test_of_very_many_labels_the_newest_stay() -> None:
+    words = ""
+    for number in range(150):
+        words = merged(words, document(["pool"], [product_label(f"p{number}")]), "pool")
+
+    assert len(words.split()) == 101
+    assert product_label("p149") in words.split()

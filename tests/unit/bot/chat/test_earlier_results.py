@@ -20,12 +20,12 @@ MOST = round(MOST_TOKENS * BYTES_PER_TOKEN)
 Turn = Sequence[Message]
 
 
-def _turn(size: int, tool: str = "core__get_logs") -> Turn:
+def _turn(size: int, tool: str = "core__get_logs", letter: str = "x") -> Turn:
     call = ToolCall("c", tool, "{}")
     return (
         Message(Role.USER, text="why?"),
         Message(Role.ASSISTANT, tool_calls=(call,)),
-        Message(Role.TOOL, tool_result=ToolResult(call.id, tool, "x" * size)),
+        Message(Role.TOOL, tool_result=ToolResult(call.id, tool, letter * size)),
         Message(Role.ASSISTANT, text="the pool [E1]"),
     )
 
@@ -54,6 +54,14 @@ def test_the_oldest_are_folded_until_half_is_left_and_every_answer_stays() -> No
 def test_the_newest_goes_along_however_large_it_is() -> None:
     assert _raw(fold_earlier([_turn(10), _turn(9 * MOST)])[0]) == [10, 9 * MOST]
     assert _raw(fold_earlier([_turn(500), _turn(9 * MOST), _turn(20)])[0]) == [0, 0, 20]
+
+
+def test_letters_that_take_more_bytes_count_as_many() -> None:
+    turns = [_turn(1, "core__get_logs", "\u65e5" * (MOST // 6)) for _ in range(3)]
+
+    assert [m.tool_result.content == FOLDED for t in fold_earlier(turns)[0] for m in t if m.tool_result] == [
+        True, True, False,
+    ]  # fmt: skip
 
 
 @given(st.lists(st.integers(0, MOST + 1000), max_size=12))

@@ -105,3 +105,14 @@ def test_turns_are_parted_before_every_question() -> None:
     first, second = _turn(1, 1), _turn(2, 1)
 
     assert turns_of([*first, *second]) == [tuple(first), tuple(second)]
+
+
+@pytest.mark.parametrize("letter", ["\u65e5", "\ud800"])
+def test_letters_of_three_bytes_fit_as_well(letter: str) -> None:
+    messages = [*_turn(1, 10), Message(Role.USER, text=letter)]
+    messages[2] = Message(Role.TOOL, tool_result=ToolResult("c1", "core__get_logs", letter * 2_000))
+
+    kept, note = fit(messages, "", 1_000)
+
+    assert (kept[2].tool_result or ToolResult("", "", "")).content == FOLDED
+    assert note is not None
