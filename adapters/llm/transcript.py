@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final
 
 from adapters.llm.messages import Message, Picture, Role, ToolCall, ToolResult
@@ -107,7 +106,6 @@ def _assistant(
         yield ResultsTurn(tuple(answers))
 
 
-@lru_cache(maxsize=256)
 def _wire_name(name: str) -> str:
     return _NOT_OF_A_NAME.sub("_", name)[:_NAME_CHARS] or "unknown"
 

@@ -27,7 +27,7 @@ FOLDED = (
 
 def estimate_tokens(messages: Sequence[Message], system: str = "") -> int:
     """An upper estimate, without a tokenizer."""
-    size = len(system.encode()) + sum(size_of(m) for m in messages)
+    size = utf8_bytes(system) + sum(size_of(m) for m in messages)
     return round(size / BYTES_PER_TOKEN)
 
 
@@ -68,7 +68,7 @@ def tool_bytes(request: CompleteRequest) -> int:
 
 def _size_of(tools: Sequence[ToolSpec]) -> int:
     return sum(
-        len(t.name) + len(t.description.encode()) + len(orjson.dumps(t.input_schema)) for t in tools
+        len(t.name) + utf8_bytes(t.description) + len(orjson.dumps(t.input_schema)) for t in tools
     )
 
 
@@ -93,7 +93,7 @@ def fit(
     themselves are folded at last. Returns the messages and a note for people when anything was
     folded. A pair of call and result stays together, so the conversation remains well formed.
     """
-    room = max_tokens * BYTES_PER_TOKEN - len(system.encode())
+    room = max_tokens * BYTES_PER_TOKEN - utf8_bytes(system)
     sizes = [size_of(message) for message in messages]
     if sum(sizes) <= room:
         return tuple(messages), None
