@@ -98,9 +98,8 @@ class People:
     floor_acks: list[float] = field(default_factory=list)
     late: int = 0  # deliveries without an acknowledgement in time; Slack delivers again
     threads: dict[str, str] = field(default_factory=dict)  # the first message of those with a name
-    numbers: Iterator[int] = field(
-        default_factory=lambda: count(1)
-    )  # of all questions: each is new
+    # Of all questions: each is new.
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     async def load(
         self,

@@ -20,9 +20,8 @@ from tests.fixtures_database import new_database
 MEASURED: Final = 5  # at a time: a machine that others share is now faster, now slower
 FEW: Final = 30
 THREADS_OF_FEW: Final = 6
-SETTLE_S: Final = (
-    65.0  # the engine is in a hurry for a minute, the log catches up, the trail is read once
-)
+# The engine is in a hurry for a minute, the log catches up, the trail is read once.
+SETTLE_S: Final = 65.0
 
 
 async def _ask(slack: Child, turns: int, thread: str) -> None:

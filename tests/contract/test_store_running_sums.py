@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -186,6 +187,12 @@ async def test_the_day_of_the_upgrade_counts_what_was_spent_before_it(
     assert of_t1.used_usd_micros == 900
 
 
+def _session(name: str, active_at: datetime) -> sa.Insert:
+    of = {"id": name, "active_at": active_at, "created_at": active_at}
+    rest = dict.fromkeys(("team", "channel", "thread_ts", "name"), "")
+    return sessions.insert().values({**rest, **of})
+
+
 async def test_threads_of_the_last_month_go_on_counting_after_the_upgrade(
     empty_url: str, tmp_path: Path
 ) -> None:
@@ -194,9 +201,7 @@ async def test_threads_of_the_last_month_go_on_counting_after_the_upgrade(
     database = await Database.open(empty_url)
     async with writing(database) as connection:
         for name, active_at in (("s1", now), ("s2", now - timedelta(days=40))):
-            of = {"id": name, "active_at": active_at, "created_at": active_at}
-            rest = dict.fromkeys(("team", "channel", "thread_ts", "name"), "")
-            await connection.execute(sessions.insert().values({**rest, **of}))
+            await connection.execute(_session(name, active_at))
     await database.close()
     rounds = [{"round": n, "session_id": f"s{n % 2 + 1}", "at": now} for n in range(1, 5)]
     await _recorded(empty_url, *rounds)
@@ -224,13 +229,18 @@ async def _waits_for_a_table(connection: AsyncConnection) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_a_round_that_is_being_written_as_the_upgrade_begins_counts_once(
-    tmp_path: Path,
-) -> None:
-    async with new_database("postgresql", tmp_path, migrated=False) as url:
-        await migrated_to(BEFORE, url, tmp_path)
+@asynccontextmanager
+async def _upgraded_meanwhile(
+    revision: str, folder: Path, *then: str
+) -> AsyncIterator[AsyncConnection]:
+    """A PostgreSQL that was upgraded while a round was being written, which did `then` at last."""
+    async with new_database("postgresql", folder, migrated=False) as url:
+        await migrated_to(revision, url, folder)
         engine = create_async_engine(addressed(url))
-        values = {**ROUND, "at": datetime.now(UTC), "cost_usd_micros": 5}
+        now = datetime.now(UTC)
+        async with engine.begin() as connection:
+            await connection.execute(_session("s1", now))
+        values = {**ROUND, "session_id": "s1", "at": now, "cost_usd_micros": 5}
         async with (
             engine.connect() as looks,
             engine.begin() as writes,
@@ -240,36 +250,29 @@ async def test_a_round_that_is_being_written_as_the_upgrade_begins_counts_once(
             upgrade = group.create_task(schema.migrate(url))
             async with asyncio.timeout(10):
                 await _waits_for_a_table(looks)
+            for statement in then:
+                await writes.execute(sa.text(statement))
             await writes.commit()
             assert await upgrade == schema.head()
         async with engine.connect() as connection:
-            assert await connection.run_sync(_by_days) == await connection.run_sync(_by_rounds)
-            threads = await connection.run_sync(_threads_by_rounds)
-            assert await connection.run_sync(_by_threads) == threads
-            assert await connection.scalar(sa.select(spent_days.c.cost_usd_micros)) == 5
+            yield connection
         await engine.dispose()
+
+
+async def test_a_round_that_is_being_written_as_the_upgrade_begins_counts_once(
+    tmp_path: Path,
+) -> None:
+    async with _upgraded_meanwhile(BEFORE, tmp_path) as connection:
+        assert await connection.run_sync(_by_days) == await connection.run_sync(_by_rounds)
+        threads = await connection.run_sync(_threads_by_rounds)
+        assert await connection.run_sync(_by_threads) == threads == {"s1": 4}
+        assert await connection.scalar(sa.select(spent_days.c.cost_usd_micros)) == 5
 
 
 async def test_an_upgrade_and_a_turn_that_wait_for_each_other_both_get_there(
     tmp_path: Path,
 ) -> None:
-    async with new_database("postgresql", tmp_path, migrated=False) as url:
-        await migrated_to("0024", url, tmp_path)  # the next one takes turns, then spending
-        engine = create_async_engine(addressed(url))
-        values = {**ROUND, "at": datetime.now(UTC), "cost_usd_micros": 5}
-        async with (
-            engine.connect() as looks,
-            engine.begin() as writes,
-            asyncio.TaskGroup() as group,
-        ):
-            await writes.execute(spending.insert().values(values))
-            upgrade = group.create_task(schema.migrate(url))
-            async with asyncio.timeout(10):
-                await _waits_for_a_table(looks)
-            await writes.execute(sa.text("SET LOCAL deadlock_timeout = '60s'"))  # not this one
-            await writes.execute(sa.text("SELECT count(*) FROM turns"))
-            await writes.commit()
-            assert await upgrade == schema.head()
-        async with engine.connect() as connection:
-            assert await connection.scalar(sa.select(spent_days.c.cost_usd_micros)) == 5
-        await engine.dispose()
+    then = ("SET LOCAL deadlock_timeout = '60s'", "SELECT count(*) FROM turns")  # not this one
+    # The next one takes turns, then spending.
+    async with _upgraded_meanwhile("0024", tmp_path, *then) as connection:
+        assert await connection.scalar(sa.select(spent_days.c.cost_usd_micros)) == 5
