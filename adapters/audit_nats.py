@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -20,7 +21,6 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from adapters.audit_event import EVENT_TYPE, cloud_event, event_id
 from adapters.egress import check_egress, check_resolved
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
-from tools.dataclass import dataclass, field
 
 SEND_TIMEOUT_S: Final = 10.0
 MAX_MESSAGE_BYTES: Final = 65_536  # of one that a server sends us: its INFO, an acknowledgement

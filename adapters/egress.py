@@ -7,11 +7,11 @@ declared local is the operator's; the check of each request is made by `adapters
 import ipaddress
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
 from adapters.errors import Refused
-from tools.dataclass import dataclass
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network

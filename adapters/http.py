@@ -8,6 +8,7 @@ import email.utils
 import ssl
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from types import TracebackType
 from typing import Final, NamedTuple
@@ -31,7 +32,6 @@ from adapters.http_answer import Answer, Answered, DecodingError
 from adapters.http_client import HttpClient, times_of
 from adapters.transport import GuardedTransport
 from adapters.trust import usual_trust
-from tools.dataclass import dataclass, field
 
 # The most specific class wins.
 ERROR_TABLE: Final[Mapping[type[BaseException], type[AdapterError]]] = {

@@ -3,14 +3,13 @@
 import json
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import aiohttp
 from aiohttp.connector import Connection
 from multidict import CIMultiDictProxy
 from yarl import URL
-
-from tools.dataclass import dataclass, field
 
 _PIECE_BYTES: Final = 64 * 1024  # of what is decompressed at a time, however small it came
 _GZIP: Final = zlib.MAX_WBITS | 16

@@ -8,6 +8,7 @@ never the token's; none of them is symmetric.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
@@ -15,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from adapters.errors import AdapterError, BadAnswer
 from adapters.http import DIRECT, Way
 from adapters.on_call.reading import get_json, reading
-from tools.dataclass import dataclass
 
 if TYPE_CHECKING:
     from jwt import PyJWK

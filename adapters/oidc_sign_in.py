@@ -7,6 +7,7 @@ RFC 7636 (PKCE).
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -18,7 +19,6 @@ from adapters.errors import BadAnswer
 from adapters.http import DIRECT, Way, check_status, read_capped
 from adapters.http_client import basic_credentials
 from adapters.on_call.reading import get_json, reading
-from tools.dataclass import dataclass
 
 TIMEOUT_S: Final = 5.0
 MAX_ANSWER_BYTES: Final = 65_536

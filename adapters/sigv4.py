@@ -6,11 +6,10 @@ For whoever asks AWS (Bedrock, CloudWatch): no query, no chunked payload.
 import hashlib
 import hmac
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
-
-from tools.dataclass import dataclass, field
 
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
 

@@ -1,11 +1,10 @@
 """What another system tells: a deploy, an incident, a finding."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import JsonValue
-
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

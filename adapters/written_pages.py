@@ -6,13 +6,13 @@
 import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from tools.cluster_offer import WrittenPattern
-from tools.dataclass import dataclass
 from tools.errors import CapabilityUnavailable, InvalidArguments
 from tools.search_words import weight, words_of
 

@@ -7,7 +7,7 @@ names concrete classes (docs/adr/0008).
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from adapters.control_plane.orders import Executors
@@ -71,7 +71,6 @@ from tools.contract import AnyTool
 from tools.core.all import core_tools
 from tools.core.read_attachment import ATTACHMENTS, Attachments
 from tools.cursor import CursorSigner
-from tools.dataclass import dataclass
 from tools.policy import ToolPolicy
 from tools.runner import RunnerHooks, ToolRunner
 

@@ -119,15 +119,6 @@ def test_our_names_belong_to_no_other_distribution() -> None:
     assert {d for name in PACKAGES for d in owners.get(name, [])} <= {"kortex"}
 
 
-def test_classes_with_slots_are_made_by_our_own_decorator() -> None:
-    usual = re.compile(r"^from dataclasses import .*\bdataclass\b", re.MULTILINE)
-    with_slots = [
-        each for each in sources() if "@dataclass" in each.text and "slots=True" in each.text
-    ]
-
-    assert [each.path for each in with_slots if usual.search(each.text)] == []
-
-
 def test_the_environment_is_read_in_one_place() -> None:
     readers = _names(each for each in sources() if re.search(r"os\.(environ|getenv)", each.text))
 

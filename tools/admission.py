@@ -4,7 +4,7 @@ input, products, capabilities. Each check either narrows the call or ends it wit
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -13,7 +13,6 @@ from tools.call_limits import CallLimits
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import BoundTool, ToolCatalog, missing_capabilities
 from tools.contract import ToolContract
-from tools.dataclass import dataclass
 from tools.errors import ToolErrorCode
 from tools.failure import CallFailed
 from tools.output import NotStrictJson, clean_value

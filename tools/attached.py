@@ -3,9 +3,8 @@
 A file is the word of whoever attached it. What stands only there was not measured.
 """
 
+from dataclasses import dataclass
 from typing import Final
-
-from tools.dataclass import dataclass
 
 MAX_BYTES: Final = 2**20  # of one file
 MAX_FILES: Final = 5  # of one message

@@ -7,10 +7,10 @@ earlier incident in the baseline hides what is new. Pure arithmetic.
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from tools.dataclass import dataclass
 from tools.statistics import EPSILON, FinitePoint
 
 Direction = Literal["up", "down", "flat"]

@@ -4,9 +4,7 @@ Counted by the caller from the turn's own record, so that a turn taken up again 
 """
 
 from collections.abc import Iterable
-from dataclasses import fields
-
-from tools.dataclass import dataclass
+from dataclasses import dataclass, fields
 
 MAX_RESULT_BYTES = 64 * 1024  # of one result, as JSON; nothing raises it
 MIN_RESULT_BYTES = 8 * 1024  # with less, a page of logs could not be cut at a whole line

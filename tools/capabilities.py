@@ -6,6 +6,7 @@ All instants are aware UTC datetimes; intervals are half-open [start, end).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar, cast
 
@@ -15,7 +16,6 @@ from tools.attached import AttachedFile
 from tools.call_limits import NOTHING_SPENT, Spent
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
-from tools.dataclass import dataclass, field
 from tools.error_issues import ErrorIssues
 from tools.operation import Operations
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow

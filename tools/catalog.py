@@ -8,7 +8,7 @@ repeats the shape of the object that holds it, for trees.
 
 import re
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Protocol
 
 import orjson
@@ -17,7 +17,6 @@ from pydantic import JsonValue
 from tools.attached import AttachedFile
 from tools.capabilities import Capabilities
 from tools.contract import PROPOSE_TOOL_ID, AnyTool, Effect, ToolContract
-from tools.dataclass import dataclass, field
 from tools.policy import Asking, ToolPolicy
 from tools.products import is_offered
 from tools.schema import NAME, SchemaNotPortable, input_schema

@@ -1,9 +1,8 @@
 """What is asked of a cluster, and what it shows: tables, events, a container's lines."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """What a cluster offers to those who run things on it: kinds, and the fields of a kind. Values only."""
 
 from collections.abc import Sequence
-
-from tools.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

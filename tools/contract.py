@@ -4,13 +4,13 @@ The JSON Schema a model sees is derived from the input model (`tools.schema`), n
 How a tool is run lives in `tools.runner`, and nowhere else.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from tools.capabilities import CallContext, Capabilities
-from tools.dataclass import dataclass
 from tools.port import Port
 from tools.products import ProductScope
 

@@ -9,12 +9,12 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import orjson
 from pydantic import JsonValue
 
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 
 MAX_AGE = timedelta(hours=24)

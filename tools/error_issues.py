@@ -1,10 +1,9 @@
 """Errors as a tracker groups them into issues, and how they are asked for."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
-
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
 """An action as a model is told of it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from pydantic import JsonValue
-
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,9 @@ wrote them, empty where it said nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
-
-from tools.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ named one by one: a server may announce new ones at any time.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Protocol
 
 from tools.call_limits import DEFAULT_LIMITS, CallLimits, smallest
 from tools.contract import PROPOSE_TOOL_ID, Effect, ToolContract
-from tools.dataclass import dataclass, field
 from tools.products import Bounded
 
 MCP_PREFIX = "mcp__"

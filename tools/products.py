@@ -5,12 +5,11 @@ of another.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
 from pydantic import BaseModel
-
-from tools.dataclass import dataclass
 
 ANY_PRODUCT: Final = "*"
 # What arguments of plugins and of MCP servers are called that hold a product's name.

@@ -9,13 +9,13 @@ one call tries.
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import orjson
 from pydantic import BaseModel
 
 from tools.capabilities import CallContext
 from tools.contract import Effect, ToolContract
-from tools.dataclass import dataclass
 from tools.errors import ToolErrorCode
 from tools.failure import duration_words
 

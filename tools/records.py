@@ -1,10 +1,10 @@
 """What is left of a tool call: its record, its evidence line, and the events while it runs."""
 
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pydantic import JsonValue
 
-from tools.dataclass import dataclass, field
 from tools.errors import ToolErrorCode
 
 

@@ -8,6 +8,7 @@ went is counted in `omitted`, and `truncated` is set.
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -16,7 +17,6 @@ from pydantic_core import PydanticSerializationError
 from tools.call_limits import MAX_RESULT_BYTES
 from tools.catalog import BoundTool
 from tools.contract import ToolContract
-from tools.dataclass import dataclass
 from tools.errors import ToolErrorCode
 from tools.failure import UNEXPECTED, WITHHELD, CallFailed
 from tools.output import NotStrictJson, clean_value, to_json

@@ -10,7 +10,7 @@ import math
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -20,7 +20,6 @@ from tools.admission import Admission, Admitted, Authoriser
 from tools.capabilities import CallContext, Capabilities, Clock
 from tools.catalog import ToolCatalog
 from tools.contract import PROPOSE_TOOL_ID, ToolContract
-from tools.dataclass import dataclass
 from tools.errors import ToolErrorCode
 from tools.failure import (
     INTERNAL,

@@ -6,9 +6,8 @@ what tools reason with.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, get_args
-
-from tools.dataclass import dataclass, field
 
 Role = Literal[
     "traffic",

@@ -4,8 +4,8 @@ What is left out is counted where it was folded away.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from tools.dataclass import dataclass, field
 from tools.spantree import SpanForest, SpanNode, critical_path, self_time_us
 
 MAX_SPANS = 200

@@ -5,9 +5,9 @@ thousands deep. Thinning to what can be read lives in `tools.spanfold`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from tools.capabilities import Span
-from tools.dataclass import dataclass, field
 
 
 @dataclass(slots=True)

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-
-from tools.dataclass import dataclass
 
 Point = tuple[datetime, float | None]
 FinitePoint = tuple[datetime, float]

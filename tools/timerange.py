@@ -5,10 +5,10 @@ Accepted: `A/B`, `A..B`, `A/PT30M`, `PT30M/B`, `last 30m`, `30m`, `now-1h..now`,
 """
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from tools.capabilities import Interval
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 
 MAX_RANGE = timedelta(days=30)  # Loki's default max_query_length is 30d1h

@@ -6,13 +6,12 @@ is `adapters.control_plane.client`.
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol, assert_never
 from urllib.parse import quote, urlsplit
 
 from pydantic import JsonValue
-
-from tools.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

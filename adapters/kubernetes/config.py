@@ -9,6 +9,7 @@ import json
 import ssl
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,6 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from adapters.kubernetes.exec_credentials import API_VERSIONS, Plugin, own_environment
 from adapters.trust import public_trust
-from tools.dataclass import dataclass, field
 
 # Where every pod finds its service account.
 # https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/

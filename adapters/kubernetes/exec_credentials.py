@@ -12,6 +12,7 @@ import re
 import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -19,7 +20,6 @@ from pydantic import BaseModel, Field, ValidationError
 
 from adapters.egress import check_program
 from adapters.errors import BadAnswer, Refused, TimedOut, Unreachable
-from tools.dataclass import dataclass, field
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 REAP_S: Final = 1.0  # of a program that was killed

@@ -6,10 +6,10 @@ neither: nothing whose name says that it holds a secret can be asked for.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from tools.cluster_offer import OfferedKind
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 
 # RFC 1123, as the API server checks names; a name that fits cannot leave its place in a path.

@@ -1,12 +1,12 @@
 """The fields of a kind, read from an API server's OpenAPI v3 document of its group."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
 
 from tools.cluster_offer import ResourceSchema, SchemaField
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 
 LEVELS: Final = 2

@@ -5,11 +5,11 @@ As the vendor's migration guides have it, and as its API answers 400 otherwise.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from adapters.llm.messages import CompleteRequest
-from tools.dataclass import dataclass
 
 
 class Thinking(StrEnum):

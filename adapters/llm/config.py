@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from pydantic import JsonValue
@@ -9,7 +10,6 @@ from yarl import URL
 
 from adapters.address import InvalidURL, url_of
 from adapters.llm.model_table import ModelOverride
-from tools.dataclass import dataclass, field
 
 _VERSIONED: Final = re.compile(r"/v\d+(?:alpha|beta)?$")
 

@@ -1,10 +1,9 @@
 """What became of proposals: as it stands beside a question, and read back from there."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
-
-from tools.dataclass import dataclass
 
 _STANDS: Final = "Do not propose it again unless something was deployed since."
 ELSEWHERE: Final = " in another thread of this channel"

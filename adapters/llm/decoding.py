@@ -8,6 +8,7 @@ import uuid
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol
 
 import orjson
@@ -38,7 +39,6 @@ from adapters.llm.messages import (
     Usage,
 )
 from adapters.llm.wire_json import as_object, as_text, is_complete, parse, read_odd
-from tools.dataclass import dataclass, field
 
 
 class Decoder(Protocol):

@@ -6,6 +6,7 @@ keeping secrets out of messages.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.errors import (
@@ -24,7 +25,6 @@ from adapters.http import retry_after_s
 from adapters.http_answer import Headers
 from adapters.llm.messages import ErrorChunk, ErrorKind
 from adapters.llm.wire_json import as_object, parse
-from tools.dataclass import dataclass
 
 _MAX_WORDS: Final = 300
 

@@ -3,6 +3,7 @@
 Values only. Wire formats live with each provider; storage lives in `bot.store`.
 """
 
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -10,7 +11,6 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.fault import Fault
-from tools.dataclass import dataclass, field
 
 # Among a round's warnings where a provider plays tools in text (adapters.llm.pseudo_tools).
 TOOLS_EMULATED: Final = (

@@ -6,7 +6,7 @@ An unknown model has no price, which is not the same as a price of zero.
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib.resources import files
@@ -15,7 +15,6 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from adapters.llm.port import Model, Price, Tier
-from tools.dataclass import dataclass
 
 # Where Bedrock serves it from: "us.", "global.", an inference profile's ARN.
 _PLACE: Final = re.compile(r"^(?:arn:.*/)?(?:(?:us|eu|apac|jp|au|ca|us-gov|global)\.)?")

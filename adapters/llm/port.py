@@ -6,6 +6,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from enum import StrEnum
 from time import perf_counter
 from typing import Protocol, assert_never
@@ -20,7 +21,6 @@ from adapters.llm.messages import (
     ToolCallChunk,
     Usage,
 )
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ A statement asks nothing: no question mark, and it does not begin as a question 
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.llm.messages import Message, Role
-from tools.dataclass import dataclass
 
 _LONGEST: Final = 600
 _FEWEST_WORDS: Final = 3

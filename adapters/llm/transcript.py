@@ -8,12 +8,11 @@ twice, a conversation that begins with the assistant.
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from adapters.llm.messages import Message, Picture, Role, ToolCall, ToolResult
 from adapters.llm.wire_json import dump_text
-from tools.dataclass import dataclass
 
 # Anthropic takes [A-Za-z0-9_-]; OpenAI at most 40 characters.
 _WIRE_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")

@@ -5,13 +5,13 @@ Pictures, sounds and links are named, never followed or shown.
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
 from pydantic import JsonValue
 
 from tools.contract import ToolOutput
-from tools.dataclass import dataclass
 from tools.errors import UpstreamFailed
 from tools.output import NotStrictJson, clean_value
 

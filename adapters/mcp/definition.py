@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import unified_diff
 from enum import StrEnum
 from typing import Final
@@ -14,7 +15,6 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.mcp.effect import Guess, SeemingEffect, seeming_effect
-from tools.dataclass import dataclass
 from tools.output import clean_text
 from tools.policy import MCP_PREFIX
 

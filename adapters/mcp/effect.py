@@ -7,13 +7,12 @@ says it only reads is not.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
 from pydantic import JsonValue
-
-from tools.dataclass import dataclass
 
 
 def _verbs(words: str) -> frozenset[str]:

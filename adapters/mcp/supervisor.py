@@ -9,7 +9,7 @@ import contextlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -20,7 +20,6 @@ from adapters.errors import AdapterError
 from adapters.mcp.answer import Answer
 from adapters.mcp.definition import Accepted, Definition, Judged, ToolState, judged, tool_id
 from adapters.mcp.tool import McpTool, NotATool
-from tools.dataclass import dataclass
 from tools.errors import CapabilityUnavailable, ToolError
 
 MAX_CALLS: Final = 8  # at once, per server; more wait, within their own timeout

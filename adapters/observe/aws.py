@@ -6,6 +6,7 @@ header names; an error is JSON with its name in `__type`, whatever its status.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,7 +16,6 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from adapters.http_client import HttpClient
 from adapters.observe.backend import Answer, Backend, refusal
 from adapters.sigv4 import AwsKey, signed_headers
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments, UpstreamFailed
 
 # AWS's own clients ask three times: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html

@@ -5,6 +5,7 @@ What is asked and how answers are read belongs to each adapter; clients come fro
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,7 +14,6 @@ from adapters.http import retry_after_s
 from adapters.http_answer import Request
 from adapters.http_client import HttpClient
 from adapters.lookup import answer_to, tool_errors
-from tools.dataclass import dataclass
 from tools.errors import UpstreamFailed
 
 _MAX_BYTES: Final = 32 << 20  # a page of 600 of Loki's longest lines (256 KiB) would not be shown

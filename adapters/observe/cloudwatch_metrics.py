@@ -11,6 +11,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,7 +23,6 @@ from adapters.observe.metric_source import Asked, Catalogue, How, Row, Rows
 from adapters.observe.remembered import Remembered
 from adapters.observe.signal_map import Known
 from tools.capabilities import Interval
-from tools.dataclass import dataclass
 from tools.errors import UpstreamFailed
 from tools.product_names import WORKLOAD_LABELS
 from tools.signals import Place

@@ -7,6 +7,7 @@ import fnmatch
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Final, Literal, cast
@@ -14,7 +15,6 @@ from typing import Final, Literal, cast
 import re2
 from pydantic import BaseModel, ConfigDict, Field
 
-from tools.dataclass import dataclass
 from tools.signals import DETAIL, MAIN, UNKNOWN, Combine, MetricType, Reading, Role, Worse
 
 _ACRONYM: Final = re.compile(r"([A-Z]+)([A-Z][a-z])")

@@ -10,12 +10,11 @@ import binascii
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from adapters.observe.instants import check_order, to_ns
 from tools.capabilities import LogQuery
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 
 MAX_LINES = 100  # a page, whatever is asked for

@@ -8,6 +8,7 @@ need a right of its own and differ between the two.
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 from urllib.parse import quote
@@ -23,7 +24,6 @@ from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry, made
 from adapters.observe.log_source import Wanted
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments, UpstreamFailed
 
 # Half of index.max_result_window's default, so that lines of 6 KB fit what is read of an answer:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -16,7 +17,6 @@ from adapters.observe.product_places import (
 )
 from adapters.observe.remembered import LooksBack, Remembered
 from tools.capabilities import Interval
-from tools.dataclass import dataclass
 from tools.product_names import POD_LABELS, WORKLOAD_LABELS, workload_of
 
 _REMEMBERED_FOR: Final = timedelta(minutes=5)

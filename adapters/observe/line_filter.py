@@ -6,11 +6,11 @@ backends that cannot.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from json import JSONDecodeError, loads
 
 import re2
 
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 
 _OPERATORS = ("|=", "|~", "!=", "!~")

@@ -5,11 +5,11 @@ at it: nothing is kept on the server, so a cursor outlives its restart, and any 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.observe.cursor import Position, advanced
 from adapters.observe.log_entry import Entry, in_order
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 
 # At most so many of the newest entries before a position, and whether there may be more.

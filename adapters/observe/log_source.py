@@ -4,11 +4,11 @@ Fields are flat names (`service.name`); which of them holds products is found by
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.observe.log_entry import Entry
 from tools.capabilities import Interval
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Newest-first over many products would give one chatty product everything.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -13,7 +13,6 @@ from adapters.observe.instants import check_order
 from adapters.observe.log_entry import Entry, in_order, line_of
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval, LogLine, LogSweepQuery, SweptLogs
-from tools.dataclass import dataclass
 
 _LEAST_SHARE: Final = 500  # lines
 # An investigation looks at the same time again within seconds; the lines are tens of megabytes.

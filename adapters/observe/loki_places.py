@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -20,7 +21,6 @@ from adapters.observe.product_places import (
 )
 from adapters.observe.remembered import LooksBack, Remembered
 from tools.capabilities import Interval
-from tools.dataclass import dataclass
 
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
 _LOOK_BACK: Final = timedelta(hours=24)  # where to look for a product that has no lines

@@ -5,10 +5,10 @@ Whatever the name of a product contains, it stays inside its string: it cannot w
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from adapters.observe.line_filter import quoted
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 from tools.product_names import POD_TAIL, workload_of
 

@@ -4,12 +4,12 @@ Series are asked for by a metric's name and labels that are equal, one value a s
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
 from adapters.observe.signal_map import Known
 from tools.capabilities import Interval
-from tools.dataclass import dataclass, field
 from tools.signals import Place
 
 # How samples become one value a step. Across series: avg, max, min, total of their averages in the

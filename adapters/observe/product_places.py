@@ -7,10 +7,10 @@ workload that a pod's name is made of, or `namespace/workload`.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.observe.signal_promql import literal
-from tools.dataclass import dataclass
 from tools.product_names import (
     NAMESPACE_LABELS,
     NO_WORKLOAD,

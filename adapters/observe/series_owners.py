@@ -7,10 +7,10 @@ found by elsewhere: a label that names the product on other series says that thi
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.observe.product_places import LabelAsked, Sighting, may_hold, products_of
-from tools.dataclass import dataclass
 from tools.product_names import workload_of
 
 # What speaks of others by their names says nothing with its own: exporters, agents, and the jobs that

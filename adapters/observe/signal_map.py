@@ -5,12 +5,11 @@ Knows no backend: whoever found the names says where each product has them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from adapters.observe.conventions import SHIPPED, Conventions, Meaning, matchers, written_alike
 from adapters.observe.metric_shape import unit_of
-from tools.dataclass import dataclass, field
 from tools.signals import DETAIL, MetricType, Place, Reading, Role, Signal
 
 Places = Mapping[str, Sequence[Place]]

@@ -8,10 +8,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.observe.query_size import MOST_BYTES, MOST_NAME_BYTES, OR_BYTES, bytes_of, runs
-from tools.dataclass import dataclass
 from tools.product_names import POD_TAIL
 from tools.signals import Combine, Discovered, Place, Signal, rate_window_s
 

@@ -1,9 +1,10 @@
 """An on-call rota at any address that answers a GET in JSON."""
 
+from dataclasses import dataclass
+
 from adapters.http import DIRECT, Way
 from adapters.on_call.port import checked, steps, texts_at
 from adapters.on_call.reading import get_json, reading
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ https://developer.pagerduty.com/api-reference/3a6b910f11050-list-all-of-the-on-c
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,7 +15,6 @@ from adapters.http import DIRECT, Way
 from adapters.http_client import HttpClient
 from adapters.on_call.port import checked
 from adapters.on_call.reading import get_json, reading
-from tools.dataclass import dataclass, field
 
 _PAGE: Final = 100  # the most that PagerDuty gives at once
 _MAX_PAGES: Final = 5

@@ -4,6 +4,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network
@@ -32,7 +33,6 @@ from adapters.plugins.credentials import (
 )
 from adapters.plugins.parameters import Parameter
 from adapters.plugins.yaml_source import YamlSource, read_yaml
-from tools.dataclass import dataclass
 
 PREFIX: Final = "plugin__"
 CEILING_S: Final = 300.0  # what no configuration raises a plugin's timeout above

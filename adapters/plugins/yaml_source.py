@@ -1,11 +1,10 @@
 """YAML read as data only: bounded in size and depth, without aliases, and with the line of each key."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import yaml
-
-from tools.dataclass import dataclass
 
 # A manifest is a page. Pure-Python YAML takes about 3 ms per KiB, and aliases grow without bound.
 MAX_BYTES: Final = 32 * 1024

@@ -5,7 +5,7 @@ Nothing later than the clock's now is ever returned, so the incident unfolds whi
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from adapters.observe.cursor import (
@@ -49,7 +49,6 @@ from tools.capabilities import (
     TraceSample,
     TracesFound,
 )
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 from tools.signals import Discovered
 

@@ -6,6 +6,7 @@ not done here.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -15,7 +16,6 @@ from adapters.control_plane.port import BadTemplate, Endpoint, ExecutorKind, che
 from bot.actions.params import ParamsSchema, SchemaInvalid
 from bot.domain.freeze import QuietHours
 from bot.domain.proposal import BLAST_RADII
-from tools.dataclass import dataclass, field
 from tools.errors import InvalidArguments
 from tools.operation import Operation
 

@@ -4,6 +4,7 @@ What got worse is told with a proposal to roll back, which people have to confir
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -18,7 +19,6 @@ from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.proposals import Watches, WatchKind
 from bot.ports.trail import AuditLog
 from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments, ToolError
 from tools.timerange import instant_text
 

@@ -5,7 +5,7 @@ decide raises, and then nothing is dispatched.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import orjson
@@ -28,7 +28,6 @@ from bot.domain.proposal import (
 )
 from bot.ports.proposals import FreezeState, ProposalStore
 from bot.ports.trail import AuditLog
-from tools.dataclass import dataclass, field
 from tools.errors import InvalidArguments
 
 

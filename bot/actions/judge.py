@@ -5,6 +5,7 @@ The database judges races; only what can be said at once is said here.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from bot.domain.channel import Channel, ChannelNow, out_of_place
@@ -12,7 +13,6 @@ from bot.domain.ids import Person, UserId
 from bot.domain.proposal import Proposal, ProposalState, too_late
 from bot.ports.platform import RoleDirectory
 from bot.ports.proposals import FreezeState
-from tools.dataclass import dataclass
 
 FROZEN: Final = "Nothing was started: {stopped}. The proposal stays open until it expires."
 OUT_OF_PLACE: Final = "Nothing was started: {reason}."

@@ -1,6 +1,6 @@
 """The order that a stored proposal is, and how it ended: what is stored, and the line people read."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 import orjson
@@ -19,7 +19,6 @@ from bot.domain.proposal import (
     refused_by,
     sign,
 )
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 from tools.redactor import RedactionFailed, Redactor
 

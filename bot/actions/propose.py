@@ -5,6 +5,7 @@ Implements `tools.capabilities.Proposals`.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -34,7 +35,6 @@ from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import PlatformTraits
 from bot.ports.proposals import FreezeState, OnState, ProposalStore, Watches, uncounted
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
-from tools.dataclass import dataclass
 from tools.errors import CapabilityUnavailable, InvalidArguments
 from tools.redactor import MASK_PREFIX
 

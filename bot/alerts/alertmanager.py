@@ -7,6 +7,7 @@ https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
@@ -14,7 +15,6 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from bot.alerts.wire import Headers, has_token, parsed, since
 from bot.domain.alerts import Alert, AlertState
-from tools.dataclass import dataclass
 
 ALERTMANAGER: Final = "alertmanager"
 GRAFANA: Final = "grafana"

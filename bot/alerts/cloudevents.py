@@ -6,6 +6,7 @@ data: `resolved`, `closed`, `ok` and the like. Whatever says nothing of the kind
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 from urllib.parse import unquote
@@ -22,7 +23,6 @@ from pydantic import (
 
 from bot.alerts.wire import Headers, Unreadable, has_token, since, unreadable
 from bot.domain.alerts import Alert, AlertState
-from tools.dataclass import dataclass
 
 CLOUDEVENTS: Final = "cloudevents"
 _ONE: Final = "application/cloudevents+json"

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -19,7 +19,6 @@ from bot.domain.alerts import (
     ProductOf,
     rule_of,
 )
-from tools.dataclass import dataclass
 from tools.redactor import Redactor
 
 # A product's name goes into the question: letters, digits and what joins them, nothing else.

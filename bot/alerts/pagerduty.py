@@ -9,6 +9,7 @@ what was told later stands.
 import hashlib
 import hmac
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -16,7 +17,6 @@ from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
 
 from bot.alerts.wire import Headers, parsed, since, unreadable
 from bot.domain.alerts import Alert, AlertState
-from tools.dataclass import dataclass
 
 PAGERDUTY: Final = "pagerduty"
 _MOST_SIGNATURES: Final = 8

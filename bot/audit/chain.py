@@ -14,9 +14,8 @@ no key, no tip for an older row.
 import hashlib
 import hmac
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
-
-from tools.dataclass import dataclass, field
 
 GENESIS = "0" * 64
 UNKEYED = ""  # the key id of rows that were chained without a key

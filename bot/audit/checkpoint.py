@@ -6,11 +6,11 @@ chain alone cannot.
 
 import hmac
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from bot.audit.chain import UNKEYED, AuditKeys, ChainRow
-from tools.dataclass import dataclass
 
 NOBODY = "-"  # who signs without a key
 _LINE = re.compile(

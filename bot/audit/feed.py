@@ -9,6 +9,7 @@ A sink that is far behind catches up beside the answers, in pieces with rests be
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -17,7 +18,6 @@ from adapters.errors import AdapterError
 from bot.audit.share import rest_s
 from bot.domain.audit import TrailEntry
 from bot.ports.trail import Trail
-from tools.dataclass import dataclass
 
 EVENT = "koder.admin.action"
 BATCH_ROWS = 200

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 
 import orjson
@@ -20,7 +21,6 @@ from bot.audit.chain import (
 from bot.audit.checkpoint import Checkpoint
 from bot.audit.seal import EMPTY, Digest, said_by
 from bot.domain.audit import AuditKind
-from tools.dataclass import dataclass
 
 _BLOCK_BYTES = 64  # of SHA-256
 _ORDINARY = [None, None]  # neither erased nor the newest

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -14,7 +14,6 @@ from bot.domain.claims import Claim
 from bot.domain.session import Ask, Summary, TurnState
 from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.ports.failures import GivenUp, StorageUnavailable
-from tools.dataclass import dataclass
 from tools.redactor import RedactionFailed, Redactor
 
 log = structlog.get_logger(__name__)

@@ -1,7 +1,7 @@
 """One request to one provider: what it said, and whether it is worth asking again."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from adapters.llm.messages import (
@@ -17,7 +17,6 @@ from adapters.llm.messages import (
 from adapters.llm.port import Provider, encoding
 from adapters.llm.written_calls import CALLS_WRITTEN, HeldText
 from bot.domain.turn_events import TextDelta, TurnEvent
-from tools.dataclass import dataclass, field
 
 BRIEF_WAIT_S: Final = 2.0  # a rate limit that lifts this soon is waited for rather than fled from
 _RETRYABLE: Final = frozenset({ErrorKind.OVERLOADED, ErrorKind.UNREACHABLE, ErrorKind.CUT})

@@ -1,12 +1,12 @@
 """The budget's day in figures, for whoever shows it: `/kortex budget`, `kortex budget`, HTTP."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from bot.domain.budget import BudgetLimits, projected_usd_micros
 from bot.ports.ledger import Ledger, SpentBy, Today
-from tools.dataclass import dataclass
 
 GROUPS = ("user", "channel", "provider", "session")
 

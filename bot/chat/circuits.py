@@ -10,7 +10,7 @@ The log is told when an outage begins and when it is over, not at each try.
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -18,7 +18,6 @@ from typing import Final
 import structlog
 
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind
-from tools.dataclass import dataclass, field
 
 _log = structlog.get_logger(__name__)
 

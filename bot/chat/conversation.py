@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import orjson
@@ -13,7 +13,6 @@ from bot.chat.round_record import RoundRecord
 from bot.domain.ids import ProposalId
 from bot.domain.turn_events import Evidence
 from tools.call_limits import Spent
-from tools.dataclass import dataclass, field
 from tools.records import ToolOutcome
 
 

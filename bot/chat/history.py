@@ -5,7 +5,7 @@ The summary is a round of its own, paid for by the budget like any other.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from pydantic import JsonValue
@@ -24,7 +24,6 @@ from bot.chat.window import (
 from bot.domain.budget import NO_MODEL
 from bot.domain.session import SUMMARY_REQUEST, Summary
 from bot.ports.durability import Journal
-from tools.dataclass import dataclass
 
 # Of earlier turns with their results folded, some 30 pages of text; then a quarter of it stays. All of it
 # is paid for in each of a turn's rounds, and the window of a large model is no bound of that.

@@ -4,14 +4,13 @@ The way out that a fast model was given is never shown, and decides who answers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from adapters.llm.messages import StopReason
 from adapters.llm.port import Price, Provider
 from bot.chat.round_record import RoundRecord
 from bot.domain.budget import NO_MODEL
 from bot.domain.turn_events import TextDelta, TurnEvent
-from tools.dataclass import dataclass, field
 
 NEED_MORE_CONTEXT = "<need_more_context/>"
 _FRUGAL = f"""

@@ -6,6 +6,7 @@ nothing that the request does not have.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from string import Formatter
@@ -14,7 +15,6 @@ from typing import Final
 from adapters.llm.stated import said_by
 from bot.domain.channel import DIRECT, GROUP, UNKNOWN
 from tools.contract import PROPOSE_TOOL_ID
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ heading, a list or a link of the digest.
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,7 +17,6 @@ from bot.domain.ids import ALERTS, MessageTs, Place
 from bot.domain.proposal import Proposal, ProposalState, became
 from bot.domain.session import TurnState
 from bot.domain.thread import Said, Speaker
-from tools.dataclass import dataclass
 
 LINES: Final = 30  # of who said and did what: the first ones, and the last
 _FIRST: Final = 4

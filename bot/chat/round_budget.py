@@ -4,7 +4,7 @@ that cost. The worst case is reserved before a request, the charge is counted af
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from adapters.llm.first_look.calls import is_look
 from adapters.llm.first_look.digest import as_read
@@ -15,7 +15,6 @@ from bot.chat.pictures import as_seen
 from bot.chat.window import IMAGE_TOKENS, fit, room_tokens, tool_bytes, utf8_bytes
 from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Refusal, refusal_words
 from bot.ports.ledger import Ledger, Reservation
-from tools.dataclass import dataclass
 
 # Vendors put instructions of their own before tools; Anthropic's are 264 to 804 tokens by its page
 # on tool use.

@@ -5,7 +5,7 @@ back to its first part, with a button to stop what is over.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import JsonValue, TypeAdapter
@@ -13,7 +13,6 @@ from pydantic import JsonValue, TypeAdapter
 from adapters.llm.messages import ErrorKind, Message, Role, StopReason, ToolCall, Usage
 from bot.domain.turn_events import TurnEvent
 from bot.ports.durability import Journal
-from tools.dataclass import dataclass
 from tools.records import ToolOutcome
 
 

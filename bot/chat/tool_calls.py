@@ -1,7 +1,7 @@
 """Tool calls as a turn makes them: through the runner, stoppable, and written down."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from adapters.llm.messages import ToolCall
 from bot.chat.first_look import patience_s
@@ -12,7 +12,6 @@ from bot.ports.trail import AuditLog
 from bot.telemetry.metrics import Metrics
 from tools.capabilities import CallContext, Clock
 from tools.catalog import ToolCatalog, ToolDescription
-from tools.dataclass import dataclass
 from tools.errors import ToolErrorCode
 from tools.records import CallEvent, ToolInvocationRecord, ToolOutcome
 from tools.runner import ToolRunner

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from adapters.llm.messages import TOOLS_EMULATED, CompleteRequest
@@ -23,7 +23,6 @@ from bot.ports.durability import StopSignal
 from bot.ports.ledger import Ledger, LedgerEntry, Reservation
 from bot.ports.trail import AuditLog
 from bot.telemetry.metrics import Metrics
-from tools.dataclass import dataclass
 
 NO_CHOICES = Models()
 

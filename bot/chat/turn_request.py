@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -31,7 +31,6 @@ from tools.attached import AttachedFile
 from tools.call_limits import Spent
 from tools.capabilities import CallContext
 from tools.catalog import ToolDescription
-from tools.dataclass import dataclass
 from tools.products import Reading
 from tools.redactor import Redactor
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from random import SystemRandom
 from typing import Final
 
@@ -15,7 +16,6 @@ from bot.chat.attempt import Attempt
 from bot.domain.ids import TurnId
 from bot.telemetry import conventions as names
 from bot.telemetry.spans import FinishedSpan, SpanKind, Spans, Value, trace_of, turn_span_of
-from tools.dataclass import dataclass
 
 CANCELLED: Final = "cancelled"
 _ids: Final = SystemRandom()

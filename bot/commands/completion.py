@@ -2,9 +2,8 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
-
-from tools.dataclass import dataclass
 
 SHELLS: Final = ("bash", "zsh")
 

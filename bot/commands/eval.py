@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -38,7 +39,6 @@ from bot.wiring.backend_kinds import conventions_of
 from bot.wiring.observed import World
 from bot.wiring.packed import with_logs_at, with_metrics_at, world_of
 from bot.wiring.stores import open_redactor
-from tools.dataclass import dataclass, field
 
 DEFAULT_CONFIG = Path("kortex.toml")  # may be missing; one that was named may not
 _CHANNEL = "incident-eval"

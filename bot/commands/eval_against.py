@@ -1,6 +1,7 @@
 """Two runs over the same cases: what changed, and whether it got worse."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +10,6 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from bot.commands.eval_score import Result, Tally, Truth
 from bot.settings.reading import ConfigurationError
-from tools.dataclass import dataclass
 
 # What is told of each set, and whether more of it is better.
 _FIGURES: Final[Mapping[str, bool]] = {

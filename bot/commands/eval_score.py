@@ -1,12 +1,11 @@
 """How answers compare with the truth of recorded incidents: pure counting, set by set."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import comb
 from statistics import median
 
 from pydantic import BaseModel, ConfigDict, JsonValue
-
-from tools.dataclass import dataclass, field
 
 
 class Truth(BaseModel):

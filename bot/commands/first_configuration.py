@@ -3,11 +3,11 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from bot.commands.init_choices import MODELS, MODES, SLACK_API
-from tools.dataclass import dataclass
 
 AUDIT_KEY: Final = "KORTEX_AUDIT_KEY"
 NONE: Final = "none"

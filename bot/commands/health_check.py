@@ -6,7 +6,7 @@ A new part is one line of `PARTS`.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from adapters.errors import AdapterError
@@ -61,7 +61,6 @@ from bot.wiring.stores import open_redactor
 from bot.wiring.toolboxes import OwnTools, policy_of
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
-from tools.dataclass import dataclass
 from tools.errors import ToolError
 from tools.output import clean_text
 

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,7 +37,6 @@ from bot.store.audit_reading import verify
 from bot.store.dossiers import Dossiers
 from bot.wiring import rules
 from bot.wiring.stores import Stores, open_redactor, open_stores
-from tools.dataclass import dataclass
 from tools.redactor import Redactor
 
 LOOK_UP_TIMEOUT_S = 30.0

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeVar
@@ -43,7 +44,6 @@ from bot.settings.reading import ConfigurationError
 from bot.settings.section import duration
 from bot.wiring.observed import Observed
 from tools.capabilities import Interval
-from tools.dataclass import dataclass, field
 from tools.redactor import RedactionFailed
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -21,7 +22,6 @@ from bot.wiring.feeds import make_feeds
 from bot.wiring.observed import Observed, ObservedIn, SystemClock, make_observed
 from bot.wiring.plugins import Plugins, open_plugins
 from tools.capabilities import CallContext, Deploy, IncidentQuery, Interval, PastIncident
-from tools.dataclass import dataclass
 
 Made = TypeVar("Made")
 

@@ -6,6 +6,7 @@ The service is asked from its own host.
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -26,7 +27,6 @@ from bot.wiring.plugins import open_plugins
 from bot.wiring.toolboxes import policy_of
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
-from tools.dataclass import dataclass
 
 TIMEOUT_S: Final = 2.0  # the service is on this machine; a slow one is as good as none
 

@@ -4,6 +4,7 @@ import getpass
 import re
 import sys
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,6 @@ from bot.settings.reading import ConfigurationError
 from bot.settings.section import LONGEST, duration
 from bot.store.callers import CallerDiffers
 from bot.wiring.stores import open_stores
-from tools.dataclass import dataclass
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 # https://docs.slack.dev/reference/objects/user-object: U or W, and T of a workspace.

@@ -8,13 +8,12 @@ nothing but a dry run.
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
-
-from tools.dataclass import dataclass, field
 
 MAX_BODY_BYTES: Final = 65_536
 MAX_KEPT: Final = 1_000

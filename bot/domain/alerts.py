@@ -4,12 +4,12 @@ What a sender wrote (titles, labels) is outside text everywhere: cut and redacte
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from bot.domain.ids import ChannelId, MessageTs
-from tools.dataclass import dataclass, field
 
 TITLE_CHARS: Final = 300
 MOST_LABELS: Final = 40

@@ -1,13 +1,13 @@
 """The decisions that are written down. One row each; the chain over them is the store's."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from pydantic import JsonValue
 
 from bot.domain.ids import SessionId, UserId
-from tools.dataclass import dataclass, field
 
 
 class AuditKind(StrEnum):

@@ -1,11 +1,10 @@
 """Spending, in integer micro-dollars and tokens. Arithmetic only; prices come from a table."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from adapters.llm.port import Price
-from tools.dataclass import dataclass
 
 NO_MODEL: Final = "triage"  # the provider that is no model: no limit holds for it
 DAY_S: Final = 86_400

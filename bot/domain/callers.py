@@ -4,12 +4,12 @@ Their ids begin with `@`, which no platform's do, so nobody there can be taken f
 with an account on a chat platform is that person everywhere: the same roles, the same pair of eyes.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from bot.domain.ids import API, Person, TeamId, UserId
-from tools.dataclass import dataclass
 
 
 class CallerKind(StrEnum):

@@ -4,14 +4,13 @@ An unknown name is no name: what cannot be read gets the narrowest of every rule
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from bot.domain.ids import Place
 from bot.domain.tenancy import EVERY, HOME, holds_in
-from tools.dataclass import dataclass
 from tools.policy import fits_channel
 from tools.products import Reading
 

@@ -1,12 +1,11 @@
 """A picture of a metric as a value: a few lines over time, what is usual, and since when it is not."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
 from tools.analysis.course import by_stretch, course
-from tools.dataclass import dataclass
 
 Point = tuple[datetime, float]
 

@@ -1,11 +1,11 @@
 """A chart that a person asks for, and what came of it."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.chart import Chart
 from bot.domain.ids import Person, Place
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Conversations over HTTP: whose they are, and what is told of them in order."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from bot.domain.ids import API, ChannelId, MessageTs, Person, Place
-from tools.dataclass import dataclass
 
 
 class ChatEventKind(StrEnum):

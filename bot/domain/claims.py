@@ -1,11 +1,10 @@
 """What an answer claims, sentence by sentence, by which evidence: `[E1]`, or `[E1, E2]`."""
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import JsonValue
-
-from tools.dataclass import dataclass
 
 CITATION = re.compile(r"\[E\d{1,4}(?:\s*,\s*E\d{1,4})*\]", re.ASCII)
 _NUMBER = re.compile(r"\d+", re.ASCII)

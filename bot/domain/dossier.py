@@ -1,13 +1,13 @@
 """All that is on record about one session, for its report. Values only."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from bot.domain.audit import TrailEntry
 from bot.domain.proposal import Proposal
 from bot.domain.session import Session
 from bot.domain.turn_events import Evidence
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

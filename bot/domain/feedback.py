@@ -1,10 +1,10 @@
 """What people think of answers: one vote each, and why an answer was of no help."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from bot.domain.ids import MessageTs, Place, UserId
-from tools.dataclass import dataclass
 
 
 class Vote(StrEnum):

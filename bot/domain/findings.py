@@ -6,12 +6,12 @@ the answer, and then never surer than "symptoms".
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from pydantic import JsonValue
 
 from bot.domain.turn_events import TurnFinished
-from tools.dataclass import dataclass
 
 TOOL: Final = "core__report_findings"
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]

@@ -1,12 +1,11 @@
 """When no action may run: the kill switch as it stands, quiet hours, freeze windows. Pure."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from fnmatch import fnmatchcase
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-from tools.dataclass import dataclass
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _QUIET: Final = re.compile(

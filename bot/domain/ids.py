@@ -1,8 +1,7 @@
 """Names for the ids that cross the product, and the keys made from them."""
 
+from dataclasses import dataclass
 from typing import Final, NewType
-
-from tools.dataclass import dataclass
 
 SessionId = NewType("SessionId", str)
 TurnId = NewType("TurnId", str)

@@ -1,9 +1,9 @@
 """What is going on in a workspace, a row each: answers under way, conversations. Values only."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from bot.domain.ids import MessageTs, Place, UserId
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ pressed too late read from the one table.
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import assert_never
@@ -21,7 +22,6 @@ from pydantic import JsonValue
 
 from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.roles import also_words
-from tools.dataclass import dataclass
 
 LIFETIME = timedelta(minutes=10)  # RFC 005 section 6.2.8
 # As an outcome names what refused: the same order went out under another proposal.

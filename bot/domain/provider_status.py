@@ -1,8 +1,8 @@
 """A model backend as an operator sees it. Values only."""
 
-from pydantic import JsonValue
+from dataclasses import dataclass
 
-from tools.dataclass import dataclass
+from pydantic import JsonValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ Ids only; tokens stay with the settings.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from bot.domain.tenancy import HOME, holds_in
-from tools.dataclass import dataclass
 
 EVERYBODY = "*"
 

@@ -1,11 +1,11 @@
 """A session (one thread), its turns, and the ask that starts one."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from bot.domain.ids import MessageTs, Person, Place, SessionId, TurnId, turn_of
 from tools.attached import AttachedFile
-from tools.dataclass import dataclass
 from tools.redactor import Redacted
 
 

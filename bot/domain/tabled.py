@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -10,7 +11,6 @@ from pydantic import JsonValue
 
 from bot.domain.charted import standing_numbers
 from bot.domain.turn_events import Evidence, TurnFinished
-from tools.dataclass import dataclass
 
 Cell = str | float
 Fields = Mapping[str, JsonValue]

@@ -1,11 +1,11 @@
 """What was said in a thread, as it can be read again."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from bot.domain.ids import MessageTs
-from tools.dataclass import dataclass
 
 
 class Speaker(StrEnum):

@@ -1,10 +1,9 @@
 """The tools as an operator sees them. Values only."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue, TypeAdapter
-
-from tools.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ A turn yields exactly one `TurnFinished`, last.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from adapters.llm.messages import StopReason, Usage
 from bot.domain.claims import Claim
 from bot.domain.ids import ProposalId
-from tools.dataclass import dataclass
 from tools.records import CallEvent, ToolOutcome
 
 

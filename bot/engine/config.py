@@ -1,12 +1,12 @@
 """What an engine is started with, and what it carries through."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.domain.ids import ProposalId
 from bot.ports.durability import Journal
 from bot.ports.proposals import Decision
-from tools.dataclass import dataclass
 
 # Change only when the sequence of steps changes incompatibly: it decides who may resume a turn.
 WORKFLOW_VERSION = "kortex-3"

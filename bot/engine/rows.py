@@ -1,5 +1,6 @@
 """The rows of ours by which an engine knows what there is to do, and who does it."""
 
+from dataclasses import dataclass
 from typing import Self
 
 from bot.engine.config import EARLIER_VERSIONS
@@ -10,7 +11,6 @@ from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedTurns
 from bot.store.tickets import Tickets
 from bot.store.turn_steps import TurnSteps
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

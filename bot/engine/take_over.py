@@ -5,6 +5,7 @@ is any: a few at a time come to whoever looks next, all at once would all come t
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -13,7 +14,6 @@ from dbos import DBOS
 
 from bot.store.earlier_work import EarlierWork
 from bot.store.replicas import Replicas
-from tools.dataclass import dataclass
 
 log = structlog.get_logger(__name__)
 

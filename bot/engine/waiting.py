@@ -6,6 +6,7 @@ Places are kept over all replicas, the oldest message of a thread first; the res
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final, TypeVar
 
@@ -19,7 +20,6 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.accepted import Taken
 from bot.store.dialect import Work
 from bot.store.tickets import Tickets
-from tools.dataclass import dataclass, field
 
 Begin = Callable[[], Coroutine[Any, Any, Exception | None]]
 

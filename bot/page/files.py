@@ -5,11 +5,10 @@ stands in `shared`.
 """
 
 import asyncio
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiohttp import web
-
-from tools.dataclass import dataclass, field
 
 _HERE = Path(__file__).parent
 _SHARED = _HERE / "shared"

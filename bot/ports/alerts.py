@@ -1,12 +1,12 @@
 """Threads that alerts open: on record first, then shown."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from bot.domain.alerts import AlertLimits, AlertThread, FiledAlert
 from bot.domain.ids import MessageTs, Place
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Workspaces that installed the app, as they are stored: each with its own token."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.domain.ids import TeamId, UserId
-from tools.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The ledger: what rounds may cost is reserved before them, what they cost is recorded after them."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
@@ -10,7 +11,6 @@ from adapters.llm.messages import Usage
 from bot.domain.budget import DAY_S, BudgetLimits, Refusal
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.domain.tenancy import HOME
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

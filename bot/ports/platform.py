@@ -1,6 +1,7 @@
 """What the conversation and the actions need from a chat platform. One passes the suite in `tests/contract/test_chat_platform.py`."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.channel import Readers
@@ -11,7 +12,6 @@ from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
 from bot.domain.thread import ThreadRead
 from bot.domain.turn_events import TurnEvent, TurnFinished
-from tools.dataclass import dataclass
 
 
 class RoleHolders(Protocol):

@@ -1,6 +1,7 @@
 """Proposals as they are stored, changed, counted and shown, and what may stop them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, Protocol, TypeAlias
@@ -9,7 +10,6 @@ from bot.domain.audit import AuditEvent
 from bot.domain.freeze import Freeze
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, SessionId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
-from tools.dataclass import dataclass
 from tools.redactor import Redacted
 
 NO_REASON: Final = Redacted("")

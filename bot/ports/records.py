@@ -1,12 +1,12 @@
 """What is on record about conversations, read together."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
 from bot.domain.dossier import Dossier
 from bot.domain.ids import Place, SessionId
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

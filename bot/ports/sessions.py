@@ -1,6 +1,7 @@
 """Sessions, their messages and turns, as they are stored."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -10,7 +11,6 @@ from adapters.llm.messages import Message
 from bot.domain.ids import MessageTs, Place, SessionId, TurnId
 from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Evidence, TurnFinished
-from tools.dataclass import dataclass
 
 
 class SessionStore(Protocol):

@@ -7,6 +7,7 @@ it can tell too little are looked for by families, all of one in a single pass.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
@@ -16,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from bot.privacy import checksums, looks
 from bot.privacy.lists import read, read_list
 from bot.privacy.matching import Find, Spans, finder, forget, groups, literal_filter, pattern_filter
-from tools.dataclass import dataclass
 
 Check = Callable[[str, str], bool]
 

@@ -12,13 +12,13 @@ import re
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
 from bot.privacy.lists import read_list
 from bot.privacy.looks import random
 from bot.privacy.matching import finder
-from tools.dataclass import dataclass
 
 # So much of a text is decoded: enough for a Kubernetes Secret, and little work for hostile text.
 MOST_BYTES: Final = 96 * 1024

@@ -5,6 +5,7 @@ Names are in `fields.toml`. Texts of one value are redacted together, which is w
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
@@ -12,7 +13,6 @@ from pydantic import JsonValue
 
 from bot.privacy.lists import read
 from bot.privacy.looks import assigned_quoted, is_reference
-from tools.dataclass import dataclass
 from tools.redactor import MASK_PREFIX
 
 _SEPARATORS = re.compile(r"[^a-z0-9]+")

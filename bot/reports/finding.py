@@ -1,7 +1,8 @@
 """What `kortex check` says of one part."""
 
+from dataclasses import dataclass
+
 from adapters.fault import Fault
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bot.audit.checkpoint import Checkpoint
@@ -11,7 +12,6 @@ from bot.domain.change import named, outcome_words
 from bot.domain.dossier import Dossier, DossierTurn
 from bot.domain.proposal import Proposal, word
 from bot.domain.thread import Speaker, ThreadRead
-from tools.dataclass import dataclass, field
 
 USD_MICROS = 1_000_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")

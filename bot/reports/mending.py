@@ -1,12 +1,11 @@
 """What to do about a part that cannot be asked, by the fault that stands between it and us."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from adapters.fault import Fault, fault_of
 from bot.slack.api.web_api import RateLimited
-from tools.dataclass import dataclass
 
 _SENTENCES: Final[Mapping[Fault, str]] = {
     Fault.NAME: "Correct the host in {address}: its name is not known here (getent hosts NAME).",

@@ -1,7 +1,7 @@
 """What an operator is told of the tools: which there are, which are offered, how they do."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bot.chat.window import BYTES_PER_TOKEN
 from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
@@ -9,7 +9,6 @@ from tools.attached import AttachedFile
 from tools.capabilities import Capabilities
 from tools.catalog import BoundTool, ToolCatalog, missing_capabilities
 from tools.contract import AnyTool
-from tools.dataclass import dataclass
 from tools.policy import ToolPolicy
 from tools.products import Reading
 

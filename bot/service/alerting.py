@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 import structlog
 
@@ -17,7 +18,6 @@ from bot.service.listening import alert_products
 from bot.service.times import Times
 from bot.slack.sending.outbox import Outbox
 from bot.slack.showing.alert_posts import AlertPosts
-from tools.dataclass import dataclass
 
 log = structlog.get_logger(__name__)
 CALLS = 2  # a message, and the line that tells its end

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
@@ -45,7 +46,6 @@ from bot.web.api.streams import OpenStreams, Streams
 from bot.wiring import rules
 from bot.wiring.in_force import Directory
 from bot.wiring.trail import kept_outside
-from tools.dataclass import dataclass
 
 log = structlog.get_logger(__name__)
 ASKS_PER_MINUTE = 20  # of one caller; as of a person in Slack

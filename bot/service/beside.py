@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from bot.app import Base
@@ -13,7 +14,6 @@ from bot.ports.right_of_way import GivingLoop, RightOfWay
 from bot.service.loop_thread import loop_thread
 from bot.store.accepted import Accepted
 from bot.store.database import Database
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

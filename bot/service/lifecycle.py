@@ -4,6 +4,7 @@ import asyncio
 from collections import ChainMap
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -56,7 +57,6 @@ from bot.wiring.in_force import SECTIONS
 from bot.wiring.observed import UNPLAYED, Played
 from bot.wiring.telemetry import open_telemetry
 from bot.wiring.workspace_rows import open_installations
-from tools.dataclass import dataclass
 from tools.errors import ToolError
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,6 @@ from bot.web.siblings import LOOPBACK, SiblingCalls, Siblings
 from bot.web.sorting import Apart, serving_apart
 from bot.web.webhooks import SenderSecrets, webhook_routes
 from bot.wiring.alert_wires import alert_wires
-from tools.dataclass import dataclass
 from tools.product_names import product_in
 
 if TYPE_CHECKING:

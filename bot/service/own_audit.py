@@ -1,12 +1,11 @@
 """What is on record of another workspace beyond any of its conversations: told to its own admins alone."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bot.domain.audit import AuditEvent
 from bot.domain.ids import SessionId
 from bot.domain.tenancy import HOME
 from bot.ports.trail import AuditLog
-from tools.dataclass import dataclass
 
 
 def audit_of(audit: AuditLog, tenant: str) -> AuditLog:

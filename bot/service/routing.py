@@ -6,6 +6,7 @@ by the workspace that invited them, which knows strangers as such.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -26,7 +27,6 @@ from bot.wiring.in_force import Directory
 from tools.attached import AttachedFile, FileText
 from tools.capabilities import CallContext
 from tools.core.read_attachment import Attachments
-from tools.dataclass import dataclass, field
 from tools.errors import NobodyToAsk
 
 _log = structlog.get_logger(__name__)

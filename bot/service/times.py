@@ -1,9 +1,10 @@
 """How long a running bot waits before it looks again or gives up."""
 
+from dataclasses import dataclass
+
 from bot.actions.display import CALL_TIMEOUT_S
 from bot.alerts.threads import GATHER_S
 from bot.engine.config import LEASE_S
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

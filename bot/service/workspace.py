@@ -2,6 +2,7 @@
 
 import time
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 import aiohttp
 
@@ -26,7 +27,6 @@ from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.showing.threads import SlackThreads
 from bot.wiring.in_force import Directory
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

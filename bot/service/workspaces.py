@@ -7,6 +7,7 @@ it, and at each tick; it closes what was removed, and opens anew what was instal
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 import aiohttp
@@ -25,7 +26,6 @@ from bot.slack.api.web_api import LockedOut
 from bot.slack.connection.acknowledged import AcknowledgedApp
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.pacing import Rates
-from tools.dataclass import dataclass, field
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -3,10 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
-
-from tools.dataclass import dataclass, field
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _NEAR: Final = 0.85  # a letter or two of a name; SLACK_APP_TOKEN is not SLACK_BOT_TOKEN

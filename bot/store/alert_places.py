@@ -3,6 +3,7 @@
 import uuid
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -16,7 +17,6 @@ from bot.store.alert_tables import alert_threads as threads
 from bot.store.allowance import COUNTED
 from bot.store.dialect import Connection, insert_into, now, seconds_ago, today
 from bot.store.ledger_tables import spending
-from tools.dataclass import dataclass, field
 
 HOUR_S: Final = 3_600.0
 # What nobody told of for so long is over, whether its end was told or not.

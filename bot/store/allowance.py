@@ -1,6 +1,7 @@
 """What a round is held against: everything spent and held so far, limit by limit, in one statement."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 
@@ -12,7 +13,6 @@ from bot.store.columns import CleanText
 from bot.store.dialect import Connection, seconds_ago, this_hour, today
 from bot.store.ledger_tables import reservations, session_tokens, spending, spent_days
 from bot.store.prepared import prepared
-from tools.dataclass import dataclass
 
 COUNTED = sa.func.coalesce(spending.c.counted_usd_micros, spending.c.cost_usd_micros, 0)
 _EVER = datetime.max.replace(tzinfo=UTC)

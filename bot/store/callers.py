@@ -7,6 +7,7 @@ revoked on one replica is refused by all of them at once.
 import hmac
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final
@@ -23,7 +24,6 @@ from bot.store.caller_tables import caller_tokens, callers
 from bot.store.columns import json_text
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now, seconds_ago
-from tools.dataclass import dataclass
 
 PREFIX: Final = "kortex_"  # by which scanners of leaked secrets, and people, know one
 TOKEN_BYTES: Final = 32

@@ -6,6 +6,7 @@ answer there is one writer: whoever took it last.
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
@@ -19,7 +20,6 @@ from bot.store.columns import to_micros
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now
 from bot.store.tables import tickets, turns
-from tools.dataclass import dataclass
 
 _ID_BYTES: Final = 12
 # Of the events that one reader's page holds in memory: a slow one holds it for half a minute an event.

@@ -1,6 +1,7 @@
 """Everything on record about one session, read together."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -21,7 +22,6 @@ from bot.store.proposals import StoredProposals
 from bot.store.session_rows import to_evidence, to_message
 from bot.store.sessions import StoredSessions
 from bot.store.tables import evidence, messages, proposals, sessions, turns
-from tools.dataclass import dataclass
 
 _PROPOSED = sa.exists().where(proposals.c.session_id == sessions.c.id)
 

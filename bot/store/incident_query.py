@@ -1,6 +1,7 @@
 """What is asked of an index of words, and what every such index answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -8,7 +9,6 @@ import sqlalchemy as sa
 from bot.store.dialect import Connection
 from bot.store.tables import incidents
 from tools.capabilities import IncidentQuery
-from tools.dataclass import dataclass
 from tools.search_words import TITLE_BONUS, month_labels, product_label, weight, words_of
 
 CANDIDATES = 200

@@ -4,6 +4,7 @@ Runs inside the transaction that stores what it comes from, so neither is there 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
@@ -21,7 +22,6 @@ from bot.store.session_rows import to_message
 from bot.store.tables import incidents, sessions
 from bot.store.tables import messages as messages_table
 from bot.store.workspace_tables import installations
-from tools.dataclass import dataclass
 from tools.search_words import document, merged, month_label, product_label
 
 MAX_TITLE_CHARS = 200

@@ -1,6 +1,7 @@
 """How far behind the database's own work is: proposals nobody takes on, rows no sink has taken."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -10,7 +11,6 @@ from bot.store.audit_sinks import SinkCursors
 from bot.store.database import NOTHING, Database
 from bot.store.dialect import Connection, now
 from bot.store.tables import IS_UNDER_WAY, audit, proposals, watches
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ the log played to an earlier moment, shows by another timeline, and cannot be to
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Final
@@ -26,7 +27,6 @@ from bot.store.locked import locked
 from bot.store.origin_table import origin
 from bot.store.prepared import prepared
 from bot.store.tables import audit, proposals, replicas
-from tools.dataclass import dataclass
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -5,6 +5,7 @@ turns answered, alerts shown. What became of them is not known here, so nothing 
 only cards that people can still see are told that they are over.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -30,7 +31,6 @@ from bot.store.tables import (
     watches,
 )
 from bot.store.turn_step_table import turn_steps
-from tools.dataclass import dataclass
 
 _SAID: Final = (
     "restored: this database was put back from a copy in which the proposal was open; what became "

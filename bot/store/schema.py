@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,6 @@ from bot.store.dialect import Connection, storage_errors
 from bot.store.sqlite_threads import SqliteThreads
 from bot.store.tables import schema_served
 from bot.store.thread_jobs import Limits
-from tools.dataclass import dataclass
 
 if TYPE_CHECKING:  # loaded only where there is a step to take: a tenth of a start
     from alembic.runtime.migration import MigrationContext, MigrationStep

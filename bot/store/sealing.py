@@ -1,6 +1,7 @@
 """What a database's connections do to rows on their way in: redact them, and seal the audit trail."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, cast
 
 import orjson
@@ -10,7 +11,6 @@ from bot.audit.chain import AuditKeys, ChainRow, mac_of, tip_of
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import json_text
 from bot.store.dialect import Connection
-from tools.dataclass import dataclass, field
 from tools.redactor import RedactionFailed, Redactor
 
 SEALING: Final = "kortex_audit_sealing"  # the engine's execution option that holds it

@@ -7,12 +7,12 @@ the step, is written at once.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from bot.domain.audit import AuditEvent
 from bot.store.database import Database
 from bot.store.dialect import Connection, Work
-from tools.dataclass import dataclass, field
 
 _T = TypeVar("_T")
 

@@ -1,6 +1,7 @@
 """Which turns and confirmed proposals nobody carries on: the engine's word beside our rows."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -15,7 +16,6 @@ from bot.store.dialect import Connection, as_engines
 from bot.store.prepared import MOST, prepared
 from bot.store.tables import IS_UNDER_WAY, proposals, sessions, tickets, turns, watches
 from bot.store.tickets import ALIVE, GOES_ON, workflow_status, workflow_steps
-from tools.dataclass import dataclass
 
 _DELIVERED: Final = "deliver"  # the last step of a turn; `bot.chat.turn`
 # Its workflow was ended from outside, so its body told nobody.

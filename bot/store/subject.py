@@ -5,6 +5,7 @@ Spending stays, without the name; so do the rows of the trail, whose content is 
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -41,7 +42,6 @@ from bot.store.tables import (
 from bot.store.turn_step_table import turn_steps
 from bot.store.whose import of_team
 from bot.store.workspace_tables import installations
-from tools.dataclass import dataclass
 
 _TURNS_AT_ONCE: Final = 200
 # Held by their turn's id; they go before it.

@@ -7,7 +7,7 @@ as soon as each can be written. Lifting is the other way round: first the databa
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now
 from bot.store.tables import switches
-from tools.dataclass import dataclass
 
 log = structlog.stdlib.get_logger(__name__)
 

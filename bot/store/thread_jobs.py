@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.dialect import Connection, Work
 from bot.store.in_thread import finished
-from tools.dataclass import dataclass, field
 
 _T = TypeVar("_T")
 

@@ -5,6 +5,7 @@ turn's ticket: a replica that was given up records nothing. It goes when the tur
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -20,7 +21,6 @@ from bot.store.step_rows import Entry, StepRows
 from bot.store.tables import tickets, turns
 from bot.store.tickets import workflow_steps
 from bot.store.turn_step_table import turn_steps
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

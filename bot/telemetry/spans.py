@@ -6,10 +6,9 @@ replica, goes on in the same trace. Nothing of OpenTelemetry is imported here.
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol
-
-from tools.dataclass import dataclass, field
 
 Value = str | int | float | tuple[str, ...]
 

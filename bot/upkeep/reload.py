@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import reduce
 from typing import TypeVar
 
@@ -23,7 +24,6 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.section import Section
 from bot.settings.variables import Unset, newly_unset
-from tools.dataclass import dataclass
 
 _log = structlog.get_logger(__name__)
 _BY = "operator"

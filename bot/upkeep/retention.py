@@ -5,12 +5,12 @@ is over, so that goes in any case.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from bot.store.retention import DAY_S, StoredRetention
-from tools.dataclass import dataclass
 
 log = structlog.get_logger(__name__)
 

@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 
 from bot.upkeep.signals import TAKEN, Signals
-from tools.dataclass import dataclass, field
 
 MOST_FAILURES: Final = 5  # in a row of one worker, while no other one serves
 _LOOK_S: Final = (

@@ -10,6 +10,7 @@ import errno
 import logging
 from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import structlog
@@ -17,8 +18,6 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 from aiohttp.web_protocol import RequestPayloadError
-
-from tools.dataclass import dataclass
 
 # A request's head arrives in one packet; Slack waits 3 s for the whole answer
 # (https://docs.slack.dev/apis/events-api/#responding).

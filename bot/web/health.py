@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
 from aiohttp import web
 
 from bot.ports.failures import StorageUnavailable
-from tools.dataclass import dataclass
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -7,6 +7,7 @@ something is taken from our own page only.
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -19,7 +20,6 @@ from bot.page.files import PageFiles
 from bot.web.api.callers import Denied
 from bot.web.api.operations import refused
 from bot.web.ingest import IngestRefused, read_body
-from tools.dataclass import dataclass
 
 SESSION_PATH: Final = "/page/session"
 MOST_TOKEN_CHARS: Final = 3_800  # a cookie holds 4,096 bytes with its name (RFC 6265 §6.1)

@@ -6,6 +6,7 @@ where it speaks for itself.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -19,7 +20,6 @@ from adapters.http import http_client, mapped_errors
 from adapters.http_answer import WholeAnswer
 from bot.telemetry.exposition import CONTENT_TYPE, exposed
 from bot.web.health import Note
-from tools.dataclass import dataclass
 
 LOOPBACK: Final = "127.0.0.1"
 # A probe's part has two seconds, and a worker's own parts have them too: who takes longer is at least

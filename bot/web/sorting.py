@@ -9,6 +9,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -18,7 +19,6 @@ from aiohttp.typedefs import Handler
 
 from bot.ports.loops import OtherLoop
 from bot.web.front import Limits, Open, answering, listen_on, port_of, stop_listening
-from tools.dataclass import dataclass
 
 _log = structlog.get_logger(__name__)
 CLOSE_S: Final = 5.0  # for urgent requests that are under way; a platform waits 3 s

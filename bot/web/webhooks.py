@@ -5,6 +5,7 @@ Everything is idempotent: the senders repeat what they have no answer for.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -19,7 +20,6 @@ from bot.ports.ingested_events import EventStore
 from bot.web.alertmanager_events import AlertmanagerPayload
 from bot.web.ingest import MAX_BYTES, IngestRefused, check_token, read_body, refusal
 from tools.capabilities import Clock
-from tools.dataclass import dataclass, field
 from tools.product_names import product_in
 
 if TYPE_CHECKING:

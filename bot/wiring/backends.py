@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,6 @@ from bot.settings.reading import ConfigurationError
 from bot.store.database import Database
 from bot.store.switch import StoredSwitch
 from bot.wiring.confinement import local_order
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments
 
 if TYPE_CHECKING:

@@ -4,13 +4,13 @@ What is unknown or ambiguous is nobody's: the channel then looks at none, and is
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from bot.domain.channel import UNKNOWN, UNMATCHED, ChannelRule, rule_for
 from bot.domain.ids import TeamId
 from bot.settings.named_backends import DEFAULT, FAMILIES, ByName, Family, owners
 from bot.settings.observe import LogsSettings, MetricsSettings, ObserveSettings, TracesSettings
-from tools.dataclass import dataclass
 from tools.errors import NobodyToAsk
 
 ANY_PRODUCT = "*"

@@ -6,7 +6,7 @@ this moment, by the name of its channel.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar, assert_never, overload
 
@@ -42,7 +42,6 @@ from bot.wiring.ways import way_of
 from tools.attached import AttachedFile
 from tools.capabilities import CallContext
 from tools.core.read_attachment import Attachments
-from tools.dataclass import dataclass
 
 T = TypeVar("T")
 SECTIONS = (

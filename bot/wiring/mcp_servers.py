@@ -6,6 +6,7 @@ The SDK is an extra, imported when a server is configured.
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -18,7 +19,6 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.upkeep.reload import Prepared
 from bot.wiring.mcp_definitions import AcceptedDefinitions, definitions_file
-from tools.dataclass import dataclass
 
 if TYPE_CHECKING:
     from adapters.mcp.definition import Accepted, Judged

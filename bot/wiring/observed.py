@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -43,7 +43,6 @@ from tools.capabilities import (
     Proposals,
     Traces,
 )
-from tools.dataclass import dataclass
 from tools.error_issues import ErrorIssues
 from tools.operation import Operations
 

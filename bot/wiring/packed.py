@@ -5,7 +5,7 @@ Its metrics and logs may be loaded into real servers, and read through the adapt
 
 import uuid
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from adapters.observe.conventions import SHIPPED, Conventions
@@ -18,7 +18,6 @@ from adapters.recorded.packs.world import packed_world
 from bot.settings.access import RouteSettings
 from bot.wiring.observed import Observed, World
 from bot.wiring.ways import backend_client
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

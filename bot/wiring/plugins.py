@@ -7,6 +7,7 @@ What a manifest may say lives in `adapters.plugins`.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -21,7 +22,6 @@ from bot.settings.model import Settings
 from bot.upkeep.reload import Prepared
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
-from tools.dataclass import dataclass
 
 if TYPE_CHECKING:
     from adapters.plugins.manifest import ReadManifest

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
@@ -30,7 +31,6 @@ from bot.store.watches import StoredWatches
 from bot.wiring import backends, rules
 from bot.wiring.plugins import plugin_secrets
 from bot.wiring.trail import check_trail
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """What is in force for one tenant: live views of what is in force for all, without a copy that could be stale."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar, overload
 
 from bot.domain.tenancy import holds_in
 from bot.settings.model import Settings
 from bot.slack.roles.members import RoleMembers
 from bot.wiring.rules import USD_MICROS
-from tools.dataclass import dataclass
 
 T = TypeVar("T")
 

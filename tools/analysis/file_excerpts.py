@@ -3,9 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from tools.dataclass import dataclass
 from tools.log_templates import template_of, without_clock
 
 # What a model reads of a file at once; about 7,000 tokens.

@@ -1,11 +1,11 @@
 """Times without samples in a series that had them all along: what happened then is not known."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from tools.analysis.shift import Points
-from tools.dataclass import dataclass
 
 STALE_STEPS: Final = 3.0  # without a sample before the range's end, a series is said to have ended
 _HOLE_STEPS: Final = 2.5  # two that should be there are not; a failing scrape alone is no hole

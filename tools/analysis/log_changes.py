@@ -8,11 +8,11 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from tools.analysis.usual import quantile
 from tools.capabilities import LogLine
-from tools.dataclass import dataclass
 from tools.log_templates import named_in, template_of
 
 BAD_LEVELS: Final = frozenset({"error", "fatal"})

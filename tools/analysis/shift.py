@@ -5,12 +5,12 @@ two-sided and with a spread that never falls below what matters to people.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Final
 
 from tools.analysis.usual import Usual, untroubled, usual_of
-from tools.dataclass import dataclass
 from tools.signals import Role, Worse
 
 Points = Sequence[tuple[float, float]]

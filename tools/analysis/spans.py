@@ -7,13 +7,12 @@ different mix of requests is no change.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final, Literal
 
 from tools.analysis.usual import quantile
 from tools.capabilities import Span, Trace
-from tools.dataclass import dataclass, field
 
 LEAST_SPANS: Final = 3  # of an operation on either side
 _LEAST_GROWTH_MS: Final = 5.0

@@ -5,12 +5,12 @@ limit that holds for everybody, and a clear way from how the series began to how
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
 from tools.analysis.shift import CAP, Points
 from tools.analysis.usual import least_spread, scale_of
-from tools.dataclass import dataclass
 from tools.signals import Role, Worse
 
 FEWEST: Final = 6  # samples; fewer show no way

@@ -5,10 +5,10 @@ some of it, which must not pass for usual.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from tools.dataclass import dataclass
 from tools.signals import Role, Worse
 
 UNUSUAL: Final = 3.0  # spreads from the median: where a sample starts to count as unusual

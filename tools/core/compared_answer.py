@@ -1,12 +1,12 @@
 """What core__compare_to_baseline answers: a compared series with all that is needed to doubt it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
 from tools.baseline import Baseline, Direction, direction, sustained_from
 from tools.contract import ToolOutput
-from tools.dataclass import dataclass
 from tools.statistics import FinitePoint, downsampled, relative_change, rounded
 from tools.timerange import TimeRange, instant_text
 

@@ -1,10 +1,10 @@
 """The series that a comparison is made of: of one product each as it is, of many one for each."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from tools.capabilities import Interval, MetricQuery, Metrics, SweepQuery
-from tools.dataclass import dataclass
 from tools.errors import InvalidArguments, ToolError
 from tools.signals import Discovered, Signal
 from tools.statistics import Point

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -14,7 +14,6 @@ from tools.analysis.log_changes import (
     patterns_of,
 )
 from tools.capabilities import Interval, Logs, LogSweepQuery, SweptLogs
-from tools.dataclass import dataclass
 
 BASELINE: Final = timedelta(hours=1)
 LONG_BASELINE: Final = timedelta(hours=24)  # where the hour holds few lines

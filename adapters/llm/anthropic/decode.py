@@ -6,6 +6,7 @@ deltas are skipped, as the vendor asks.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final
 
@@ -22,7 +23,6 @@ from adapters.llm.wire_json import (
     as_text,
     dump_text,
 )
-from tools.dataclass import dataclass, field
 
 _KINDS: Final[Mapping[str, ErrorKind]] = {
     "api_error": ErrorKind.OVERLOADED,

@@ -1,7 +1,7 @@
 """One result of a first look as lines, the most telling first. Every figure is copied from it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Final
@@ -27,7 +27,6 @@ from adapters.llm.triage.surroundings import ERRORS, error_line, quoted
 from adapters.llm.triage.telling import errors_told, headline, since_text, told
 from adapters.llm.triage.unmeasured import samples_missing
 from adapters.llm.triage.weigh import Point, Suspicion
-from tools.dataclass import dataclass
 
 MOVED: Final = 3.0  # spreads from which a signal is said to have moved
 _AT_ONCE: Final[Mapping[str, int]] = {METRICS: 3, LOGS: 2, TRACES: 2, DEPLOYS: 2}

@@ -9,6 +9,7 @@ NIRMATA_TOOLS_ENABLED says: the backend is not asked), `local`.
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from adapters.address import merged
@@ -21,7 +22,6 @@ from adapters.llm.nirmata.decode import NirmataDecoder, lacks_tools, read_error
 from adapters.llm.pseudo_tools import emulated
 from adapters.llm.transcript import turns
 from adapters.llm.wire_json import as_int, as_object, as_text, dump
-from tools.dataclass import dataclass
 
 # A backend that is upgraded may gain tools; asking again now and then is cheap.
 _REMEMBER_S: Final = 300.0

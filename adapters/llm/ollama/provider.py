@@ -8,6 +8,7 @@ outside the network).
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Final
 
 from yarl import URL
@@ -22,7 +23,6 @@ from adapters.llm.ollama.decode import OllamaDecoder, lacks_tools, read_error
 from adapters.llm.ollama.encode import encode
 from adapters.llm.port import Model, Price, Tier
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text, dump
-from tools.dataclass import dataclass
 
 _DEFAULT_PORT: Final = 11434
 # A model pulled anew may gain tools; asking again now and then is cheap.

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -17,7 +17,6 @@ from adapters.llm.triage.names import plain
 from adapters.llm.triage.outside import is_elsewhere, told_apart
 from adapters.llm.triage.question import Asked, understand
 from tools.attached import READ_ATTACHMENT
-from tools.dataclass import dataclass
 
 __all__ = ["Case", "Seen", "Signals", "number_of", "plain", "read_case", "text_of"]
 

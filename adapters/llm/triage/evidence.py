@@ -1,6 +1,7 @@
 """What the sweeps and the deploys told, as facts about products. No judgement and no text for people."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 from typing import Final
@@ -10,7 +11,6 @@ from pydantic import JsonValue
 from adapters.llm.triage.case import Case, Seen, instant, number_of, plain, text_of
 from tools.analysis.call_graph import CallGraph
 from tools.analysis.usual import UNUSUAL
-from tools.dataclass import dataclass
 from tools.products import ANY_PRODUCT
 
 METRICS: Final = "core__sweep_metrics"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from adapters.llm.triage.case import Case, plain
@@ -9,7 +10,6 @@ from adapters.llm.triage.evidence import IllFact, Moved
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.telling import told
 from adapters.llm.triage.weigh import Point, Suspicion
-from tools.dataclass import dataclass
 
 # What people call a part of a system: how such products are called, and which evidence is of it.
 _PARTS: Final[Mapping[str, tuple[str, str]]] = {

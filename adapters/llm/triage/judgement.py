@@ -1,7 +1,7 @@
 """What a case comes to: a verdict, suspects, and how much was looked at. Never surer than that."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal
 
@@ -28,7 +28,6 @@ from adapters.llm.triage.undone import Undone, before, looked_since, settled, un
 from adapters.llm.triage.unmeasured import ended_roles, samples_missing
 from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure
 from adapters.llm.triage.worth_a_look import worth_a_look
-from tools.dataclass import dataclass
 
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 

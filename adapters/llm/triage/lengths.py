@@ -1,10 +1,9 @@
 """Lengths of time in the words of a question: "since 15 minutes", "half an hour ago", "last 2h"."""
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
-
-from tools.dataclass import dataclass
 
 _WORDS: Final = {
     "a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0,

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
@@ -10,7 +11,6 @@ from adapters.llm.triage.meaning import is_understood
 from adapters.llm.triage.onset_asked import asks_since_when
 from adapters.llm.triage.when import SHORTEST, speaks_of_time, window_in
 from tools.core.sweep_arguments import LONGEST_WINDOW
-from tools.dataclass import dataclass
 from tools.timerange import MAX_RANGE
 
 Topic = Literal["cause", "logs", "deploys", "done", "greeting", "outside", "unclear"]

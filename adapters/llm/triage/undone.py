@@ -1,7 +1,7 @@
 """A deploy that was rolled back: what it did is over, so what came since is looked at by itself."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -9,7 +9,6 @@ from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case
 from adapters.llm.triage.evidence import LOGS, METRICS, TRACES, DeployFact, Facts, deploys
-from tools.dataclass import dataclass
 
 SWEPT_AGAIN: Final = (METRICS, LOGS, TRACES)
 _SETTLES: Final = timedelta(minutes=1)  # requests under way end, queues run empty

@@ -5,6 +5,7 @@ Points are comparable within one case.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -18,7 +19,6 @@ from adapters.llm.triage.evidence import (
     StandingFact,
 )
 from tools.analysis.usual import UNUSUAL
-from tools.dataclass import dataclass, field
 
 # A deploy shows within minutes; what starts later than this has another cause.
 BLAMED_WITHIN: Final = timedelta(minutes=20)

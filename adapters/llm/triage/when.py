@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from adapters.llm.triage.lengths import lasting_in
 from tools.core.sweep_arguments import LONGEST_WINDOW
-from tools.dataclass import dataclass
 from tools.time_zones import in_utc, is_zone, zone_of
 
 USUAL: Final = timedelta(minutes=30)  # looked at where no time is said

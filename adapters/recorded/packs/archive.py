@@ -10,10 +10,9 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
-
-from tools.dataclass import dataclass
 
 CASE_FILE: Final = "case.json"
 TRUTH_FILE: Final = "truth.json"

@@ -1,6 +1,7 @@
 """What one case holds, read and cut at the moment of the question. Nothing later exists."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
@@ -28,7 +29,6 @@ from adapters.recorded.packs.shapes import (
     rows_of,
 )
 from tools.capabilities import Deploy, Span
-from tools.dataclass import dataclass, field
 
 _NS: Final = 1_000_000_000
 M = TypeVar("M", bound=BaseModel)

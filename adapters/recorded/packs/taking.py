@@ -7,6 +7,7 @@ import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Final, TypeVar
@@ -24,7 +25,6 @@ from tools.capabilities import (
     Trace,
     Traces,
 )
-from tools.dataclass import dataclass, field
 from tools.errors import InvalidArguments, ToolError
 from tools.signals import Discovered, Metric, Place
 

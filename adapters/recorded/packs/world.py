@@ -1,5 +1,7 @@
 """A case as the capabilities that tools look through."""
 
+from dataclasses import dataclass
+
 from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.cursor import CursorCodec
 from adapters.recorded.packs.cluster import PackedKubernetes
@@ -9,7 +11,6 @@ from adapters.recorded.packs.metrics import PackedMetrics
 from adapters.recorded.packs.recording import Recording
 from adapters.recorded.packs.traces import PackedTraces
 from tools.capabilities import Clock
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,6 @@ from pydantic import JsonValue
 
 from adapters.recorded.packs.archive import CASE_FILE, MAX_CASE_BYTES, TRUTH_FILE
 from adapters.recorded.packs.shapes import MAX_LINE_BYTES
-from tools.dataclass import dataclass, field
 
 Redact = Callable[[JsonValue], JsonValue]
 Row = Mapping[str, JsonValue]

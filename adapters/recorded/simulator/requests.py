@@ -5,6 +5,7 @@ simulating one minute, and nothing needs an index.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from math import exp
 from random import Random
@@ -21,7 +22,6 @@ from adapters.recorded.simulator.topology import (
     Service,
     calls_of,
 )
-from tools.dataclass import dataclass, field
 
 _CANDIDATES_PER_MINUTE = 8
 _SAMPLES_PER_MINUTE = 2  # kept though neither slow nor failed

@@ -1,11 +1,11 @@
 """An incident of the simulated shop: what is wrong, what happens, what misleads, and what is true."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from tools.capabilities import Deploy
-from tools.dataclass import dataclass, field
 
 RECOVERY_S: Final = 45.0  # the queues are empty before the next sample but one
 

@@ -1,6 +1,7 @@
 """Metric series of a service at 60 s: the steady state, the daily load, and noise on top."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from math import cos, log, sin, sqrt, tau
@@ -10,7 +11,6 @@ from adapters.recorded.simulator.scenario import Fault
 from adapters.recorded.simulator.seeded import load, stream
 from adapters.recorded.simulator.steady import State, solve
 from adapters.recorded.simulator.topology import PEAK_REQUESTS_PER_SECOND, Service
-from tools.dataclass import dataclass
 
 STEP_S = 60
 _LEVELS = 20  # a fault's growth is drawn in so many steps

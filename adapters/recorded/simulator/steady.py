@@ -4,10 +4,10 @@ Latency and errors climb from the leaves to the front door; request rates go dow
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from adapters.recorded.simulator.scenario import Fault
 from adapters.recorded.simulator.topology import BY_NAME, Call, calls_of, leaves_first
-from tools.dataclass import dataclass
 
 _TAIL = 3.2  # p99 over median of a service's own time
 _RETRY_LEAK = 0.55  # share of a dependency's failures that one retry does not hide

@@ -3,9 +3,8 @@
 Numbers describe a healthy day; what goes wrong lives in `faults`.
 """
 
+from dataclasses import dataclass
 from functools import cache
-
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ A name is known by its shape, by its place ("the logs of …"), or because anoth
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from bot.chat.claims.likely import plain, words_of
-from tools.dataclass import dataclass
 
 _ISO = re.compile(
     r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d)?(?:\.\d{1,9})?(?:Z|\+00:?00)?(?!\w)"

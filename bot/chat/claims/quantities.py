@@ -7,10 +7,10 @@ Units of one family are converted; nothing else is scaled.
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from bot.chat.claims.likely import plain
-from tools.dataclass import dataclass
 
 # unit → (family, how many of the family's base); bases: seconds, 1, bytes.
 _UNITS: dict[str, tuple[str, float]] = {

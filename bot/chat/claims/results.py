@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import combinations
@@ -16,7 +17,6 @@ from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.rows import Row, rows_of
 from bot.chat.claims.walked import NOBODY, PLAIN_NAME, Reader, Walked, walked
 from bot.domain.turn_events import Evidence
-from tools.dataclass import dataclass
 from tools.log_templates import without_clock
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")

@@ -5,11 +5,10 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
-
-from tools.dataclass import dataclass
 
 # Objects by product's name, as the sweeps tell them.
 BY_PRODUCT: Final = frozenset(

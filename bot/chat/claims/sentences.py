@@ -5,10 +5,10 @@ Blocks are paragraphs, bullets, table rows and fences; a sentence never crosses 
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from bot.chat.claims.likely import plain
 from bot.domain.claims import CITATION, cited
-from tools.dataclass import dataclass
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _BULLET = re.compile(r"^([ \t]{0,20})(?:[-*+•]|\d{1,3}[.)])[ \t]+")

@@ -7,7 +7,7 @@ again under the same key tells nothing new. So a list of log lines costs little 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import orjson
@@ -16,7 +16,6 @@ from pydantic import JsonValue
 from bot.chat.claims.clocks import STAMP, instants
 from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.rows import BY_PRODUCT, owners_of
-from tools.dataclass import dataclass, field
 
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._/-]{1,80}")
 _DENSE = frozenset({"samples", "lines", "logs", "points", "values", "children"})

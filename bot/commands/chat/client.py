@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,7 +14,6 @@ from adapters.http_answer import Answer
 from adapters.http_client import HttpClient
 from bot.domain.chats import ChatEventKind
 from bot.web.api import models
-from tools.dataclass import dataclass
 
 READ_S: Final = 45.0  # three of the service's heartbeats
 MAX_BYTES: Final = 64 << 20  # a conversation with all its answers

@@ -6,6 +6,7 @@ log line reaches the terminal.
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -17,7 +18,6 @@ from bot.slack.showing.chips import short
 from bot.slack.showing.plain_pictures import plotted
 from bot.slack.text.mrkdwn import clean, visible
 from bot.web.api import models
-from tools.dataclass import dataclass
 
 _DIM: Final = "\x1b[2m"
 _BOLD: Final = "\x1b[1m"

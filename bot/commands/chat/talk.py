@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -9,7 +10,6 @@ from adapters.errors import AdapterError
 from bot.commands.chat.client import ChatClient, ChatFailed, Lost
 from bot.commands.chat.screen import Screen
 from bot.web.api import models
-from tools.dataclass import dataclass
 
 HELP: Final = """\
   /evidence N         the result behind [EN] of the last answer

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from bot.demo.workspace import event_payloads, interactions
 from bot.demo.workspace.answers import show_answer
@@ -17,7 +18,6 @@ from bot.demo.workspace.people import Channel, User
 from bot.demo.workspace.posting import Posting, with_block_ids
 from bot.demo.workspace.stored_messages import Message, interactive_elements
 from bot.demo.workspace.typed_text import as_rich_text, as_sent
-from tools.dataclass import dataclass, field
 
 
 @dataclass(slots=True)

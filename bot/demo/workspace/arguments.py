@@ -1,6 +1,7 @@
 """Which arguments each Web API method takes, and reading them from a request strictly."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 
 import orjson
@@ -8,7 +9,6 @@ from pydantic import JsonValue
 
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject
-from tools.dataclass import dataclass
 
 
 class Kind(Enum):

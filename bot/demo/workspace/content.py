@@ -1,5 +1,7 @@
 """The text, blocks and metadata of a message argument, checked against Slack's limits."""
 
+from dataclasses import dataclass
+
 import orjson
 from pydantic import JsonValue
 
@@ -8,7 +10,6 @@ from bot.demo.workspace.block_rules import check_blocks
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.typed_text import escape
-from tools.dataclass import dataclass
 
 # https://docs.slack.dev/reference/methods/chat.postMessage ("Truncating content"): Slack cuts
 # here; refusing shows the loss.

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from bot.demo.workspace.json_access import JsonObject
-from tools.dataclass import dataclass
 
 EnvelopeKind = Literal["events_api", "interactive", "slash_commands"]
 

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from bot.demo.workspace.json_access import JsonObject
-from tools.dataclass import dataclass
 
 T = TypeVar("T")
 

@@ -1,14 +1,13 @@
 """Files that people share, and the address from which the app's token reads them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from aiohttp import web
 
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.identity import AppIdentity, opaque
 from bot.demo.workspace.json_access import JsonObject
-from tools.dataclass import dataclass, field
 
 READ_SCOPE = "files:read"
 _PRIVATE = "/files-pri/"

@@ -7,8 +7,7 @@ import secrets
 import string
 import time
 from collections.abc import Callable
-
-from tools.dataclass import dataclass, field
+from dataclasses import dataclass, field
 
 _ALPHABET = string.ascii_uppercase + string.digits
 

@@ -3,10 +3,9 @@
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from bot.demo.workspace.errors import SlackRefused
-from tools.dataclass import dataclass, field
 
 TRIGGER_LIFETIME_S = 3.0  # https://docs.slack.dev/reference/methods/views.open
 # https://docs.slack.dev/interactivity/handling-user-interaction ("response_url")

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import orjson
 
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.identity import AppIdentity, opaque
 from bot.demo.workspace.json_access import JsonObject, text_at
-from tools.dataclass import dataclass, field
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ bot token of its own. https://docs.slack.dev/authentication/installing-with-oaut
 import base64
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -16,7 +17,6 @@ from bot.demo.workspace import event_payloads
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject, text_at
 from bot.demo.workspace.state import Workspace
-from tools.dataclass import dataclass, field
 
 AUTHORIZE_PATH = "/oauth/v2/authorize"
 

@@ -1,12 +1,11 @@
 """Who is in the workspace and where: people, bots, channels, user groups. No messages."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.json_access import JsonObject
-from tools.dataclass import dataclass, field
 
 ChannelKind = Literal["channel", "group", "im"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import orjson
 from aiohttp import web
@@ -17,7 +17,6 @@ from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, te
 from bot.demo.workspace.people import Channel, User
 from bot.demo.workspace.provider_choice import ProviderChoice
 from bot.demo.workspace.state import Workspace
-from tools.dataclass import dataclass
 
 
 @web.middleware

@@ -1,7 +1,7 @@
 """Every change of a message: stored, shown in the feed, and sent to the app as Slack would."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bot.demo.workspace import event_payloads
@@ -13,7 +13,6 @@ from bot.demo.workspace.people import Roster, User
 from bot.demo.workspace.stored_messages import Ephemeral, Message
 from bot.demo.workspace.timeline import Timeline
 from bot.demo.workspace.typed_text import mentioned
-from tools.dataclass import dataclass
 
 
 @dataclass(slots=True)

@@ -1,9 +1,8 @@
 """What the page needs to offer a choice of provider. Whoever serves the workspace brings it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
-
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ import math
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from bot.demo.workspace.errors import RateLimited
-from tools.dataclass import dataclass, field
 
 WINDOW_S = 60.0
 

@@ -1,6 +1,6 @@
 """What arrives at a response URL: answers to an interaction without a token."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import orjson
 from aiohttp import web
@@ -12,7 +12,6 @@ from bot.demo.workspace.interaction_handles import ResponseUrl
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.posting import with_block_ids
 from bot.demo.workspace.state import Workspace
-from tools.dataclass import dataclass
 
 _KNOWN = frozenset(
     {

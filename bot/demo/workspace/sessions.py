@@ -4,11 +4,10 @@ https://docs.slack.dev/ai/agent-sessions: a status stays until the app changes i
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.json_access import JsonObject
-from tools.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

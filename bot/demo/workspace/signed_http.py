@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 import aiohttp
@@ -11,7 +12,6 @@ import orjson
 
 from bot.demo.workspace.delivery import Ack, Envelope
 from bot.demo.workspace.json_access import JsonObject, as_object
-from tools.dataclass import dataclass, field
 
 # https://docs.slack.dev/apis/events-api/ ("Retries"): what x-slack-retry-reason may say.
 TIMED_OUT, FAILED, REFUSED = "http_timeout", "connection_failed", "http_error"

@@ -4,13 +4,13 @@ import asyncio
 import secrets
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import orjson
 from aiohttp import WSMessage, WSMsgType, web
 
 from bot.demo.workspace.delivery import Ack, Envelope
 from bot.demo.workspace.json_access import JsonObject, as_object, text_at
-from tools.dataclass import dataclass, field
 
 MAX_CONNECTIONS = 10  # https://docs.slack.dev/apis/events-api/using-socket-mode
 

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from bot.demo.workspace import event_payloads, seeds
@@ -24,7 +25,6 @@ from bot.demo.workspace.socket_mode import SocketModeHub
 from bot.demo.workspace.stored_messages import Message
 from bot.demo.workspace.streams import Streams
 from bot.demo.workspace.timeline import Timeline
-from tools.dataclass import dataclass, field
 
 T = TypeVar("T")
 MAX_CALLS_KEPT = 10_000

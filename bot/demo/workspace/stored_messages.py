@@ -1,11 +1,11 @@
 """One message as stored and as Slack's payloads show it."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
 from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, text_at
-from tools.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ it began, busy or not (https://github.com/slackapi/python-slack-sdk/issues/1859)
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
@@ -13,7 +13,6 @@ from bot.demo.workspace.block_rules import MAX_MARKDOWN_CHARS, check_blocks
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject, text_at
 from bot.demo.workspace.shapes import Check, listing, members, one_of, string, tagged
-from tools.dataclass import dataclass, field
 
 LIFETIME_S = 300.0
 MODES = ("timeline", "plan", "dense")

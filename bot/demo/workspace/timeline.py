@@ -1,13 +1,12 @@
 """The messages of the workspace, and how their buttons changed. No rules about who may do what."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.stored_messages import Ephemeral, Message
-from tools.dataclass import dataclass, field
 
 MAX_VERSIONS = 50  # of different buttons, per message; older ones are forgotten
 

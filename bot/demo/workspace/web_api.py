@@ -1,6 +1,7 @@
 """The Web API's edge: bodies, tokens, scopes, rates, and Slack's envelope around answers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import orjson
 from aiohttp import web
@@ -22,7 +23,6 @@ from bot.demo.workspace.methods import (
 )
 from bot.demo.workspace.one_slack import OneSlack
 from bot.demo.workspace.state import ApiCall, Workspace
-from tools.dataclass import dataclass
 
 Handler = Callable[[Workspace, Arguments], JsonObject]
 

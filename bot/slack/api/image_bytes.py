@@ -1,8 +1,7 @@
 """What an image is, by its own bytes: kind and size in pixels. Pure."""
 
+from dataclasses import dataclass
 from typing import Final
-
-from tools.dataclass import dataclass
 
 MOST_BYTES: Final = 3_500_000  # Bedrock takes 3.75 MB, Anthropic 5, others more
 MOST_PIXELS: Final = 8_000  # a side; Anthropic and Bedrock refuse more

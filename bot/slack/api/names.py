@@ -7,6 +7,7 @@ it; a rename, told by an event, ends that at once. What could not be read is no 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeGuard
 
 import structlog
@@ -18,7 +19,6 @@ from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.channels import Channels
 from bot.slack.api.per_key import Fresh
-from tools.dataclass import dataclass
 from tools.policy import NAMELESS
 from tools.time_zones import is_zone
 

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Generic, TypeVar
-
-from tools.dataclass import dataclass
 
 _T = TypeVar("_T")
 _TIMEOUT_S = 1.0

@@ -1,9 +1,8 @@
 """What Slack is reached with, and why a start ends before it serves; nothing of Slack's is loaded."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
-
-from tools.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ other one is asked for there: whispers, denials, and stops.
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -22,7 +23,6 @@ from bot.slack.connection.delivered import is_message, parsed, retry_number
 from bot.slack.connection.teams import Dispatches, addressed_team
 from bot.slack.handling.ingress_ports import DenialWriter, ErrandRunner
 from bot.slack.received.payloads import MessageEnvelope, SessionStopped
-from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from logging import Logger
 from typing import Final
 
@@ -38,7 +39,6 @@ from bot.slack.api.web_api import WebApi, create_api
 from bot.slack.connection.http_ingress import UNREADABLE
 from bot.slack.connection.startup import site_of
 from bot.slack.handling.denials import Denials
-from tools.dataclass import dataclass, field
 
 _log = structlog.stdlib.get_logger(__name__)
 INSTALL_PATH: Final = "/slack/install"

@@ -6,6 +6,7 @@ nothing, so a process that cannot work ends here instead.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import aiohttp
 import orjson
@@ -15,7 +16,6 @@ from bot.domain.ids import TeamId, UserId
 from bot.slack.api.session import slack_session
 from bot.slack.connection.access import SlackAccess, StartupError
 from bot.slack.received.payloads import SlackIdentity
-from tools.dataclass import dataclass, field
 from tools.output import clean_words
 
 _TIMES = aiohttp.ClientTimeout(total=10.0)

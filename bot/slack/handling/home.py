@@ -5,6 +5,7 @@ Made anew at every opening. A part that cannot be looked up says so and leaves t
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -25,7 +26,6 @@ from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.handling.now import Now
 from bot.slack.received.payloads import HomeOpened, SlackIdentity
 from bot.slack.text.mrkdwn import escape_within, visible
-from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 

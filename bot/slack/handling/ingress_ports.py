@@ -1,6 +1,7 @@
 """What the incoming side is given: its settings as plain values and the ports it calls."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias
 
 from bot.actions.judge import ActionRoles
@@ -22,7 +23,6 @@ from bot.privacy.session_memory import Placeholders
 from bot.slack.api.calls import SlackCalls
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.sight import Sight
-from tools.dataclass import dataclass, field
 from tools.redactor import Redactor
 
 # A button on that message was pressed: it is the proposal's card, which is painted if it is not true.

@@ -6,6 +6,7 @@ A start that fails is raised, so that Slack is not acknowledged and delivers the
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TurnId, UserId
@@ -22,7 +23,6 @@ from bot.slack.handling.ingress_ports import (
 from bot.slack.received.attached import MOST_KNOWN, attached
 from bot.slack.received.intake import Foreign, Heard, Ignored, read
 from bot.slack.received.payloads import MessageEnvelope, SessionStopped
-from tools.dataclass import dataclass, field
 
 _PEOPLE_REMEMBERED = 10_000
 

@@ -1,13 +1,12 @@
 """A pressed button or menu as one value: who, where, on which message."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.slack.received.payloads import BlockActions, SlackIdentity, ViewSubmission
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

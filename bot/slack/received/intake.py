@@ -1,11 +1,11 @@
 """What a delivered message is to the bot, decided from the payload alone. Pure."""
 
 import re
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.slack.received.payloads import Message, MessageEnvelope, SharedFile, SlackIdentity
-from tools.dataclass import dataclass
 
 # The subtypes in which a person says something; all others are Slack's own bookkeeping.
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})

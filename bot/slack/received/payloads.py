@@ -6,12 +6,12 @@ must not reach a log.
 """
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bot.domain.ids import TeamId, UserId
-from tools.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

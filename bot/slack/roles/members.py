@@ -1,8 +1,9 @@
 """A role as it is configured."""
 
+from dataclasses import dataclass
+
 from adapters.on_call.port import OnCall
 from bot.domain.tenancy import HOME
-from tools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -12,7 +13,6 @@ from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
 from bot.slack.api.web_api import Refused
-from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 

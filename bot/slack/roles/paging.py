@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import structlog
 
 from bot.domain.proposal import Proposal
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.members import RoleMembers
-from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -6,6 +6,7 @@ direct message with the bot is its person's alone, who is known without asking S
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -16,7 +17,6 @@ from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
 from bot.slack.roles.accounts import account_of
-from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 

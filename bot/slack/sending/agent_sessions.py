@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Self
 
 import structlog
@@ -25,7 +26,6 @@ from bot.slack.api.web_api import RateLimited, Refused
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.streams import NEVER_HERE
 from bot.slack.text.mrkdwn import plain
-from tools.dataclass import dataclass
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -10,6 +10,7 @@ kortex_note    {key, part}
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TypeVar
@@ -24,7 +25,6 @@ from bot.slack.sending.pacing import Urgency
 from bot.slack.sending.pictures import LAYOUT_REFUSED, Pictures
 from bot.slack.sending.scheduler import EditScheduler, HeedingCalls
 from bot.slack.text.blocks import Part
-from tools.dataclass import dataclass
 
 T = TypeVar("T")
 

@@ -35,11 +35,9 @@ not posted within `placeholder_s` goes on without: its first message shows text,
 
 import heapq
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Protocol
-
-from tools.dataclass import dataclass, field
 
 _MAY_COME_LATE = 2  # calls of a minute that Slack counts in the next one: 3 s of a minute's 50
 

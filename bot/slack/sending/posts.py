@@ -5,9 +5,9 @@ What waits longest goes first among equals; who waits may become more urgent mea
 
 import heapq
 import math
+from dataclasses import dataclass, field
 
 from bot.slack.sending.pacing import Bucket, Rates, Urgency
-from tools.dataclass import dataclass, field
 
 # Above this many channels those in which nothing waits, long refilled, are forgotten.
 _CHANNELS_KEPT = 1_000

@@ -4,6 +4,7 @@ Nothing here is paced: callers hold the permission for the one call that each me
 """
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -14,7 +15,6 @@ from bot.slack.sending.outbox import Mark, Outbox, answer_mark
 from bot.slack.sending.pacing import Urgency
 from bot.slack.sending.streams import Streams
 from bot.slack.text.blocks import Part
-from tools.dataclass import dataclass, field
 
 _log = structlog.stdlib.get_logger(__name__)
 

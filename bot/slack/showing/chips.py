@@ -5,7 +5,7 @@ asked; 🔴 ✗ broken; ⚪ ▣ cut or left out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
@@ -13,7 +13,6 @@ from pydantic import JsonValue
 
 from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import inline
-from tools.dataclass import dataclass
 from tools.errors import ToolErrorCode
 from tools.records import CallEnded, CallEvent, CallSlow, CallStarted, ToolInvocationRecord
 

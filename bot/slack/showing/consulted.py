@@ -6,6 +6,7 @@ dropped in silence. Every result can be opened, by its button or from the menu.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from bot.domain.claims import cited
 from bot.domain.ids import TurnId
@@ -15,7 +16,6 @@ from bot.slack.text.blocks import Block, Option, actions, button, context, selec
 from bot.slack.text.limits import BUTTONS_PER_ROW, OPTION_TEXT_CHARS
 from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import plain
-from tools.dataclass import dataclass
 from tools.records import ToolInvocationRecord
 
 OPEN_ACTION = "evidence:open"

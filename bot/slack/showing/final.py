@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from bot.domain.claims import ClaimState
@@ -13,7 +14,6 @@ from bot.slack.showing.opinion import feedback_buttons
 from bot.slack.text.blocks import Block, context
 from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import inline
-from tools.dataclass import dataclass
 
 _USER_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
 _REMARKS_SHOWN = 6

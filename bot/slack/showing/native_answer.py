@@ -5,6 +5,8 @@ refusal, or doubt whether an append was taken, ends the stream, and the answer g
 Why: docs/adr/0016-slacks-own-streams.md.
 """
 
+from dataclasses import dataclass, field
+
 import structlog
 
 from bot.domain.ids import MessageTs, Person
@@ -20,7 +22,6 @@ from bot.slack.text.blocks import Block, Part
 from bot.slack.text.growing import full_message, growing, one_message, whole_lines
 from bot.slack.text.links import LinkPolicy
 from bot.slack.text.mrkdwn import clean
-from tools.dataclass import dataclass, field
 
 _log = structlog.stdlib.get_logger(__name__)
 

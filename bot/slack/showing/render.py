@@ -4,6 +4,7 @@ Pure. Events cost O(1) each; rendering costs O(text) and happens once per edit.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from bot.domain.charted import charts_for
@@ -31,7 +32,6 @@ from bot.slack.text.markdown import hold_back
 from bot.slack.text.mrkdwn import clean, inline
 from bot.slack.text.notified import notified
 from bot.slack.text.split import split
-from tools.dataclass import dataclass, field
 from tools.records import CallEnded, CallEvent
 
 CURSOR = "▌"

@@ -6,13 +6,12 @@ that is in progress when its stream ends is shown as an error, so none is left s
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bot.slack.showing.chips import Chip, ChipState, activity
 from bot.slack.text.blocks import Block
 from bot.slack.text.mrkdwn import plain
-from tools.dataclass import dataclass
 
 MODE = "plan"
 THINKING = "Thinking…"

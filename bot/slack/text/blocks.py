@@ -5,6 +5,7 @@ given to `section` and `context` must be escaped already; those of buttons must 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -22,7 +23,6 @@ from bot.slack.text.limits import (
     SPOKEN_CHARS,
 )
 from bot.slack.text.mrkdwn import plain
-from tools.dataclass import dataclass
 
 Block = dict[str, JsonValue]
 

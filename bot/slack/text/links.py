@@ -12,11 +12,11 @@ import html
 import itertools
 import re
 import unicodedata
+from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from bot.slack.text.mrkdwn import INERT_BACKTICK, clean, escape
-from tools.dataclass import dataclass
 
 # Dots that IDNA takes for a full stop (RFC 3490 section 3.1); NFKC folds most other look-alikes.
 _DOTS = {ord(sign): "." for sign in "\u3002\uff0e\uff61\u2024\ufe52"}

@@ -8,12 +8,12 @@ or by a fence is not code, so nothing a reader might take for text passes as cod
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from bot.slack.text.links import LinkPolicy, code, safe_links
 from bot.slack.text.mrkdwn import INERT_BACKTICK, escape
-from tools.dataclass import dataclass
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE = re.compile(r"^\s*(?:(`{3,})([^`]*)|(~{3,})(.*))$")

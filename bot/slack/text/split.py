@@ -5,12 +5,12 @@ A code fence that is cut is closed at the end of its message and opened again in
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from bot.slack.text.limits import PART_BYTES
 from bot.slack.text.links import LinkPolicy
 from bot.slack.text.markdown import CLOSE, Line, lines, safe_line
 from bot.slack.text.mrkdwn import clean
-from tools.dataclass import dataclass
 
 # Room for a reopened fence (at most 24 bytes and a newline) and its closing line.
 FENCE_BYTES = 32

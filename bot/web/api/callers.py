@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -18,7 +19,6 @@ from bot.domain.callers import OPERATOR, Caller, CallerKind, KnownCaller
 from bot.domain.ids import TeamId, UserId
 from bot.ports.failures import StorageUnavailable
 from bot.store.callers import PREFIX, StoredCallers
-from tools.dataclass import dataclass, field
 
 MINUTE_S: Final = 60.0
 _ACCOUNT: Final = re.compile(r"(?:T[A-Z0-9]{1,30}/)?[UW][A-Z0-9]{1,30}")

@@ -7,6 +7,7 @@ for these wires cannot take any back.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import orjson
@@ -22,7 +23,6 @@ from bot.web.api.callers import UNAUTHORIZED, CallerDoor, Denied
 from bot.web.api.operations import MAX_BODY_BYTES
 from bot.web.api.sessions import Conversations
 from bot.web.ingest import IngestRefused, read_body
-from tools.dataclass import dataclass
 from tools.redactor import RedactionFailed
 
 CHAT_PATH: Final = "/llm-apps/chat"

@@ -5,6 +5,7 @@ The routes and the OpenAPI document are made from the same list.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import structlog
@@ -17,7 +18,6 @@ from bot.ports.failures import StorageUnavailable
 from bot.web.api.callers import CallerDoor, Denied
 from bot.web.api.models import Error, ErrorDetail, Nothing
 from bot.web.ingest import IngestRefused, read_body
-from tools.dataclass import dataclass, field
 from tools.redactor import RedactionFailed
 
 _log = structlog.stdlib.get_logger(__name__)

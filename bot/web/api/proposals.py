@@ -7,6 +7,7 @@ and carried out whether anybody waits for it, before the answer is given.
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import orjson
@@ -28,7 +29,6 @@ from bot.web.api.callers import Denied
 from bot.web.api.naming import Naming, called
 from bot.web.api.operations import Call, Operation
 from bot.web.api.standing import Standing
-from tools.dataclass import dataclass
 from tools.redactor import Redactor
 
 _log = structlog.stdlib.get_logger(__name__)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -16,7 +17,6 @@ from bot.web.api.naming import Naming
 from bot.web.api.operations import Call, Operation
 from bot.web.api.spending import budget_told
 from bot.web.api.standing import Standing
-from tools.dataclass import dataclass
 
 PROVIDERS_PATH: Final = "/api/v1/llm/providers"
 BUDGET_PATH: Final = "/api/v1/budget"

@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -28,7 +28,6 @@ from bot.web.api.folding import messages_of
 from bot.web.api.operations import Call, Header, Operation, told
 from bot.web.api.standing import Standing
 from bot.web.api.streams import Reader, Streams, last_event_id
-from tools.dataclass import dataclass
 from tools.redactor import Redactor
 
 SESSION: Final = r"^s_[0-9a-f]{24}$"

@@ -5,6 +5,7 @@ not held.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
@@ -17,7 +18,6 @@ from bot.domain.proposal import Proposal
 from bot.ports.platform import RoleDirectory
 from bot.ports.trail import AuditLog
 from bot.web.api.callers import Denied
-from tools.dataclass import dataclass
 from tools.policy import fits_channel
 
 

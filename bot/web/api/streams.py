@@ -6,6 +6,7 @@ A reader that is slow or gone holds up nothing but its own request.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
@@ -22,7 +23,6 @@ from bot.store.chats import StoredChats
 from bot.web.api.callers import CallerDoor, Denied
 from bot.web.api.chat import wire
 from bot.web.api.chat.bells import Bells
-from tools.dataclass import dataclass, field
 
 _log = structlog.stdlib.get_logger(__name__)
 

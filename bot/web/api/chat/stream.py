@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from bot.domain.chats import ChatSession, NewChatEvent
@@ -20,7 +21,6 @@ from bot.privacy.redactor import showable
 from bot.store.chats import StoredChats
 from bot.store.columns import clean
 from bot.web.api.chat import wire
-from tools.dataclass import dataclass
 from tools.redactor import RedactionFailed
 
 # Above, an answer is redacted beside the loop: that much takes about a millisecond.
