@@ -16,7 +16,7 @@ help: ## show this list
 
 # Whoever asked for it by this name is told what comes next; what only needs it goes on by itself.
 NEXT := Next: . $(BIN)/activate, then kortex init (README.md, docs/first-hour.md); make demo needs no configuration.
-setup: $(VENV)/.runtime $(VENV)/.bytecode ## prepare .venv from the hashed lock
+setup: $(VENV)/.runtime ## prepare .venv from the hashed lock
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo "Ready. $(NEXT)",:)
 
 $(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml
@@ -27,12 +27,7 @@ $(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.to
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# What Kortex and its libraries are compiled to for `kortex run` (docs/adr/0040). Only what changed is done again.
-$(VENV)/.bytecode: $(VENV)/.runtime $(shell find bot adapters tools -name '*.py')
-	@$(BIN)/python -X no_debug_ranges -m bot.upkeep.compiling
-	@touch $@
-
-setup-dev: $(VENV)/.dev $(VENV)/.bytecode ## the same with what the tests need
+setup-dev: $(VENV)/.dev ## the same with what the tests need
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock
@@ -48,7 +43,6 @@ NEXT_aws        := name a model of Bedrock, or CloudWatch, in kortex.toml (docs/
 NEXT_workspaces := set [slack] client_id, client_secret and token_keys in kortex.toml (docs/workspaces.md)
 $(addprefix setup-,$(EXTRAS)): setup-%: setup ## (mcp, charts, otel, oidc, workspaces, nats, aws) the same with that extra
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/$*.lock
-	@$(BIN)/python -X no_debug_ranges -m bot.upkeep.compiling
 	@echo "Ready: kortex[$*]. Next: $(NEXT_$*), then start \`kortex run\` anew."
 
 demo: setup ## start Kortex on a recorded incident and print its URL

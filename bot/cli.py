@@ -20,9 +20,6 @@ from bot.commands import keep_arguments as cli_keep
 from bot.commands import token_arguments as cli_token
 from bot.commands import usage_arguments as cli_usage
 from bot.commands.ending import FAILED, OK, READER_LEFT, discard, reader_left
-from bot.upkeep.bytecode import prefer_lean
-from bot.upkeep.garbage import collect_seldom
-from bot.upkeep.late import spare_libraries
 from bot.upkeep.signals import Signals, heeding
 
 MOST_WORKERS = 32  # each is a replica with some 50 connections to PostgreSQL
@@ -42,10 +39,6 @@ The model never acts: it reads, and it may propose. People with the channel's ro
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit."""
     parsed = _parser().parse_args(arguments)
-    if arguments is None:  # a process of its own: what it imports is nobody else's
-        prefer_lean()
-    spare_libraries()
-    collect_seldom()
     try:
         code = _run_to_its_end(parsed)
     except KeyboardInterrupt:

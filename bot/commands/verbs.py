@@ -4,6 +4,7 @@ What only one of them needs it imports itself: a question starts without the ser
 """
 
 import asyncio
+import gc
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -29,9 +30,6 @@ from bot.store import schema
 from bot.store.origin import CopyInDoubt
 from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
-from bot.upkeep.garbage import spare_what_stays
-from bot.upkeep.mapped_files import let_go
-from bot.upkeep.memory import give_back, share_arenas
 from bot.upkeep.signals import Signals
 from bot.wiring.stores import open_redactor
 
@@ -55,7 +53,6 @@ _MENDABLE = (
 
 def run(config: Path, signals: Signals) -> int:
     """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
-    share_arenas()
     return guarded(lambda: _serve(config, signals), GivingLoop)
 
 
@@ -253,9 +250,7 @@ async def _serve(config: Path, signals: Signals) -> int:
     settings = loaded(config)
 
     def ready(service: "Service") -> None:
-        spare_what_stays()
-        give_back()
-        let_go()
+        gc.freeze()  # what the start made stays until the end
         announce(
             f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
         )

@@ -1,5 +1,6 @@
 """`kortex run --workers N`: the service in N processes on PostgreSQL, behind one port."""
 
+import gc
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,6 @@ from bot.settings.reading import ConfigurationError, load
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.shared_buckets import SharedShelf
 from bot.telemetry import logs
-from bot.upkeep.garbage import spare_what_stays
 from bot.upkeep.signals import Signals
 from bot.upkeep.supervisor import Supervisor, Worker
 from bot.web.front import why_not
@@ -110,7 +110,7 @@ async def _serve(
 
     def ready(service: Service) -> None:
         service.reload.tell(worker.reloaded)
-        spare_what_stays()
+        gc.freeze()  # what the start made stays until the end
         worker.serves()
 
     opening = serving(settings, rates, times=times, read=lambda: load(config), siblings=siblings)

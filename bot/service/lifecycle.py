@@ -47,7 +47,6 @@ from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
 from bot.store.stranded import StrandedProposals
 from bot.upkeep import jobs
-from bot.upkeep.memory import give_back
 from bot.upkeep.reload import ReadSettings, Reload, started
 from bot.web.siblings import Siblings
 from bot.wiring import rules
@@ -65,7 +64,6 @@ if TYPE_CHECKING:
 SOCKET_GRACE_S = 3.0
 REVIEW_TIMEOUT_S = 5.0
 STRANDED_S = 30.0
-MEMORY_S = 60.0  # a look costs a millisecond at most, in a thread
 # The tables of kortex.toml that a reload puts in force.
 RELOADED: Final = (*SECTIONS, "plugins", "mcp", "policy")
 
@@ -292,5 +290,4 @@ def _jobs(
         "workspaces": (tick_s, workspaces.sync),
         **probe_jobs(workspaces.all, times),
         **budget_jobs(base, workspaces.all, tick_s),
-        "memory": (MEMORY_S, partial(asyncio.to_thread, give_back)),
     }

@@ -5,6 +5,7 @@ between, A B A B; with `SPEED`, Slack's real limits with both sides' clocks that
 """
 
 import asyncio
+import gc
 import sys
 import tempfile
 import time
@@ -18,7 +19,6 @@ from bot.settings.model import Settings
 from bot.settings.reading import parse
 from bot.slack.sending.pacing import Rates
 from bot.telemetry import logs
-from bot.upkeep.garbage import spare_what_stays
 from bot.wiring.stores import open_redactor
 from tests.benchmarks.child import Child, child, say
 from tests.benchmarks.figures import loop_lag, peak_rss_mb, quantile
@@ -90,7 +90,7 @@ async def bot_of(settings: Settings, slack: Child, rates: Rates) -> AsyncIterato
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
     async with AsyncExitStack() as stack:
         service = await stack.enter_async_context(serving(settings, rates))
-        spare_what_stays()
+        gc.freeze()
         own = f"http://127.0.0.1:{service.http_port}/slack/events"
         floor = await stack.enter_async_context(child("ack_process"))
         await slack.call("deliver_to", url=own, floor=floor.ready["url"])

@@ -15,11 +15,7 @@ CONNECTIONS: Final = 100  # enough for edits of hundreds of live answers, which 
 
 @asynccontextmanager
 async def slack_session(times: ClientTimeout = DEFAULT_TIMEOUT) -> AsyncIterator[ClientSession]:
-    """A session that is closed at the end.
-
-    Trust is named: of its own accord aiohttp trusts nobody in a running bot
-    (`bot.upkeep.untrusting`).
-    """
+    """A session that is closed at the end."""
     tls = await asyncio.to_thread(ssl_context)  # reads files
     connector = TCPConnector(limit=CONNECTIONS, ssl=tls)
     async with ClientSession(connector=connector, timeout=times) as session:

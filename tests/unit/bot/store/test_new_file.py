@@ -21,8 +21,6 @@ from tests.sqlite_schema import Object, migrate_one_by_one, objects, rows, scrip
 
 MIGRATED = """
 import asyncio, sys
-from bot.upkeep.late import spare_libraries
-spare_libraries()
 from bot.store.schema import migrate
 asyncio.run(migrate(f"sqlite+aiosqlite:///{sys.argv[1]}"))
 print(*(name for name in ("alembic", "mako") if name in sys.modules))
