@@ -33,12 +33,10 @@ def redelivery_of(
     )
 
 
-def probe_jobs(
-    served: Callable[[], Sequence[SlackWorkspace]], times: Times
-) -> Mapping[str, tuple[float, Job]]:
+def probe_jobs(served: Callable[[], Sequence[SlackWorkspace]], times: Times) -> Mapping[str, Job]:
     """Every tick on every replica."""
 
     async def probe() -> None:
         await asyncio.gather(*(each.access.probe(times.probe_s) for each in served()))
 
-    return {"probe": (times.tick_s, probe)}
+    return {"probe": Job(times.tick_s, probe)}

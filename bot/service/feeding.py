@@ -11,10 +11,12 @@ from bot.upkeep.jobs import Job
 from bot.wiring.feeds import make_feeds
 
 
-async def feed_jobs(base: Base, stack: AsyncExitStack) -> Mapping[str, tuple[float, Job]]:
+async def feed_jobs(base: Base, stack: AsyncExitStack) -> Mapping[str, Job]:
     """Ask each of `[deploys]` what it deployed. Raises ConfigurationError."""
     feeds = await asyncio.to_thread(make_feeds, base.settings, base.cluster, stack)
-    return {f"deploys.{name}": (TICK_S, _round(base, name, of).run) for name, of in feeds.items()}
+    return {
+        f"deploys.{name}": Job(TICK_S, _round(base, name, of).run) for name, of in feeds.items()
+    }
 
 
 def _round(base: Base, table: str, feeds: Mapping[str, DeployFeed]) -> FeedRound:

@@ -68,8 +68,6 @@ class LevelsLook:
         self._levels.database_answered(took_s)
 
 
-def level_jobs(
-    base: Base, access: WatchedCalls, connected: Connected | None
-) -> dict[str, tuple[float, Job]]:
+def level_jobs(base: Base, access: WatchedCalls, connected: Connected | None) -> dict[str, Job]:
     """By the clock, on every replica. `connected` is None where Slack comes to us."""
-    return {"levels": (EVERY_S, LevelsLook(base, access, connected).run)}
+    return {"levels": Job(EVERY_S, LevelsLook(base, access, connected).run)}

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 import structlog
 
+from bot.actions.decide import ExpirySweep
+from bot.actions.display import CardSweep
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
+from bot.chat.delivery import Redelivery
 from bot.domain.ids import API, TeamId
 from bot.engine.config import EngineConfig
 from bot.engine.engine import Engine
 from bot.engine.records import EngineRecords
 from bot.engine.rows import EngineRows
-from bot.service.alerting import alerting
+from bot.service.alerting import Alerting, alerting
 from bot.service.api import http_api, open_chats
 from bot.service.beside import Beside, beside_answers
 from bot.service.delivering import probe_jobs, redelivery_of
@@ -28,10 +31,10 @@ from bot.service.installing import install_routes
 from bot.service.keeping import settling
 from bot.service.levels import level_jobs
 from bot.service.listening import Incoming, connection_of, listen
-from bot.service.prompting import prompted
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.service.sweeping import IDLE_S, budget_jobs, retention_jobs
 from bot.service.times import Times
+from bot.service.watching import watch_sweep
 from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
@@ -46,7 +49,7 @@ from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
 from bot.store.stranded import StrandedProposals
-from bot.upkeep import jobs
+from bot.upkeep.jobs import Job, running
 from bot.upkeep.reload import ReadSettings, Reload, started
 from bot.web.siblings import Siblings
 from bot.wiring import rules
@@ -126,8 +129,8 @@ async def serving(
         due |= level_jobs(base, own.access, connection_of(socket, slack.beside))
         due |= await feed_jobs(base, stack)
         redelivery = redelivery_of(base, workspaces.all, everywhere)
-        rest = prompted(base, engine, conversation, redelivery, alerts.show, times.tick_s)
-        await stack.enter_async_context(jobs.running({**due, **witnesses}, rest))
+        due |= _sweeps(base, conversation, engine, redelivery, alerts, times.tick_s)
+        await stack.enter_async_context(running({**due, **witnesses}, base.metrics.job_failed))
         await _open_for_slack(socket, errands, beside, stack)
         await _tell_of_start(base, identity.team)
         reload = _reload(base, conversation, read, siblings)
@@ -179,9 +182,7 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
         log.error("this identity may do more than read", may=excess)
 
 
-def _engine(
-    base: Base, lease_s: float, stack: AsyncExitStack
-) -> tuple[Engine, dict[str, tuple[float, jobs.Job]]]:
+def _engine(base: Base, lease_s: float, stack: AsyncExitStack) -> tuple[Engine, dict[str, Job]]:
     """And what the clock has to do for the traces of its turns."""
     traces, telling = open_telemetry(base.settings.otel, base.redactor, base.metrics, stack)
     path, database = rules.sqlite_file(base.settings), base.stores.database
@@ -273,7 +274,7 @@ async def _open_for_slack(
 
 def _jobs(
     base: Base, conversation: Conversation, workspaces: Workspaces, times: Times
-) -> dict[str, tuple[float, jobs.Job]]:
+) -> dict[str, Job]:
     tick_s = times.tick_s
     stranded = StrandedSweep(
         StrandedProposals(base.stores.database).find,
@@ -282,12 +283,32 @@ def _jobs(
         on_state=base.metrics.proposal_became,
     )
     return {
-        "freeze": (tick_s, base.freezes.switch.sync),
-        "origin": (tick_s, base.stores.origin.note),
-        "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
-        "stranded": (STRANDED_S, stranded.run),
+        "freeze": Job(tick_s, base.freezes.switch.sync),
+        "origin": Job(tick_s, base.stores.origin.note),
+        "idle sessions": Job(IDLE_S, base.stores.sessions.close_idle),
+        "stranded": Job(STRANDED_S, stranded.run),
         **retention_jobs(base),
-        "workspaces": (tick_s, workspaces.sync),
+        "workspaces": Job(tick_s, workspaces.sync),
         **probe_jobs(workspaces.all, times),
         **budget_jobs(base, workspaces.all, tick_s),
+    }
+
+
+def _sweeps(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    redelivery: Redelivery,
+    alerts: Alerting,
+    tick_s: float,
+) -> dict[str, Job]:
+    """Jobs over rows of proposals, threads, alerts and answers that could not be shown."""
+    stores = base.stores
+    return {
+        "cards": Job(tick_s, CardSweep(stores.cards, conversation.display).run),
+        "expiry": Job(tick_s, ExpirySweep(stores.proposals, engine).run),
+        "watches": Job(tick_s, watch_sweep(base, conversation).run),
+        "alerts": Job(tick_s, alerts.show),
+        "delivery": Job(tick_s, redelivery.run),
+        "threads": Job(tick_s, engine.look_after_threads),
     }

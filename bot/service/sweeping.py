@@ -18,20 +18,20 @@ from bot.wiring import rules
 IDLE_S = 60.0
 
 
-def retention_jobs(base: Base) -> Mapping[str, tuple[float, Job]]:
+def retention_jobs(base: Base) -> Mapping[str, Job]:
     """By `[retention]`, and by what privacy asks for."""
     days = base.settings.retention
     nothing = base.settings.llm.privacy.do_not_retain_default
     kept = KeptFor(days.messages_days, days.results_days, nothing)
     return {
-        "retention": (SWEEP_S, RetentionSweep(StoredRetention(base.stores.database), kept).run),
-        "records": (RECORDS_S, RecordsSweep(forget_ended, kept).run),
+        "retention": Job(SWEEP_S, RetentionSweep(StoredRetention(base.stores.database), kept).run),
+        "records": Job(RECORDS_S, RecordsSweep(forget_ended, kept).run),
     }
 
 
 def budget_jobs(
     base: Base, served: Callable[[], Sequence[SlackWorkspace]], tick_s: float
-) -> Mapping[str, tuple[float, Job]]:
+) -> Mapping[str, Job]:
     """Tell admins once a day that money is short, and forget what dead processes held.
 
     Of the budget of all, home's admins; of a workspace's own, its own.
@@ -42,7 +42,7 @@ def budget_jobs(
         for each in served():
             await _budget_alert(base, each).run()
 
-    return {"budget alert": (tick_s, tell), "holds": (IDLE_S, ledger.forget_dead)}
+    return {"budget alert": Job(tick_s, tell), "holds": Job(IDLE_S, ledger.forget_dead)}
 
 
 def _budget_alert(base: Base, workspace: SlackWorkspace) -> BudgetAlert:

@@ -110,6 +110,9 @@ class Metrics:
         self._telemetry_dropped = self._counter(
             "telemetry_dropped", "Spans and points that no collector took."
         )
+        self._jobs_failed = self._counter(
+            "jobs_failed", "Runs of recurring jobs that failed or met their deadline.", "name"
+        )
         self._spent = self._counter(
             "spent_usd_micros", "Micro-dollars spent on rounds with a known price.", "provider"
         )
@@ -192,6 +195,10 @@ class Metrics:
     def telemetry_dropped(self, number: int) -> None:
         """So many spans or points are gone untold."""
         self._telemetry_dropped.inc(number)
+
+    def job_failed(self, name: str) -> None:
+        """One run of a recurring job, whose traceback is in the log."""
+        self._jobs_failed.labels(self._value("name", name)).inc()
 
     def spent(self, provider: str, usd_micros: int) -> None:
         """What a round cost."""

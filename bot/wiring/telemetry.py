@@ -23,7 +23,7 @@ MISSING: Final = (
 
 def open_telemetry(
     otel: OtelSettings, redactor: Redactor, metrics: Metrics, stack: AsyncExitStack
-) -> tuple[TurnTraces, dict[str, tuple[float, Job]]]:
+) -> tuple[TurnTraces, dict[str, Job]]:
     """What traces turns, and what the clock has to do for it; the stack's end says the last words.
 
     Raises ConfigurationError.
@@ -53,4 +53,4 @@ def open_telemetry(
         metrics_every_s=otel.metrics_interval.total_seconds() if otel.metrics else None,
     )
     stack.push_async_callback(export.aclose)
-    return TurnTraces(export), {"telemetry": (TICK_S, export.run)}
+    return TurnTraces(export), {"telemetry": Job(TICK_S, export.run)}

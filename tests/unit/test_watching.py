@@ -38,6 +38,7 @@ def exposed() -> dict[str, set[str]]:
     metrics.fallback("provider")
     metrics.tool_called(CALL)
     metrics.tool_broke("t")
+    metrics.job_failed("expiry")
     metrics.proposal_became("pending")
     metrics.alerts_received("grafana", "taken", 1)
     metrics.alert_thread("opened")

@@ -2,19 +2,19 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection
-from functools import partial
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import chain, repeat
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.upkeep import jobs
+from bot.upkeep.jobs import Job
 
 
-async def nothing() -> Collection[str]:
-    return ()
-
-
-NONE = jobs.Prompted(60.0, nothing, {})
+def uncounted(_name: str) -> None:
+    """Failures are not looked at."""
 
 
 class Ran:
@@ -43,13 +43,13 @@ async def test_every_job_runs_once_before_anything_else_and_in_order() -> None:
     async def second() -> None:
         ran.append("second")
 
-    async with jobs.running({"a": (60.0, first), "b": (60.0, second)}, NONE):
+    async with jobs.running({"a": Job(60.0, first), "b": Job(60.0, second)}, uncounted):
         assert ran == ["first", "second"]
 
 
 async def test_a_job_that_breaks_runs_again_and_stops_no_other() -> None:
     ran = Ran()
-    async with jobs.running({"bad": (0.01, ran.badly), "good": (0.01, ran.well)}, NONE):
+    async with jobs.running({"bad": Job(0.01, ran.badly), "good": Job(0.01, ran.well)}, uncounted):
         async with asyncio.timeout(5):
             await ran.again.wait()
 
@@ -69,7 +69,7 @@ async def test_a_slow_job_never_runs_twice_at_once() -> None:
         if rounds >= 3:
             enough.set()
 
-    async with jobs.running({"slow": (0.01, slow)}, NONE), asyncio.timeout(5):
+    async with jobs.running({"slow": Job(0.01, slow)}, uncounted), asyncio.timeout(5):
         await enough.wait()
 
     assert most == 1
@@ -86,7 +86,7 @@ async def test_what_passes_while_a_job_runs_is_left_out() -> None:
         if len(begun) >= 4:
             enough.set()
 
-    async with jobs.running({"slow": (0.1, slow)}, NONE), asyncio.timeout(5):
+    async with jobs.running({"slow": Job(0.1, slow)}, uncounted), asyncio.timeout(5):
         start = now()
         await enough.wait()
 
@@ -95,13 +95,13 @@ async def test_what_passes_while_a_job_runs_is_left_out() -> None:
 
 async def test_what_the_context_raises_stays_as_it_is() -> None:
     with pytest.raises(LookupError, match="not there"):
-        async with jobs.running({"any": (60.0, Ran().well)}, NONE):
+        async with jobs.running({"any": Job(60.0, Ran().well)}, uncounted):
             raise LookupError("not there")
 
 
 async def test_nothing_runs_after_the_end() -> None:
     ran = Ran()
-    async with jobs.running({"good": (0.01, ran.well)}, NONE):
+    async with jobs.running({"good": Job(0.01, ran.well)}, uncounted):
         await ran.again.wait()
     before = ran.count["well"]
     await asyncio.sleep(0.05)
@@ -114,7 +114,7 @@ async def test_a_first_run_that_breaks_does_not_end_the_start(raised: type[Excep
     async def breaks() -> None:
         raise raised("not now")
 
-    async with jobs.running({"bad": (60.0, breaks)}, NONE):
+    async with jobs.running({"bad": Job(60.0, breaks)}, uncounted):
         pass
 
 
@@ -134,7 +134,7 @@ async def test_a_job_that_the_end_meets_under_way_ends_without_an_error(
         finally:
             left.append("long")
 
-    async with jobs.running({"long": (0.01, long)}, NONE), asyncio.timeout(5):
+    async with jobs.running({"long": Job(0.01, long)}, uncounted), asyncio.timeout(5):
         await begun.wait()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -143,72 +143,80 @@ async def test_a_job_that_the_end_meets_under_way_ends_without_an_error(
     assert caplog.text == ""
 
 
-class Looks:
-    """What is due by one look after the other, then nothing; and how often each job ran."""
+async def test_a_run_that_is_almost_done_at_the_end_is_waited_for() -> None:
+    begun, first = asyncio.Event(), asyncio.Event()
+    done: list[str] = []
 
-    def __init__(self, *due: Collection[str] | Exception) -> None:
-        self.due = [*due]
-        self.ran: Counter[str] = Counter()
-        self.over = asyncio.Event()
-
-    async def look(self) -> Collection[str]:
-        if not self.due:
-            self.over.set()
-            return ()
-        found = self.due.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    def prompted(self, *names: str) -> jobs.Prompted:
-        return jobs.Prompted(0.01, self.look, {name: partial(self._run, name) for name in names})
-
-    async def _run(self, name: str) -> None:
-        self.ran[name] += 1
-
-
-async def test_what_is_prompted_runs_at_the_start_and_then_when_it_is_due() -> None:
-    looks = Looks((), ("cards",), ("cards", "expiry"))
-
-    async with jobs.running({}, looks.prompted("cards", "expiry", "watches")), asyncio.timeout(5):
-        assert looks.ran == {"cards": 1, "expiry": 1, "watches": 1}
-        await looks.over.wait()
-
-    assert looks.ran == {"cards": 3, "expiry": 2, "watches": 1}
-
-
-async def test_a_look_that_breaks_is_looked_again() -> None:
-    looks = Looks(ValueError("a bug"), ("cards",))
-
-    async with jobs.running({}, looks.prompted("cards")), asyncio.timeout(5):
-        await looks.over.wait()
-
-    assert looks.ran == {"cards": 2}
-
-
-async def test_one_that_is_slow_keeps_no_other_from_running_and_runs_once_more_itself() -> None:
-    begun, go_on, last = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    ran: list[str] = []
-    looks = Looks(("slow", "other"), ("slow", "other"), ("slow",))
-
-    async def slow() -> None:
-        ran.append("slow")
+    async def short() -> None:
+        if not first.is_set():
+            first.set()
+            return
         begun.set()
-        if ran.count("slow") == 2:
-            await go_on.wait()
-        if ran.count("slow") == 3:
-            last.set()
+        await asyncio.sleep(0.05)
+        done.append("short")
 
-    async def other() -> None:
-        ran.append("other")
+    async with jobs.running({"short": Job(0.01, short)}, uncounted), asyncio.timeout(5):
+        await begun.wait()
 
-    prompted = jobs.Prompted(0.01, looks.look, {"slow": slow, "other": other})
-    async with jobs.running({}, prompted), asyncio.timeout(5):
-        await looks.over.wait()
-        assert ran.count("slow") == 2
-        assert ran.count("other") == 3
-        go_on.set()
-        await last.wait()
-        await asyncio.sleep(0)
+    assert done == ["short"]
 
-    assert ran.count("slow") == 3
+
+async def test_a_job_with_a_first_run_of_its_own_is_not_waited_for_by_the_start() -> None:
+    ran = asyncio.Event()
+
+    async def later() -> None:
+        ran.set()
+
+    async with jobs.running({"later": Job(60.0, later, first_s=0.01)}, uncounted):
+        assert not ran.is_set()
+        async with asyncio.timeout(5):
+            await ran.wait()
+
+
+async def test_a_run_past_its_deadline_is_cancelled_counted_and_logged() -> None:
+    failed: list[str] = []
+    left = asyncio.Event()
+
+    async def hangs() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+
+    with capture_logs() as lines:
+        async with jobs.running({"hangs": Job(60.0, hangs, deadline_s=0.01)}, failed.append):
+            assert left.is_set()
+
+    assert failed == ["hangs"]
+    assert [(each["event"], each["job"], each["deadline"]) for each in lines] == [
+        ("job_failed", "hangs", True)
+    ]
+
+
+async def test_a_job_that_breaks_is_counted_by_its_name() -> None:
+    failed: list[str] = []
+    async with jobs.running({"bad": Job(60.0, Ran().badly)}, failed.append):
+        pass
+
+    assert failed == ["bad"]
+
+
+async def test_a_wall_clock_that_is_set_back_does_not_stop_the_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jobs, "CLOCK_CHECK_S", 0.01)
+    true = datetime.now(UTC)
+    readings: Iterator[datetime] = chain([true, true], repeat(true - timedelta(hours=1)))
+    runs, twice = [0], asyncio.Event()
+
+    async def job() -> None:
+        runs[0] += 1
+        if runs[0] == 2:
+            twice.set()
+
+    every = {"job": Job(3600.0, job)}
+    with capture_logs() as lines:
+        async with jobs.running(every, uncounted, lambda: next(readings)), asyncio.timeout(5):
+            await twice.wait()
+
+    assert [each["event"] for each in lines] == ["clock.set_back"]
