@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 from hypothesis import settings
+from pydantic import TypeAdapter
 
 from adapters.recorded.simulator import requests
 from adapters.recorded.simulator.requests import Request
@@ -23,6 +24,9 @@ _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 << 30  # what a container has there by default is 64 MB
 _DAYS_OF_REQUESTS = 6000  # in minutes: three incidents' days and more, about 60 MB
 _SCRUBBED = ("KORTEX_", "SLACK_", "ANTHROPIC_", "OPENAI_", "OLLAMA_")
+
+# pydantic looks for its plugins on the disk once, which no event loop of a test may do.
+TypeAdapter(int)
 
 
 def _live_in_memory() -> None:

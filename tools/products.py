@@ -11,12 +11,7 @@ from typing import Final, Protocol
 
 from pydantic import BaseModel
 
-ANY_PRODUCT: Final = "*"
-# What arguments of plugins and of MCP servers are called that hold a product's name.
-_USUAL_NAMES: Final = frozenset(
-    {"product", "products", "product_name", "service", "services", "service_name", "app", "apps",
-     "app_name", "application", "applications", "application_name", "component"}
-)  # fmt: skip
+from tools.named_products import ANY_PRODUCT, PRODUCT_KEYS, named_products, plain_key
 
 
 class Reading(StrEnum):
@@ -33,12 +28,14 @@ class ProductScope:
 
     `arguments` are the top-level ones that hold a product's name or a list of them; `narrows` says
     that the tool itself keeps to the context's products where they are left out. Without any,
-    `is_free` says that nothing of any product is read, and else that it cannot be told.
+    `is_free` says that the tool reads no product's data; otherwise the scope is unknown.
+    `checks_every_value` is for foreign tools: a product may be named at any depth of the arguments.
     """
 
     arguments: tuple[str, ...] = ()
     narrows: bool = False
     is_free: bool = False
+    checks_every_value: bool = False
 
     @property
     def can_be_told(self) -> bool:
@@ -50,6 +47,8 @@ BY_PRODUCT: Final = ProductScope(("product",))
 OF_NO_PRODUCT: Final = ProductScope(is_free=True)
 # Queries in a language of their own, objects by their own names: what they reach is not in a name.
 CANNOT_BE_TOLD: Final = ProductScope()
+# The same of a foreign tool with an argument of any shape.
+FOREIGN_QUERY: Final = ProductScope(checks_every_value=True)
 
 
 class Bounded(Protocol):
@@ -67,8 +66,9 @@ class Bounded(Protocol):
 
 
 def usual_scope(names: Collection[str]) -> ProductScope:
-    """The scope of a tool that declares none, by what its arguments are called."""
-    return ProductScope(tuple(sorted(_USUAL_NAMES & set(names))))
+    """The scope of a foreign tool that declares none: the arguments with a product's usual name."""
+    found = sorted(name for name in names if plain_key(name) in PRODUCT_KEYS)
+    return ProductScope(tuple(found), checks_every_value=True)
 
 
 def is_offered(scope: ProductScope, bound: Bounded) -> bool:
@@ -94,6 +94,10 @@ def refusal(scope: ProductScope, arguments: BaseModel, bound: Bounded) -> str | 
         if outside:
             return f"{name}: outside {own}, so it may not be read from here"
         left_out += [] if named else [name]
+    if scope.checks_every_value:
+        named = list(named_products(arguments.model_dump()))
+        if any(each not in bound.products for each in named):
+            return f"the arguments name a product outside {own}, so it may not be read from here"
     if scope.arguments and left_out == list(scope.arguments) and not scope.narrows:
         return f"{left_out[0]}: name one of {own}"
     return None

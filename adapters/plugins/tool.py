@@ -24,7 +24,7 @@ from tools.catalog import CatalogInvalid, checked_contract
 from tools.contract import Effect, Timeouts, ToolContract, ToolInput, ToolOutput
 from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
 from tools.output import NotStrictJson, clean_text, clean_value
-from tools.products import CANNOT_BE_TOLD, ProductScope, usual_scope
+from tools.products import FOREIGN_QUERY, ProductScope, usual_scope
 
 MAX_BYTES: Final = 512 * 1024  # decompressed; the runner then cuts to what a model is given
 _MAX_TEXT_CHARS: Final = 16_000
@@ -139,8 +139,9 @@ def _scope(manifest: Manifest) -> ProductScope:
     if manifest.products is None:
         free = any(p.type == "object" and not p.properties for p in manifest.parameters.values())
         # A query of the model's own making may name any product, whatever stands beside it.
-        return CANNOT_BE_TOLD if free else usual_scope(manifest.parameters)
-    return ProductScope(manifest.products, is_free=not manifest.products)
+        return FOREIGN_QUERY if free else usual_scope(manifest.parameters)
+    declared = manifest.products
+    return ProductScope(declared, is_free=not declared, checks_every_value=bool(declared))
 
 
 def _allowlist(manifest: Manifest) -> frozenset[str]:

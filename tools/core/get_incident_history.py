@@ -10,7 +10,7 @@ from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product, TimeRangeText
 from tools.core.bound import bound
 from tools.output import clean_text
-from tools.products import ProductScope, within
+from tools.products import ProductScope, Reading, within
 from tools.timerange import instant_text, parse_time_range
 
 MAX_INCIDENTS = 25
@@ -110,7 +110,7 @@ class GetIncidentHistory:
                 limit=arguments.limit,
             )
         )
-        here = [one for one in found if not one.product or within(call, one.product)]
+        here = [one for one in found if _is_visible(call, one)]
         told = [one for one in here if not one.is_own_answer]
         return HistoryOutput(
             incidents=[_entry(one) for one in told if not _goes_on(one, call.now)],
@@ -130,6 +130,17 @@ class GetIncidentHistory:
         said = "earlier answer" if answers == 1 else "earlier answers"
         own = f", {answers} {said} (not confirmed)" if answers else ""
         return f'{number or "no"} {noun}{going_on}{own}, "{words[:40]}"'
+
+
+def _is_visible(call: CallContext, one: PastIncident) -> bool:
+    """Whether the channel's bound admits it. Without a product it may be of any team.
+
+    Own answers come from this channel alone. A strict channel, such as one of another workspace,
+    sees no incident that could be of somebody else's product.
+    """
+    if one.product:
+        return within(call, one.product)
+    return one.is_own_answer or call.reading is not Reading.STRICT
 
 
 def _goes_on(one: PastIncident, now: datetime) -> bool:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from adapters.llm.triage.case import Case, Seen, instant, number_of, plain, text_of
 from tools.analysis.call_graph import CallGraph
 from tools.analysis.usual import UNUSUAL
-from tools.products import ANY_PRODUCT
+from tools.named_products import ANY_PRODUCT
 
 METRICS: Final = "core__sweep_metrics"
 LOGS: Final = "core__error_patterns"

@@ -1,5 +1,6 @@
 """Past incidents as a result: shape, range, and whose sessions are found."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import orjson
@@ -10,6 +11,7 @@ from tests.fakes.tools import Bench, bench
 from tools.capabilities import Interval, PastIncident
 from tools.core.get_incident_history import GetIncidentHistory
 from tools.errors import InvalidArguments
+from tools.products import Reading
 
 PAST = PastIncident(
     "pager:1", "checkout slow", NOW - timedelta(days=40), NOW, "checkout", "warn", "Rolled back."
@@ -17,7 +19,7 @@ PAST = PastIncident(
 
 
 def history(**fields: object) -> tuple[Bench, FakeHistory]:
-    fake = FakeHistory([PAST], **fields)  # type: ignore[arg-type]
+    fake = FakeHistory(**{"incidents": [PAST], **fields})  # type: ignore[arg-type]
     return bench([GetIncidentHistory()], caps=fake_capabilities(incidents=fake)), fake
 
 
@@ -118,3 +120,21 @@ async def test_what_was_answered_here_before_is_no_past_incident() -> None:
         }
     ]
     assert outcome.summary == '1 past incident, 1 earlier answer (not confirmed), "slow"'
+
+
+@pytest.mark.parametrize(
+    ("reading", "found"), [(Reading.ALL, 1), (Reading.PRODUCTS, 1), (Reading.STRICT, 0)]
+)
+async def test_an_incident_without_a_product_is_hidden_where_the_bound_is_strict(
+    reading: Reading, found: int
+) -> None:
+    b, _ = history(incidents=[replace(PAST, product="")])
+
+    outcome = await b.run(
+        '{"query":"slow"}',
+        "core__get_incident_history",
+        products=("checkout",),
+        reading=reading,
+    )
+
+    assert len(orjson.loads(outcome.content)["incidents"]) == found
