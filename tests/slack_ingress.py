@@ -27,14 +27,10 @@ from bot.domain.proposal import Proposal, ProposalState, digest
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.session import Ask
 from bot.domain.tool_status import ToolReport
-from bot.ports.loops import OtherLoop
 from bot.privacy.session_memory import Placeholders
-from bot.slack.connection.ahead import Ahead, AtHome
 from bot.slack.connection.bolt import create_bolt
-from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import HANDLING_S, IngressPorts, IngressSettings
-from bot.slack.handling.message_intake import MessageIntake
+from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.sight import Sight
 from bot.slack.showing.modals import REFUSED
@@ -98,7 +94,6 @@ class Ingress:
         self.tools = ToolReport((), ())
         self.forgotten: list[str] = []
         self.removed: list[str] = []
-        self.waited: list[float] = []
         self.pressed: list[tuple[str, str]] = []
         self.chart_requests: list[ChartRequest] = []
         self.charted: Charted | Exception = Charted("no chart")
@@ -147,13 +142,6 @@ class Ingress:
             self._removed,
             lambda: self.now,
         )
-
-    def ahead(self, app: AsyncApp, home: OtherLoop) -> Ahead:
-        """Before that app: messages are taken in on the loop that asks, the rest is `home`'s."""
-        at_home = AtHome(home, self.errands, Denials(self.ports.audit), self.stops)
-        ports = replace(self.ports.of_messages, stops=at_home)
-        messages = MessageIntake(self.settings, ports, at_home, at_home, lambda: self.now)
-        return Ahead(lambda _team: messages, app, home, HANDLING_S, self.waited.append)
 
     async def _removed(self, why: str) -> None:
         self.removed.append(why)

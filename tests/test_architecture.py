@@ -40,7 +40,6 @@ BROAD_EXCEPT_SEAMS = {
     "bot/upkeep/jobs.py",
     "bot/web/api/chat/surface.py",
     "bot/upkeep/reload.py",
-    "bot/slack/connection/ahead.py",
     "bot/slack/handling/errands.py",
     "bot/slack/sending/lane.py",
     "bot/store/sqlite_threads.py",

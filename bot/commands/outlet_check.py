@@ -32,7 +32,7 @@ from bot.settings.model import ControlPlaneSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
-from bot.web.front import why_not
+from bot.web.listener import bind_problem
 from bot.wiring.audit_outlets import check_sinks
 from bot.wiring.telemetry import MISSING
 from bot.wiring.ways import backend_client, plane_host
@@ -186,7 +186,7 @@ async def check_door(asked: Asked) -> Sequence[Finding]:
     except OSError as error:
         if error.errno == errno.EADDRINUSE and await _is_kortex(http):
             return [Finding("http", True, f"a Kortex answers at port {http.port}; {words}")]
-        return [Finding("http", False, why_not(error, http.host, http.port))]
+        return [Finding("http", False, bind_problem(error, http.host, http.port))]
     server.close()
     free = f"port {http.port} of {http.host} is free" if http.port else "any free port"
     return [Finding("http", True, f"{free}; {words}")]

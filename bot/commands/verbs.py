@@ -21,7 +21,6 @@ from bot.commands.ending import FAILED, OK, USAGE, announce
 from bot.commands.zone_option import zone_option
 from bot.engine.database_lock import SecondProcess
 from bot.ports.failures import StorageUnavailable
-from bot.ports.right_of_way import GivingLoop
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
@@ -53,7 +52,7 @@ _MENDABLE = (
 
 def run(config: Path, signals: Signals) -> int:
     """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
-    return guarded(lambda: _serve(config, signals), GivingLoop)
+    return guarded(lambda: _serve(config, signals))
 
 
 def check(config: Path, *, as_json: bool, offline: bool = False) -> int:
@@ -187,18 +186,10 @@ def _print_lines(label: str, lines: JsonValue) -> None:
         print(f"{label.rstrip('s')}: {line}")
 
 
-def guarded(
-    command: Callable[[], Coroutine[Any, Any, int]],
-    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
-) -> int:
+def guarded(command: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run a command; what an operator can mend is a sentence and exit 2, never a traceback."""
     logs.configure(None)  # until the settings say what to redact, event names, on standard error
-
-    def work() -> int:
-        with asyncio.Runner(loop_factory=loop) as runner:
-            return runner.run(command())
-
-    return mendable(work)
+    return mendable(lambda: asyncio.run(command()))
 
 
 def mendable(command: Callable[[], int]) -> int:

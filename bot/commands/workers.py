@@ -19,7 +19,7 @@ from bot.slack.sending.shared_buckets import SharedShelf
 from bot.telemetry import logs
 from bot.upkeep.signals import Signals
 from bot.upkeep.supervisor import Supervisor, Worker
-from bot.web.front import why_not
+from bot.web.listener import bind_problem
 from bot.web.reserved import reserved
 from bot.web.siblings import LOOPBACK, Siblings
 from bot.wiring import rules
@@ -56,7 +56,7 @@ def _supervised(
             port = kept.enter_context(reserved(http.host, http.port))
             ports = [kept.enter_context(reserved(LOOPBACK, 0)) for _ in range(count)]
         except OSError as error:
-            why = why_not(error, http.host, http.port)
+            why = bind_problem(error, http.host, http.port)
             raise ConfigurationError(f"http.port: {why}") from error
 
         def ready() -> None:

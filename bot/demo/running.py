@@ -36,7 +36,7 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.telemetry import logs
-from bot.web.front import why_not
+from bot.web.listener import bind_problem
 from bot.wiring.observed import Played
 from bot.wiring.stores import open_redactor
 
@@ -126,7 +126,7 @@ async def page_serving(
             )
         except OSError as error:
             if port is not None:
-                why = why_not(error, host, port)
+                why = bind_problem(error, host, port)
                 raise ConfigurationError(f"--port: {why} (0 is any free one)") from error
             origin = await stack.enter_async_context(
                 workspace_serving(workspace, host, 0, providers=choice)

@@ -29,7 +29,7 @@ Begin = Callable[[Ask, Taken], None]
 
 
 class Admission:
-    """For one event loop, that of `accepted`. `begin` is told of each turn that is accepted, once.
+    """`begin` is told of each turn that is accepted, once.
 
     What was accepted here is known without the database when it is delivered again.
     """

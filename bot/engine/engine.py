@@ -19,7 +19,7 @@ from pydantic import JsonValue, TypeAdapter
 from bot.chat.traced import EndingBody, TurnBody, TurnTraces
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
-from bot.engine.admission import Admission, Begin, LeftBehind
+from bot.engine.admission import Admission, LeftBehind
 from bot.engine.config import DecisionBody, EngineConfig
 from bot.engine.database_lock import take_lock
 from bot.engine.joint_records import JointRecords
@@ -43,7 +43,7 @@ from bot.engine.waiting import (
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
-from bot.store.accepted import Accepted, Taken
+from bot.store.accepted import Taken
 from bot.store.dialect import Connection, storage_errors
 from bot.store.replicas import STOOD_STILL_LEASES
 from bot.store.sqlite_threads import urgent
@@ -86,7 +86,7 @@ class Engine:
         self._under_way = UnderWay()
         self._starts = Starts()
         self._order = ThreadOrder(tickets, self.executor_id)
-        self._admission = self.admission(rows.accepted, self.begin_turn)
+        self._admission = Admission(rows.accepted, lambda: self._accepting, self.begin_turn, traces)
         self._left_behind = LeftBehind(rows.accepted)
         others = None if config.sqlite_path else replicas
         dead_s = STOOD_STILL_LEASES * config.lease_s
@@ -226,10 +226,6 @@ class Engine:
     async def start_turn(self, ask: Ask) -> None:
         """Durable, with its place in the thread, when it returns. Raises StorageUnavailable."""
         await self._admission.start_turn(ask)
-
-    def admission(self, accepted: Accepted, begin: Begin) -> Admission:
-        """What takes messages in; on another event loop, `begin` brings them here to `begin_turn`."""
-        return Admission(accepted, lambda: self._accepting, begin, self._traces)
 
     def begin_turn(self, ask: Ask, taken: Taken = Taken.KNOWN) -> None:
         """Begin what was accepted, soon. What cannot be begun now is begun by a later look."""

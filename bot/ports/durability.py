@@ -73,16 +73,12 @@ class Stops(StopRequests, Protocol):
         ...
 
 
-class TurnStarts(Protocol):
+class Workflows(Protocol):
     """Durable starts: when a call returns, the work survives a crash and runs once."""
 
     async def start_turn(self, ask: Ask) -> None:
         """Answer a message. The same ask again, here or on another replica, is the same turn."""
         ...
-
-
-class Workflows(TurnStarts, Protocol):
-    """And of decisions."""
 
     async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
         """Carry a person's or the clock's decision through: decide, dispatch, show."""

@@ -1,13 +1,13 @@
 """What Slack sends of one workspace, put together: a Bolt app over that workspace's own parts and rows."""
 
 import time
-from dataclasses import replace
+
+from slack_bolt.async_app import AsyncApp
 
 from bot.actions.revise import Revisions
 from bot.app import Base, Conversation
 from bot.domain.tenancy import HOME
 from bot.engine.engine import Engine
-from bot.service.beside import Beside
 from bot.service.cards import card_pressed, channel_reached
 from bot.service.charting import Charting
 from bot.service.listening import providers_report, tools_report
@@ -15,19 +15,14 @@ from bot.service.others_switch import OthersSwitch
 from bot.service.own_audit import audit_of
 from bot.service.sweeping import limits_of
 from bot.service.workspace import SlackWorkspace
-from bot.slack.connection.acknowledged import AcknowledgedApp
-from bot.slack.connection.ahead import AtHome, MessagesThere
 from bot.slack.connection.bolt import Removed, create_bolt, log_removed
-from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
-from bot.slack.handling.message_intake import MessageIntake
 from bot.slack.roles.sight import Sight
 from bot.store.audit_reading import StoredTrail
 from bot.store.feedback import StoredFeedback
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
-from bot.store.sessions import StoredSessions
 from bot.wiring.chosen import evidence_links
 
 
@@ -37,38 +32,12 @@ def incoming(
     engine: Engine,
     workspace: SlackWorkspace,
     errands: Errands,
-    beside: Beside,
     removed: Removed = log_removed,
-) -> AcknowledgedApp:
+) -> AsyncApp:
     """It opens no connection of its own. What it tells people is of their own workspace."""
     settings = ingress_settings(base, workspace)
     ports = _ports(base, conversation, engine, workspace, errands)
-    messages = _messages(settings, ports, errands, beside)
-    app = create_bolt(
-        settings,
-        ports,
-        errands,
-        workspace.roles.forget_group,
-        removed,
-        messages=MessagesThere(beside.loop, messages),
-    )
-    app.messages = messages
-    app.acknowledged = base.metrics.acknowledged
-    return app
-
-
-def _messages(
-    settings: IngressSettings, ports: IngressPorts, errands: Errands, beside: Beside
-) -> MessageIntake:
-    """For the loop beside, with a database of that loop's own."""
-    home = AtHome(beside.home, errands, Denials(ports.audit), ports.stops)
-    own = replace(
-        ports.of_messages,
-        workflows=beside.admission,
-        sessions=StoredSessions(beside.database),
-        stops=home,
-    )
-    return MessageIntake(settings, own, home, home, time.monotonic)
+    return create_bolt(settings, ports, errands, workspace.roles.forget_group, removed)
 
 
 def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:

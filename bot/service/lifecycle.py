@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import aiohttp
 import structlog
+from slack_bolt.async_app import AsyncApp
 
 from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
@@ -23,14 +24,13 @@ from bot.engine.records import EngineRecords
 from bot.engine.rows import EngineRows
 from bot.service.alerting import Alerting, alerting
 from bot.service.api import http_api, open_chats
-from bot.service.beside import Beside, beside_answers
 from bot.service.delivering import probe_jobs, redelivery_of
 from bot.service.feeding import feed_jobs
 from bot.service.incoming import incoming
 from bot.service.installing import install_routes
 from bot.service.keeping import settling
 from bot.service.levels import level_jobs
-from bot.service.listening import Incoming, connection_of, listen
+from bot.service.listening import listen
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.service.sweeping import IDLE_S, budget_jobs, retention_jobs
 from bot.service.times import Times
@@ -39,12 +39,9 @@ from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
 from bot.slack.api.session import slack_session
-from bot.slack.connection.acknowledged import AcknowledgedApp
-from bot.slack.connection.ahead import Ahead, Messages
 from bot.slack.connection.startup import check_slack
 from bot.slack.connection.teams import TeamApps
 from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import HANDLING_S
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
@@ -112,8 +109,7 @@ async def serving(
         everywhere = RoutedSurface(platforms, own.surface.traits)
         conversation = _conversation(base, platforms, everywhere, own.platform, engine, times)
         errands = Errands()
-        beside = await stack.enter_async_context(beside_answers(base, engine))
-        slack = await _incoming(base, conversation, engine, errands, beside, workspaces, stack)
+        slack = await _incoming(base, conversation, engine, errands, workspaces, stack)
         witnesses = await asyncio.to_thread(
             audit_jobs, settings, base.stores.database, own.surface, identity.team, stack
         )
@@ -126,12 +122,12 @@ async def serving(
         way_in = (slack, socket, own.access, alerts.take, routes, api.streams.closing)
         port = await listen(base, stack, *way_in, siblings=siblings)
         due = telling | _jobs(base, conversation, workspaces, times)
-        due |= level_jobs(base, own.access, connection_of(socket, slack.beside))
+        due |= level_jobs(base, own.access, socket.is_connected if socket else None)
         due |= await feed_jobs(base, stack)
         redelivery = redelivery_of(base, workspaces.all, everywhere)
         due |= _sweeps(base, conversation, engine, redelivery, alerts, times.tick_s)
         await stack.enter_async_context(running({**due, **witnesses}, base.metrics.job_failed))
-        await _open_for_slack(socket, errands, beside, stack)
+        await _open_for_slack(socket, errands, stack)
         await _tell_of_start(base, identity.team)
         reload = _reload(base, conversation, read, siblings)
         yield Service(base, conversation, engine, own.scheduler, port, reload, workspaces)
@@ -234,42 +230,34 @@ async def _incoming(
     conversation: Conversation,
     engine: Engine,
     errands: Errands,
-    beside: Beside,
     workspaces: Workspaces,
     stack: AsyncExitStack,
-) -> Incoming:
-    def of(one: SlackWorkspace) -> AcknowledgedApp:
+) -> TeamApps:
+    def of(one: SlackWorkspace) -> AsyncApp:
         removed = partial(workspaces.look_after, one.team)
-        return incoming(base, conversation, engine, one, errands, beside, removed)
+        return incoming(base, conversation, engine, one, errands, removed)
 
     await stack.enter_async_context(workspaces.running(of))
-    home = incoming(base, conversation, engine, workspaces.home, errands, beside)
-
-    def messages_of(team: TeamId) -> Messages | None:
-        app = workspaces.open_app(team, home)
-        return app.messages if app else None
-
-    apps, told = TeamApps(home, workspaces.app_of), base.metrics.acknowledged
-    return Incoming(beside, apps, Ahead(messages_of, apps, beside.home, HANDLING_S, told))
+    home = incoming(base, conversation, engine, workspaces.home, errands)
+    return TeamApps(home, workspaces.app_of, base.metrics.acknowledged)
 
 
-def _socket(settings: Settings, slack: Incoming) -> "SocketMode | None":
+def _socket(settings: Settings, slack: TeamApps) -> "SocketMode | None":
     if settings.slack.mode != "socket":
         return None
     from bot.slack.connection.socket_ingress import SocketMode
 
     token = settings.slack.app_token.get_secret_value()
-    return SocketMode(slack.apps.home, token, settings.slack.api_base_url, dispatch=slack.ahead)
+    return SocketMode(slack, token, settings.slack.api_base_url)
 
 
 async def _open_for_slack(
-    socket: "SocketMode | None", errands: Errands, beside: Beside, stack: AsyncExitStack
+    socket: "SocketMode | None", errands: Errands, stack: AsyncExitStack
 ) -> None:
     stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
-    await beside.rehearse()
     if socket is not None:
-        stack.push_async_callback(lambda: beside.loop.run(socket.stop(SOCKET_GRACE_S)))
-        await beside.loop.run(socket.start())
+        stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
+        await socket.start()
 
 
 def _jobs(

@@ -1,9 +1,8 @@
 """The HTTP side of a running bot: probes, webhooks, and what operators and programs may ask."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,37 +12,25 @@ from bot.app import Base, Conversation
 from bot.domain.alerts import ProductOf
 from bot.domain.tool_status import ToolReport
 from bot.reports.provider_report import provider_report
-from bot.service.beside import Beside
 from bot.settings.http import HttpSettings
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import WatchedCalls
-from bot.slack.connection.ahead import Ahead
-from bot.slack.connection.http_ingress import PATH, create_http_handler
+from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.teams import TeamApps
 from bot.slack.handling.ingress_ports import ProvidersReport
 from bot.web.alerts import TakeAlerts, alert_routes
-from bot.web.front import serving, why_not
 from bot.web.health import Check, Note
 from bot.web.ingest import ingest_handler
-from bot.web.server import create_events_app, create_web_app
+from bot.web.listener import bind_problem, serving
+from bot.web.server import create_web_app
 from bot.web.siblings import LOOPBACK, SiblingCalls, Siblings
-from bot.web.sorting import Apart, serving_apart
 from bot.web.webhooks import SenderSecrets, webhook_routes
 from bot.wiring.alert_wires import alert_wires
 from tools.product_names import product_in
 
 if TYPE_CHECKING:
     from bot.slack.connection.socket_ingress import SocketMode
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """Slack's deliveries: messages are taken in `ahead`, beside the loop of the answers."""
-
-    beside: Beside
-    apps: TeamApps
-    ahead: Ahead
 
 
 def alert_products(settings: Settings) -> ProductOf:
@@ -75,7 +62,7 @@ def tools_report(base: Base, conversation: Conversation) -> Callable[[], ToolRep
 async def listen(
     base: Base,
     stack: AsyncExitStack,
-    slack: Incoming,
+    slack: TeamApps,
     socket: "SocketMode | None",
     access: WatchedCalls,
     take_alerts: TakeAlerts,
@@ -95,12 +82,12 @@ async def listen(
     told_of = partial(
         create_web_app,
         database=base.stores.database,
-        slack_connected=_connected(socket, slack.beside) if socket else None,
+        slack_connected=_connected(socket) if socket else None,
         slack_access=partial(_slack_token, access),
         metrics=base.metrics,
     )
     app = told_of(
-        slack_events=create_http_handler(slack.apps, secret) if socket is None else None,
+        slack_events=create_http_handler(slack, secret) if socket is None else None,
         ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
         routes=[*_doors(base, take_alerts), *routes],
         others=await _calls(siblings, stack) if siblings else None,
@@ -115,38 +102,23 @@ async def listen(
         if siblings:
             own = serving(told_of(), LOOPBACK, siblings.ports[siblings.number], is_shared=True)
             await stack.enter_async_context(own)
-        shared = siblings is not None
-        if socket is not None:
-            return await stack.enter_async_context(serving(app, host, port, is_shared=shared))
-        listening = serving_apart(app, _apart(slack, secret), host, port, is_shared=shared)
+        listening = serving(app, host, port, is_shared=siblings is not None)
         return await stack.enter_async_context(listening)
     except OSError as error:
-        raise ConfigurationError(f"http.port: {why_not(error, host, port)}") from error
+        raise ConfigurationError(f"http.port: {bind_problem(error, host, port)}") from error
 
 
-def connection_of(
-    socket: "SocketMode | None", beside: Beside
-) -> Callable[[], Awaitable[bool]] | None:
-    """What tells whether the connection stands; None where there is none."""
-    return (lambda: beside.loop.run(socket.is_connected())) if socket else None
-
-
-def _connected(socket: "SocketMode", beside: Beside) -> Check:
+def _connected(socket: "SocketMode") -> Check:
     """While Slack is away the page and the API are what is left: that alone is no reason to close them."""
 
     async def standing() -> str | Note | None:
-        if await beside.loop.run(socket.is_connected()):
+        if await socket.is_connected():
             return None
         if socket.refusal:
             return f"not connected: Slack refuses the app's token ({socket.refusal})"
         return Note("not connected, tried again all the time; page, API and alerts are served")
 
     return standing
-
-
-def _apart(slack: Incoming, secret: str) -> Apart:
-    app = create_events_app(create_http_handler(slack.ahead, secret))
-    return Apart(slack.beside.loop, app, f"POST {PATH}".encode())
 
 
 def _doors(base: Base, take_alerts: TakeAlerts) -> Sequence[web.RouteDef]:

@@ -12,6 +12,7 @@ from typing import Final
 
 import aiohttp
 import structlog
+from slack_bolt.async_app import AsyncApp
 
 from bot.app import Base
 from bot.domain.ids import TeamId
@@ -23,7 +24,6 @@ from bot.service.routing import Platform
 from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.slack.api.per_key import KeyedLock
 from bot.slack.api.web_api import LockedOut
-from bot.slack.connection.acknowledged import AcknowledgedApp
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.pacing import Rates
 
@@ -35,7 +35,7 @@ CLOSING_S: Final = 600.0
 # https://docs.slack.dev/reference/methods/auth.test: the app was removed, or its token taken back.
 REMOVED: Final = frozenset({"account_inactive", "token_revoked"})
 
-Incoming = Callable[[SlackWorkspace], AcknowledgedApp]
+Incoming = Callable[[SlackWorkspace], AsyncApp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class _Open:
     """`as_of` is what it was opened by: its row's revision, and the limit that its admins are told."""
 
     workspace: SlackWorkspace
-    app: AcknowledgedApp
+    app: AsyncApp
     as_of: tuple[int, int]
     closed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -91,18 +91,11 @@ class Workspaces:
         """Home, and those that are open now."""
         return [self.home, *(each.workspace for each in self._open.values())]
 
-    async def app_of(self, team: TeamId) -> AcknowledgedApp | None:
+    async def app_of(self, team: TeamId) -> AsyncApp | None:
         """`bot.slack.connection.teams.AppOf`; None for home too."""
         await self.reach(team)
         found = self._open.get(team)
         return found.app if found else None
-
-    def open_app(self, team: TeamId, home: AcknowledgedApp) -> AcknowledgedApp | None:
-        """As `app_of`, without asking anybody: None where it is not open. For any thread."""
-        if (found := self._open.get(team)) is not None:
-            return found.app
-        is_home = self.installations is None or self._base.in_force.tenant_of(team) == HOME
-        return home if is_home else None
 
     async def reach(self, team: TeamId) -> None:
         """Open it if it is installed. Raises StorageUnavailable."""

@@ -6,14 +6,11 @@ that ended in between is begun by whoever looks next.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from enum import Enum, auto
 from functools import cache
 
 import sqlalchemy as sa
 
-from bot.ports.failures import StorageUnavailable
-from bot.ports.right_of_way import RightOfWay
 from bot.store.accepted_table import accepted
 from bot.store.columns import CleanText
 from bot.store.database import Database
@@ -34,10 +31,8 @@ class Taken(Enum):
 class Accepted:
     """Every method raises StorageUnavailable."""
 
-    def __init__(self, database: Database, right_of_way: RightOfWay | None = None) -> None:
-        """`right_of_way` is taken until a message is accepted and whoever asked for that has gone on."""
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._right_of_way = right_of_way or RightOfWay()
 
     async def accept(self, turn: str, thread: str, ts: str, ask: str) -> Taken:
         """Keep the ask (JSON), with its place in the thread's line."""
@@ -56,23 +51,7 @@ class Accepted:
                 await connection.execute(_waiting(dialect), place)
             return Taken.FIRST if taken and taken.state == "running" else Taken.IN_LINE
 
-        with self._right_of_way.taken():
-            return await self._database.transact(work)
-
-    async def rehearse(self) -> None:
-        """Make the statements ready that the first message would wait for. Nothing is kept.
-
-        What fails is left to the message.
-        """
-
-        async def work(connection: Connection) -> None:
-            dialect = connection.dialect.name
-            await connection.execute(_keeping(dialect), {"id": "", "ask": ""})
-            await connection.execute(_placing(dialect), {"id": "", "thread": "", "ts": ""})
-            raise _Rehearsed
-
-        with suppress(_Rehearsed, StorageUnavailable):
-            await self._database.transact(work)
+        return await self._database.transact(work)
 
     async def left(self) -> Mapping[str, str]:
         """The asks (JSON), by turn, that no workflow answers yet. Rows of all others are removed."""
@@ -89,10 +68,6 @@ class Accepted:
         if None in found.values():
             await self._database.transact(remove)
         return {turn: ask for turn, ask in found.items() if ask is not None}
-
-
-class _Rehearsed(Exception):
-    """Undoes the rehearsal."""
 
 
 def _given(name: str) -> sa.BindParameter[str]:

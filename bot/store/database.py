@@ -7,8 +7,7 @@ runs whole in one of them.
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
@@ -39,7 +38,6 @@ SQLITE_READERS = 4
 # Of PostgreSQL: threads that write, and that read, each with a connection of its own. One waits for
 # a row's lock as long as another transaction has it.
 SIZE = Size(writers=10, readers=5)
-SIZE_BESIDE = Size(writers=3, readers=1)  # of an event loop that does short work alone
 CONNECT_TIMEOUT_S = 5.0
 # From when it has its connection, and on SQLite the file. Waiting for those has a bound of its own,
 # longer because a queue is no fault: a turn can wait, and what people wait on gives up by itself.
@@ -115,18 +113,6 @@ class Database:
             await threads.close()
             raise
         return cls("sqlite", threads, patience_s)
-
-    @asynccontextmanager
-    async def beside(self) -> AsyncIterator["Database"]:
-        """The same one for what must not wait behind others' transactions."""
-        if self._another is None:
-            yield self
-            return
-        another = await self.another(SIZE_BESIDE)
-        try:
-            yield another
-        finally:
-            await another.close()
 
     async def another(self, size: "Size") -> "Database":
         """The same PostgreSQL over so many threads of its own, which the caller closes."""

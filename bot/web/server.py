@@ -20,7 +20,6 @@ from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
 from bot.web.ingest import IngestRefused, refusal
 from bot.web.siblings import SiblingCalls
-from bot.web.sorting import last
 
 
 def metrics_endpoint(
@@ -72,13 +71,6 @@ def create_web_app(
     if ingest is not None:
         app.router.add_post("/ingest/v1/events", ingest)
     app.router.add_routes(routes)
-    return app
-
-
-def create_events_app(slack_events: Handler) -> web.Application:
-    """The app of Slack's requests alone, each of which is its connection's last."""
-    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[last, _refuse_unreadable])
-    app.router.add_post("/slack/events", slack_events)
     return app
 
 

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.ports.right_of_way import RightOfWay
 from bot.store.accepted import Accepted, Taken
 from bot.store.accepted_table import accepted as rows
 from bot.store.database import Database
@@ -164,22 +163,6 @@ async def test_what_is_accepted_again_keeps_its_place(
     assert await accepted.accept("t1", THREAD, "1", "{}") is Taken.KNOWN
     assert await states(engine.database) == {"t1": ("running", "a")}
     assert not await tickets.is_fresh("t1")
-
-
-async def test_the_answers_stand_aside_until_a_message_is_accepted(database: Database) -> None:
-    way = RightOfWay()
-    accepting = asyncio.create_task(Accepted(database, way).accept("turn", THREAD, "1.0", "{}"))
-    await asyncio.sleep(0)
-    assert not way._is_free.is_set()
-    await accepting
-    await asyncio.sleep(0)
-    assert way._is_free.is_set()
-
-
-async def test_a_rehearsal_leaves_nothing_behind(accepted: Accepted, tickets: Tickets) -> None:
-    await accepted.rehearse()
-    assert await accepted.left() == {}
-    assert await tickets.drop_unstarted([]) == set()
 
 
 async def test_what_has_ended_gets_no_place_again(engine: Engine, accepted: Accepted) -> None:

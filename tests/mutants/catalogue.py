@@ -24,7 +24,6 @@ _ORDER = "tests/unit/bot/engine/test_thread_order.py::"
 _RACES = "tests/contract/test_click_races.py::"
 _SHUTDOWN = "tests/scenario/test_durability_shutdown.py::"
 _STOP = "tests/scenario/test_durability_stop.py::"
-_AHEAD = "tests/scenario/test_acknowledged_ahead.py::"
 _TICKETS = "tests/contract/test_store_tickets.py::"
 _TAKE_OVER = "tests/unit/bot/engine/test_take_over.py::"
 _ZOMBIE = "tests/scenario/test_durability_zombie.py::"
@@ -375,13 +374,6 @@ MUTANTS = (
         "            taken = (await connection.execute(_placing(dialect), place)).first()\n",
         "            return Taken.IN_LINE\n",
         (f"{_ENGINE}test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_first",),
-    ),
-    Mutant(
-        "messages wait for the loop of the answers",
-        "bot/service/listening.py",
-        "    return Apart(slack.beside.loop, app,",
-        "    return Apart(slack.beside.home, app,",
-        (f"{_AHEAD}test_the_loop_of_the_answers_and_all_its_threads_are_held",),
     ),
     Mutant(
         "what somebody waits for stands in line behind all other writing",

@@ -1,4 +1,4 @@
-"""Slack is answered, durably, while everything else of the bot stands still.
+"""Slack is answered, durably, while everything else waits for the database.
 
 Nothing here is timed: what an acknowledgement must not wait for is held until it was given.
 """
@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from typing import Any
 
@@ -30,7 +29,6 @@ __all__ = ["stage"]
 HTTP = {"slack": {"mode": "http", "app_token": ""}}
 PATIENCE_S = 10.0
 QUEUED = 50
-THREADS = 100  # more than any pool has
 
 
 def script(_request: Recorded) -> Round:
@@ -78,27 +76,6 @@ def delivered(stage: Stage, asked: Asked) -> tuple[int, list[Any]]:
         status = connection.getresponse().status
     with closing(sqlite3.connect(stage.folder / "kortex.db")) as database:
         return status, database.execute("SELECT ts FROM tickets").fetchall()
-
-
-async def test_the_loop_of_the_answers_and_all_its_threads_are_held(stage: Start) -> None:
-    async with holding(stage) as (running, asked):
-        release = threading.Event()
-        loop = asyncio.get_running_loop()
-        held = [loop.run_in_executor(None, release.wait) for _ in range(THREADS)]
-        try:
-            with ThreadPoolExecutor(1) as slack:
-                answer = slack.submit(delivered, running, asked)
-                loop_is_held_by(answer)
-            assert answer.result() == (200, [(asked.ts,)])
-        finally:
-            release.set()
-        await asyncio.gather(*held)
-        assert "It is the deploy." in await running.answer(asked)
-
-
-def loop_is_held_by(answer: Any) -> None:
-    """Until there is one."""
-    answer.exception(timeout=PATIENCE_S)
 
 
 class Arrivals(deque[Any]):

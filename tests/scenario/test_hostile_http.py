@@ -7,10 +7,8 @@ import hashlib
 import hmac
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
 from datetime import datetime
-from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -22,19 +20,14 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from slack_bolt.async_app import AsyncApp
 
-from bot.ports.loops import OtherLoop
-from bot.service.loop_thread import loop_thread
-from bot.slack.connection.ahead import Ahead
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.http_ingress import PATH, create_http_handler
-from bot.slack.connection.teams import Dispatches
 from bot.slack.handling.ingress_ports import IngressSettings
 from bot.store.database import Database
-from bot.web.front import serving
 from bot.web.ingest import PATH as INGEST
 from bot.web.ingest import ingest_handler
-from bot.web.server import create_events_app, create_web_app
-from bot.web.sorting import Apart, serving_apart
+from bot.web.listener import serving
+from bot.web.server import create_web_app
 from tests.fakes.stores import MemoryEvents
 from tests.slack_ingress import IDENTITY, NOW, Ingress, command, mention, pressed, submitted
 
@@ -52,11 +45,6 @@ def bolt() -> AsyncApp:
     """Every listener, over fakes."""
     inside = Ingress(IngressSettings(IDENTITY, signing_secret=SECRET))
     return create_bolt(inside.settings, inside.ports, inside.errands)
-
-
-def ahead(home: OtherLoop) -> Ahead:
-    """The same, but messages do not come to the listeners."""
-    return Ingress(IngressSettings(IDENTITY, signing_secret=SECRET)).ahead(bolt(), home)
 
 
 def signed(body: bytes, *headers: str, path: str = PATH) -> bytes:
@@ -141,11 +129,8 @@ class Door:
         return int(head[9:] or 0)
 
 
-Serve = Callable[[web.Application, str, int], AbstractAsyncContextManager[int]]
-
-
-@pytest.fixture(params=["one loop", "two loops"])
-async def door(tmp_path: object, request: pytest.FixtureRequest) -> AsyncIterator[Door]:
+@pytest.fixture
+async def door(tmp_path: object) -> AsyncIterator[Door]:
     """Slack's events and events of programs, over fakes."""
     database = await Database.open(f"sqlite+aiosqlite:///{tmp_path}/kortex.db")
     door = Door()
@@ -154,19 +139,9 @@ async def door(tmp_path: object, request: pytest.FixtureRequest) -> AsyncIterato
         slack_events=create_http_handler(bolt(), SECRET),
         ingest=ingest_handler(MemoryEvents(), TOKEN, FixedClock()),
     )
-    async with loop_thread("deliveries") as loop:
-        handler = create_http_handler(ahead(OtherLoop(asyncio.get_running_loop())), SECRET)
-        apart = Apart(loop, create_events_app(handler), b"POST /slack/events")
-        doors: dict[str, Serve] = {"one loop": serving, "two loops": partial(_behind, apart)}
-        async with doors[request.param](app, "127.0.0.1", 0) as door.port:
-            yield door
+    async with serving(app, "127.0.0.1", 0) as door.port:
+        yield door
     await database.close()
-
-
-def _behind(
-    apart: Apart, app: web.Application, host: str, port: int
-) -> AbstractAsyncContextManager[int]:
-    return serving_apart(app, apart, host, port)
 
 
 async def test_what_slack_sends_is_taken(door: Door) -> None:
@@ -234,14 +209,11 @@ def _spoil(draw: st.DrawFn, whole: Payload) -> None:
 
 
 @settings(max_examples=50, suppress_health_check=list(HealthCheck))
-@given(payload=spoilt(), dispatches=st.sampled_from([lambda _: bolt(), ahead]))
-def test_no_signed_body_is_a_bug(
-    payload: Payload, dispatches: Callable[[OtherLoop], Dispatches]
-) -> None:
+@given(payload=spoilt())
+def test_no_signed_body_is_a_bug(payload: Payload) -> None:
     async def answered() -> int:
         app = web.Application()
-        home = OtherLoop(asyncio.get_running_loop())
-        app.router.add_post(PATH, create_http_handler(dispatches(home), SECRET))
+        app.router.add_post(PATH, create_http_handler(bolt(), SECRET))
         door = Door()
         async with serving(app, "127.0.0.1", 0) as door.port:
             return await door.status(signed(orjson.dumps(payload), JSON))

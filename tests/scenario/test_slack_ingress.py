@@ -40,7 +40,6 @@ from bot.domain.provider_status import ProviderStatus
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Evidence
 from bot.ports.failures import StorageUnavailable
-from bot.ports.loops import OtherLoop
 from bot.slack.api.web_api import create_api
 from bot.slack.connection.access import SlackAccess, StartupError
 from bot.slack.connection.bolt import create_bolt
@@ -170,14 +169,13 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
         )
         app = create_bolt(inside.settings, ports, bot.errands, roles.forget_group)
         inside.ports, inside.errands = ports, bot.errands
-        ahead = inside.ahead(app, OtherLoop(asyncio.get_running_loop()))
         if mode == "http":
             site = web.Application()
-            site.router.add_post(PATH, create_http_handler(ahead, workspace.signing_secret))
+            site.router.add_post(PATH, create_http_handler(app, workspace.signing_secret))
             server = await stack.enter_async_context(TestServer(site))
             workspace.deliver_to(str(server.make_url(PATH)))
         else:
-            bot.socket = SocketMode(app, workspace.app_token, f"{workspace.origin}/api", 1.0, ahead)
+            bot.socket = SocketMode(app, workspace.app_token, f"{workspace.origin}/api", 1.0)
             await bot.socket.start()
             stack.push_async_callback(bot.errands.drain, 1.0)
             stack.push_async_callback(bot.socket.stop, 1.0)

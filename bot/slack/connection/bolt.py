@@ -10,18 +10,16 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import TypeVar
 
 import structlog
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.ids import ChannelId, TeamId
 from bot.ports.failures import StorageUnavailable
-from bot.slack.connection.acknowledged import AcknowledgedApp
-from bot.slack.connection.ahead import Messages
-from bot.slack.connection.delivered import parsed, retry_number
 from bot.slack.connection.framework_log import framework_logger
 from bot.slack.handling import words
 from bot.slack.handling.answer_clicks import AnswerClicks
@@ -69,29 +67,30 @@ _Handle = Callable[[Click], Awaitable[None]]
 # Told the kind of the event. Raises StorageUnavailable.
 Removed = Callable[[str], Awaitable[None]]
 _Submit = Callable[[Click, View], Awaitable[str]]
+_P = TypeVar("_P", bound=BaseModel)
 EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 
 def register_events(
     app: AsyncApp,
-    messages: Messages,
+    messages: MessageIntake,
     home: Home,
     timeout_s: float,
 ) -> None:
     """Messages, Slack's own stop button, the home tab."""
 
     async def message(body: _Body, request: AsyncBoltRequest) -> None:
-        if (envelope := parsed(MessageEnvelope, body)) is not None:
+        if (envelope := _parsed(MessageEnvelope, body)) is not None:
             async with asyncio.timeout(timeout_s):
-                await messages.take(envelope, retry_number(request))
+                await messages.take(envelope, _retry_number(request))
 
     async def session_stopped(body: _Body) -> None:
-        if (envelope := parsed(SessionStopped, body)) is not None:
+        if (envelope := _parsed(SessionStopped, body)) is not None:
             async with asyncio.timeout(timeout_s):
                 await messages.stopped(envelope)
 
     async def home_opened(body: _Body) -> None:
-        if (envelope := parsed(HomeOpened, body)) is not None:
+        if (envelope := _parsed(HomeOpened, body)) is not None:
             home.show(envelope)
 
     app.event("app_mention")(message)
@@ -109,11 +108,11 @@ def register_changes(
     """User groups and channel names that changed: what is kept of them holds no more."""
 
     async def group_changed(body: _Body) -> None:
-        if (envelope := parsed(GroupChanged, body)) is not None:
+        if (envelope := _parsed(GroupChanged, body)) is not None:
             forget_group(envelope.usergroup)
 
     async def channel_renamed(body: _Body) -> None:
-        if (envelope := parsed(ChannelRenamed, body)) is not None:
+        if (envelope := _parsed(ChannelRenamed, body)) is not None:
             async with asyncio.timeout(timeout_s):
                 await renamed(envelope.event.channel.id)
 
@@ -136,12 +135,12 @@ def register_reach(
                 await reached(identity.team, ChannelId(envelope.event.channel))
 
     async def joined(body: _Body) -> None:
-        envelope = parsed(ChannelReached, body)
+        envelope = _parsed(ChannelReached, body)
         if envelope is not None and envelope.event.user == identity.bot_user:
             await reach(envelope)
 
     async def unarchived(body: _Body) -> None:
-        if (envelope := parsed(ChannelReached, body)) is not None:
+        if (envelope := _parsed(ChannelReached, body)) is not None:
             await reach(envelope)
 
     app.event("member_joined_channel")(joined)
@@ -158,7 +157,7 @@ def register_removal(
     """The app was removed from the workspace, or its token was taken back."""
 
     async def remove(body: _Body) -> None:
-        envelope = parsed(RemovedEvent, body)
+        envelope = _parsed(RemovedEvent, body)
         if envelope is None or not envelope.event.is_ours:
             return
         if identity.is_addressee(envelope.installed_team, envelope.api_app_id):
@@ -182,7 +181,7 @@ def register_clicks(
     def add(action: str | re.Pattern[str], handle: _Handle) -> None:
         async def pressed(ack: AsyncAck, body: _Body) -> None:
             await ack()
-            payload = parsed(BlockActions, body)
+            payload = _parsed(BlockActions, body)
             if payload is None:
                 return
             if not identity.is_addressee(installed_team(payload), payload.api_app_id):
@@ -215,7 +214,7 @@ def register_forms(
 
     def add_form(callback: str, error_block: str, handle: _Submit) -> None:
         async def submitted(ack: AsyncAck, body: _Body) -> None:
-            payload = parsed(ViewSubmission, body)
+            payload = _parsed(ViewSubmission, body)
             click = recall(payload, identity) if payload is not None else None
             if payload is None or click is None:
                 await ack()
@@ -254,7 +253,7 @@ def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> No
     """The slash command; its answer is the acknowledgement, seen by the asker alone."""
 
     async def command(ack: AsyncAck, body: _Body) -> None:
-        asked = parsed(SlashCommand, body)
+        asked = _parsed(SlashCommand, body)
         if asked is None:
             await ack()
             return
@@ -303,22 +302,18 @@ def create_bolt(
     forget_group: Callable[[str], None] = lambda _: None,
     removed: Removed = log_removed,
     clock: Callable[[], float] = time.monotonic,
-    messages: Messages | None = None,
-) -> AcknowledgedApp:
+) -> AsyncApp:
     """An app with every listener registered; it opens no connection of its own.
 
-    `messages` takes in what people write, in place of an intake of its own.
-
-    `forget_group` is told of user groups whose members changed, `removed` when the app may have been
-    removed from the workspace. `errands` holds what runs beside
-    the listeners: drain it at shutdown.
+    It calls `forget_group` when a user group's members change, and `removed` when the app may have
+    been removed from the workspace. `errands` holds side jobs of the listeners: drain it at shutdown.
     """
     app = _app(settings)
     timeout_s = settings.handling_timeout_s
     denials = Denials(ports.audit)
     register_events(
         app,
-        messages or MessageIntake(settings, ports.of_messages, errands, denials, clock),
+        MessageIntake(settings, ports, errands, denials, clock),
         Home(settings, ports, errands),
         timeout_s,
     )
@@ -343,15 +338,31 @@ def create_bolt(
     return app
 
 
+def _parsed(model: type[_P], body: _Body) -> _P | None:
+    """The payload, or None for one that cannot be read: a redelivery would not help."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        where = [".".join(map(str, each["loc"])) for each in error.errors(include_input=False)]
+        _log.warning("slack.payload.unreadable", model=model.__name__, fields=where)
+        return None
+
+
+def _retry_number(request: AsyncBoltRequest) -> int:
+    """Slack's count of earlier deliveries; 0 when it names none."""
+    found = request.headers.get("x-slack-retry-num", ["0"])[0]
+    return int(found) if found.isascii() and found.isdigit() and len(found) < 4 else 0
+
+
 def _chart_limiter(settings: IngressSettings, clock: Callable[[], float]) -> AskLimiter | None:
     """Charts are asked for as often as questions are."""
     each = settings.asks_per_minute
     return AskLimiter(each, 60.0, clock) if each else None
 
 
-def _app(settings: IngressSettings) -> AcknowledgedApp:
+def _app(settings: IngressSettings) -> AsyncApp:
     logger = framework_logger()
-    return AcknowledgedApp(
+    return AsyncApp(
         name="kortex",
         logger=logger,
         # Acknowledge after the listener, so that what is acknowledged is stored.

@@ -4,13 +4,11 @@ Imported where that mode is set: Slack's client of it is 40 modules.
 """
 
 import asyncio
-import time
+from typing import cast
 
 import structlog
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.adapter.socket_mode.async_internals import send_async_response
-from slack_bolt.adapter.socket_mode.internals import build_headers
-from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
+from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
@@ -51,18 +49,13 @@ class _Handler(AsyncSocketModeHandler):
     """Bolt's handler, which knows what it is still working on."""
 
     def __init__(
-        self,
-        app: AsyncApp,
-        app_token: str,
-        client: AsyncWebClient,
-        ping_s: float,
-        dispatch: Dispatches,
+        self, app: Dispatches, app_token: str, client: AsyncWebClient, ping_s: float
     ) -> None:
-        super().__init__(
-            app, app_token, logger=framework_logger(), web_client=client, ping_interval=ping_s
-        )
+        # Given a logger and a client, the handler asks its app only to dispatch.
+        only_dispatches = cast("AsyncApp", app)
+        logger = framework_logger()
+        super().__init__(only_dispatches, app_token, logger, client, ping_interval=ping_s)
         self.stopping = False
-        self._dispatch = dispatch
         self.in_flight: set[asyncio.Task[object]] = set()
 
     async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override]
@@ -72,32 +65,22 @@ class _Handler(AsyncSocketModeHandler):
         assert task is not None  # noqa: S101 - the client runs listeners in tasks
         self.in_flight.add(task)
         try:
-            started = time.time()
-            delivery = AsyncBoltRequest(
-                mode="socket_mode", body=req.payload, headers=build_headers(req)
-            )
-            answer = await self._dispatch.async_dispatch(delivery)
-            await send_async_response(client, req, answer, started)
+            await super().handle(client, req)
         finally:
             self.in_flight.discard(task)
 
 
 class SocketMode:
-    """One Socket Mode connection for one app, whose deliveries `dispatch` takes in its place.
-
-    It lives on the event loop that starts it, and is asked and stopped there.
-    """
+    """One Socket Mode connection, whose deliveries `app` takes."""
 
     def __init__(
         self,
-        app: AsyncApp,
+        app: Dispatches,
         app_token: str,
         api_base_url: str,
         ping_interval_s: float = 10.0,
-        dispatch: Dispatches | None = None,
     ) -> None:
         self._app = app
-        self._dispatch = dispatch or app
         self._app_token = app_token
         self._base_url = api_base_url.rstrip("/") + "/"
         self._ping_interval_s = ping_interval_s
@@ -110,11 +93,10 @@ class SocketMode:
 
         Raises StartupError when there is no connection after 30 s.
         """
-        opening = _Opening(base_url=self._base_url, logger=framework_logger(), ssl=ssl_context())
+        tls = await asyncio.to_thread(ssl_context)  # reads files
+        opening = _Opening(base_url=self._base_url, logger=framework_logger(), ssl=tls)
         self._opening = opening
-        self._handler = _Handler(
-            self._app, self._app_token, opening, self._ping_interval_s, self._dispatch
-        )
+        self._handler = _Handler(self._app, self._app_token, opening, self._ping_interval_s)
         self._handler.client.message_listeners.append(self._heard)  # type: ignore[arg-type]
         framework_logger().addFilter(self._outage)
         try:

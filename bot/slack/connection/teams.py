@@ -4,6 +4,7 @@ They share the signing secret, or the socket, which are the app's and not a work
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
@@ -31,21 +32,40 @@ AppOf = Callable[[TeamId], Awaitable[AsyncApp | None]]
 
 
 class TeamApps:
-    """`home` also takes what is meant for nobody, which it turns away and puts on record."""
+    """`home` also takes what is meant for nobody, which it turns away and puts on record.
 
-    def __init__(self, home: AsyncApp, app_of: AppOf) -> None:
-        self.home = home
+    `acknowledged` gets the seconds that Slack waited for each answer.
+    """
+
+    def __init__(
+        self,
+        home: AsyncApp,
+        app_of: AppOf,
+        acknowledged: Callable[[float], None],
+    ) -> None:
+        self._home = home
         self._app_of = app_of
+        self._acknowledged = acknowledged
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
-        """As Bolt's. What cannot be told now is not acknowledged, so that Slack delivers it again."""
+        """Bolt's answer, or 503 while the workspace cannot be looked up: Slack then delivers again.
+
+        Listeners run before the answer, so Slack waits for the durable start.
+        """
+        begun = time.monotonic()
+        try:
+            return await self._answered(req)
+        finally:
+            self._acknowledged(time.monotonic() - begun)
+
+    async def _answered(self, req: AsyncBoltRequest) -> BoltResponse:
         try:
             async with asyncio.timeout(_LOOK_UP_S):
                 app = await self._app_of(TeamId(addressed_team(req.body)))
         except (StorageUnavailable, TimeoutError) as error:
             _log.warning("slack.workspace.unknown_now", error=type(error).__name__)
             return BoltResponse(status=503, body="")
-        return await (app or self.home).async_dispatch(req)
+        return await (app or self._home).async_dispatch(req)
 
 
 def addressed_team(body: Mapping[str, object]) -> str:

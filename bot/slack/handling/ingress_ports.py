@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from bot.actions.judge import ActionRoles
 from bot.domain.budget import BudgetLimits
@@ -11,7 +11,7 @@ from bot.domain.chart_request import ChartOf
 from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport
-from bot.ports.durability import StopRequests, TurnStarts, Workflows
+from bot.ports.durability import StopRequests, Workflows
 from bot.ports.feedback import Feedback
 from bot.ports.ledger import Ledger
 from bot.ports.overview import Overview
@@ -42,22 +42,6 @@ EvidenceLinks: TypeAlias = Callable[[TeamId, str], Mapping[str, str]]
 HANDLING_S: Final = 2.5
 
 
-class ErrandRunner(Protocol):
-    """`bot.slack.handling.errands`."""
-
-    def run(self, name: str, job: Coroutine[object, object, None]) -> None:
-        """Start the job; a failure is logged, never raised."""
-        ...
-
-
-class DenialWriter(Protocol):
-    """`bot.slack.handling.denials`."""
-
-    async def write(self, user: str, why: str, about: Mapping[str, str], delivery: str) -> None:
-        """One row per `delivery`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class IngressSettings:
     """Frozen values; reading the configuration is not done here."""
@@ -72,18 +56,6 @@ class IngressSettings:
     handling_timeout_s: float = HANDLING_S
     evidence_links: EvidenceLinks | None = None
     may_freeze: bool = True  # whether its admins may stop every action, everywhere
-
-
-@dataclass(frozen=True, slots=True)
-class MessagePorts:
-    """What messages are taken in with; one set is used on one event loop."""
-
-    workflows: TurnStarts
-    redactor: Redactor
-    placeholders: Placeholders
-    sessions: SessionStore
-    surface: PrivateSurface
-    stops: StopRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +88,3 @@ class IngressPorts:
     tools: Callable[[], ToolReport]
     chart: ChartOf
     api: SlackCalls
-
-    @property
-    def of_messages(self) -> MessagePorts:
-        """Those of the messages."""
-        return MessagePorts(
-            self.workflows,
-            self.redactor,
-            self.placeholders,
-            self.sessions,
-            self.surface,
-            self.stops,
-        )

@@ -14,12 +14,9 @@ from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
 from bot.slack.api.per_key import KeyedLock
 from bot.slack.handling import words
-from bot.slack.handling.ingress_ports import (
-    DenialWriter,
-    ErrandRunner,
-    IngressSettings,
-    MessagePorts,
-)
+from bot.slack.handling.denials import Denials
+from bot.slack.handling.errands import Errands
+from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.received.attached import MOST_KNOWN, attached
 from bot.slack.received.intake import Foreign, Heard, Ignored, read
 from bot.slack.received.payloads import MessageEnvelope, SessionStopped
@@ -84,9 +81,9 @@ class MessageIntake:
     def __init__(
         self,
         settings: IngressSettings,
-        ports: MessagePorts,
-        errands: ErrandRunner,
-        denials: DenialWriter,
+        ports: IngressPorts,
+        errands: Errands,
+        denials: Denials,
         clock: Callable[[], float],
     ) -> None:
         self._settings = settings

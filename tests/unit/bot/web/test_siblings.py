@@ -8,8 +8,8 @@ from aiohttp import ClientSession, web
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot.telemetry.metrics import Metrics
-from bot.web.front import serving
 from bot.web.health import Check, Note, healthz, readyz
+from bot.web.listener import serving
 from bot.web.reserved import reserved
 from bot.web.server import metrics_endpoint
 from bot.web.siblings import LOOPBACK, SiblingCalls, Siblings

@@ -66,14 +66,16 @@ def _sent(**body: Any) -> AsyncBoltRequest:
 
 async def test_what_is_meant_for_nobody_is_homes_to_turn_away() -> None:
     home, other = App(), App()
+    waited: list[float] = []
 
     async def app_of(team: TeamId) -> AsyncApp | None:
         return cast("AsyncApp", other) if team == "T2" else None
 
-    apps = TeamApps(cast("AsyncApp", home), app_of)
+    apps = TeamApps(cast("AsyncApp", home), app_of, waited.append)
     for team in ("T2", "T1", "T3", ""):
         assert (await apps.async_dispatch(_sent(team_id=team))).status == 200
     assert (home.taken, other.taken) == (3, 1)
+    assert len(waited) == 4
 
 
 @pytest.mark.parametrize("slow", [True, False])
@@ -82,11 +84,12 @@ async def test_what_cannot_be_told_now_is_delivered_again(
 ) -> None:
     monkeypatch.setattr(teams, "_LOOK_UP_S", 0.01)
     home = App()
+    waited: list[float] = []
 
     async def app_of(_team: TeamId) -> AsyncApp | None:
         await asyncio.sleep(60 if slow else 0)
         raise StorageUnavailable("the database is away")
 
-    apps = TeamApps(cast("AsyncApp", home), app_of)
+    apps = TeamApps(cast("AsyncApp", home), app_of, waited.append)
     assert (await apps.async_dispatch(_sent(team_id="T2"))).status == 503
-    assert home.taken == 0
+    assert (home.taken, len(waited)) == (0, 1)

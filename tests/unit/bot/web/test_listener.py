@@ -2,15 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from aiohttp import web
 
-from bot.service.loop_thread import loop_thread
-from bot.web.front import Limits, serving
-from bot.web.sorting import Apart, serving_apart
+from bot.web.listener import Limits, serving
 
 GET = b"GET /work HTTP/1.1\r\nHost: kortex\r\n\r\n"
 HEAD_ONLY = b"GET /work HTTP/1.1\r\nHost: kortex\r\nX-Slow: 1"
@@ -48,29 +44,13 @@ class Site:
             writer.close()
 
 
-@asynccontextmanager
-async def sorted_first(
-    app: web.Application, host: str, port: int, limits: Limits
-) -> AsyncIterator[int]:
-    """Behind a door that sorts: what is not urgent is handed on."""
-    async with loop_thread("urgent") as loop:
-        apart = Apart(loop, web.Application(), b"POST /urgent")
-        async with serving_apart(app, apart, host, port, limits) as bound:
-            yield bound
-
-
-@pytest.fixture(params=[serving, sorted_first])
-def door(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
 @pytest.fixture(params=[Limits(idle_s=60, connections=MOST)])
-async def site(request: pytest.FixtureRequest, door: Any) -> AsyncIterator[Site]:
+async def site(request: pytest.FixtureRequest) -> AsyncIterator[Site]:
     """With room for few."""
     site = Site()
     app = web.Application()
     app.router.add_get("/work", site.work)
-    async with door(app, "127.0.0.1", 0, request.param) as site.port:
+    async with serving(app, "127.0.0.1", 0, request.param) as site.port:
         yield site
         site.free.set()
         site.close()
@@ -99,9 +79,6 @@ async def test_a_request_at_work_may_take_longer(site: Site) -> None:
     assert (await reader.read(12)).endswith(b"200")
 
 
-@pytest.mark.parametrize(
-    "door", [serving], indirect=True
-)  # sorted: tests/unit/bot/web/test_sorting
 async def test_a_thousand_silent_connections_shut_nobody_out(site: Site) -> None:
     first, _ = await site.send(HEAD_ONLY)
     for _ in range(50 * MOST):
