@@ -59,14 +59,15 @@ def page_of(
     if not settings.page.enabled:
         return []
     sessions, oidc = page_sessions(settings.page), settings.oidc
+    hosts = settings.slack.link_hosts
     if claims_of is None or not oidc.sign_in:
-        return page_routes(sessions, door.shown)
+        return page_routes(sessions, door.shown, link_hosts=hosts)
     from adapters.oidc_sign_in import OidcSignIn, SignInClient
     from bot.web.page_sign_in import ProviderDoor
 
     secret = oidc.client_secret.get_secret_value()
     at_provider = OidcSignIn(SignInClient(oidc.issuer, oidc.audience, secret))
     return [
-        *page_routes(sessions, door.shown, at_provider=True),
+        *page_routes(sessions, door.shown, at_provider=True, link_hosts=hosts),
         *ProviderDoor(at_provider, claims_of, door.shown, sessions).routes(),
     ]

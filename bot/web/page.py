@@ -114,16 +114,21 @@ def _is_from_page(request: web.Request) -> bool:
 
 
 def page_routes(
-    sessions: PageSessions, shown: Shown, *, at_provider: bool = False
+    sessions: PageSessions,
+    shown: Shown,
+    *,
+    at_provider: bool = False,
+    link_hosts: Sequence[str] = (),
 ) -> Sequence[web.RouteDef]:
     """`/`, `/page/...`, and signing in and out. Names that are not ours get nothing.
 
-    `at_provider`: people may sign in at an identity provider, too.
+    `at_provider`: people may also sign in at an identity provider. `link_hosts` are the hosts that
+    an answer may link to; every other address is shown as text.
     """
     page = PageFiles("operator")
 
     async def ways(_request: web.Request) -> web.StreamResponse:
-        return web.json_response({"at_provider": at_provider})
+        return web.json_response({"at_provider": at_provider, "link_hosts": list(link_hosts)})
 
     async def sign_in(request: web.Request) -> web.StreamResponse:
         try:

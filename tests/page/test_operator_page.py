@@ -25,6 +25,7 @@ __all__ = ["browser", "shared_stage", "visit"]
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SETTINGS = {
+    "slack": {"link_hosts": ["runbooks.example.com"]},
     "roles": {"lead": {"users": ["UNOBODY"]}, "asker": {"users": ["UNOBODY"]}},
     "admins": {"roles": ["lead"]},
     "channels": [
@@ -47,6 +48,18 @@ HELD = asyncio.Event()
 HOSTILE = (
     "<img src=x onerror=alert(1)><script>window.hacked=1</script> [x](javascript:alert(2))"
     ' [y](https://a.example/"onmouseover=alert(3)) \u202eevil\u202c <svg/onload=alert(4)> **'
+    " [l](https://evil.test/?d=SECRET) https://bare.test/x <https://slack.test/|here>"
+    " [r](https://runbooks.example.com/checkout) [m](mailto:out@evil.test)"
+    " [u](https://runbooks.example.com@evil.test/) [p](https://runbooks.example.com.evil.test/)"
+)
+# Shown whole as text, because none leads to a host that answers may link to.
+DISGUISED = (
+    "https://evil.test/?d=SECRET",
+    "https://bare.test/x",
+    "https://slack.test/",
+    "mailto:out@evil.test",
+    "https://runbooks.example.com@evil.test/",
+    "https://runbooks.example.com.evil.test/",
 )
 # Each is a megabyte, of which a part is read as Markdown: one line, lines that are just not too long, spaces.
 LONG = (
@@ -306,9 +319,13 @@ async def test_hostile_text_stays_text(stage: Stage, visit: Visit) -> None:
         links = await page.locator(".answer a").evaluate_all(
             "(all) => all.map((a) => [a.protocol, a.rel, a.getAttributeNames().length])"
         )
-        assert {(link[0], link[1], link[2]) for link in links} <= {
+        assert {(link[0], link[1], link[2]) for link in links} == {
             ("https:", "noopener noreferrer", 3)
         }
+        hrefs = await page.locator(".answer a").evaluate_all("(all) => all.map((a) => a.href)")
+        assert hrefs == ["https://runbooks.example.com/checkout"]
+        shown_text = await page.locator(".answer").first.inner_text()
+        assert [address for address in DISGUISED if address not in shown_text] == []
         assert "\u202e" not in await page.inner_text("#main")
         written = '{"n":340282366920938463463374607431768211455,"e":[],"t":"a\\"b:{,"}'
         shown = await page.evaluate(

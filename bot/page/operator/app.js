@@ -4,6 +4,7 @@ import { api, onSignedOut, parts } from "/page/api.js";
 import { Cards, FINAL, tick } from "/page/cards.js";
 import { Conversation } from "/page/conversation.js";
 import { h } from "/page/dom.js";
+import { allowHosts } from "/page/links.js";
 import { REPORTS } from "/page/reports.js";
 import { moment, straight, visible } from "/page/words.js";
 
@@ -272,6 +273,7 @@ const refreshMe = quietly(async () => {
 
 async function start() {
   const found = await api.me();
+  allowHosts((await api.ways()).link_hosts);
   state.me = found;
   $("start").hidden = true;
   $("app").hidden = false;

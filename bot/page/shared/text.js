@@ -30,8 +30,15 @@ class Kept {
   }
 }
 
+// Which addresses may be clicked. A page that shows what a model wrote replaces `allows`.
+export const liveLinks = { allows: () => true };
+
 function link(url, label) {
   if (!/^(https?:\/\/|mailto:)[^\s\uE000\uE001]*$/i.test(url)) return label; // no mark inside an attribute
+  if (!liveLinks.allows(url)) {
+    const address = `<code>${escapeHtml(url)}</code>`;
+    return label === escapeHtml(url) ? address : `${label} (${address})`;
+  }
   return `<a href="${escapeHtml(url)}" target="_blank" rel="noopener noreferrer">${label}</a>`;
 }
 
