@@ -10,8 +10,8 @@ AdapterError
 ├── Overloaded    5xx
 └── BadAnswer     undecodable, too large, an unexpected redirect
 
-Foreign exceptions become these in `adapters.http.mapped_errors`; those of a plain socket in
-`adapters.audit_nats`.
+Foreign exceptions become these in `adapters.http.mapped_errors`; those of nats-py in
+`adapters.audit.nats`.
 """
 
 from typing import ClassVar

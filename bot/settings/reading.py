@@ -5,7 +5,8 @@ The only module that reads the environment.
 
 import fnmatch
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +31,20 @@ Read = TypeVar("Read", bound=Section)
 
 class ConfigurationError(Exception):
     """The configuration cannot be used. The message names file, line and key."""
+
+
+@contextmanager
+def needing_extra(extra: str, setting: str) -> Iterator[None]:
+    """Import an extra's libraries within. A missing one raises ConfigurationError naming the extra."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] in ("bot", "adapters", "tools"):
+            raise
+        raise ConfigurationError(
+            f"{setting}: the extra kortex[{extra}] is not installed; run "
+            f"`pip install 'kortex[{extra}]'`, or `make setup-{extra}` in a source tree"
+        ) from error
 
 
 def load(path: Path, env: Mapping[str, str] | None = None) -> Settings:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from adapters.audit_http import AuditHttp
+from adapters.audit.http import AuditHttp
 from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
 from bot.audit.checkpoint import Checkpoint
@@ -27,7 +27,7 @@ from bot.ports.trail import AuditLog
 from bot.reports.finding import Finding
 from bot.settings.access import AccessSettings
 from bot.settings.model import AuditSettings, Settings
-from bot.settings.reading import ConfigurationError
+from bot.settings.reading import ConfigurationError, needing_extra
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
@@ -38,7 +38,7 @@ from bot.wiring.trail import kept_outside
 from bot.wiring.ways import way_of
 
 if TYPE_CHECKING:
-    from adapters.audit_nats import AuditNats
+    from adapters.audit.nats import AuditNats
 
 CHECKPOINT_TICK_S = 5.0
 EVENTS_TICK_S = 2.0  # how late an event may be in the log
@@ -246,7 +246,8 @@ def _http(key: str, url: str, access: AccessSettings) -> AuditHttp:
 
 
 def _nats(audit: AuditSettings) -> "AuditNats":
-    from adapters.audit_nats import AuditNats, NatsLogin
+    with needing_extra("nats", "audit.events_nats"):
+        from adapters.audit.nats import AuditNats, NatsLogin
 
     login = NatsLogin(
         audit.events_nats_user,

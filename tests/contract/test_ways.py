@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from pydantic import ValidationError
 
-from adapters.audit_http import AuditHttp
+from adapters.audit.http import AuditHttp
 from adapters.egress import LocalHosts, ReachableAddresses, confined_to
 from adapters.errors import Refused, Unreachable
 from adapters.http import http_client, mapped_errors

@@ -154,6 +154,7 @@ def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_firs
             "GuardedTransport(",
             "open_connection(",
             "create_connection(",
+            "client.connect(",
         )
         if word in path.read_text(encoding="utf-8")
     }
@@ -163,9 +164,9 @@ def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_firs
         "adapters/http.py",
         "adapters/transport.py",
         "adapters/mcp/http_transport.py",
-        "adapters/audit_nats.py",
+        "adapters/audit/nats.py",
     }
-    for own in ("adapters/transport.py", "adapters/audit_nats.py"):
+    for own in ("adapters/transport.py", "adapters/audit/nats.py"):
         text = (root / own).read_text(encoding="utf-8")
         assert "check_egress(" in text
         assert "check_resolved(" in text

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import JsonValue
 
-from adapters.audit_event import cloud_event
+from adapters.audit.event import cloud_event
 from adapters.http import Way, check_status, http_client, mapped_errors, read_capped
 
 MAX_ANSWER_BYTES: Final = 4_096

@@ -1,0 +1,1 @@
+"""Where the audit trail is delivered: an HTTP collector, an object store, NATS."""

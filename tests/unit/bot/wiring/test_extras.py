@@ -1,0 +1,27 @@
+"""What needs an extra names it where the extra is not installed."""
+
+import sys
+
+import pytest
+
+from bot.settings.model import Settings
+from bot.wiring.audit_outlets import check_sinks
+
+
+def without(monkeypatch: pytest.MonkeyPatch, library: str, *importers: str) -> None:
+    """As in an installation without the library."""
+    for name in importers:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, library, None)
+
+
+async def test_a_nats_server_without_the_client_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without(monkeypatch, "nats.errors", "adapters.audit.nats")
+    settings = Settings.model_validate({"audit": {"events_nats": "nats://127.0.0.1:4222"}})
+
+    (finding,) = await check_sinks(settings, 5.0)
+
+    assert not finding.ok
+    assert "kortex[nats]" in finding.detail
