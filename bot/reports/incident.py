@@ -1,5 +1,6 @@
 """A session's dossier as Markdown: timeline, evidence, decisions, cost, and what proves it. Pure."""
 
+import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from bot.domain.change import named, outcome_words
 from bot.domain.dossier import Dossier, DossierTurn
 from bot.domain.proposal import Proposal, word
 from bot.domain.thread import Speaker, ThreadRead
+from bot.slack.text.links import NO_LINKS, safe_links
+from bot.slack.text.markdown import lines
 
 USD_MICROS = 1_000_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
@@ -266,12 +269,14 @@ def _cell(text: str) -> str:
     """One line that cannot end a table's cell, start a tag or hide what it says."""
     line = " ".join(_CONTROL.sub("�", text).split())
     line = line if len(line) <= _MAX_CELL else f"{line[: _MAX_CELL - 1]}…"
-    return line.replace("|", "\\|").replace("`", "´").replace("<", "&lt;")
+    line = html.unescape(safe_links(line.replace("`", "´"), NO_LINKS))
+    return line.replace("|", "\\|").replace("<", "&lt;")
 
 
 def _quoted(text: str) -> Iterator[str]:
-    for line in _CONTROL.sub("�", text.replace("\r", "")).split("\n"):
-        yield f"> {line.replace('<', '&lt;')}".rstrip()
+    """A block quote in which every address is text: who reads a report must not follow a model's link."""
+    for line in lines(_CONTROL.sub("�", text.replace("\r", "")), NO_LINKS):
+        yield f"> {html.unescape(line.safe).replace('<', '&lt;')}".rstrip()
 
 
 def _at(when: datetime) -> str:
