@@ -134,7 +134,7 @@ def _people_said(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
     for message in said:
         app = " (app)" if message.speaker is Speaker.APP else ""
         when = f"[{_at(message.at)}]({message.link})" if message.link else _at(message.at)
-        yield f"{when} **{_cell(message.name).replace('*', '∗')}**{app}:"
+        yield f"{when} **{_foreign_cell(message.name).replace('*', '∗')}**{app}:"
         yield ""
         yield from _quoted(message.text or "(no text)")
         yield ""
@@ -167,11 +167,11 @@ def _decision(proposal: Proposal, dossier: Dossier, facts: ReportFacts) -> Itera
     yield f"- Action `{_cell(proposal.action)}` on `{_cell(proposal.product)}`"
     yield f"- Parameters `{_cell(proposal.params)}`, digest `{proposal.digest}`"
     yield f"- Proposed {_at(proposal.created_at)}, asked for by {_who(proposal.asked_by.user, facts)}"
-    yield f"- Reason given, not checked: {_cell(proposal.rationale)}"
+    yield f"- Reason given, not checked: {_foreign_cell(proposal.rationale)}"
     if proposal.untrusted_read:
         yield "- The turn had read untrusted output"
     if proposal.decided_by and proposal.decided_at:
-        reason = f": {_cell(proposal.reason)}" if proposal.reason else ""
+        reason = f": {_foreign_cell(proposal.reason)}" if proposal.reason else ""
         decided = "Decided" if proposal.decided_by in people_in(dossier) else "Ended"
         yield (
             f"- {decided} {_at(proposal.decided_at)} by {_who(proposal.decided_by, facts)}{reason}"
@@ -182,7 +182,7 @@ def _decision(proposal: Proposal, dossier: Dossier, facts: ReportFacts) -> Itera
             yield f"- Guard {_cell(' '.join(filter(None, told)))} ({_at(entry.at)})"
     if proposal.outcome:
         said = "; ".join(outcome_words(proposal.outcome).split("\n"))
-        yield f"- Outcome: {_cell(said)}"
+        yield f"- Outcome: {_foreign_cell(said)}"
     yield ""
 
 
@@ -211,7 +211,7 @@ def _evidence(turn: DossierTurn, link: str | None) -> Iterator[str]:
         name = f"[E{each.number}]({link})" if link else f"E{each.number}"
         cut = ", cut" if each.truncated else ""
         outcome = f"{'ok' if each.ok else 'failed'}, {each.latency_ms} ms{cut}"
-        yield f"| {name} | {_cell(each.tool)} | {_cell(each.summary)} | {outcome} |"
+        yield f"| {name} | {_cell(each.tool)} | {_foreign_cell(each.summary)} | {outcome} |"
     yield ""
 
 
@@ -269,8 +269,12 @@ def _cell(text: str) -> str:
     """One line that cannot end a table's cell, start a tag or hide what it says."""
     line = " ".join(_CONTROL.sub("�", text).split())
     line = line if len(line) <= _MAX_CELL else f"{line[: _MAX_CELL - 1]}…"
-    line = html.unescape(safe_links(line.replace("`", "´"), NO_LINKS))
-    return line.replace("|", "\\|").replace("<", "&lt;")
+    return line.replace("|", "\\|").replace("`", "´").replace("<", "&lt;")
+
+
+def _foreign_cell(text: str) -> str:
+    """A cell with the words of a model, a person or an upstream: every address in it is text."""
+    return html.unescape(safe_links(_cell(text), NO_LINKS)).replace("<", "&lt;")
 
 
 def _quoted(text: str) -> Iterator[str]:
