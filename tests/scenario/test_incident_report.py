@@ -109,7 +109,7 @@ async def test_a_report_tells_the_incident_and_is_posted_once(
     said = text.partition("## What people said")[2].partition("\n## Decisions\n")[0]
     site = f"https://kortex-local.slack.com/archives/{asked.channel}/p"
     assert "> @kortex why is checkout slow?" in said
-    assert f"**{name}**:\n\n> @priya rolled it back | # forged ok (https://evil.test)" in said
+    assert f"**{name}**:\n\n> @priya rolled it back | # forged ok (`https://evil.test`)" in said
     assert "> ## Decisions" in said
     assert "**pagerbot** (app):\n\n> ALERT latency" in said
     assert said.count(f"]({site}") == 3
