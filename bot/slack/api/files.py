@@ -177,6 +177,7 @@ class SlackFiles:
                         "Accept-Encoding": "identity",  # a packed megabyte may be a thousand
                     },
                     allow_redirects=False,
+                    middlewares=(),  # a redirect is judged below
                 ) as answer,
             ):
                 _check(answer, described)

@@ -1,11 +1,20 @@
-"""The connections to Slack, which trust whom all of our outgoing calls trust."""
+"""The connections to Slack: they trust the same roots as all outgoing calls, and follow no redirect."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from aiohttp import ClientSession, ClientTimeout, TCPConnector
+from aiohttp import (
+    ClientHandlerType,
+    ClientRequest,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+    TooManyRedirects,
+)
 from aiohttp.client import DEFAULT_TIMEOUT
 
 from adapters.http import ssl_context
@@ -15,8 +24,21 @@ CONNECTIONS: Final = 100  # enough for edits of hundreds of live answers, which 
 
 @asynccontextmanager
 async def slack_session(times: ClientTimeout = DEFAULT_TIMEOUT) -> AsyncIterator[ClientSession]:
-    """A session that is closed at the end."""
+    """A session that is closed at the end. Its requests raise TooManyRedirects for any redirect."""
     tls = await asyncio.to_thread(ssl_context)  # reads files
-    connector = TCPConnector(limit=CONNECTIONS, ssl=tls)
-    async with ClientSession(connector=connector, timeout=times) as session:
+    async with ClientSession(
+        connector=TCPConnector(limit=CONNECTIONS, ssl=tls),
+        cookie_jar=DummyCookieJar(),
+        middlewares=(_no_redirects,),
+        timeout=times,
+    ) as session:
         yield session
+
+
+async def _no_redirects(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Slack's API has none, and slack-sdk would follow them with what it sends."""
+    response = await handler(request)
+    if response.status in range(301, 400) and response.status != 304:
+        response.close()
+        raise TooManyRedirects(response.request_info, (), status=response.status)
+    return response

@@ -9,17 +9,16 @@ SurfaceFailed             everything else; `retryable` says whether trying again
 """
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 
 import aiohttp
-import orjson
 from pydantic import JsonValue
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
-from bot.slack.api.wire import FORM, JSON, UNTIMED, Answered, Wire
+from bot.slack.api.framework_log import framework_logger
 from tools.output import clean_words
 
 Answer = Mapping[str, JsonValue]
@@ -66,6 +65,8 @@ _TRANSIENT = frozenset(
     }
 )
 _RATE_LIMITED = frozenset({"ratelimited", "rate_limited"})
+# What slack-sdk raises for a token that is no header, and for answers that are not an object of JSON.
+_UNREADABLE = (AttributeError, RecursionError, RuntimeError, TypeError, ValueError)
 # Methods that only read take their arguments in the query; Slack ignores JSON bodies there.
 _READS = (
     "conversations.",
@@ -111,73 +112,41 @@ class Unreachable(SurfaceFailed):
 class WebApi:
     """The Web API over one session. One per bot token; safe for concurrent use.
 
-    `client` is slack_sdk's, for what it alone has. What it puts around a call costs as much as the
-    call, and an answer that grows makes one a second.
+    `client` is slack-sdk's, for the few calls that need their arguments in another form.
     """
 
     def __init__(
-        self,
-        client: AsyncWebClient,
-        session: aiohttp.ClientSession,
-        timeout_s: float = TIMEOUT_S,
+        self, client: AsyncWebClient, session: aiohttp.ClientSession, timeout_s: float
     ) -> None:
         self.client = client
         self._session = session
         self._timeout_s = timeout_s
-        self._headers = dict(client.headers)
-        if client.token:
-            self._headers["Authorization"] = f"Bearer {client.token}"
-        self._wire = Wire(session, client.base_url, self._headers)
 
     async def call(self, method: str, **arguments: JsonValue) -> Answer:
         """One call, never repeated. Raises SurfaceGone, SurfaceFailed and its subclasses."""
+        if self._session.closed:  # slack-sdk would open one of its own
+            raise Unreachable(method, "could not be sent")
         try:
             async with asyncio.timeout(self._timeout_s):
-                status, headers, body = await self._sent(method, arguments)
+                answer = await self._sent(method, arguments)
         except TimeoutError as error:
             raise Unreachable(method, f"no answer within {self._timeout_s:g} s") from error
+        except SlackApiError as error:
+            raise _mapped(method, *_parts(error)) from None
+        except aiohttp.TooManyRedirects as error:
+            raise Unreachable(method, f"HTTP {error.status}, not followed") from error
         except (aiohttp.ClientError, OSError) as error:
             raise Unreachable(method, type(error).__name__) from error
-        except (TypeError, ValueError, RuntimeError) as error:
-            # A token that is no header, a session that is closed.
-            raise Unreachable(method, "could not be sent") from error
-        answer = _parsed(body)
-        if status == 200 and not isinstance(answer, dict):
+        except _UNREADABLE as error:
+            raise Unreachable(method, "not sent, or not an answer") from error
+        if not isinstance(answer.data, dict):
             raise Unreachable(method, "unreadable answer")
-        if status == 200 and isinstance(answer, dict) and answer.get("ok"):
-            return answer
-        raise _mapped(method, status, headers, answer)
+        return answer.data
 
-    async def _sent(self, method: str, arguments: Mapping[str, JsonValue]) -> Answered:
+    async def _sent(self, method: str, arguments: dict[str, JsonValue]) -> AsyncSlackResponse:
         if method.startswith(_READS):
-            query = _query(arguments)
-            if self.client.proxy:
-                return await self._by_proxy("GET", method, FORM, params=query)
-            return await self._wire.get(method, query)
-        body = _json(arguments)
-        if self.client.proxy:
-            return await self._by_proxy("POST", method, JSON, data=body)
-        return await self._wire.post(method, body)
-
-    async def _by_proxy(
-        self,
-        verb: str,
-        method: str,
-        kind: str,
-        params: Mapping[str, str] | None = None,
-        data: bytes | None = None,
-    ) -> Answered:
-        async with self._session.request(
-            verb,
-            f"{self.client.base_url}{method}",
-            params=params,
-            data=data,
-            headers={"Content-Type": kind, **self._headers},
-            proxy=self.client.proxy,
-            allow_redirects=False,
-            timeout=UNTIMED,
-        ) as response:
-            return Answered(response.status, response.headers, await response.read())
+            return await self.client.api_call(method, http_verb="GET", params=arguments)
+        return await self.client.api_call(method, json=arguments)
 
 
 def create_api(
@@ -191,44 +160,31 @@ def create_api(
     slack_sdk's default handler sends a POST again when the connection drops before the answer, and
     so posts twice; whoever posts here looks for its message first instead.
     """
-    client = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
+    client = AsyncWebClient(
+        token=token,
+        base_url=base_url,
+        session=session,
+        retry_handlers=[],
+        logger=framework_logger(),
+    )
     return WebApi(client, session, timeout_s)
-
-
-def _json(arguments: Mapping[str, JsonValue]) -> bytes:
-    try:
-        return orjson.dumps(arguments)
-    except TypeError:  # half a character, which has no bytes, or a number that is too long
-        return json.dumps(arguments).encode()
-
-
-def _parsed(body: bytes) -> object:
-    """The answer, or None where it is none."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return json.loads(body)  # it takes half a character for one
-    except (ValueError, RecursionError):
-        return None
-
-
-def _query(arguments: Mapping[str, JsonValue]) -> dict[str, str]:
-    return {name: _text(value) for name, value in arguments.items() if value is not None}
-
-
-def _text(value: JsonValue) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 def refusal_of(error: SlackApiError) -> str:
     """Slack's code where it takes the token for nothing at all, else ""."""
-    response = error.response  # of three different kinds
-    code = _code(response if isinstance(response, dict) else getattr(response, "data", None))
+    code = _code(_parts(error)[2])
     return code if code in _LOCKED_OUT else ""
+
+
+def _parts(error: SlackApiError) -> tuple[int, Mapping[str, str], object]:
+    """Status, headers and body of the answer; None for a body that is not JSON."""
+    match error.response:
+        case AsyncSlackResponse() as answer:
+            return answer.status_code, answer.headers, answer.data
+        case aiohttp.ClientResponse() as answer:
+            return answer.status, answer.headers, None
+        case _:
+            return 0, {}, None
 
 
 def _mapped(

@@ -6,21 +6,22 @@ no acknowledgement (Socket Mode), after which Slack delivers again.
 """
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TypeVar
 
 import structlog
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import JsonValue
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.logger.messages import warning_client_prioritized_and_token_skipped
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.ids import ChannelId, TeamId
 from bot.ports.failures import StorageUnavailable
-from bot.slack.connection.framework_log import framework_logger
+from bot.slack.api.framework_log import framework_logger
 from bot.slack.handling import words
 from bot.slack.handling.answer_clicks import AnswerClicks
 from bot.slack.handling.answer_opinions import AnswerOpinions
@@ -45,6 +46,7 @@ from bot.slack.received.payloads import (
     SlashCommand,
     View,
     ViewSubmission,
+    parsed,
 )
 from bot.slack.received.payloads import Removed as RemovedEvent
 from bot.slack.showing.cards import EDIT_ACTION, RAW_ACTION
@@ -67,7 +69,6 @@ _Handle = Callable[[Click], Awaitable[None]]
 # Told the kind of the event. Raises StorageUnavailable.
 Removed = Callable[[str], Awaitable[None]]
 _Submit = Callable[[Click, View], Awaitable[str]]
-_P = TypeVar("_P", bound=BaseModel)
 EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 
@@ -80,17 +81,17 @@ def register_events(
     """Messages, Slack's own stop button, the home tab."""
 
     async def message(body: _Body, request: AsyncBoltRequest) -> None:
-        if (envelope := _parsed(MessageEnvelope, body)) is not None:
+        if (envelope := parsed(MessageEnvelope, body)) is not None:
             async with asyncio.timeout(timeout_s):
                 await messages.take(envelope, _retry_number(request))
 
     async def session_stopped(body: _Body) -> None:
-        if (envelope := _parsed(SessionStopped, body)) is not None:
+        if (envelope := parsed(SessionStopped, body)) is not None:
             async with asyncio.timeout(timeout_s):
                 await messages.stopped(envelope)
 
     async def home_opened(body: _Body) -> None:
-        if (envelope := _parsed(HomeOpened, body)) is not None:
+        if (envelope := parsed(HomeOpened, body)) is not None:
             home.show(envelope)
 
     app.event("app_mention")(message)
@@ -108,11 +109,11 @@ def register_changes(
     """User groups and channel names that changed: what is kept of them holds no more."""
 
     async def group_changed(body: _Body) -> None:
-        if (envelope := _parsed(GroupChanged, body)) is not None:
+        if (envelope := parsed(GroupChanged, body)) is not None:
             forget_group(envelope.usergroup)
 
     async def channel_renamed(body: _Body) -> None:
-        if (envelope := _parsed(ChannelRenamed, body)) is not None:
+        if (envelope := parsed(ChannelRenamed, body)) is not None:
             async with asyncio.timeout(timeout_s):
                 await renamed(envelope.event.channel.id)
 
@@ -135,12 +136,12 @@ def register_reach(
                 await reached(identity.team, ChannelId(envelope.event.channel))
 
     async def joined(body: _Body) -> None:
-        envelope = _parsed(ChannelReached, body)
+        envelope = parsed(ChannelReached, body)
         if envelope is not None and envelope.event.user == identity.bot_user:
             await reach(envelope)
 
     async def unarchived(body: _Body) -> None:
-        if (envelope := _parsed(ChannelReached, body)) is not None:
+        if (envelope := parsed(ChannelReached, body)) is not None:
             await reach(envelope)
 
     app.event("member_joined_channel")(joined)
@@ -157,7 +158,7 @@ def register_removal(
     """The app was removed from the workspace, or its token was taken back."""
 
     async def remove(body: _Body) -> None:
-        envelope = _parsed(RemovedEvent, body)
+        envelope = parsed(RemovedEvent, body)
         if envelope is None or not envelope.event.is_ours:
             return
         if identity.is_addressee(envelope.installed_team, envelope.api_app_id):
@@ -181,7 +182,7 @@ def register_clicks(
     def add(action: str | re.Pattern[str], handle: _Handle) -> None:
         async def pressed(ack: AsyncAck, body: _Body) -> None:
             await ack()
-            payload = _parsed(BlockActions, body)
+            payload = parsed(BlockActions, body)
             if payload is None:
                 return
             if not identity.is_addressee(installed_team(payload), payload.api_app_id):
@@ -214,7 +215,7 @@ def register_forms(
 
     def add_form(callback: str, error_block: str, handle: _Submit) -> None:
         async def submitted(ack: AsyncAck, body: _Body) -> None:
-            payload = _parsed(ViewSubmission, body)
+            payload = parsed(ViewSubmission, body)
             click = recall(payload, identity) if payload is not None else None
             if payload is None or click is None:
                 await ack()
@@ -253,7 +254,7 @@ def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> No
     """The slash command; its answer is the acknowledgement, seen by the asker alone."""
 
     async def command(ack: AsyncAck, body: _Body) -> None:
-        asked = _parsed(SlashCommand, body)
+        asked = parsed(SlashCommand, body)
         if asked is None:
             await ack()
             return
@@ -338,16 +339,6 @@ def create_bolt(
     return app
 
 
-def _parsed(model: type[_P], body: _Body) -> _P | None:
-    """The payload, or None for one that cannot be read: a redelivery would not help."""
-    try:
-        return model.model_validate(body)
-    except ValidationError as error:
-        where = [".".join(map(str, each["loc"])) for each in error.errors(include_input=False)]
-        _log.warning("slack.payload.unreadable", model=model.__name__, fields=where)
-        return None
-
-
 def _retry_number(request: AsyncBoltRequest) -> int:
     """Slack's count of earlier deliveries; 0 when it names none."""
     found = request.headers.get("x-slack-retry-num", ["0"])[0]
@@ -362,6 +353,7 @@ def _chart_limiter(settings: IngressSettings, clock: Callable[[], float]) -> Ask
 
 def _app(settings: IngressSettings) -> AsyncApp:
     logger = framework_logger()
+    logger.addFilter(_is_not_about_token)
     return AsyncApp(
         name="kortex",
         logger=logger,
@@ -378,6 +370,11 @@ def _app(settings: IngressSettings) -> AsyncApp:
         attaching_function_token_enabled=False,
         attaching_conversation_kwargs_enabled=False,
     )
+
+
+def _is_not_about_token(record: logging.LogRecord) -> bool:
+    """Bolt finds SLACK_BOT_TOKEN in the environment and warns that it does not use it; Kortex does."""
+    return record.getMessage() != warning_client_prioritized_and_token_skipped()
 
 
 def _authorize(identity: SlackIdentity) -> Callable[[], Awaitable[AuthorizeResult]]:

@@ -16,9 +16,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.http import ssl_context
+from bot.slack.api.framework_log import framework_logger
 from bot.slack.api.web_api import refusal_of
 from bot.slack.connection.access import StartupError
-from bot.slack.connection.framework_log import framework_logger
 from bot.slack.connection.outage import Outage
 from bot.slack.connection.teams import Dispatches
 

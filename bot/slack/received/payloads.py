@@ -5,13 +5,28 @@ model ignores the fields it does not name and hides its input in errors: a paylo
 must not reach a log.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+import structlog
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from bot.domain.ids import TeamId, UserId
+
+_log = structlog.stdlib.get_logger(__name__)
+_P = TypeVar("_P", bound=BaseModel)
+
+
+def parsed(model: type[_P], body: Mapping[str, JsonValue]) -> _P | None:
+    """The payload, or None for one that cannot be read: a redelivery would not help."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        where = [".".join(map(str, each["loc"])) for each in error.errors(include_input=False)]
+        _log.warning("slack.payload.unreadable", model=model.__name__, fields=where)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

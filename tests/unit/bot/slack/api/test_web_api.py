@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestServer
 from pydantic import JsonValue
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable, WebApi, create_api
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -18,7 +19,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @pytest.fixture
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as made:
+    async with slack_session() as made:
         yield made
 
 
@@ -180,7 +181,7 @@ async def test_reads_are_asked_in_the_query_and_writes_in_json(serve: Serve) -> 
     await api.call("conversations.replies", channel="C1", ts="1.2", include_all_metadata=True)
     await api.call("chat.update", channel="C1", ts="1.2", text="x")
 
-    query = {"channel": "C1", "ts": "1.2", "include_all_metadata": "true"}
+    query = {"channel": "C1", "ts": "1.2", "include_all_metadata": "1"}
     assert seen[0][0] == "GET"
     assert seen[0][2:] == (query, "Bearer xoxb-test")
     assert seen[1][:3] == ("POST", "application/json", {})
@@ -235,10 +236,11 @@ async def test_behind_a_proxy_the_proxy_is_asked(
     await api.call("conversations.info", channel="C1")
     await api.call("chat.update", channel="C1")
 
-    assert seen == [("GET", "slack.test", ""), ("POST", "slack.test", '{"channel":"C1"}')]
+    assert seen == [("GET", "slack.test", ""), ("POST", "slack.test", '{"channel": "C1"}')]
 
 
-async def test_a_redirect_is_no_answer_and_not_followed(serve: Serve) -> None:
+@pytest.mark.parametrize("method", ["chat.update", "conversations.info"])
+async def test_a_redirect_is_no_answer_and_not_followed(serve: Serve, method: str) -> None:
     seen: list[str] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -248,6 +250,40 @@ async def test_a_redirect_is_no_answer_and_not_followed(serve: Serve) -> None:
     api = await serve(handler)
 
     with pytest.raises(Unreachable, match="HTTP 307"):
-        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+        await api.call(method, channel="C1", ts="1.2", text="x")
 
-    assert seen == ["chat.update"]
+    assert seen == [method]
+
+
+async def test_no_cookie_is_kept(serve: Serve) -> None:
+    sent: list[dict[str, str]] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        sent.append(dict(request.cookies))
+        response = web.json_response({"ok": True})
+        response.set_cookie("d", "xoxd-session")
+        return response
+
+    api = await serve(handler)
+    await api.call("chat.update", channel="C1")
+    await api.call("chat.update", channel="C1")
+
+    assert sent == [{}, {}]
+
+
+@pytest.mark.parametrize("token", ["x\r\nX-Other: y", "x\ny"])
+async def test_a_token_is_no_header_of_its_own(
+    serve: Serve, session: aiohttp.ClientSession, token: str
+) -> None:
+    there = await serve(answering(json={"ok": True}))
+    api = create_api(token, there.client.base_url, session)
+
+    with pytest.raises(Unreachable, match="not sent"):
+        await api.call("chat.update", channel="C1")
+
+
+async def test_a_packed_answer_is_no_answer(serve: Serve) -> None:
+    api = await serve(answering(text="x", kind="application/gzip"))
+
+    with pytest.raises(Unreachable, match="unreadable"):
+        await api.call("chat.update", channel="C1")
