@@ -24,6 +24,7 @@ from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, ToolCall, ToolSpec
 from adapters.llm.wire_json import arguments_text, is_shallow
 from tools.contract import PROPOSE_TOOL_ID
+from tools.json_schema import JsonSchema, SchemaInvalid
 
 CALLS_WRITTEN: Final = (
     "This model wrote its tool calls into its text; they were read from there, which is less "
@@ -253,10 +254,11 @@ def _call(name: str, arguments: Json, request: CompleteRequest) -> ToolCall:
 
 def _fits(tool: ToolSpec, arguments: Json) -> bool:
     """By the schema that the model was shown; the runner checks again, and more."""
-    import jsonschema_rs  # five megabytes, and few models write their calls
-
-    validator = jsonschema_rs.validator_for(tool.input_schema)
-    return bool(validator.is_valid(dict(arguments)))
+    try:
+        schema = JsonSchema(tool.input_schema)
+    except SchemaInvalid:
+        return False
+    return not schema.problems(dict(arguments))
 
 
 def _is_echo(calls: Sequence[ToolCall], request: CompleteRequest) -> bool:

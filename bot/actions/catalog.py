@@ -13,10 +13,11 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.control_plane.port import BadTemplate, Endpoint, ExecutorKind, check_template
-from bot.actions.params import ParamsSchema, SchemaInvalid
+from bot.actions.params import ParamsSchema
 from bot.domain.freeze import QuietHours
 from bot.domain.proposal import BLAST_RADII
 from tools.errors import InvalidArguments
+from tools.json_schema import SchemaInvalid
 from tools.operation import Operation
 
 # Names end up in URLs, keys and cards: one short printable word.

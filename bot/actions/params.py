@@ -2,57 +2,37 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orjson
 from pydantic import JsonValue
 
-if TYPE_CHECKING:  # loaded with the first schema: five megabytes where there is no action
-    import jsonschema_rs
+from tools.json_schema import JsonSchema, SchemaInvalid
 
-MAX_PROBLEMS: Final = 5
 _PLAIN: Final = {"string", "integer", "number", "boolean"}
-MAX_WORDS: Final = 300  # characters of one problem
-
-
-class SchemaInvalid(ValueError):
-    """The operator's schema is not one."""
 
 
 class ParamsSchema:
-    """A compiled schema. Patterns run in linear time; nothing is fetched over the network.
+    """A compiled schema of an action.
 
     A schema that does not speak of additional properties admits none: what the operator did not
     declare does not reach the control plane.
     """
 
-    __slots__ = ("_schema", "_validator")
+    __slots__ = ("_compiled", "_schema")
 
     def __init__(self, schema: Mapping[str, JsonValue]) -> None:
         """Raises SchemaInvalid."""
-        import jsonschema_rs
-
         self._schema: dict[str, JsonValue] = {"type": "object", **schema}
         if self._schema["type"] != "object":
             raise SchemaInvalid('type must be "object"')
         if not {"additionalProperties", "unevaluatedProperties", "$ref"} & self._schema.keys():
             self._schema["additionalProperties"] = False
-        try:
-            self._validator = jsonschema_rs.Draft202012Validator(
-                self._schema,
-                mask="the value given",
-                offline=True,
-                validate_formats=True,
-                pattern_options=jsonschema_rs.RegexOptions(),
-            )
-        except ValueError as error:
-            raise SchemaInvalid(str(error).split("\n", 1)[0]) from error
+        self._compiled = JsonSchema(self._schema)
 
     def problems(self, params: Mapping[str, JsonValue]) -> list[str]:
-        """What does not fit, without repeating the values; empty when all fits."""
-        errors = islice(self._validator.iter_errors(dict(params)), MAX_PROBLEMS)
-        return [_words(error) for error in errors]
+        """What does not fit, without anything of the values; empty when all fits."""
+        return self._compiled.problems(dict(params))
 
     @property
     def required(self) -> frozenset[str]:
@@ -83,11 +63,6 @@ class ParamsSchema:
             f"{name}: {_kind(schema)}{'' if name in needed else ', optional'}"
             for name, schema in properties.items()
         )
-
-
-def _words(error: "jsonschema_rs.ValidationError") -> str:
-    where = ".".join(str(part) for part in error.instance_path)
-    return f"{where + ': ' if where else ''}{error.message}"[:MAX_WORDS]
 
 
 def _kind(schema: JsonValue) -> str:
