@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.slack.received.payloads import Message, MessageEnvelope, SharedFile, SlackIdentity
+from bot.slack.text.plain import mentioned_users, plain_text
 
 # The subtypes in which a person says something; all others are Slack's own bookkeeping.
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
@@ -110,9 +111,6 @@ def _is_spoken(message: Message, identity: SlackIdentity) -> bool:
     return bool(message.channel and message.ts)
 
 
-# https://docs.slack.dev/messaging/formatting-message-text: inside <…>, and only three escapes.
-_TOKEN = re.compile(r"<([^<>]*)>")
-_UNESCAPED = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # the ampersand last
 _STOP = re.compile(
     r"\s*(?:please[\s,]+)?(?:stop|cancel|never\s?mind)(?:[\s,]+please)?\s*[.!]*\s*",
     re.IGNORECASE,
@@ -121,39 +119,14 @@ _STOP = re.compile(
 
 def mentions(text: str, bot_user: str) -> bool:
     """Whether the bot itself is named."""
-    return any(_names(token, bot_user) for token in _TOKEN.findall(text))
+    return bot_user in mentioned_users(text)
 
 
 def question(text: str, bot_user: str) -> str:
-    """The text without the bot's own mention; other people's mentions stay as ids."""
-
-    def plain(found: re.Match[str]) -> str:
-        token = found.group(1)
-        return "" if _names(token, bot_user) else _readable(token)
-
-    readable = _TOKEN.sub(plain, text)
-    for escaped, char in _UNESCAPED:
-        readable = readable.replace(escaped, char)
-    return readable.strip()
+    """The text as typed, without the bot's own mention; other people's mentions stay as ids."""
+    return plain_text(text, lambda user: "" if user == bot_user else f"<@{user}>").strip()
 
 
 def is_stop(question_text: str) -> bool:
     """Whether the whole message is "stop", "cancel" or "never mind"."""
     return _STOP.fullmatch(question_text) is not None
-
-
-def _names(token: str, bot_user: str) -> bool:
-    return token.partition("|")[0] == f"@{bot_user}"
-
-
-def _readable(token: str) -> str:
-    target, _, label = token.partition("|")
-    if target.startswith("@"):
-        return f"<{target}>"
-    if target.startswith("#"):
-        return f"#{label or target[1:]}"
-    if target.startswith("!"):
-        return label or f"@{target[1:].partition('^')[0]}"
-    if not label or label in target:
-        return target
-    return f"{label} ({target})"

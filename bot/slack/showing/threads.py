@@ -8,11 +8,12 @@ page is all there is, and what is read says so.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from bot.domain.ids import MessageTs, Place
 from bot.domain.thread import Said, Speaker, ThreadRead
@@ -23,6 +24,7 @@ from bot.slack.api.web_api import RateLimited
 from bot.slack.sending.outbox import ANSWER, CARD
 from bot.slack.text.mrkdwn import clean
 from bot.slack.text.permalinks import permalink
+from bot.slack.text.plain import mentioned_users, message_source, plain_text
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -39,9 +41,9 @@ LIMITED: Final = (
 CUT: Final = "the thread is longer, only its first {count} messages were read"
 REFUSED: Final = "Slack did not give {what} messages ({why}); what I have on record is here"
 
-_TOKEN = re.compile(r"<([^<>]*)>")
-_UNESCAPED = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # the ampersand last
-_TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}", re.ASCII)
+UNREADABLE: Final = "{count} of the messages could not be read"
+
+_TS = re.compile(r"[0-9]{1,11}\.[0-9]{1,9}", re.ASCII)
 _BOOKKEEPING: Final = frozenset({"file_share", "thread_broadcast", "bot_message", "me_message", ""})
 
 
@@ -49,6 +51,14 @@ class _Read(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: object) -> object:
+        """Slack sends null for a field that an app left out."""
+        if not isinstance(data, Mapping):
+            return data
+        return {name: value for name, value in data.items() if value is not None}
 
 
 class _Named(_Read):
@@ -69,6 +79,13 @@ class _Message(_Read):
     hidden: bool = False
     bot_profile: _Named = _Named()
     metadata: _Metadata = _Metadata()
+    attachments: object = None
+    blocks: object = None
+
+    @property
+    def source(self) -> str:
+        """Its words in Slack's markup, wherever the app that posted it put them."""
+        return message_source(self.text, self.attachments, self.blocks)
 
 
 class _Cursor(_Read):
@@ -76,8 +93,16 @@ class _Cursor(_Read):
 
 
 class _Page(_Read):
-    messages: tuple[_Message, ...]
+    messages: list[object]
     response_metadata: _Cursor = _Cursor()
+
+    def readable(self) -> list[_Message]:
+        """One message that is not in Slack's documented shape does not hide the rest."""
+        found = []
+        for each in self.messages:
+            with suppress(ValidationError):
+                found.append(_Message.model_validate(each))
+        return found
 
 
 class SlackThreads:
@@ -130,22 +155,26 @@ class SlackThreads:
 
     async def _pages(self, place: Place, before: str, most: int, found: list[_Message]) -> str:
         method = "conversations.replies" if place.thread_ts else "conversations.history"
-        cursor = ""
+        cursor = missing = ""
+        unreadable = 0
         while len(found) < most:
             page = _Page.model_validate(await self._page(method, place, before, cursor))
+            readable = page.readable()
+            unreadable += len(page.messages) - len(readable)
             # A direct message comes newest first, and its newest are wanted.
             if place.thread_ts:
-                found += page.messages
+                found += readable
             else:
-                found[:0] = page.messages[::-1]
+                found[:0] = readable[::-1]
             cursor = page.response_metadata.next_cursor
-            if not cursor:
-                return ""
-            if len(page.messages) <= FEW:
-                return LIMITED
-            if not place.thread_ts:
+            if cursor and len(page.messages) <= FEW:
+                missing = LIMITED
+            if missing or not cursor or not place.thread_ts:
                 break
-        return CUT.format(count=most) if place.thread_ts else ""
+        else:
+            missing = CUT.format(count=most) if cursor and place.thread_ts else ""
+        parts = (missing, UNREADABLE.format(count=unreadable) if unreadable else "")
+        return "; ".join(filter(None, parts))
 
     async def _page(
         self, method: str, place: Place, before: str, cursor: str
@@ -172,7 +201,7 @@ class SlackThreads:
 
     async def _names_of(self, messages: Sequence[_Message]) -> Mapping[str, str]:
         users = [m.user for m in messages if m.user and m.user != self._bot_user]
-        users += [user for m in messages for user in _mentioned(m.text)]
+        users += [user for m in messages for user in mentioned_users(m.source)]
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def one(user: str) -> str:
@@ -191,9 +220,9 @@ class SlackThreads:
             speaker=_speaker(message, is_own=is_own),
             user=message.user or message.bot_id,
             name="Kortex" if is_own else _name(message, names),
-            text=_plain(message.text, names),
+            text=_plain(message.source, names),
             link=self.link(place, ts),
-            to_bot=not is_own and self._bot_user in _mentioned(message.text),
+            to_bot=not is_own and self._bot_user in mentioned_users(message.source),
         )
 
 
@@ -230,27 +259,6 @@ def _name(message: _Message, names: Mapping[str, str]) -> str:
     return clean(names.get(message.user, SOMEBODY)) or SOMEBODY
 
 
-def _mentioned(text: str) -> list[str]:
-    tokens = (token.partition("|")[0] for token in _TOKEN.findall(text))
-    return [token[1:] for token in tokens if token.startswith("@")]
-
-
 def _plain(text: str, names: Mapping[str, str]) -> str:
     """With people by their names and nothing that pings or links."""
-
-    def readable(found: re.Match[str]) -> str:
-        target, _, label = found.group(1).partition("|")
-        match target[:1]:
-            case "@":
-                return f"@{names.get(target[1:], SOMEBODY)}"
-            case "#":
-                return f"#{label}" if label else "a channel"
-            case "!":
-                return label or f"@{target[1:].partition('^')[0]}"
-            case _:
-                return target if not label or label in target else f"{label} ({target})"
-
-    plain = _TOKEN.sub(readable, text)
-    for escaped, char in _UNESCAPED:
-        plain = plain.replace(escaped, char)
-    return clean(plain)
+    return clean(plain_text(text, lambda user: f"@{names.get(user, SOMEBODY)}", "a channel"))

@@ -9,7 +9,7 @@ from bot.domain.thread import Speaker
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.names import PersonNames
 from bot.slack.api.web_api import RateLimited
-from bot.slack.showing.threads import AN_APP, CUT, LIMITED, SOMEBODY, SlackThreads
+from bot.slack.showing.threads import AN_APP, CUT, LIMITED, SOMEBODY, UNREADABLE, SlackThreads
 from tests.fakes.slack_web_api import Arguments, FakeWebApi
 
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("100.000001"))
@@ -170,3 +170,83 @@ async def test_a_direct_message_is_read_from_its_end_and_told_from_its_beginning
 @pytest.mark.parametrize("ts", ["", "x", "1.1)](https://evil.test", "1"])
 def test_only_a_messages_id_becomes_a_link(ts: str) -> None:
     assert reader(FakeWebApi()).link(PLACE, MessageTs(ts)) == ""
+
+
+ALERTMANAGER: dict[str, Any] = {
+    "subtype": "bot_message",
+    "bot_id": "B0HOOK",
+    "username": "Alertmanager",
+    "user": None,
+    "text": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        (
+            {
+                "attachments": [
+                    {"fallback": "f", "title": "HighLatency (critical)", "text": "p99 2 s"}
+                ]
+            },
+            "HighLatency (critical)\np99 2 s",
+        ),
+        ({"attachments": [{"fallback": "HighLatency checkout"}]}, "HighLatency checkout"),
+        (
+            {"attachments": [{"fields": [{"title": "job", "value": "checkout"}, None, 7]}]},
+            "job: checkout",
+        ),
+        (
+            {
+                "blocks": [
+                    {"type": "header", "text": {"type": "plain_text", "text": "Firing"}},
+                    {"type": "section", "fields": [{"type": "mrkdwn", "text": "*job* checkout"}]},
+                    {"type": "context", "elements": [{"type": "mrkdwn", "text": "since 14:02"}]},
+                ]
+            },
+            "Firing\n*job* checkout\nsince 14:02",
+        ),
+        (
+            {
+                "blocks": [
+                    {
+                        "type": "rich_text",
+                        "elements": [
+                            {
+                                "type": "rich_text_section",
+                                "elements": [
+                                    {"type": "text", "text": "see "},
+                                    {"type": "link", "url": "https://x.test"},
+                                    {"type": "user", "user_id": "U0ANNA"},
+                                ],
+                            }
+                        ],
+                    }
+                ]
+            },
+            "see https://x.test@anna",
+        ),
+        ({"text": None, "attachments": None, "blocks": None}, ""),
+        ({"attachments": [None, "x", {"blocks": [3]}], "blocks": "no"}, ""),
+    ],
+)
+async def test_words_in_attachments_and_blocks_are_read(where: dict[str, Any], words: str) -> None:
+    read = await reader(thread([message(1, **ALERTMANAGER | where)])).read(PLACE, LAST, 500)
+    assert [(said.speaker, said.name, said.text) for said in read.messages] == [
+        (Speaker.APP, "Alertmanager", words)
+    ]
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", {}, {"ts": None}, {"ts": "1.2", "text": ["x"]}])
+async def test_one_odd_message_does_not_hide_the_thread(odd: object) -> None:
+    page: list[Any] = [message(1), odd, message(2)]
+    read = await reader(thread(page)).read(PLACE, LAST, 500)
+    assert [said.text for said in read.messages] == ["line 1", "line 2"]
+    assert read.missing == UNREADABLE.format(count=1)
+
+
+@pytest.mark.parametrize("field", ["user", "text", "subtype", "username", "bot_profile", "hidden"])
+async def test_a_null_field_is_an_absent_one(field: str) -> None:
+    read = await reader(thread([message(1, **{field: None})])).read(PLACE, LAST, 500)
+    assert (len(read.messages), read.missing) == (1, "")

@@ -1,0 +1,128 @@
+"""Slack's markup as the plain text that a person typed or reads.
+
+Slack rewrites what people type: `checkout.io` arrives as `<http://checkout.io|checkout.io>`
+(https://docs.slack.dev/messaging/formatting-message-text). Kortex undoes this before it reads a
+message, so that a product, a host or an address keeps its own name.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+_TOKEN: Final = re.compile(r"<([^<>]*)>")
+_ENTITIES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # the ampersand last
+# What Slack puts before text that it links by itself.
+_LINKED_BY_SLACK: Final = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
+_MOST_PARTS: Final = 200  # texts of one message's blocks and attachments
+
+
+def plain_text(text: str, mention: Callable[[str], str], unnamed_channel: str = "") -> str:
+    """The text without tokens and entities. `mention` names a user by id, or returns "".
+
+    `unnamed_channel` stands for a channel that Slack gives without its name; "" shows its id.
+    """
+
+    def readable_token(found: re.Match[str]) -> str:
+        return _readable(found.group(1), mention, unnamed_channel)
+
+    readable = _TOKEN.sub(readable_token, text)
+    for entity, character in _ENTITIES:
+        readable = readable.replace(entity, character)
+    return readable
+
+
+def mentioned_users(text: str) -> list[str]:
+    """The ids of people whom the text mentions, in order."""
+    targets = (token.partition("|")[0] for token in _TOKEN.findall(text))
+    return [target[1:] for target in targets if target.startswith("@")]
+
+
+def message_source(text: str, attachments: object, blocks: object) -> str:
+    """Everything that a message says, still in Slack's markup.
+
+    An alert of Alertmanager has its words in attachments, other apps have theirs in blocks. Slack's
+    `text` is the fallback of the blocks, so that blocks count only where it is empty. Entries that
+    are not in Slack's documented shape are left out.
+    """
+    parts = [text] if text.strip() else list(_block_texts(blocks))
+    for attachment in _entries(attachments):
+        parts += _attachment_texts(attachment)
+    return "\n".join(dict.fromkeys(part.strip() for part in parts[:_MOST_PARTS] if part.strip()))
+
+
+def _readable(token: str, mention: Callable[[str], str], unnamed_channel: str) -> str:
+    target, _, label = token.partition("|")
+    match target[:1]:
+        case "@":
+            return mention(target[1:])
+        case "#":
+            return f"#{label}" if label else unnamed_channel or f"#{target[1:]}"
+        case "!":
+            return label or f"@{target[1:].partition('^')[0]}"
+        case _:
+            return _link(target, label)
+
+
+def _link(target: str, label: str) -> str:
+    """What was typed where Slack made the link, else the label with the address behind it."""
+    scheme = _LINKED_BY_SLACK.match(target)
+    address = target[scheme.end() :] if scheme else target
+    if not label:
+        return target if "://" in target else address
+    if target.startswith("tel:"):
+        return label
+    if label.rstrip("/").lower() in (target.rstrip("/").lower(), address.rstrip("/").lower()):
+        return label
+    return f"{label} ({target})"
+
+
+def _attachment_texts(attachment: Mapping[str, object]) -> list[str]:
+    fields = [
+        f"{field.get('title') or ''}: {field.get('value')}"
+        for field in _entries(attachment.get("fields"))
+        if isinstance(field.get("value"), str)
+    ]
+    found = [
+        *_strings(attachment, "pretext", "title", "text"),
+        *fields,
+        *_block_texts(attachment.get("blocks")),
+    ]
+    return found or _strings(attachment, "fallback")
+
+
+def _block_texts(blocks: object) -> Iterator[str]:
+    """Texts of blocks in their order; a paragraph of rich text is one text."""
+    for block in _entries(blocks):
+        if block.get("type") == "rich_text":
+            yield from (_rich_text(part) for part in _entries(block.get("elements")))
+            continue
+        for part in (block, block.get("text"), *_entries(block.get("fields"))):
+            if isinstance(part, Mapping):
+                yield from _strings(part, "text")
+        for element in _entries(block.get("elements")):
+            yield from _strings(element, "text")
+
+
+def _rich_text(element: Mapping[str, object]) -> str:
+    match element.get("type"):
+        case "user":
+            return f"<@{element.get('user_id') or ''}>"
+        case "channel":
+            return f"<#{element.get('channel_id') or ''}>"
+        case "emoji":
+            return f":{element.get('name') or ''}:"
+        case "link":
+            return next(iter(_strings(element, "text", "url")), "")
+        case _:
+            inner = [_rich_text(each) for each in _entries(element.get("elements"))]
+            return "".join([*_strings(element, "text"), *inner])
+
+
+def _entries(value: object) -> Iterator[Mapping[str, object]]:
+    for each in value if isinstance(value, list | tuple) else ():
+        if isinstance(each, Mapping):
+            yield each
+
+
+def _strings(of: Mapping[str, object], *names: str) -> list[str]:
+    return [value for name in names if isinstance(value := of.get(name), str) and value.strip()]
