@@ -7,7 +7,6 @@ as an object. So a call is known by (index, id), and a new id at a used index is
 
 from collections.abc import Callable, Mapping, Sequence
 
-from adapters.llm.alike import Piece
 from adapters.llm.decoding import OpenCall
 from adapters.llm.messages import Picture, ToolCall, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn
@@ -104,14 +103,6 @@ class ToolDeltas:
             call.add(arguments_text(arguments))
         else:
             call.add(as_text(arguments))
-
-    def piece_of(self, delta: Mapping[str, object]) -> Piece | None:
-        """What an entry adds to a call that it does not name; None where it says more."""
-        function = as_object(delta.get("function"))
-        if delta.get("id") or function.get("name"):
-            return None
-        call = self._known(as_int(delta.get("index")), "")
-        return Piece(as_text(function.get("arguments")), call.add) if call is not None else None
 
     def _call(self, index: int | None, call_id: str, name: str) -> OpenCall:
         known = self._known(index, call_id)

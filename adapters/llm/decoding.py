@@ -13,7 +13,6 @@ from typing import ClassVar, Final, Protocol
 
 import orjson
 
-from adapters.llm.alike import Alike, Piece
 from adapters.llm.failures import VendorError, safe_words, wait_in_words
 from adapters.llm.framing import (
     MAX_ARGUMENT_CHARS,
@@ -139,7 +138,6 @@ class EventDecoder(ABC):
 
     def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
         self._events = type(self).framing()
-        self._alike = Alike(self.piece_of)
         self._new_id = call_id
         self._whole: list[bytes] | None = None
         self._whole_bytes = 0
@@ -220,14 +218,11 @@ class EventDecoder(ABC):
         return data
 
     def _take(self, payloads: Sequence[bytes], out: list[StreamChunk]) -> None:
-        alike = self._alike
-        at, count = 0, len(payloads)
         try:
-            while at < count and not self.ended:
-                at += alike.take(payloads, at)
-                if at < count:
-                    self._take_one(payloads[at], out)
-                    at += 1
+            for payload in payloads:
+                if self.ended:
+                    break
+                self._take_one(payload, out)
         except AnswerTooLarge as error:
             self.fail(out, ErrorKind.PROTOCOL, str(error))
 
@@ -245,7 +240,6 @@ class EventDecoder(ABC):
                 return
         if isinstance(event, dict):
             self.on_event(event, out)
-            self._alike.learn(payload, event)
 
     def _take_whole(self, body: bytes, out: list[StreamChunk]) -> None:
         """A backend that ignored `stream` and answered with one JSON document."""
@@ -265,10 +259,6 @@ class EventDecoder(ABC):
     @abstractmethod
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """The non-streamed form of an answer."""
-
-    def piece_of(self, event: Mapping[str, object]) -> Piece | None:  # noqa: ARG002 - a wire may have none
-        """What an event adds that was taken, if it would do nothing else were it taken again."""
-        return None
 
     def on_end_marker(self, out: list[StreamChunk]) -> None:
         """The `[DONE]` line, where a wire has one; elsewhere it means nothing."""

@@ -7,10 +7,8 @@ deltas are skipped, as the vendor asks.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar, Final
 
-from adapters.llm.alike import Piece
 from adapters.llm.decoding import EventDecoder, OpenCall, new_call_id
 from adapters.llm.failures import VendorError, error_reader, is_overflow
 from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
@@ -175,22 +173,6 @@ class AnthropicDecoder(EventDecoder):
             case _:
                 if "error" in event and not event.get("type"):  # a gateway's own failure
                     self._error(event, out)
-
-    def piece_of(self, event: Mapping[str, object]) -> Piece | None:
-        """See `EventDecoder`."""
-        if event.get("type") != "content_block_delta":
-            return None
-        delta = as_object(event.get("delta"))
-        block = self._blocks.get(_index(event))
-        match delta.get("type"):
-            case "text_delta":
-                return Piece(as_text(delta.get("text")), partial(self._say, block))
-            case "input_json_delta" if block is not None:
-                return Piece(as_text(delta.get("partial_json")), block.add_arguments)
-            case "thinking_delta" if block is not None:
-                return Piece(as_text(delta.get("thinking")), partial(self._keep_in, block.parts))
-            case _:
-                return None
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """A message that was not streamed, replayed as if it had been."""

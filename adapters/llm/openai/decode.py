@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from adapters.http_answer import Headers
-from adapters.llm.alike import Piece
 from adapters.llm.chat_completions import ToolDeltas
 from adapters.llm.decoding import EventDecoder, new_call_id
 from adapters.llm.failures import VendorError, is_overflow, kind_of_status
@@ -32,8 +31,6 @@ _KINDS: Final[Mapping[str, ErrorKind]] = {
 }
 
 
-# What says more than a piece of text or of arguments, in an event or in its delta.
-_NO_PIECE: Final = ("error", "usage", "function_call", "refusal")
 _REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
@@ -96,20 +93,6 @@ class OpenAIDecoder(EventDecoder):
         answer = _answer_of(event)
         if answer is not None:
             self._choice(answer, "delta")
-
-    def piece_of(self, event: Mapping[str, object]) -> Piece | None:
-        """See `EventDecoder`."""
-        choices = as_list(event.get("choices"))
-        if len(choices) != 1 or any(map(event.get, _NO_PIECE)):
-            return None
-        choice = as_object(choices[0])
-        delta = as_object(choice.get("delta"))
-        if choice.get("index") or choice.get("finish_reason") or any(map(delta.get, _NO_PIECE)):
-            return None
-        content, tools = delta.get("content"), as_list(delta.get("tool_calls"))
-        if not tools:
-            return Piece(as_text(content), self.text)
-        return None if content or len(tools) > 1 else self._tools.piece_of(as_object(tools[0]))
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """A completion that was not streamed."""
