@@ -9,13 +9,12 @@ from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.typedefs import Handler as AiohttpHandler
 from aiohttp.web_protocol import RequestPayloadError
-from prometheus_client import CollectorRegistry
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 
 from bot.ports.failures import StorageUnavailable
 from bot.store import schema
 from bot.store.database import Database
 from bot.store.schema import Writable
-from bot.telemetry.exposition import CONTENT_TYPE, exposed
 from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
 from bot.web.ingest import IngestRefused, refusal
@@ -28,8 +27,8 @@ def metrics_endpoint(
     """Reading /proc blocks: it is done beside the loop."""
 
     async def handle(_request: web.Request) -> web.Response:
-        body = await asyncio.to_thread(exposed, registry)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+        body = await asyncio.to_thread(generate_latest, registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     return handle
 

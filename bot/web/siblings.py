@@ -11,14 +11,13 @@ from typing import Final
 
 import orjson
 from aiohttp import web
-from prometheus_client import CollectorRegistry
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from adapters.errors import AdapterError
 from adapters.http import http_client, mapped_errors
 from adapters.http_answer import WholeAnswer
-from bot.telemetry.exposition import CONTENT_TYPE, exposed
 from bot.web.health import Note
 
 LOOPBACK: Final = "127.0.0.1"
@@ -79,7 +78,7 @@ class SiblingCalls:
             others = await self.asked("/metrics")
             texts = {n: found.text for n, found in others.items() if found is not None}
             body = await asyncio.to_thread(_all_of, self._siblings.number, registry, texts)
-            return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+            return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
         return handle
 
@@ -125,10 +124,10 @@ class _Merged(Collector):
 
 
 def _all_of(own: int, registry: CollectorRegistry, others: Mapping[int, str]) -> bytes:
-    texts = {**others, own: exposed(registry).decode()}
+    texts = {**others, own: generate_latest(registry).decode()}
     merged = _Merged()
     for number in sorted(texts):
         merged.add(number, texts[number])
     everything = CollectorRegistry()
     everything.register(merged)
-    return exposed(everything)
+    return generate_latest(everything)
