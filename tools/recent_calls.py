@@ -1,17 +1,16 @@
-"""What a moment ago tells of a call: its result for the same person, and that its backend is down.
+"""Recent tool calls: a cache of results for the same person, and a circuit breaker per tool.
 
-Results are kept as a model was given them, redacted and cut already; never a failure, never what
-proposes. A tool whose backend does not answer is not asked for a while: asking again would hold up
-a turn. Three failures in a row, by running out of time or by not being there, open its circuit; then
-one call tries.
+The cache holds results as the model received them, redacted and cut; never failures or proposals.
+Three timeouts or refused connections in a row open a tool's circuit for `OPEN_S`; then one call tries.
 """
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import orjson
+from cachetools import TLRUCache
 from pydantic import BaseModel
 
 from tools.capabilities import CallContext
@@ -30,7 +29,7 @@ _NO_ANSWER = frozenset({ToolErrorCode.TOOL_TIMEOUT, ToolErrorCode.UNAVAILABLE})
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A result as it was given, and when, by the loop's clock in seconds."""
+    """A result as the model received it. `at_s`: when its call began, by a monotonic clock."""
 
     content: str
     summary: str
@@ -38,31 +37,12 @@ class Kept:
     at_s: float
 
 
-class ResultCache:
-    """In memory, bounded, oldest out first; what is too old goes with the next that comes."""
+ResultCache: TypeAlias = TLRUCache[bytes, Kept]
 
-    def __init__(self, ttl_s: float = TTL_S, max_entries: int = MAX_ENTRIES) -> None:
-        self._ttl_s = ttl_s
-        self._max_entries = max_entries
-        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
 
-    def get(self, key: bytes | None, now_s: float) -> Kept | None:
-        """What was kept under the key, unless it is too old; None is nobody's key."""
-        kept = self._kept.get(key) if key is not None else None
-        return kept if kept is not None and now_s - kept.at_s < self._ttl_s else None
-
-    def put(self, key: bytes | None, kept: Kept) -> None:
-        """Keep it, instead of what was there."""
-        if key is None:
-            return
-        self._kept.pop(key, None)
-        self._kept[key] = kept
-        while self._oldest_goes(kept.at_s):
-            self._kept.popitem(last=False)
-
-    def _oldest_goes(self, now_s: float) -> bool:
-        oldest = next(iter(self._kept.values()))
-        return len(self._kept) > self._max_entries or now_s - oldest.at_s >= self._ttl_s
+def result_cache(timer: Callable[[], float], max_entries: int = MAX_ENTRIES) -> ResultCache:
+    """Results for `TTL_S` after their call began; the least recently used make room."""
+    return TLRUCache(max_entries, lambda _key, kept, _now: kept.at_s + TTL_S, timer)
 
 
 def key_of(contract: ToolContract, arguments: BaseModel, context: CallContext) -> bytes | None:

@@ -32,7 +32,7 @@ from tools.failure import (
 )
 from tools.output import clean_text, weight
 from tools.policy import ToolPolicy
-from tools.recent_calls import NOTE_BYTES, Breaker, Kept, ResultCache, key_of, told
+from tools.recent_calls import NOTE_BYTES, Breaker, Kept, key_of, result_cache, told
 from tools.records import (
     CallEnded,
     CallEvent,
@@ -118,7 +118,7 @@ class ToolRunner:
         self._clock = clock
         self._timeouts = timeouts or {}
         self._slow_after_s = slow_after_s
-        self._cache = ResultCache()
+        self._cache = result_cache(time.monotonic)
         self._breaker = Breaker(time.monotonic)
         if any(not seconds > 0 for seconds in self._timeouts.values()):
             raise ValueError("a tool timeout must be positive")
@@ -159,11 +159,12 @@ class ToolRunner:
             call.arguments = redacted_value(_sent(admitted.arguments), self._redactor)
             self._emit(call, CallStarted(call.id, call.name, call.arguments))
             key = key_of(admitted.entry.contract, admitted.arguments, admitted.context)
-            kept = self._cache.get(key, asyncio.get_running_loop().time())
+            kept = None if key is None else self._cache.get(key)
             if kept is not None:
                 return self._again(call, kept)
             outcome = await self._finished(call, admitted, await self._execute(call, admitted))
-            self._cache.put(key, _kept(outcome, call.started_s))
+            if key is not None:
+                self._cache[key] = _kept(outcome, call.started_s)
             return outcome
         except asyncio.CancelledError as error:
             if _really_cancelled():

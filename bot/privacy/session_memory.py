@@ -6,12 +6,13 @@ where they stand without it later.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Final
+
+from cachetools import LRUCache
 
 from bot.privacy.looks import random
 from bot.privacy.matching import compiled
@@ -37,11 +38,11 @@ def current_session() -> str:
 
 
 class Placeholders:
-    """Told by the redactor while a session's texts are redacted `within` it. For any thread."""
+    """What the placeholders of each session stand for. Any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._sessions: OrderedDict[str, OrderedDict[str, str]] = OrderedDict()
+        self._sessions: LRUCache[str, LRUCache[str, str]] = LRUCache(SESSIONS_KEPT)
 
     @contextmanager
     def within(self, session: str) -> Iterator[None]:
@@ -58,29 +59,36 @@ class Placeholders:
         if not session:
             return
         with self._lock:
-            known = self._sessions.setdefault(session, OrderedDict())
+            known: LRUCache[str, str] = self._sessions.setdefault(
+                session, LRUCache(PLACEHOLDERS_PER_SESSION)
+            )
             known[placeholder] = value
-            self._sessions.move_to_end(session)
-            while len(known) > PLACEHOLDERS_PER_SESSION:
-                known.popitem(last=False)
-            while len(self._sessions) > SESSIONS_KEPT:
-                self._sessions.popitem(last=False)
 
     def resolved(self, text: str, session: str = "") -> str:
         """The text with the placeholders of that session, else of the one at hand, resolved."""
-        known = self._sessions.get(session or _SESSION.get())
-        if known is None or MASK_PREFIX not in text:
+        if MASK_PREFIX not in text:
             return text
-        return _PLACEHOLDER.sub(lambda m: known.get(m.group(), m.group()), text)
+        with self._lock:
+            known = self._sessions.get(session or _SESSION.get(), {})
+            return _PLACEHOLDER.sub(lambda m: known.get(m.group(), m.group()), text)
+
+
+class _Secrets:
+    """Of one session, and the pattern that finds them, which the next new one makes stale."""
+
+    __slots__ = ("pattern", "values")
+
+    def __init__(self) -> None:
+        self.values: LRUCache[bytes, None] = LRUCache(SECRETS_PER_SESSION)
+        self.pattern: Any = None
 
 
 class FoundSecrets:
-    """Safe to share between threads."""
+    """Secrets found by their place, by session. Any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._sessions: OrderedDict[str, OrderedDict[bytes, None]] = OrderedDict()
-        self._patterns: dict[str, Any] = {}
+        self._sessions: LRUCache[str, _Secrets] = LRUCache(SESSIONS_KEPT)
         self.learned = 0  # how often a session got to know one more
 
     def remember(self, session: str, values: Iterable[bytes]) -> None:
@@ -89,18 +97,11 @@ class FoundSecrets:
         if not session or not kept:
             return
         with self._lock:
-            known = self._sessions.setdefault(session, OrderedDict())
-            before = len(known)
-            known.update(dict.fromkeys(kept))
-            self._sessions.move_to_end(session)
-            if len(known) != before:
+            known = self._sessions.setdefault(session, _Secrets())
+            if any(value not in known.values for value in kept):
                 self.learned += 1
-                self._patterns.pop(session, None)
-            while len(known) > SECRETS_PER_SESSION:
-                known.popitem(last=False)
-            while len(self._sessions) > SESSIONS_KEPT:
-                forgotten, _ = self._sessions.popitem(last=False)
-                self._patterns.pop(forgotten, None)
+                known.pattern = None
+            known.values.update(dict.fromkeys(kept))
 
     def knows_any(self, session: str) -> bool:
         """Of most sessions nothing is known."""
@@ -117,11 +118,11 @@ class FoundSecrets:
             return None
         with self._lock:
             known = self._sessions.get(session)
-            if not known:
+            if known is None:
                 return None
-            if session not in self._patterns:
-                self._patterns[session] = _any_of(known)
-            return self._patterns[session]
+            if known.pattern is None:
+                known.pattern = _any_of(known.values)
+            return known.pattern
 
 
 def repeated(data: bytes, found: Mapping[bytes, int]) -> Iterator[tuple[int, int]]:

@@ -1,23 +1,26 @@
-"""One at a time per key: locks that are forgotten, and look-ups that many wait for and one makes."""
+"""One at a time per key: cached look-ups that many callers share, and locks by name."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 _T = TypeVar("_T")
 _TIMEOUT_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept(Generic[_T]):
-    value: _T
-    at: float  # when the question was sent: the answer cannot be newer
+@dataclass(slots=True)
+class _Entry(Generic[_T]):
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    value: _T | None = None
+    at: float = float("-inf")  # when the question was sent: the answer cannot be newer
 
 
 class Fresh(Generic[_T]):
-    """Answers by key. A failed lookup is raised to its caller and not kept."""
+    """Answers by key, one look-up at a time. A failed one is raised to its caller and not kept."""
 
     def __init__(
         self,
@@ -29,10 +32,7 @@ class Fresh(Generic[_T]):
         self._look_up = look_up
         self._clock = clock
         self._timeout_s = timeout_s
-        self._capacity = capacity
-        self._kept: dict[str, _Kept[_T]] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
-        self._forgotten = 0
+        self._entries: LRUCache[str, _Entry[_T]] = LRUCache(capacity)
 
     async def get(self, key: str, max_age_s: float) -> _T:
         """The answer to a question sent at most `max_age_s` ago, or while this call waited.
@@ -40,29 +40,22 @@ class Fresh(Generic[_T]):
         Raises what the lookup raises, and TimeoutError.
         """
         asked_at = self._clock()
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            kept = self._kept.get(key)
-            if kept is not None and asked_at - kept.at <= max_age_s:
-                return kept.value
-            sent_at, forgotten = self._clock(), self._forgotten
-            async with asyncio.timeout(self._timeout_s):
-                value = await self._look_up(key)
-            if forgotten == self._forgotten:
-                self._keep(key, _Kept(value, sent_at))
-            return value
+        while True:
+            entry: _Entry[_T] = self._entries.setdefault(key, _Entry())
+            async with entry.lock:
+                if self._entries.get(key) is not entry:
+                    continue  # forgotten while this call waited
+                if entry.value is not None and asked_at - entry.at <= max_age_s:
+                    return entry.value
+                sent_at = self._clock()
+                async with asyncio.timeout(self._timeout_s):
+                    entry.value = await self._look_up(key)
+                entry.at = sent_at
+                return entry.value
 
     def forget(self, key: str) -> None:
-        """The next question is asked anew."""
-        self._kept.pop(key, None)
-        self._forgotten += 1  # an answer now under way may be older than this
-
-    def _keep(self, key: str, kept: _Kept[_T]) -> None:
-        self._kept.pop(key, None)
-        self._kept[key] = kept
-        while len(self._kept) > self._capacity:
-            oldest = next(iter(self._kept))
-            del self._kept[oldest]
-            self._locks.pop(oldest, None)
+        """Ask anew next time. An answer now under way may be older than this, so it is not kept."""
+        self._entries.pop(key, None)
 
 
 class KeyedLock:

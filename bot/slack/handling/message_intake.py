@@ -4,10 +4,12 @@ A start that fails is raised, so that Slack is not acknowledged and delivers the
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import assert_never
+
+from cachetools import LRUCache
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TurnId, UserId
 from bot.domain.session import Ask
@@ -37,7 +39,7 @@ class AskLimiter:
         self._limit = limit
         self._window_s = window_s
         self._clock = clock
-        self._people: OrderedDict[Person, _Asked] = OrderedDict()
+        self._people: LRUCache[Person, _Asked] = LRUCache(_PEOPLE_REMEMBERED)
 
     def admits(self, person: Person, turn: TurnId) -> bool:
         """Whether the turn may start. The same turn delivered again always may."""
@@ -62,10 +64,7 @@ class AskLimiter:
         return True
 
     def _of(self, person: Person) -> _Asked:
-        asked = self._people.setdefault(person, _Asked())
-        self._people.move_to_end(person)
-        if len(self._people) > _PEOPLE_REMEMBERED:
-            self._people.popitem(last=False)
+        asked: _Asked = self._people.setdefault(person, _Asked())
         return asked
 
 

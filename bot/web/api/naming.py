@@ -7,7 +7,9 @@ waits long for a name, and where it is not known the id stands.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from typing import Final, TypeVar
+from typing import Final
+
+from cachetools import LRUCache, TTLCache
 
 from bot.domain.channel import DIRECT, GROUP
 from bot.domain.ids import ALERTS, API, MessageTs, Place, UserId
@@ -22,7 +24,6 @@ _DIRECT_ID: Final = re.compile(r"D[A-Z0-9]{2,30}", re.ASCII)
 _IN_WORDS: Final = {DIRECT: "direct message", GROUP: "group message"}
 _NOBODYS: Final = frozenset({"", "somebody"})
 
-_V = TypeVar("_V")
 KeptNames = Callable[[Collection[Place]], Awaitable[Mapping[Place, str]]]
 LinkOf = Callable[[Place, MessageTs], str]
 
@@ -40,9 +41,10 @@ class Naming:
         self._kept = kept
         self._name_of = name_of
         self._link_of = link_of
-        self._clock = clock
-        self._resting: dict[str, float] = {}
-        self._told: dict[str, str] = {}  # a name that was told stays while the platform is away
+        self._resting = TTLCache[str, bool](MOST_KEPT, REST_S, clock)
+        self._told = LRUCache[str, str](
+            MOST_KEPT
+        )  # a name that was told stays while the platform is away
 
     async def channels(self, places: Iterable[Place]) -> Mapping[Place, str]:
         """By the places given. Raises StorageUnavailable."""
@@ -67,8 +69,7 @@ class Naming:
 
     def _may_be_asked(self, user: str) -> bool:
         is_known_kind = user.startswith("@") or _OF_PLATFORM.fullmatch(user)
-        is_resting = self._resting.get(user, float("-inf")) > self._clock()
-        return user != ALERTS and bool(is_known_kind) and not is_resting
+        return user != ALERTS and bool(is_known_kind) and user not in self._resting
 
     async def _ask(self, user: str) -> None:
         try:
@@ -77,16 +78,9 @@ class Naming:
         except (TimeoutError, StorageUnavailable):
             name = ""
         if name in _NOBODYS or name == user:
-            _put(self._resting, user, self._clock() + REST_S)
+            self._resting[user] = True
         else:
-            _put(self._told, user, name)
-
-
-def _put(known: dict[str, _V], user: str, value: _V) -> None:
-    known.pop(user, None)
-    known[user] = value
-    while len(known) > MOST_KEPT:
-        del known[next(iter(known))]
+            self._told[user] = name
 
 
 def called(name: str, place: Place) -> str:

@@ -10,7 +10,7 @@ from tests.fakes.tools import Bench, EchoOutput, FakeTool, bench, contract
 from tools.contract import PROPOSE_TOOL_ID, Effect
 from tools.errors import ToolErrorCode, UpstreamFailed
 from tools.policy import ToolPolicy
-from tools.recent_calls import NOTE_BYTES, TTL_S, Kept, ResultCache, told
+from tools.recent_calls import NOTE_BYTES, TTL_S, Kept, result_cache, told
 from tools.records import CallEnded, CallStarted
 
 
@@ -104,16 +104,22 @@ async def test_a_call_that_is_refused_now_is_not_answered_from_the_cache() -> No
     assert (await b.run()).record.error_code is ToolErrorCode.AUTHZ_DENIED
 
 
-def test_what_is_too_old_is_gone_and_the_oldest_makes_room() -> None:
-    cache = ResultCache(max_entries=2)
+def test_a_result_is_gone_a_while_after_its_call_began_and_the_oldest_makes_room() -> None:
+    now = [0.0]
+    cache = result_cache(lambda: now[0], max_entries=2)
     for at_s, key in enumerate((b"a", b"b", b"c")):
-        cache.put(key, Kept("{}", "", False, at_s))
+        cache[key] = Kept("{}", "", False, at_s)
 
-    assert [cache.get(key, 2.0) is None for key in (b"a", b"b", b"c")] == [True, False, False]
-    assert cache.get(b"b", 1.0 + TTL_S) is None
-    assert cache.get(None, 2.0) is None
-    cache.put(b"d", Kept("{}", "", False, 1000.0))
-    assert list(cache._kept) == [b"d"]
+    assert sorted(cache) == [b"b", b"c"]
+    now[0] = 1.0 + TTL_S
+    assert sorted(cache) == [b"c"]
+
+
+def test_a_result_of_a_slow_call_is_as_old_as_the_call() -> None:
+    cache = result_cache(lambda: TTL_S)
+    cache[b"slow"] = Kept("{}", "", False, 0.0)
+
+    assert not cache
 
 
 @pytest.mark.parametrize("content", ["{}", '{"a":1}'])
