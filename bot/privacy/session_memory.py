@@ -69,7 +69,7 @@ class Placeholders:
         if MASK_PREFIX not in text:
             return text
         with self._lock:
-            known = self._sessions.get(session or _SESSION.get(), {})
+            known: Mapping[str, str] = self._sessions.get(session or _SESSION.get(), {})
             return _PLACEHOLDER.sub(lambda m: known.get(m.group(), m.group()), text)
 
 

@@ -28,11 +28,12 @@ async def test_those_who_ask_at_once_share_one_look_up() -> None:
     directory = Directory()
     fresh = Fresh(directory.look_up, lambda: 0.0)
 
-    both = asyncio.gather(fresh.get("a", 60.0), fresh.get("a", 60.0))
-    await asyncio.sleep(0)
-    directory.gate.set()
+    async with asyncio.TaskGroup() as group:
+        both = [group.create_task(fresh.get("a", 60.0)) for _ in range(2)]
+        await asyncio.sleep(0)
+        directory.gate.set()
 
-    assert await both == [1, 1]
+    assert [each.result() for each in both] == [1, 1]
 
 
 async def test_a_failure_is_raised_and_asked_again() -> None:
