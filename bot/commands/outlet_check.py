@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,7 +18,6 @@ from adapters.errors import AdapterError
 from adapters.fault import fault_of
 from adapters.http import http_client, mapped_errors
 from adapters.oidc import Issuer, OidcTokens
-from adapters.otlp_http import OtlpHttp
 from adapters.reach import REACH_S, reach, reach_alone
 from bot.commands.alert_check import postable
 from bot.commands.installation import Asked
@@ -34,7 +32,7 @@ from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
 from bot.web.listener import bind_problem
 from bot.wiring.audit_outlets import check_sinks
-from bot.wiring.telemetry import MISSING
+from bot.wiring.telemetry import make_collector
 from bot.wiring.ways import backend_client, plane_host
 
 OURS = b'"up"'  # in the answer of /healthz
@@ -123,16 +121,13 @@ async def check_collector(asked: Asked) -> Sequence[Finding]:
     otel = asked.of.settings.otel
     if not otel.endpoint:
         return [Finding("otel", False, "not set in [otel]", configured=False)]
-    if await asyncio.to_thread(find_spec, "opentelemetry") is None:
-        return [Finding("otel", False, MISSING)]
-    headers = {name: token.get_secret_value() for name, token in otel.headers.items()}
-    collector = OtlpHttp(otel.endpoint, headers)
     try:
-        await collector.send("/v1/traces", b"")
+        collector = await asyncio.to_thread(make_collector, otel)
+        await collector.reach()
+    except ConfigurationError as error:
+        return [Finding("otel", False, str(error))]
     except AdapterError as error:
         return [Finding("otel", False, error.message, fault=fault_of(error))]
-    finally:
-        await collector.aclose()
     return [Finding("otel", True, "takes traces (tried with none)")]
 
 

@@ -101,7 +101,7 @@ async def serving(
         base = await build_base(settings, stack, played=played)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(slack_session())
-        engine, telling = _engine(base, times.lease_s, stack)
+        engine = await asyncio.to_thread(_engine, base, times.lease_s, stack)
         workspaces = await _workspaces(base, engine, session, identity, rates, stack)
         own, chats = workspaces.home, await open_chats(base, stack)
         served = ChainMap(workspaces.by_team, {API: chats.platform})
@@ -121,7 +121,7 @@ async def serving(
         routes = [*install_routes(base, workspaces, session), *api.routes]
         way_in = (slack, socket, own.access, alerts.take, routes, api.streams.closing)
         port = await listen(base, stack, *way_in, siblings=siblings)
-        due = telling | _jobs(base, conversation, workspaces, times)
+        due = _jobs(base, conversation, workspaces, times)
         due |= level_jobs(base, own.access, socket.is_connected if socket else None)
         due |= await feed_jobs(base, stack)
         redelivery = redelivery_of(base, workspaces.all, everywhere)
@@ -178,14 +178,14 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
         log.error("this identity may do more than read", may=excess)
 
 
-def _engine(base: Base, lease_s: float, stack: AsyncExitStack) -> tuple[Engine, dict[str, Job]]:
-    """And what the clock has to do for the traces of its turns."""
-    traces, telling = open_telemetry(base.settings.otel, base.redactor, base.metrics, stack)
+def _engine(base: Base, lease_s: float, stack: AsyncExitStack) -> Engine:
+    """The engine, its turns traced. Reads certificates."""
+    traces = open_telemetry(base.settings.otel, base.redactor, base.metrics, stack)
     path, database = rules.sqlite_file(base.settings), base.stores.database
     address = rules.engine_database(base.settings.database.url.get_secret_value())
     config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
     settle = settling(base.stores.origin, database, EngineRecords(address), lease_s)
-    return Engine(config, EngineRows.of(database, config.version), settle, traces), telling
+    return Engine(config, EngineRows.of(database, config.version), settle, traces)
 
 
 @asynccontextmanager

@@ -1,69 +1,97 @@
-"""What is told to a collector: spans as they end, metrics by the clock; a turn never waits for it."""
+"""Sends spans and metrics to a collector through OpenTelemetry's SDK (the extra `kortex[otel]`).
+
+A turn never waits: one thread redacts and records, the SDK's batch processor sends from its own.
+"""
 
 import asyncio
+import threading
 import time
-from collections import deque
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Final
 
-import structlog
+from opentelemetry.context import Context
+from opentelemetry.sdk.metrics.export import MetricExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
 
-from adapters.errors import AdapterError
+from bot.telemetry import conventions as names
 from bot.telemetry.metrics import Metrics
-from bot.telemetry.otlp import Encoder, refused_in
-from bot.telemetry.spans import FinishedSpan, Spans
+from bot.telemetry.metrics_data import metrics_data
+from bot.telemetry.spans import FinishedSpan, Spans, Value
+from tools.redactor import RedactionFailed
 
-log = structlog.get_logger(__name__)
-
-FIRST_WAIT_S: Final = 4.0  # after a request that failed; each further one doubles it
-MOST_WAITING: Final = 4_096  # spans; the oldest go first where a collector is away for long
+MOST_WAITING: Final = 4_096  # spans, before they are recorded and again before they are sent
 BATCH: Final = 512  # as the specification's batch processor
-SEND_S: Final = 15.0  # of one request, whatever the client does
+EVERY_MS: Final = 5_000.0  # OTEL_BSP_SCHEDULE_DELAY's default
 LAST_WORDS_S: Final = 3.0
-LONGEST_WAIT_S: Final = 300.0
-# What the protocol calls retryable, beside a connection that failed; a 500 is not.
-_RETRYABLE: Final = frozenset({None, 429, 502, 503, 504})
+# Of one value, after redaction: collectors take requests of some MB (the Collector's HTTP receiver
+# 20 MiB: `max_request_body_size`, config/confighttp).
+MAX_VALUE_CHARS: Final = 1_024
+MAX_CONTENT_CHARS: Final = 16_384
+WITHHELD: Final = "withheld: could not be redacted"
+_SHORT: Final = 128
+_REMEMBERED: Final = 2_048
+_LAST_NS: Final = 2**64 - 1  # in the year 2554
+_INT64: Final = range(-(2**63), 2**63)
+_KINDS: Final = {kind.name: kind for kind in SpanKind}
 
-TRACES: Final = "/v1/traces"
-METRICS: Final = "/v1/metrics"
-
-
-class Collector(Protocol):
-    """Where requests go."""
-
-    async def send(self, path: str, body: bytes) -> bytes:
-        """One request; the answer. Raises AdapterError."""
-        ...
+Redact = Callable[[str], str]
 
 
 class Export(Spans):
-    """`Spans` that are sent on. `run` is the clock's, on one task at a time."""
+    """`Spans` that are sent on, and the registry of metrics by the clock."""
 
     def __init__(
         self,
-        collector: Collector,
-        encoder: Encoder,
+        spans: SpanExporter,
         metrics: Metrics,
         *,
+        resource: Mapping[str, str],
+        redact: Redact,
         sample_ratio: float,
         with_content: bool,
-        metrics_every_s: float | None,
-        clock: Callable[[], float] = time.monotonic,
+        metric_exporter: MetricExporter | None = None,
+        metrics_every_s: float = 60.0,
     ) -> None:
-        """`metrics_every_s` None: metrics are only scraped."""
-        self._collector = collector
-        self._encoder = encoder
+        """Start the threads. `redact` may raise RedactionFailed. No `metric_exporter`: spans only."""
         self._metrics = metrics
         self._bound = round(sample_ratio * 2**64)
         self._with_content = with_content
-        self._metrics_every_s = metrics_every_s
-        self._clock = clock
-        self._waiting: deque[FinishedSpan] = deque()
-        self._since_ns = time.time_ns()
-        self._metrics_due = clock() + (metrics_every_s or 0.0)
-        self._next_try = clock()
-        self._failures = 0
-        self._refused: dict[str, str] = {}
+        self._redact = redact
+        self._short_text = lru_cache(_REMEMBERED)(self._text)  # names and ids come again and again
+        self._resource = Resource({name: self._shown(text) for name, text in resource.items()})
+        self._exporters: list[SpanExporter | MetricExporter] = [spans]
+        if metric_exporter is not None:
+            self._exporters.append(metric_exporter)
+        self._processor = BatchSpanProcessor(
+            _Counting(spans, metrics), MOST_WAITING, EVERY_MS, BATCH
+        )
+        self._ids = _GivenIds()
+        provider = TracerProvider(
+            ALWAYS_ON, self._resource, shutdown_on_exit=False, id_generator=self._ids
+        )
+        provider.add_span_processor(self._processor)
+        self._tracer = provider.get_tracer(names.SCOPE)
+        self._room = threading.BoundedSemaphore(MOST_WAITING)
+        self._recorder = ThreadPoolExecutor(1, "telemetry")
+        self._closing = threading.Event()
+        self._sender = threading.Thread(
+            target=self._send_metrics, args=(metric_exporter, metrics_every_s), daemon=True
+        )
+        self._sender.start()
 
     @property
     def with_content(self) -> bool:
@@ -71,88 +99,123 @@ class Export(Spans):
         return self._with_content
 
     def takes(self, trace_id: bytes) -> bool:
-        """By the trace's id, so that a turn is kept whole."""
+        """By the trace's id, so that every replica keeps the same turns, and keeps them whole."""
         return int.from_bytes(trace_id[8:], "big") < self._bound
 
     def ended(self, span: FinishedSpan) -> None:
-        """Keep it until the next tick; what is too much is counted and gone."""
-        if len(self._waiting) >= MOST_WAITING:
-            self._waiting.popleft()
+        """Queue it; count it as dropped when too many wait."""
+        if self._closing.is_set() or not self._room.acquire(blocking=False):
             self._metrics.telemetry_dropped(1)
-        self._waiting.append(span)
-
-    async def run(self) -> None:
-        """Send what is due. What the collector refuses for now is tried again, later each time."""
-        if self._clock() < self._next_try:
-            return
-        while self._waiting and await self._send_spans():
-            pass
-        every_s = self._metrics_every_s
-        if every_s is not None and not self._failures and self._clock() >= self._metrics_due:
-            self._metrics_due = self._clock() + every_s
-            await self._send_metrics()
+        else:
+            self._recorder.submit(self._record, span)
 
     async def aclose(self) -> None:
-        """The last words, for as long as that may take."""
-        self._next_try = self._metrics_due = self._clock()
+        """Send what waits, for at most `LAST_WORDS_S`. Threads that hang do not hold up the exit."""
+        self._closing.set()
+        closing = threading.Thread(target=self._finish, daemon=True)
+        closing.start()
+        await asyncio.to_thread(closing.join, LAST_WORDS_S)
+        if closing.is_alive():
+            for exporter in self._exporters:
+                exporter.shutdown()  # ends its retries
+
+    def _finish(self) -> None:
+        self._recorder.shutdown()
+        self._processor.shutdown()  # type: ignore[no-untyped-call]
+        self._sender.join()
+
+    def _record(self, span: FinishedSpan) -> None:
+        """On the one thread of the recorder: the ids belong to the span that starts next."""
+        self._room.release()
+        trace_id, parent = int.from_bytes(span.trace_id, "big"), Context()
+        if span.parent_id:
+            parent_id, sampled = int.from_bytes(span.parent_id, "big"), TraceFlags.SAMPLED
+            ids = SpanContext(trace_id, parent_id, is_remote=True, trace_flags=TraceFlags(sampled))
+            parent = set_span_in_context(NonRecordingSpan(ids), parent)
+        self._ids.trace_id, self._ids.span_id = trace_id, int.from_bytes(span.span_id, "big")
+        attributes = {name: self._value(value) for name, value in span.attributes.items()}
+        for name, text in span.content.items():
+            attributes[name] = self._shown(text, MAX_CONTENT_CHARS)
+        if span.error:
+            attributes[names.ERROR] = self._shown(span.error)
+        recorded = self._tracer.start_span(
+            self._shown(span.name),
+            context=parent,
+            kind=_KINDS[span.kind.name],
+            attributes=attributes,
+            start_time=_on_the_wire(span.started_ns),
+        )
+        if span.error:
+            recorded.set_status(StatusCode.ERROR)
+        # A clock may be set back between the two.
+        recorded.end(_on_the_wire(max(span.started_ns, span.ended_ns)))
+
+    def _value(self, value: Value) -> bool | int | float | str | Sequence[str]:
+        match value:
+            case tuple():
+                return [self._shown(each) for each in value]
+            case bool() | float():
+                return value
+            case int() if value in _INT64:
+                return value
+            case _:
+                return self._shown(str(value))
+
+    def _shown(self, text: str, most: int = MAX_VALUE_CHARS) -> str:
+        return (self._short_text if len(text) <= _SHORT else self._text)(text, most)
+
+    def _text(self, text: str, most: int) -> str:
+        """Redacted, then cut, then without half a surrogate pair."""
         try:
-            async with asyncio.timeout(LAST_WORDS_S):
-                await self.run()
-        except TimeoutError:
-            self._metrics.telemetry_dropped(len(self._waiting))
+            safe = self._redact(text)
+        except RedactionFailed:
+            return WITHHELD
+        return safe[:most].encode("utf-8", "replace").decode()
 
-    async def _send_spans(self) -> bool:
-        batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-        try:
-            body = await asyncio.to_thread(self._encoder.spans, batch)
-            sent = await self._send(TRACES, body)
-        except asyncio.CancelledError:
-            self._put_back(batch)
-            raise
-        if sent is None:
-            self._put_back(batch)
-            return False
-        self._metrics.telemetry_dropped(len(batch) if sent < 0 else sent)
-        return True
-
-    async def _send_metrics(self) -> None:
-        now_ns, registry = time.time_ns(), self._metrics.registry
-        body = await asyncio.to_thread(self._encoder.metrics, registry, self._since_ns, now_ns)
-        await self._send(METRICS, body)
-
-    async def _send(self, path: str, body: bytes) -> int | None:
-        """How many it did not take; -1: nothing of it, ever; None: nothing of it now."""
-        try:
-            async with asyncio.timeout(SEND_S):
-                answer = await self._collector.send(path, body)
-        except (AdapterError, TimeoutError) as error:
-            return self._failed(path, error)
-        if self._failures:
-            log.info("telemetry.collector.back", failures=self._failures)
-        self._failures = 0
-        self._refused.pop(path, None)
-        return refused_in(answer, of_metrics=path == METRICS)
-
-    def _failed(self, path: str, error: AdapterError | TimeoutError) -> int | None:
-        if isinstance(error, AdapterError) and not _is_worth_retrying(error):
-            if self._refused.get(path) != error.message:  # once, not every two seconds
-                log.warning("telemetry.refused", path=path, error=error.message)
-            self._refused[path] = error.message
-            return -1
-        if not self._failures:
-            log.warning("telemetry.collector.away", error=str(error) or "no answer in time")
-        self._failures += 1
-        asked = error.retry_after_s if isinstance(error, AdapterError) else None
-        wait_s = asked if asked is not None else FIRST_WAIT_S * 2 ** min(self._failures - 1, 9)
-        self._next_try = self._clock() + min(wait_s, LONGEST_WAIT_S)
-        return None
-
-    def _put_back(self, batch: list[FinishedSpan]) -> None:
-        room = MOST_WAITING - len(self._waiting)
-        kept = batch[len(batch) - room :] if room < len(batch) else batch
-        self._metrics.telemetry_dropped(len(batch) - len(kept))
-        self._waiting.extendleft(reversed(kept))
+    def _send_metrics(self, exporter: MetricExporter | None, every_s: float) -> None:
+        """Send the registry every so often, and once more when closing."""
+        since_ns = time.time_ns()
+        while exporter is not None:
+            closing = self._closing.wait(every_s)
+            registry, now_ns = self._metrics.registry, time.time_ns()
+            exporter.export(metrics_data(registry, self._resource, self._shown, since_ns, now_ns))
+            if closing:
+                return
 
 
-def _is_worth_retrying(error: AdapterError) -> bool:
-    return error.retryable and error.status in _RETRYABLE
+class _GivenIds(IdGenerator):
+    """The ids of the span that is recorded next: a resumed turn goes on in the same trace."""
+
+    trace_id = 0
+    span_id = 0
+
+    def generate_trace_id(self) -> int:
+        """Of a span without a parent."""
+        return self.trace_id
+
+    def generate_span_id(self) -> int:
+        """Of every span."""
+        return self.span_id
+
+
+class _Counting(SpanExporter):
+    """Counts the spans that the collector did not take."""
+
+    def __init__(self, exporter: SpanExporter, metrics: Metrics) -> None:
+        self._exporter = exporter
+        self._metrics = metrics
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """See `SpanExporter`."""
+        result = self._exporter.export(spans)
+        if result is not SpanExportResult.SUCCESS:
+            self._metrics.telemetry_dropped(len(spans))
+        return result
+
+    def shutdown(self) -> None:
+        """See `SpanExporter`."""
+        self._exporter.shutdown()
+
+
+def _on_the_wire(time_ns: int) -> int:
+    return min(max(0, time_ns), _LAST_NS)

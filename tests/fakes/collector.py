@@ -21,7 +21,6 @@ class FakeCollector:
 
     url: str = ""
     statuses: list[int] = field(default_factory=list)
-    rejects: int = 0
     silent: bool = False
     headers: list[dict[str, str]] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
@@ -34,16 +33,15 @@ class FakeCollector:
         if self.silent:
             await asyncio.Event().wait()
         if self.statuses:
-            return web.Response(status=self.statuses.pop(0))
+            headers = {"retry-after": "0", "location": self.url + "/elsewhere"}
+            return web.Response(status=self.statuses.pop(0), headers=headers)
         if request.path.endswith("/v1/metrics"):
             return self._metrics(body)
         told = trace_service.ExportTraceServiceRequest.FromString(body)
         for found in told.resource_spans:
             self.resource = values(found.resource.attributes)
             self.spans += [span for scope in found.scope_spans for span in scope.spans]
-        answer = trace_service.ExportTraceServiceResponse()
-        answer.partial_success.rejected_spans = self.rejects
-        return web.Response(body=answer.SerializeToString())
+        return web.Response(body=b"")
 
     def _metrics(self, body: bytes) -> web.Response:
         told = metrics_service.ExportMetricsServiceRequest.FromString(body)

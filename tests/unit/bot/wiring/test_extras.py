@@ -1,11 +1,17 @@
 """What needs an extra names it where the extra is not installed."""
 
 import sys
+from contextlib import AsyncExitStack
 
 import pytest
 
 from bot.settings.model import Settings
+from bot.settings.otel import OtelSettings
+from bot.settings.reading import ConfigurationError
+from bot.telemetry.metrics import Metrics
 from bot.wiring.audit_outlets import check_sinks
+from bot.wiring.telemetry import open_telemetry
+from tests.fakes.redactor import FakeRedactor
 
 
 def without(monkeypatch: pytest.MonkeyPatch, library: str, *importers: str) -> None:
@@ -25,3 +31,12 @@ async def test_a_nats_server_without_the_client_names_the_extra(
 
     assert not finding.ok
     assert "kortex[nats]" in finding.detail
+
+
+async def test_a_collector_without_the_sdk_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "opentelemetry.exporter.otlp.proto.http", "adapters.otel.exporters")
+    to = OtelSettings(endpoint="http://127.0.0.1:4318")
+    async with AsyncExitStack() as stack:
+        open_telemetry(OtelSettings(), FakeRedactor(), Metrics(), stack)
+        with pytest.raises(ConfigurationError, match=r"kortex\[otel\]"):
+            open_telemetry(to, FakeRedactor(), Metrics(), stack)

@@ -1,34 +1,11 @@
-"""Without an address nothing of the extra is needed; with one, what is missing is named."""
-
-import sys
-from contextlib import AsyncExitStack
+"""`[otel]`: which addresses and headers are refused."""
 
 import pytest
 from pydantic import ValidationError
 
 from bot.settings.model import Settings
-from bot.settings.otel import OtelSettings
-from bot.settings.reading import ConfigurationError
-from bot.telemetry.metrics import Metrics
-from bot.wiring.telemetry import open_telemetry
-from tests.fakes.redactor import FakeRedactor
 
 SET = {"endpoint": "http://collector.example:4318", "headers": {"x-key": "collector-key-1"}}
-
-
-@pytest.fixture
-def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("bot.telemetry.export", "bot.telemetry.otlp"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setitem(sys.modules, "opentelemetry.proto.trace.v1", None)
-
-
-@pytest.mark.usefixtures("without_the_extra")
-async def test_a_collector_without_the_extra_names_what_to_install() -> None:
-    async with AsyncExitStack() as stack:
-        assert open_telemetry(OtelSettings(), FakeRedactor(), Metrics(), stack)[1] == {}
-        with pytest.raises(ConfigurationError, match=r"kortex\[otel\]"):
-            open_telemetry(OtelSettings.model_validate(SET), FakeRedactor(), Metrics(), stack)
 
 
 @pytest.mark.parametrize(

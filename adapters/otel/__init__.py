@@ -1,0 +1,1 @@
+"""OpenTelemetry exporters that stay inside the egress guard (the extra `kortex[otel]`)."""
