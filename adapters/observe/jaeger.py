@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import Field, OnErrorOmit, TypeAdapter
 
 from adapters.http_client import HttpClient
 from adapters.observe.backend import Backend, read_body
@@ -17,36 +17,37 @@ from adapters.observe.trace_ids import spellings, trace_hex, trace_id_of
 from adapters.observe.trace_search import MOST_TRACES, checked, fits, slowest, summary_of
 from tools.capabilities import Interval, Trace, TraceQuery, TraceSample, TracesFound
 from tools.errors import UpstreamFailed
+from tools.outside_json import OutsideModel
 
 
-class _Failure(BaseModel):
+class _Failure(OutsideModel):
     code: int = 0
     msg: str = ""
 
 
-class _V1(BaseModel):
-    data: list[JaegerTrace] | None = None
+class _V1(OutsideModel):
+    data: list[OnErrorOmit[JaegerTrace]] | None = None
     errors: list[_Failure] | None = None
 
 
-class _Services(BaseModel):
-    data: list[str] | None = None
-    services: list[str] = Field(default_factory=list)
+class _Services(OutsideModel):
+    data: list[OnErrorOmit[str]] | None = None
+    services: list[OnErrorOmit[str]] = Field(default_factory=list)
 
 
-class _Result(BaseModel):
-    resources: list[ResourceSpans] = Field(default_factory=list, alias="resourceSpans")
+class _Result(OutsideModel):
+    resources: list[OnErrorOmit[ResourceSpans]] = Field(default_factory=list, alias="resourceSpans")
 
 
-class _V3(BaseModel):
+class _V3(OutsideModel):
     result: _Result = _Result()
 
 
-class _V3Error(BaseModel):
+class _V3Error(OutsideModel):
     message: str = ""
 
 
-class _V3Failure(BaseModel):
+class _V3Failure(OutsideModel):
     error: _V3Error = _V3Error()
 
 
@@ -132,11 +133,7 @@ class JaegerTraces:
             raise UpstreamFailed(words or "no explanation", answer.status)
         if body is None:
             raise UpstreamFailed("not traces in Jaeger's JSON", answer.status)
-        return [
-            Trace(trace_hex(one.trace_id), one.read(), one.notes())
-            for one in body.data or ()
-            if one.spans
-        ]
+        return [Trace(trace_hex(one.trace_id), *one.read()) for one in body.data or () if one.spans]
 
     async def _search_v3(self, query: TraceQuery) -> Sequence[Trace]:
         # Both spellings: the one with underscores is what versions before 2.20 read.
@@ -186,7 +183,7 @@ class JaegerTraces:
             raise UpstreamFailed("not a trace in Jaeger's JSON", answer.status)
         # `total` is 0 for traces on Jaeger and 1 for nothing on VictoriaTraces: only data counts.
         found = next((one for one in body.data or () if one.spans), None)
-        return None if found is None else Trace(wanted, found.read(), found.notes())
+        return None if found is None else Trace(wanted, *found.read())
 
     async def _get_v3(self, spelling: str, wanted: str) -> Trace | None:
         answer = await self._backend.get(f"/api/v3/traces/{spelling}", {})

@@ -6,11 +6,12 @@ Times are microseconds. VictoriaTraces answers in the same shape with every tag 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.observe.otlp_answer import RESOURCE_TAGS
 from adapters.observe.trace_ids import span_hex, trace_hex
 from tools.capabilities import Span
+from tools.outside_json import OutsideModel, readable, unread_note
 
 _STATUS_CODE: Final = "otel.status_code"
 _STATUS_WORDS: Final = "otel.status_description"
@@ -20,22 +21,22 @@ _STATUS: Final[Mapping[str, str]] = {"ERROR": "error", "OK": "ok"}
 _LOG_WORDS: Final = ("exception.message", "error.message", "message", "error.object", "event")
 
 
-class _Tag(BaseModel):
+class _Tag(OutsideModel):
     key: str = ""
     value: JsonValue = None
 
 
-class _Reference(BaseModel):
+class _Reference(OutsideModel):
     kind: str = Field(default="CHILD_OF", alias="refType")
     trace_id: str = Field(default="", alias="traceID")
     span_id: str = Field(default="", alias="spanID")
 
 
-class _Log(BaseModel):
+class _Log(OutsideModel):
     fields: list[_Tag] = Field(default_factory=list)
 
 
-class _Span(BaseModel):
+class _Span(OutsideModel):
     trace_id: str = Field(default="", alias="traceID")
     span_id: str = Field(default="", alias="spanID")
     parent_id: str = Field(default="", alias="parentSpanID")
@@ -49,30 +50,38 @@ class _Span(BaseModel):
     warnings: list[str] | None = None
 
 
-class _Process(BaseModel):
+class _Process(OutsideModel):
     service: str = Field(default="", alias="serviceName")
     tags: list[_Tag] | None = None
 
 
-class JaegerTrace(BaseModel):
+class JaegerTrace(OutsideModel):
     """One trace of the answer's `data`."""
 
     trace_id: str = Field(default="", alias="traceID")
-    spans: list[_Span] = Field(default_factory=list)
-    processes: dict[str, _Process] = Field(default_factory=dict)
+    spans: list[object] = Field(default_factory=list)
+    processes: dict[str, object] = Field(default_factory=dict)
     warnings: list[str] | None = None
 
-    def read(self) -> Sequence[Span]:
-        """The spans, in no particular order."""
-        unknown = _Process()
-        return tuple(
-            _span(span, self.processes.get(span.process_id, unknown)) for span in self.spans
+    def read(self) -> tuple[Sequence[Span], Sequence[str]]:
+        """The spans in no particular order, and notes: Jaeger's warnings and what was unreadable."""
+        spans, unreadable = readable(_SPAN, self.spans)
+        processes = {
+            name: process
+            for name, entry in self.processes.items()
+            for process in readable(_PROCESS, [entry])[0]
+        }
+        said = [*(self.warnings or ()), *(w for span in spans for w in span.warnings or ())]
+        said.append(unread_note(unreadable, f"of {len(self.spans)} spans"))
+        return (
+            tuple(_span(span, processes.get(span.process_id, _UNKNOWN)) for span in spans),
+            tuple(note for note in dict.fromkeys(said) if note),
         )
 
-    def notes(self) -> Sequence[str]:
-        """What Jaeger says is odd about the trace, each once."""
-        said = [*(self.warnings or ()), *(w for span in self.spans for w in span.warnings or ())]
-        return tuple(dict.fromkeys(said))
+
+_SPAN: Final = TypeAdapter(_Span)
+_PROCESS: Final = TypeAdapter(_Process)
+_UNKNOWN: Final = _Process()
 
 
 def _span(span: _Span, process: _Process) -> Span:

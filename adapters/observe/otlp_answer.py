@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import Field, JsonValue, OnErrorOmit
 
 from adapters.observe.trace_ids import span_hex, trace_hex
 from tools.capabilities import Span
+from tools.outside_json import OutsideModel
 
 _STATUS: Final[Mapping[str, str]] = {
     "1": "ok",
@@ -25,46 +26,48 @@ RESOURCE_TAGS: Final = frozenset(
 )
 
 
-class _Attribute(BaseModel):
+class _Attribute(OutsideModel):
     key: str = ""
     value: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class _Status(BaseModel):
+class _Status(OutsideModel):
     code: int | str = 0
     message: str = ""
 
 
-class _Event(BaseModel):
-    attributes: list[_Attribute] = Field(default_factory=list)
+class _Event(OutsideModel):
+    attributes: list[OnErrorOmit[_Attribute]] = Field(default_factory=list)
 
 
-class _Span(BaseModel):
+class _Span(OutsideModel):
     trace_id: str = Field(default="", alias="traceId")
     span_id: str = Field(default="", alias="spanId")
     parent_id: str = Field(default="", alias="parentSpanId")
     name: str = ""
     start_ns: int = Field(default=0, alias="startTimeUnixNano")
     end_ns: int = Field(default=0, alias="endTimeUnixNano")
-    attributes: list[_Attribute] = Field(default_factory=list)
-    events: list[_Event] = Field(default_factory=list)
+    attributes: list[OnErrorOmit[_Attribute]] = Field(default_factory=list)
+    events: list[OnErrorOmit[_Event]] = Field(default_factory=list)
     status: _Status = _Status()
 
 
-class _Scope(BaseModel):
-    spans: list[_Span] = Field(default_factory=list)
+class _Scope(OutsideModel):
+    spans: list[OnErrorOmit[_Span]] = Field(default_factory=list)
 
 
-class _Resource(BaseModel):
-    attributes: list[_Attribute] = Field(default_factory=list)
+class _Resource(OutsideModel):
+    attributes: list[OnErrorOmit[_Attribute]] = Field(default_factory=list)
 
 
-class ResourceSpans(BaseModel):
+class ResourceSpans(OutsideModel):
     """The spans of one process. Versions before 0.15 say instrumentationLibrarySpans."""
 
     resource: _Resource = _Resource()
-    scopes: list[_Scope] = Field(default_factory=list, alias="scopeSpans")
-    old_scopes: list[_Scope] = Field(default_factory=list, alias="instrumentationLibrarySpans")
+    scopes: list[OnErrorOmit[_Scope]] = Field(default_factory=list, alias="scopeSpans")
+    old_scopes: list[OnErrorOmit[_Scope]] = Field(
+        default_factory=list, alias="instrumentationLibrarySpans"
+    )
 
 
 def spans_of(resources: Iterable[ResourceSpans]) -> Sequence[Span]:

@@ -73,16 +73,27 @@ def labels_to_ask(existing: Iterable[str], told: ProductLabels = NO_WORD) -> lis
     """The labels that may name a product, the preferred first, unknown ones last."""
     if told.named:
         return [LabelAsked(told.named, pods=False)]
-    there = set(existing)
-    known = [label for label in (*told.preferred, *WORKLOAD_LABELS) if label in there]
-    pods = [label for label in POD_LABELS if label in there]
-    others = sorted(there - {*known, *pods, *NAMESPACE_LABELS})
-    unknown = [label for label in others if not _NEVER.fullmatch(label)][:_MOST_UNKNOWN]
+    there = sorted(set(existing))
+    by_usual_name: dict[str, list[str]] = defaultdict(list)
+    for label in there:
+        by_usual_name[underscored(label)].append(label)
+    preferred = [label for label in told.preferred if label in there]
+    usual = [label for name in WORKLOAD_LABELS for label in by_usual_name[name]]
+    known = [*preferred, *usual]
+    pods = [label for name in POD_LABELS for label in by_usual_name[name]]
+    spaces = {label for name in NAMESPACE_LABELS for label in by_usual_name[name]}
+    others = [label for label in there if label not in {*known, *pods, *spaces}]
+    unknown = [label for label in others if not _NEVER.fullmatch(underscored(label))]
     return [
         *(_known(label, told) for label in dict.fromkeys(known)),
         *(LabelAsked(label, pods=True) for label in pods),
-        *(LabelAsked(label, pods=False, generic=True) for label in unknown),
+        *(LabelAsked(label, pods=False, generic=True) for label in unknown[:_MOST_UNKNOWN]),
     ]
+
+
+def underscored(label: str) -> str:
+    """`k8s.pod.name`, as OpenTelemetry writes it, is `k8s_pod_name` to Prometheus before 3."""
+    return re.sub(r"[^a-zA-Z0-9_]", "_", label)
 
 
 def _known(label: str, told: ProductLabels) -> LabelAsked:
@@ -90,8 +101,8 @@ def _known(label: str, told: ProductLabels) -> LabelAsked:
     return LabelAsked(
         label,
         pods=False,
-        generic=label in _GENERIC and not is_preferred,
-        tells_owner=is_preferred or label not in NO_WORKLOAD,
+        generic=underscored(label) in _GENERIC and not is_preferred,
+        tells_owner=is_preferred or underscored(label) not in NO_WORKLOAD,
     )
 
 

@@ -18,13 +18,20 @@ from adapters.observe.product_places import ProductLabels
 from adapters.observe.prometheus_answer import instant_of, matrix_of, names_of
 from adapters.observe.prometheus_kinds import Kinds
 from adapters.observe.prometheus_sweep import Sweeper
-from adapters.observe.signal_promql import matchers_of, quoted, window_of
+from adapters.observe.signal_promql import (
+    is_quotable,
+    label_name,
+    matchers_of,
+    quoted,
+    selected,
+    window_of,
+)
 from tools.capabilities import Clock, Interval, MetricQuery, MetricResult, Series, SweepQuery, Swept
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.signals import Discovered
 
-_METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+# Letters, digits and the signs of OpenTelemetry's names; never the braces or quotes of a query.
+_METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:./-]*")
 _FINEST_STEP_S: Final = 15.0
 _ITS_FAULT: Final = frozenset({400, 422})  # bad_data and execution: what was asked, not the server
 _NOTHING: Final = (
@@ -59,7 +66,7 @@ class PrometheusMetrics:
         conventions: Conventions = SHIPPED,
         preferred_labels: Sequence[str] = (),
     ) -> None:
-        if product_label and not _LABEL_NAME.fullmatch(product_label):
+        if product_label and not is_quotable(product_label):
             raise ValueError(f"product_label {product_label!r} is not a label name")
         self._backend = Backend("Prometheus", client, org_id)
         self._clock = clock
@@ -128,12 +135,12 @@ class PrometheusMetrics:
         labels = dict(query.labels)
         if self._product_label:
             labels.pop(self._product_label, None)
-            of_product = [f"{self._product_label}={quoted(query.product)}"]
+            of_product = [f"{label_name(self._product_label)}={quoted(query.product)}"]
         else:
             found = await self._sweeper.discover([query.product], query.interval)
             of_product = matchers_of(found, metric, query.product)
-        others = [f"{name}={quoted(value)}" for name, value in labels.items()]
-        return [f"{metric}{{{','.join(sorted([*others, one]))}}}" for one in of_product]
+        others = [f"{label_name(name)}={quoted(value)}" for name, value in labels.items()]
+        return [selected(metric, sorted([*others, one])) for one in of_product]
 
     async def _rates(
         self, selectors: Sequence[str], query: MetricQuery, step_s: float
@@ -162,13 +169,16 @@ class PrometheusMetrics:
         """
         metrics = await self._metrics_of(query)
         quantile = QUANTILE_NAME.fullmatch(query.metric)
-        buckets = f"{quantile[1]}_bucket" if quantile else ""
-        if quantile is not None and query.metric not in metrics and buckets in metrics:
-            rates = await self._rates(await self._selectors(query, buckets), query, step_s)
-            share = float(f"0.{quantile[2]}")
-            promql = f"histogram_quantile({share:g}, sum by (le) ({' or '.join(rates)}))"
-            series, _warnings = await self._matrix(promql, query.interval, step_s)
-            return series, f"estimated from the histogram {buckets}, over all its series"
+        if quantile is not None and query.metric not in metrics:
+            base, share = quantile[1], float(f"0.{quantile[2]}")
+            # A native histogram is one series that holds its buckets itself (Prometheus 3).
+            kinds = ((f"{base}_bucket", "sum by (le)"), (base, "sum"))
+            histogram, total = next((kind for kind in kinds if kind[0] in metrics), ("", ""))
+            if histogram:
+                rates = await self._rates(await self._selectors(query, histogram), query, step_s)
+                promql = f"histogram_quantile({share:g}, {total} ({' or '.join(rates)}))"
+                series, _warnings = await self._matrix(promql, query.interval, step_s)
+                return series, f"estimated from the histogram {histogram}, over all its series"
         products = [] if metrics else await self._products(query.interval)
         return (), absence_note(query, self._product_label, metrics, products)
 
@@ -177,7 +187,7 @@ class PrometheusMetrics:
         if not self._product_label:
             found = await self._sweeper.discover([query.product], query.interval)
             return [metric.name for metric in found.metrics]
-        of_product = f"{self._product_label}={quoted(query.product)}"
+        of_product = f"{label_name(self._product_label)}={quoted(query.product)}"
         return await self._names("__name__", query.interval, {"match[]": f"{{{of_product}}}"})
 
     async def _products(self, interval: Interval) -> Sequence[str]:
@@ -203,7 +213,7 @@ def _check(query: MetricQuery) -> None:
         )
     if not query.product.strip():
         raise InvalidArguments("name one product")
-    wrong = [name for name in query.labels if not _LABEL_NAME.fullmatch(name)]
+    wrong = [name for name in query.labels if not is_quotable(name)]
     if wrong:
         raise InvalidArguments(f"not a label's name: {', '.join(map(repr, wrong))}")
 

@@ -1,7 +1,8 @@
 """Reading answers of the Prometheus query API: the envelope, matrices, lists of names."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,57 +11,37 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from adapters.observe.backend import Answer
 from tools.capabilities import Series
 from tools.errors import UpstreamFailed
+from tools.outside_json import OutsideModel, readable
 
 SweptRow = tuple[Mapping[str, str], Sequence[tuple[float, float]]]
 
 
-class _Row(BaseModel):
+class _Row(OutsideModel):
     metric: dict[str, str] = Field(default_factory=dict)
-    values: list[tuple[float, float]]  # the value is text, "NaN" and "+Inf" among it
+    # The value is text, "NaN" and "+Inf" among it. Absent where all samples are native histograms.
+    values: list[tuple[float, float]] | None = None
+    value: tuple[float, float] | None = None
+    histograms: object = None
+    histogram: object = None
 
 
-class _Matrix(BaseModel):
-    type: str = Field(alias="resultType")
-    result: list[_Row]
+class _Data(OutsideModel):
+    result: list[object] = Field(default_factory=list)
 
 
 class _Envelope(BaseModel):
-    data: _Matrix
-    warnings: list[str] = Field(default_factory=list)
-    infos: list[str] = Field(default_factory=list)
+    data: _Data | None
+    warnings: list[str] | None = None
+    infos: list[str] | None = None
 
 
-class _Sample(BaseModel):
-    metric: dict[str, str] = Field(default_factory=dict)
-    value: tuple[float, float]
-
-
-class _Vector(BaseModel):
-    type: str = Field(alias="resultType")
-    result: list[_Sample]
-
-
-class _VectorEnvelope(BaseModel):
-    data: _Vector
-
-
-class _Instant(BaseModel):
-    result: tuple[float, float] | list[_Sample]
-
-
-class _InstantEnvelope(BaseModel):
-    data: _Instant
-    warnings: list[str] = Field(default_factory=list)
-    infos: list[str] = Field(default_factory=list)
-
-
-class _About(BaseModel):
+class _About(OutsideModel):
     type: str = ""
     unit: str = ""
 
 
-class _Metadata(BaseModel):
-    data: dict[str, list[_About]] = Field(default_factory=dict)
+class _Metadata(OutsideModel):
+    data: dict[str, object] = Field(default_factory=dict)
 
 
 class _Failure(BaseModel):
@@ -68,46 +49,39 @@ class _Failure(BaseModel):
     error: str = ""
 
 
-class _Names(BaseModel):
-    data: list[str] = Field(default_factory=list)
+class _Names(OutsideModel):
+    data: list[object] = Field(default_factory=list)
 
 
 _ENVELOPE: Final = TypeAdapter(_Envelope)
+_ROW: Final = TypeAdapter(_Row)
+_ABOUT: Final = TypeAdapter(list[_About])
 _FAILURE: Final = TypeAdapter(_Failure)
-_INSTANT: Final = TypeAdapter(_InstantEnvelope)
-_VECTOR: Final = TypeAdapter(_VectorEnvelope)
 _METADATA: Final = TypeAdapter(_Metadata)
 _NAMES: Final = TypeAdapter(_Names)
 
 
 def matrix_of(answer: Answer, before: datetime) -> tuple[Sequence[Series], Sequence[str]]:
-    """The series in label order with their points before an instant, and the backend's warnings.
+    """The series in label order with their points before an instant, and notes.
 
-    A range query includes its end; intervals here do not. Raises UpstreamFailed.
+    Notes are the backend's warnings, and how many series could not be read. A range query includes
+    its end; intervals here do not. Raises UpstreamFailed.
     """
-    _check(answer)
-    try:
-        envelope = _ENVELOPE.validate_json(answer.body)
-    except ValidationError as error:
-        raise UpstreamFailed("not a matrix of series", answer.status) from error
-    rows = sorted(envelope.data.result, key=lambda row: sorted(row.metric.items()))
+    rows, notes = _rows(answer, "not a matrix of series", _is_range)
+    rows.sort(key=lambda row: sorted(row.metric.items()))
     end_s = before.timestamp()
     series = [_series(row, end_s) for row in rows]
-    return [one for one in series if one.points], [*envelope.warnings, *envelope.infos]
+    return [one for one in series if one.points], notes
 
 
 def rows_of(answer: Answer, before: datetime) -> Sequence[SweptRow]:
     """Labels and finite values before an instant, as they came. Raises UpstreamFailed."""
-    _check(answer)
-    try:
-        rows = _ENVELOPE.validate_json(answer.body).data.result
-    except ValidationError as error:
-        raise UpstreamFailed("not a matrix of series", answer.status) from error
+    rows, _notes = _rows(answer, "not a matrix of series", _is_range)
     end_s = before.timestamp()
     return [
         (
             row.metric,
-            [(at, value) for at, value in row.values if at < end_s and math.isfinite(value)],
+            [(at, value) for at, value in row.values or () if at < end_s and math.isfinite(value)],
         )
         for row in rows
     ]
@@ -115,57 +89,91 @@ def rows_of(answer: Answer, before: datetime) -> Sequence[SweptRow]:
 
 def instant_of(answer: Answer) -> tuple[Sequence[Series], Sequence[str]]:
     """A vector as series of one point, a scalar as one without labels. Raises UpstreamFailed."""
-    _check(answer)
-    try:
-        envelope = _INSTANT.validate_json(answer.body)
-    except ValidationError as error:
-        raise UpstreamFailed("neither a vector nor a number", answer.status) from error
-    rows = envelope.data.result
-    samples = rows if isinstance(rows, list) else [_Sample(value=rows)]
+    rows, notes = _rows(answer, "neither a vector nor a number", _is_instant)
     series = [
         Series(
             {name: value for name, value in row.metric.items() if name != "__name__"},
             ((datetime.fromtimestamp(row.value[0], UTC), _finite(row.value[1])),),
         )
-        for row in samples
+        for row in rows
+        if row.value is not None
     ]
-    return series, [*envelope.warnings, *envelope.infos]
+    return series, notes
 
 
 def vector_of(answer: Answer) -> Sequence[tuple[Mapping[str, str], float]]:
     """Labels and value of each row of an instant query. Raises UpstreamFailed."""
-    _check(answer)
-    try:
-        rows = _VECTOR.validate_json(answer.body).data.result
-    except ValidationError as error:
-        raise UpstreamFailed("not a vector", answer.status) from error
-    return [(row.metric, row.value[1]) for row in rows]
+    rows, _notes = _rows(answer, "not a vector", _is_instant)
+    return [(row.metric, row.value[1]) for row in rows if row.value is not None]
 
 
 def metadata_of(answer: Answer) -> Mapping[str, tuple[str, str]]:
     """Type and unit by name; where targets disagree, the first says. Raises UpstreamFailed."""
     _check(answer)
     try:
-        found = _METADATA.validate_json(answer.body).data
+        data = _METADATA.validate_json(answer.body).data
     except ValidationError as error:
         raise UpstreamFailed("not metadata of metrics", answer.status) from error
-    return {name: (about[0].type, about[0].unit) for name, about in found.items() if about}
+    found = {}
+    for name, entries in data.items():
+        with suppress(ValidationError):
+            for about in _ABOUT.validate_python(entries)[:1]:
+                found[name] = (about.type, about.unit)
+    return found
 
 
 def names_of(answer: Answer) -> Sequence[str]:
-    """The values of a label. Raises UpstreamFailed."""
+    """The values of a label, without entries that are no text. Raises UpstreamFailed."""
     _check(answer)
     try:
-        return sorted(_NAMES.validate_json(answer.body).data)
+        data = _NAMES.validate_json(answer.body).data
     except ValidationError as error:
         raise UpstreamFailed("not a list of label values", answer.status) from error
+    return sorted(name for name in data if isinstance(name, str))
+
+
+def _rows(
+    answer: Answer, problem: str, is_shaped: Callable[[_Row], bool]
+) -> tuple[list[_Row], list[str]]:
+    """Every row that can be read, and notes. A scalar is a row without labels."""
+    _check(answer)
+    try:
+        envelope = _ENVELOPE.validate_json(answer.body)
+    except ValidationError as error:
+        raise UpstreamFailed(problem, answer.status) from error
+    result = envelope.data.result if envelope.data else []
+    if _is_scalar(result):
+        result = [{"value": result}]
+    rows = [row for row in readable(_ROW, result)[0] if is_shaped(row)]
+    unreadable = len(result) - len(rows)
+    if result and unreadable == len(result):
+        raise UpstreamFailed(problem, answer.status)
+    native = sum(row.histograms is not None or row.histogram is not None for row in rows)
+    notes = [*(envelope.warnings or ()), *(envelope.infos or ())]
+    if native:
+        notes.append(f"{native} series hold native histograms; ask for histogram_quantile of them")
+    if unreadable:
+        notes.append(f"{unreadable} of {len(result)} series could not be read")
+    return rows, notes
+
+
+def _is_range(row: _Row) -> bool:
+    return row.values is not None or row.histograms is not None
+
+
+def _is_instant(row: _Row) -> bool:
+    return row.value is not None or row.histogram is not None
+
+
+def _is_scalar(result: Sequence[object]) -> bool:
+    return len(result) == 2 and isinstance(result[0], int | float) and isinstance(result[1], str)
 
 
 def _series(row: _Row, end_s: float) -> Series:
     labels = {name: value for name, value in row.metric.items() if name != "__name__"}
     points = tuple(
         (datetime.fromtimestamp(at_s, UTC), _finite(value))
-        for at_s, value in row.values
+        for at_s, value in row.values or ()
         if at_s < end_s
     )
     return Series(labels, points)

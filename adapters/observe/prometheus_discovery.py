@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Final
+from urllib.parse import quote
 
 from adapters.observe.backend import Answer, Backend, few_at_once
 from adapters.observe.instants import seconds_text
@@ -21,6 +22,7 @@ from adapters.observe.product_places import (
     Sighting,
     labels_to_ask,
     places_by_metric,
+    underscored,
     value_pattern,
 )
 from adapters.observe.prometheus_answer import names_of, vector_of
@@ -30,7 +32,10 @@ from adapters.observe.series_owners import Owners
 from adapters.observe.signal_map import Known, base_of, dimension_labels, signals_of
 from adapters.observe.signal_promql import (
     counted_metric,
+    is_plain_name,
+    is_quotable,
     joined_by_or,
+    label_name,
     literal,
     names_size,
     quoted,
@@ -38,11 +43,13 @@ from adapters.observe.signal_promql import (
     spacing_of,
 )
 from tools.capabilities import Clock, Interval
+from tools.errors import UpstreamFailed
 from tools.product_names import NAMESPACE_LABELS, WORKLOAD_LABELS
 from tools.signals import Discovered, Metric, MetricType, Place, Signal
 
 LABEL: Final = "kortex_label"
 METRIC: Final = "kortex_metric"
+_ITS_FAULT: Final = frozenset({400, 422})  # what was asked, not the server
 SEEN_WITHIN: Final = "15m"  # of an instant: three samples at five minutes
 _MOST_PRODUCTS: Final = 200
 _MOST_SPACED: Final = 40  # families whose spacing is measured; the rest take their neighbours'
@@ -68,8 +75,9 @@ class Discovery:
         wanted = tuple(dict.fromkeys(products)) or await self._products(asked)
         if not wanted or not asked:
             return Discovered((), wanted, wanted, notes=self.notes, requests=self.requests)
-        namespace = next((name for name in NAMESPACE_LABELS if name in labels), "")
-        places = await self._places(wanted, asked, namespace)
+        spaces = {underscored(label): label for label in labels}
+        namespace = next((spaces[name] for name in NAMESPACE_LABELS if name in spaces), "")
+        places = await self._places_by_readable(wanted, asked, namespace)
         values = await self._values(places, labels)
         known = [
             Known(metric, at, *_typed(metric, places, types), values.get(metric, {}))
@@ -100,21 +108,39 @@ class Discovery:
         )
 
     async def _labels(self) -> Sequence[str]:
-        return names_of(await self._get("/api/v1/labels", self._range()))
+        names = names_of(await self._get("/api/v1/labels", self._range()))
+        odd = [name for name in names if not is_quotable(name)]
+        if odd:
+            self.notes.append(f"{len(odd)} labels have names that no query can hold; not read")
+        return [name for name in names if is_quotable(name)]
 
     async def _products(self, asked: Sequence[LabelAsked]) -> Sequence[str]:
         """All that the backend knows by the first label that usually names a service."""
         names = {self.told.named, *self.told.preferred, *WORKLOAD_LABELS}
-        usual = [one.label for one in asked if one.label in names]
+        usual = [one.label for one in asked if {one.label, underscored(one.label)} & names]
         if not usual:
             return ()
-        answer = await self._get(f"/api/v1/label/{usual[0]}/values", self._range())
+        answer = await self._get(f"/api/v1/label/{quote(usual[0], safe='')}/values", self._range())
         values = names_of(answer)
         if len(values) > _MOST_PRODUCTS:
             self.notes.append(
                 f"{usual[0]} has {len(values)} values; the first {_MOST_PRODUCTS} are products here"
             )
         return tuple(values[:_MOST_PRODUCTS])
+
+    async def _places_by_readable(
+        self, products: Sequence[str], asked: Sequence[LabelAsked], namespace: str
+    ) -> dict[str, dict[str, list[Place]]]:
+        """By every label; by those with plain names alone on a server that reads no quoted ones."""
+        plain = [one for one in asked if is_plain_name(one.label)]
+        try:
+            return await self._places(products, asked, namespace)
+        except UpstreamFailed as error:
+            if error.status not in _ITS_FAULT or len(plain) == len(asked):
+                raise
+        odd = ", ".join(one.label for one in asked if one not in plain)
+        self.notes.append(f"the backend reads no quoted label names; not read: {odd}")
+        return await self._places(products, plain, namespace)
 
     async def _places(
         self, products: Sequence[str], asked: Sequence[LabelAsked], namespace: str
@@ -168,7 +194,7 @@ class Discovery:
                 values[place.label].add(place.value)
         by = f"group by (__name__, {', '.join(telling)})"
         parts = [
-            f'label_replace({by} ({{{label}=~{quoted(_any_beginning(some))}}}), "{LABEL}", "{label}", "", "")'
+            _labelled(f"{by} ({{{label_name(label)}=~{quoted(_any_beginning(some))}}})", label)
             for label, all_values in sorted(values.items())
             for some in runs(sorted(all_values), lambda one: names_size([one]), MOST_NAME_BYTES)
         ]
@@ -235,11 +261,16 @@ def _seen_parts(
     parts = []
     for label, beside in by.items():
         for some in few:
-            matcher = f"{label}=~{quoted(value_pattern(some, label in pods))}"
+            matcher = f"{label_name(label)}=~{quoted(value_pattern(some, label in pods))}"
             seen = f"last_over_time({{{matcher}}}[{SEEN_WITHIN}])"
-            grouped = f"group by ({', '.join(('__name__', label, *beside))}) ({seen})"
-            parts.append(f'label_replace({grouped}, "{LABEL}", "{label}", "", "")')
+            by_labels = ", ".join(map(label_name, ("__name__", label, *beside)))
+            parts.append(_labelled(f"group by ({by_labels}) ({seen})", label))
     return parts
+
+
+def _labelled(promql: str, label: str) -> str:
+    """Its rows say by which label they were found."""
+    return f'label_replace({promql}, "{LABEL}", {quoted(label)}, "", "")'
 
 
 def _sighting(row: Mapping[str, str], namespace: str) -> Sighting:
@@ -272,6 +303,6 @@ def _first_place(signal: Signal) -> Place:
 def _counting(signal: Signal) -> str:
     place = _first_place(signal)
     end = f"{literal(place.value)}.*" if place.pods else literal(place.value)
-    selected = selector(counted_metric(signal), f"{place.label}=~{quoted(end)}")
+    selected = selector(counted_metric(signal), f"{label_name(place.label)}=~{quoted(end)}")
     counted = f"max(count_over_time({selected}[{SPACING_WINDOW.total_seconds():.0f}s]))"
     return f'label_replace({counted}, "{METRIC}", {quoted(_exporter(signal))}, "", "")'

@@ -20,6 +20,9 @@ TERM: Final = "kortex_term"
 _USUAL_S: Final = (300.0, 120.0, 60.0, 30.0, 20.0, 15.0, 10.0, 5.0, 1.0)
 QUANTILE: Final = "0.99"
 _MOST_TERMS: Final = 9999  # for the digits of a number
+_PLAIN_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+_QUOTABLE: Final = re.compile(r"[^\s\"'\\{},=$]+")
+_PLAIN_METRIC: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*", re.ASCII)
 _SPECIAL: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")  # in RE2
 
 
@@ -37,15 +40,17 @@ class Group:
         """Select the group's series."""
         tail = POD_TAIL if self.pods else ""
         names = "|".join(literal(value) for value in sorted(self.values))
-        mine = f"{self.label}=~{quoted(f'(?:{names}){tail}')}"
+        mine = f"{label_name(self.label)}=~{quoted(f'(?:{names}){tail}')}"
         if not self.namespace:
             return mine
-        return f"{mine},{self.namespace_label}={quoted(self.namespace)}"
+        return f"{mine},{label_name(self.namespace_label)}={quoted(self.namespace)}"
 
     def named(self, selected: str) -> str:
         """An instant vector with the product's place in `kortex_product`."""
         shape = f"(.+?){POD_TAIL}" if self.pods else "(.+)"
-        return f'label_replace({selected}, "{PRODUCT}", "$1", "{self.label}", {quoted(shape)})'
+        return (
+            f'label_replace({selected}, "{PRODUCT}", "$1", {quoted(self.label)}, {quoted(shape)})'
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +198,24 @@ def names_size(names: Iterable[str]) -> int:
     return sum(bytes_of(quoted(literal(name))) for name in names)
 
 
+def is_plain_name(name: str) -> bool:
+    """Whether every server reads the name without quotes, as that of a label."""
+    return _PLAIN_NAME.fullmatch(name) is not None
+
+
+def is_quotable(name: str) -> bool:
+    """Whether Kortex writes the name into a query: `$` is a reference in label_replace."""
+    return name.isprintable() and _QUOTABLE.fullmatch(name) is not None
+
+
+def label_name(name: str) -> str:
+    """A label as a query names it: quoted where it holds other signs than letters, digits and `_`.
+
+    Prometheus 3 reads quoted names (https://prometheus.io/docs/guides/utf8/); older servers answer 400.
+    """
+    return name if is_plain_name(name) else quoted(name)
+
+
 def quoted(value: str) -> str:
     """A PromQL string literal; the value stays inside it."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
@@ -219,6 +242,13 @@ def selector(metric: str, *matchers: str) -> str:
     """By a name that may hold dots, as OpenTelemetry's do where they are kept."""
     name = f"__name__={quoted(metric)}"
     return "{" + ",".join(part for part in (name, *matchers) if part) + "}"
+
+
+def selected(metric: str, matchers: Sequence[str]) -> str:
+    """The same with a plain name before the braces, as people write it."""
+    if _PLAIN_METRIC.fullmatch(metric):
+        return f"{metric}{{{','.join(matchers)}}}"
+    return selector(metric, *matchers)
 
 
 def any_of(metrics: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import Field, OnErrorOmit, TypeAdapter
 
 from adapters.http_client import HttpClient
 from adapters.observe.backend import Answer, Backend, read_body
@@ -25,28 +25,29 @@ from tools.capabilities import (
     TraceSummary,
 )
 from tools.errors import UpstreamFailed
+from tools.outside_json import OutsideModel
 
 # Spans reach the store some seconds after they end (Tempo's trace_idle_period is 5 s).
 AGAIN_AFTER_S: Final = 2.0
 
 
-class _Trace(BaseModel):
-    resources: list[ResourceSpans] = Field(default_factory=list, alias="resourceSpans")
-    batches: list[ResourceSpans] = Field(default_factory=list)
+class _Trace(OutsideModel):
+    resources: list[OnErrorOmit[ResourceSpans]] = Field(default_factory=list, alias="resourceSpans")
+    batches: list[OnErrorOmit[ResourceSpans]] = Field(default_factory=list)
 
 
-class _V2(BaseModel):
+class _V2(OutsideModel):
     trace: _Trace = _Trace()
     status: str = ""
     message: str = ""
 
 
-class _Stats(BaseModel):
+class _Stats(OutsideModel):
     spans: int = Field(default=0, alias="spanCount")
     errors: int = Field(default=0, alias="errorCount")
 
 
-class _Summary(BaseModel):
+class _Summary(OutsideModel):
     trace_id: str = Field(default="", alias="traceID")
     service: str = Field(default="", alias="rootServiceName")
     operation: str = Field(default="", alias="rootTraceName")
@@ -68,18 +69,18 @@ class _Summary(BaseModel):
         )
 
 
-class _Searched(BaseModel):
+class _Searched(OutsideModel):
     completed: int = Field(default=0, alias="completedJobs")
     total: int = Field(default=0, alias="totalJobs")
 
 
-class _Found(BaseModel):
-    traces: list[_Summary] = Field(default_factory=list)
+class _Found(OutsideModel):
+    traces: list[OnErrorOmit[_Summary]] = Field(default_factory=list)
     metrics: _Searched = _Searched()
 
 
-class _TagValues(BaseModel):
-    values: list[str] = Field(default_factory=list, alias="tagValues")
+class _TagValues(OutsideModel):
+    values: list[OnErrorOmit[str]] = Field(default_factory=list, alias="tagValues")
 
 
 _FOUND: Final = TypeAdapter(_Found)

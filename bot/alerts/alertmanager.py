@@ -11,17 +11,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, Field
+import structlog
+from pydantic import AwareDatetime, Field, TypeAdapter
 
-from bot.alerts.wire import Headers, has_token, parsed, since
+from bot.alerts.wire import Headers, Unreadable, has_token, parsed, since
 from bot.domain.alerts import Alert, AlertState
+from tools.outside_json import OutsideModel, readable
+
+_log = structlog.stdlib.get_logger(__name__)
 
 ALERTMANAGER: Final = "alertmanager"
 GRAFANA: Final = "grafana"
 _TITLE: Final = ("summary", "title", "message")
 
 
-class AlertmanagerAlert(BaseModel):
+class AlertmanagerAlert(OutsideModel):
     """One alert of a group."""
 
     status: Literal["firing", "resolved"]
@@ -42,9 +46,12 @@ class AlertmanagerAlert(BaseModel):
         return self.ends_at if self.ends_at and self.ends_at > self.starts_at else received_at
 
 
-class _Group(BaseModel):
+class _Group(OutsideModel):
     group_key: str = Field(default="", alias="groupKey", max_length=65_536)
-    alerts: list[AlertmanagerAlert] = Field(max_length=10_000)
+    alerts: list[object] = Field(max_length=10_000)
+
+
+ALERT: Final = TypeAdapter(AlertmanagerAlert)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +71,17 @@ class GroupWire:
         body: bytes,
         received_at: datetime,
     ) -> Sequence[Alert]:
-        """The alerts of the group. Raises Unreadable."""
+        """The readable alerts of the group. Raises Unreadable when none of them is.
+
+        Alertmanager does not send a refused group again, so one odd alert must not lose the rest.
+        """
         group = parsed(_Group, body)
-        return [self._alert(each, group.group_key, received_at) for each in group.alerts]
+        alerts, unreadable = readable(ALERT, group.alerts)
+        if unreadable and not alerts:
+            raise Unreadable(f"none of the {unreadable} alerts can be read")
+        if unreadable:
+            _log.warning("alerts.unreadable", source=self.source, count=unreadable)
+        return [self._alert(each, group.group_key, received_at) for each in alerts]
 
     def _alert(self, told: AlertmanagerAlert, group: str, received_at: datetime) -> Alert:
         state = AlertState(told.status)

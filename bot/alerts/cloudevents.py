@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Final, Literal
 from urllib.parse import unquote
 
+import structlog
 from pydantic import (
     AwareDatetime,
-    BaseModel,
     ConfigDict,
     Field,
     JsonValue,
@@ -23,6 +23,9 @@ from pydantic import (
 
 from bot.alerts.wire import Headers, Unreadable, has_token, since, unreadable
 from bot.domain.alerts import Alert, AlertState
+from tools.outside_json import OutsideModel, readable
+
+_log = structlog.stdlib.get_logger(__name__)
 
 CLOUDEVENTS: Final = "cloudevents"
 _ONE: Final = "application/cloudevents+json"
@@ -34,7 +37,7 @@ _TITLE: Final = ("summary", "title", "message", "description")
 _LABELS: Final = ("service", "product", "severity", "status", "alertname", "name")
 
 
-class _Event(BaseModel):
+class _Event(OutsideModel):
     """Attributes of a sender's own are its labels."""
 
     model_config = ConfigDict(extra="allow")
@@ -48,7 +51,7 @@ class _Event(BaseModel):
     data: JsonValue = None
 
 
-_EVENTS: Final = TypeAdapter(list[_Event])
+_EVENTS: Final = TypeAdapter(list[object])
 _EVENT: Final = TypeAdapter(_Event)
 _JSON: Final = TypeAdapter(JsonValue)
 
@@ -73,7 +76,7 @@ class CloudEventsWire:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
             if kind == _BATCH:
-                events = _EVENTS.validate_json(body)
+                events = self._batch(body)
             elif kind == _ONE:
                 events = [_EVENT.validate_json(body)]
             elif "ce-specversion" in headers:
@@ -83,6 +86,15 @@ class CloudEventsWire:
         except ValidationError as error:
             raise unreadable(error) from None
         return [_alert(event, received_at) for event in events]
+
+    def _batch(self, body: bytes) -> list[_Event]:
+        """The readable events of a batch. Raises ValidationError, Unreadable when none is."""
+        events, unreadable_count = readable(_EVENT, _EVENTS.validate_json(body))
+        if unreadable_count and not events:
+            raise Unreadable(f"none of the {unreadable_count} events can be read")
+        if unreadable_count:
+            _log.warning("alerts.unreadable", source=self.source, count=unreadable_count)
+        return events
 
 
 def _binary(headers: Headers, kind: str, body: bytes) -> dict[str, JsonValue]:

@@ -6,12 +6,16 @@ What counts is the alert's fingerprint and start, never the request: see `bot.al
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, Field, JsonValue
+import structlog
+from pydantic import Field, JsonValue
 
 from adapters.told import IngestedEvent
-from bot.alerts.alertmanager import ALERTMANAGER, AlertmanagerAlert
+from bot.alerts.alertmanager import ALERT, ALERTMANAGER, AlertmanagerAlert
 from bot.domain.alerts import ProductOf
+from tools.outside_json import OutsideModel, readable
 from tools.product_names import product_in
+
+_log = structlog.stdlib.get_logger(__name__)
 
 
 def _event(alert: AlertmanagerAlert, received_at: datetime, product_of: ProductOf) -> IngestedEvent:
@@ -36,14 +40,17 @@ def _event(alert: AlertmanagerAlert, received_at: datetime, product_of: ProductO
     )
 
 
-class AlertmanagerPayload(BaseModel):
+class AlertmanagerPayload(OutsideModel):
     """One request. More alerts than `max_alerts` are left out by the sender."""
 
     version: Literal["4"]
-    alerts: list[AlertmanagerAlert] = Field(max_length=10_000)
+    alerts: list[object] = Field(max_length=10_000)
 
     def events(
         self, received_at: datetime, product_of: ProductOf = product_in
     ) -> list[IngestedEvent]:
-        """An event per alert; `product_of` says from its labels whose it is."""
-        return [_event(alert, received_at, product_of) for alert in self.alerts]
+        """An event per readable alert; `product_of` names the product by the labels."""
+        alerts, unreadable = readable(ALERT, self.alerts)
+        if unreadable:
+            _log.warning("alerts.unreadable", source=ALERTMANAGER, count=unreadable)
+        return [_event(alert, received_at, product_of) for alert in alerts]

@@ -14,7 +14,6 @@ import orjson
 from aiohttp import web
 from pydantic import (
     AwareDatetime,
-    BaseModel,
     ConfigDict,
     Field,
     JsonValue,
@@ -26,6 +25,7 @@ from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore
 from tools.capabilities import Clock
+from tools.outside_json import OutsideModel
 
 PATH = "/ingest/v1/events"
 MAX_BYTES = 1024 * 1024
@@ -49,7 +49,7 @@ class IngestRefused(Exception):
         self.code = code
 
 
-class _CloudEvent(BaseModel):
+class _CloudEvent(OutsideModel):
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     specversion: Literal["1.0"]

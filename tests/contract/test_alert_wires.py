@@ -203,3 +203,60 @@ def test_plain_json_is_no_cloud_event() -> None:
     sender = senders()["cloudevents"]
     with pytest.raises(Unreadable, match="ce- headers"):
         sender.wire.read({"content-type": "application/json"}, sender.body, NOW)
+
+
+GROUPS = ["alertmanager", "grafana"]
+ODD_ALERTS = [None, 7, "x", {}, {"status": "firing"}, {"status": "odd", "fingerprint": "f"}]
+
+
+def _group(name: str, *more: object, **fields: object) -> tuple[Sender, bytes]:
+    sender = senders()[name]
+    body = orjson.loads(sender.body)
+    first = body["alerts"][0] | fields
+    return sender, orjson.dumps({**body, "alerts": [first, *more]})
+
+
+@pytest.mark.parametrize("odd", ODD_ALERTS, ids=str)
+@pytest.mark.parametrize("name", GROUPS)
+def test_one_odd_alert_does_not_lose_its_group(name: str, odd: object) -> None:
+    sender, body = _group(name, odd)
+    assert len(sender.wire.read(sender.headers_of(body), body, NOW)) == 1
+
+
+@pytest.mark.parametrize("field", ["annotations", "endsAt"])
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_null_field_of_an_alert_is_an_absent_one(name: str, field: str) -> None:
+    sender, body = _group(name, **{field: None})
+    assert len(sender.wire.read(sender.headers_of(body), body, NOW)) == 1
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_group_without_a_readable_alert_is_refused(name: str) -> None:
+    sender = senders()[name]
+    body = orjson.dumps({**orjson.loads(sender.body), "alerts": [None, 7]})
+    with pytest.raises(Unreadable, match="none of the 2 alerts can be read"):
+        sender.wire.read(sender.headers_of(body), body, NOW)
+
+
+def test_a_null_subject_of_an_event_is_an_absent_one() -> None:
+    sender = senders()["cloudevents"]
+    event = {
+        "specversion": "1.0",
+        "id": "2",
+        "source": "/mon",
+        "type": "x.alert",
+        "subject": None,
+        "data": {"status": "firing"},
+    }
+    body = orjson.dumps(event)
+    headers = {**sender.headers_of(body), "content-type": "application/cloudevents+json"}
+    (alert,) = sender.wire.read(headers, body, NOW)
+    assert alert.state is FIRING
+
+
+@pytest.mark.parametrize("odd", [None, 7, {}, {"specversion": "0.3"}], ids=str)
+def test_one_odd_event_does_not_lose_its_batch(odd: object) -> None:
+    sender = senders()["cloudevents"]
+    body = orjson.dumps([odd, orjson.loads(sender.body)])
+    headers = {**sender.headers_of(body), "content-type": "application/cloudevents-batch+json"}
+    assert len(sender.wire.read(headers, body, NOW)) == 1

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -235,7 +236,7 @@ async def test_metric_must_be_a_bare_name(open_metrics: Open, metric: str) -> No
     assert server.forms == []
 
 
-@pytest.mark.parametrize("label", ["", "a-b", 'x="y",z', "1a"])
+@pytest.mark.parametrize("label", ["", 'x="y",z', "a b", "a$1", "\ud800"])
 async def test_label_must_be_a_name(open_metrics: Open, label: str) -> None:
     metrics = await open_metrics(PrometheusServer([]))
     with pytest.raises(InvalidArguments, match="label"):
@@ -348,3 +349,152 @@ def test_step_never_exceeds_the_limit_of_points(range_s: int, asked_s: float | N
 )
 def test_unit_of_a_name(metric: str, unit: str | None) -> None:
     assert unit_of(metric) == unit
+
+
+POD = "checkout-7d9f8b6c5d-x2x4z"
+ROW = {"metric": {"service": "checkout"}, "values": [[NOW.timestamp() - 60, "1"]]}
+NATIVE = {
+    "metric": {"job": "x"},
+    "histograms": [[NOW.timestamp() - 60, {"count": "60", "sum": "33.4", "buckets": []}]],
+}
+
+
+def matrix(*rows: object, **more: object) -> str:
+    data = {"resultType": "matrix", "result": list(rows)}
+    return json.dumps({"status": "success", "data": data, **more})
+
+
+class NamedServer:
+    """A server whose series have the labels `names`; before version 3 it reads no quoted names."""
+
+    def __init__(self, names: list[str], *, reads_quoted: bool = True) -> None:
+        self.names = names
+        self.reads_quoted = reads_quoted
+        self.refused: list[str] = []
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/api/v1/labels", self._labels)
+        app.router.add_get("/api/v1/metadata", self._labels)
+        app.router.add_post("/api/v1/query", self._query)
+        return app
+
+    async def _labels(self, _request: web.Request) -> web.Response:
+        return web.json_response({"status": "success", "data": self.names})
+
+    async def _query(self, request: web.Request) -> web.Response:
+        query = str((await request.post())["query"])
+        bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', query)
+        names_in_quotes = re.search(r'[{,]\s*""\s*=|by \([^)]*""', bare)
+        if re.search(r"[\w]\.[\w]", bare) or (names_in_quotes and not self.reads_quoted):
+            self.refused.append(query)
+            body = {"status": "error", "errorType": "bad_data", "error": "parse error"}
+            return web.json_response(body, status=400)
+        rows = [
+            {"metric": {"__name__": "up", name: value, "kortex_label": name}, "value": [1, "1"]}
+            for name, value in (("k8s.pod.name", POD), ("job", "checkout"))
+            if f'"kortex_label", "{name}"' in query and "last_over_time" in query
+        ]
+        return web.json_response({"status": "success", "data": {"result": rows}})
+
+
+async def test_a_dotted_label_is_quoted_and_names_a_product(open_metrics: Open) -> None:
+    server = NamedServer(["__name__", "k8s.pod.name", "instance"])
+    metrics = await open_metrics(server.app(), product_label="")
+
+    found = await metrics.discover(["checkout"], HALF_HOUR)
+
+    assert server.refused == []
+    assert [one.name for one in found.metrics] == ["up"]
+    (place,) = found.metrics[0].places["checkout"]
+    assert (place.label, place.pods) == ("k8s.pod.name", True)
+
+
+async def test_a_server_without_quoted_names_is_asked_by_the_plain_ones(open_metrics: Open) -> None:
+    server = NamedServer(["job", "k8s.pod.name"], reads_quoted=False)
+    metrics = await open_metrics(server.app(), product_label="")
+
+    found = await metrics.discover(["checkout"], HALF_HOUR)
+
+    assert [place.label for place in found.metrics[0].places["checkout"]] == ["job"]
+    assert any("k8s.pod.name" in note for note in found.notes)
+
+
+async def test_a_label_that_no_query_can_hold_is_left_out_and_counted(open_metrics: Open) -> None:
+    server = NamedServer(["job", 'a"b', "a$1", "x y", "\u2028"])
+    metrics = await open_metrics(server.app(), product_label="")
+
+    found = await metrics.discover(["checkout"], HALF_HOUR)
+
+    assert server.refused == []
+    assert found.notes == ("4 labels have names that no query can hold; not read",)
+
+
+@pytest.mark.parametrize("metric", ["http.server.request.duration", "a-b/c"])
+async def test_a_dotted_metric_is_asked_by_its_quoted_name(open_metrics: Open, metric: str) -> None:
+    queries: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        queries.append(str((await request.post())["query"]))
+        return web.Response(text=matrix(ROW))
+
+    app = web.Application()
+    app.router.add_post("/api/v1/query_range", answer)
+    result = await (await open_metrics(app)).query_range(
+        replace(QUERY, metric=metric, labels={"k8s.pod.name": "x"})
+    )
+
+    assert queries == [f'{{__name__="{metric}","k8s.pod.name"="x",service="checkout"}}']
+    assert len(result.series) == 1
+
+
+async def test_native_histograms_do_not_hide_the_other_series(open_metrics: Open) -> None:
+    app = answering(matrix(ROW, NATIVE))
+    result = await (await open_metrics(app)).promql("x", HALF_HOUR, 60.0)
+
+    assert [one.labels for one in result.series] == [{"service": "checkout"}]
+    assert any("1 series hold native histograms" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", {"metric": None}, {"metric": {"a": 1}, "values": 3}])
+async def test_one_odd_row_is_counted_and_does_not_hide_the_rest(
+    open_metrics: Open, odd: object
+) -> None:
+    result = await (await open_metrics(answering(matrix(ROW, odd)))).promql("x", HALF_HOUR, 60.0)
+
+    assert len(result.series) == 1
+    assert any("1 of 2 series could not be read" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"status":"success","data":null}',
+        '{"status":"success","data":{"resultType":"matrix","result":null}}',
+        '{"status":"success","data":{"resultType":"matrix","result":[]},"warnings":null}',
+    ],
+)
+async def test_null_is_an_empty_answer(open_metrics: Open, body: str) -> None:
+    result = await (await open_metrics(answering(body))).promql("x", HALF_HOUR, 60.0)
+    assert result.series == ()
+
+
+async def test_a_quantile_of_a_native_histogram_is_computed_from_it(open_metrics: Open) -> None:
+    queries: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        queries.append(str((await request.post())["query"]))
+        return web.Response(text=matrix(*([ROW] if "histogram_quantile" in queries[-1] else [])))
+
+    async def names(_request: web.Request) -> web.Response:
+        return web.json_response({"status": "success", "data": ["request_duration_seconds"]})
+
+    app = web.Application()
+    app.router.add_post("/api/v1/query_range", answer)
+    app.router.add_get("/api/v1/label/__name__/values", names)
+    metrics = await open_metrics(app, scrape_interval_s=15.0)
+    result = await metrics.query_range(replace(QUERY, metric="request_duration_seconds_p99"))
+
+    rate = 'rate(request_duration_seconds{service="checkout"}[75s])'
+    assert queries[-1] == f"histogram_quantile(0.99, sum ({rate}))"
+    assert len(result.series) == 1

@@ -152,8 +152,26 @@ async def test_a_store_that_is_gone_is_unavailable(unused_tcp_port: int) -> None
 def jaeger_span(**fields: object) -> Span:
     raw = {"traceID": LONG, "spanID": "1", "processID": "p1", **fields}
     body = {"spans": [raw], "processes": {"p1": {"serviceName": "checkout"}}}
-    (span,) = JaegerTrace.model_validate_json(orjson.dumps(body)).read()
+    (span,), _notes = JaegerTrace.model_validate_json(orjson.dumps(body)).read()
     return span
+
+
+@pytest.mark.parametrize("field", ["tags", "logs", "references", "warnings", "operationName"])
+def test_a_null_field_of_a_jaeger_span_is_an_absent_one(field: str) -> None:
+    assert jaeger_span(**{field: None}).service == "checkout"
+
+
+def test_null_processes_leave_the_spans_readable() -> None:
+    body = {"spans": [{"traceID": LONG, "spanID": "1"}], "processes": None, "warnings": None}
+    spans, notes = JaegerTrace.model_validate_json(orjson.dumps(body)).read()
+    assert ([span.service for span in spans], notes) == ([""], ())
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", {"startTime": "soon"}, {"tags": 3}])
+def test_one_odd_span_is_counted_and_does_not_hide_the_rest(odd: object) -> None:
+    body = {"spans": [odd, {"traceID": LONG, "spanID": "1"}]}
+    spans, notes = JaegerTrace.model_validate_json(orjson.dumps(body)).read()
+    assert (len(spans), notes) == (1, ("1 of 2 spans could not be read",))
 
 
 @pytest.mark.parametrize(
@@ -185,6 +203,11 @@ def otlp_span(**fields: object) -> Span:
     body = {"resource": resource, "scopeSpans": [{"spans": [fields]}]}
     (span,) = spans_of([ResourceSpans.model_validate_json(orjson.dumps(body))])
     return span
+
+
+@pytest.mark.parametrize("field", ["attributes", "events", "status", "name"])
+def test_a_null_field_of_an_otlp_span_is_an_absent_one(field: str) -> None:
+    assert otlp_span(**{field: None}).duration_us >= 0
 
 
 @pytest.mark.parametrize(
