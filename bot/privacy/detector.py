@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from bot.privacy import checksums, looks
 from bot.privacy.lists import read, read_list
-from bot.privacy.matching import Find, Spans, finder, forget, groups, literal_filter, pattern_filter
+from bot.privacy.matching import Find, Match, finder, forget, groups, literal_filter, pattern_filter
 
 Check = Callable[[str, str], bool]
 
@@ -197,10 +197,10 @@ class Detector:
             for index in self._filter(window):
                 search.run(self._plain[index], start, stop, end)
             for find, members in self._families:
-                first = find(data, start, end)[0][0]
-                if 0 <= first < stop:
+                match = find(data, start, end)
+                if match is not None and match.start() < stop:
                     for member in members:
-                        search.run(member, first, stop, end)
+                        search.run(member, match.start(), stop, end)
         return search.found
 
 
@@ -220,10 +220,10 @@ class _Search:
         data, group, left = self._data, rule.group, MAX_FINDINGS
         find = finder(rule.pattern)
         at = max(start, self._masked.get(rule.name, 0) - OVERLAP_BYTES)
-        while at < stop and 0 <= (spans := find(data, at, end))[0][0] < stop:
-            first, last = spans[group]
+        while at < stop and (match := find(data, at, end)) and match.start() < stop:
+            first, last = match.span(group)
             at = max(last, at + 1)
-            if last <= first or (rule.check and not self._holds(rule.check, rank, rule, spans)):
+            if last <= first or (rule.check and not self._holds(rule.check, rank, rule, match)):
                 continue
             left -= 1
             if not left:
@@ -234,14 +234,14 @@ class _Search:
                 whole = self._masked[rule.name] = self._end(last)
             self.found.append(Span(first, whole, rank, rule.name, rule.kind))
 
-    def _holds(self, check: Check, rank: int, rule: Rule, spans: Spans) -> bool:
+    def _holds(self, check: Check, rank: int, rule: Rule, match: Match) -> bool:
         """The check's verdict, remembered: a text repeats itself."""
-        first, last = spans[rule.group]
+        first, last = match.span(rule.group)
         value = self._data[first : min(last, first + CHECKED_BYTES)]
         if rule.before:
             name = self._data[max(0, first - BEFORE_BYTES) : first].rpartition(b"\n")[2]
         else:
-            start, end = spans[rule.name_group] if rule.name_group else (0, 0)
+            start, end = match.span(rule.name_group) if rule.name_group else (0, 0)
             name = self._data[start:end]
         verdict = self._verdicts.get((rank, name, value))
         if verdict is None:

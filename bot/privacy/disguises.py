@@ -153,16 +153,17 @@ class Encoded:
             yield from pieces[at].parts
 
     def _pieces(self, data: bytes) -> Iterator[_Piece]:
-        if self._any(data, 0, len(data))[0][0] < 0:
+        if self._any(data, 0, len(data)) is None:
             return
         for parts, says in self._halves.joined(data):
             yield _Piece(parts, b"", says)
         for find, decode in self._kinds:
             at, left = 0, MOST_BYTES
             for _ in range(MOST_PIECES):
-                start, end = find(data, at, len(data))[0]
-                if start < 0 or left <= 0:
+                match = find(data, at, len(data))
+                if match is None or left <= 0:
                     break
+                start, end = match.span()
                 at = max(end, start + 1)
                 if decode is _unescaped:
                     start = _beginning(data, start)
@@ -287,10 +288,11 @@ class Halves:
         """Where both halves stand, and the token they make."""
         at = 0
         for _ in range(MOST_FOUND):
-            (_, line), (start, end), *_ = self._find(data, at, len(data))
-            if start < 0:
+            match = self._find(data, at, len(data))
+            if match is None:
                 return
-            at = line
+            start, end = match.span(1)
+            at = line = match.end()
             half = data[start:end]
             other = self._other(half, data[line : line + _NEXT_LINE_CHARS].partition(b"\n")[0])
             if other is not None:

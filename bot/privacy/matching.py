@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 import re2
 
-# A match's span and its groups'; (-1, -1) is none.
-Spans = Sequence[tuple[int, int]]
+# As of `re`; a group that took no part has the span (-1, -1).
+Match = re.Match[bytes]
 # The first match between two positions.
-Find = Callable[[bytes, int, int], Spans]
+Find = Callable[[bytes, int, int], Match | None]
 # The numbers of the patterns that may match a text.
 Filter = Callable[[bytes], Sequence[int]]
 
@@ -39,11 +39,9 @@ def forget() -> None:
 
 @cache
 def finder(pattern: bytes) -> Find:
-    """Compiled the first time and kept. Raises re2.error.
-
-    One call of RE2 a match: the objects re2's own `search` makes cost more than it.
-    """
-    return partial(compiled(pattern)._regexp.Match, re2._Anchor.UNANCHORED)  # noqa: SLF001
+    """Compiled the first time and kept. Raises re2.error."""
+    find: Find = compiled(pattern).search
+    return find
 
 
 def literal_filter(literals: Sequence[Sequence[str]]) -> Filter:
