@@ -91,6 +91,7 @@ class Ingress:
         self.switch = FakeSwitch()
         self.errands = Errands()
         self.providers: list[ProviderStatus] = []
+        self.behind: list[str] = []
         self.tools = ToolReport((), ())
         self.forgotten: list[str] = []
         self.removed: list[str] = []
@@ -112,6 +113,7 @@ class Ingress:
             surface=self.whispers,
             stops=self.stops,
             audit=MemoryAudit(self.memory),
+            audit_behind=self._audit_behind,
             trail=MemoryTrail(self.memory),
             ledger=self.ledger,
             feedback=self.feedback,
@@ -192,6 +194,9 @@ class Ingress:
 
     async def _channel_renamed(self, team: TeamId, channel: str) -> None:
         self.renamed.append((team, channel))
+
+    async def _audit_behind(self) -> list[str]:
+        return self.behind
 
     async def _providers(self) -> list[ProviderStatus]:
         return self.providers

@@ -21,6 +21,7 @@ from bot.ports.trail import Trail
 
 EVENT = "koder.admin.action"
 BATCH_ROWS = 200
+DELIVERY_S = 20.0  # of one call: a sink that hangs fails, whatever its client does
 # Longer than a batch may take, and how long a sink that failed is left alone.
 LEASE_S = 30.0
 # A record of the log takes 0.1 to 0.2 ms of the loop, of which most is redaction, and the loop comes round
@@ -29,6 +30,7 @@ LOG_ROWS = 4
 RUN_S = 1.5  # within the clock's tick, `bot.wiring.audit_outlets`
 TELL_AGAIN_S = 60.0
 FAR_ROWS = 1_000
+STALLED_S = 60.0  # no row waits so long for a sink that works
 
 _log = structlog.get_logger(__name__)
 
@@ -77,13 +79,16 @@ class EventFeed:
         self._told: dict[str, float] = {}  # of those that are far behind, and when that was said
 
     async def run(self) -> None:
-        """Serve each sink as far as it takes it, a batch of each in turn. Raises StorageUnavailable."""
+        """Serve all sinks at once, each as far as it takes rows. Raises StorageUnavailable."""
         until, self._run_s = time.monotonic() + self._run_s, RUN_S
-        left = list(self._sinks)
-        while left:
-            left = [name for name in left if await self._batch(name)]
-            if time.monotonic() >= until:
-                break
+        served = (self._serve(name, until) for name in self._sinks)
+        for ended in await asyncio.gather(*served, return_exceptions=True):
+            if isinstance(ended, BaseException):
+                raise ended
+
+    async def _serve(self, name: str, until: float) -> None:
+        while await self._batch(name) and time.monotonic() < until:
+            pass
 
     async def _batch(self, name: str) -> bool:
         """Whether there may be more for it."""
@@ -114,9 +119,10 @@ class EventFeed:
             # The loop's own work, which keeps others waiting; a collector's time keeps nobody.
             begun = time.thread_time()
             try:
-                await sink.deliver(entries[first : first + sink.at_once])
-            except AdapterError as error:
-                why = error.message
+                async with asyncio.timeout(DELIVERY_S):
+                    await sink.deliver(entries[first : first + sink.at_once])
+            except (AdapterError, TimeoutError) as error:
+                why = str(error) or f"not delivered within {DELIVERY_S:g} s"
                 _log.warning("audit.sink.failed", sink=name, why=why, first=entries[first].seq)
                 return False
             is_behind = len(entries) == BATCH_ROWS

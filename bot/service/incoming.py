@@ -1,6 +1,8 @@
 """What Slack sends of one workspace, put together: a Bolt app over that workspace's own parts and rows."""
 
 import time
+from collections.abc import Sequence
+from functools import partial
 
 from slack_bolt.async_app import AsyncApp
 
@@ -23,6 +25,7 @@ from bot.store.audit_reading import StoredTrail
 from bot.store.feedback import StoredFeedback
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
+from bot.wiring.audit_outlets import sinks_behind
 from bot.wiring.chosen import evidence_links
 
 
@@ -55,6 +58,11 @@ def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:
     )
 
 
+async def _audit_behind(base: Base, tenant: str) -> Sequence[str]:
+    """The trail is the operators' own: other workspaces see nothing of its sinks."""
+    return await sinks_behind(base.settings, base.stores.database) if tenant == HOME else ()
+
+
 def _ports(
     base: Base,
     conversation: Conversation,
@@ -79,6 +87,7 @@ def _ports(
         surface=surface,
         stops=engine,
         audit=audit_of(stores.audit, tenant),
+        audit_behind=partial(_audit_behind, base, tenant),
         trail=StoredTrail(database, tenant),
         ledger=StoredLedger(database, tenant),
         feedback=StoredFeedback(database, retain=stores.feedback.keeps_reasons, whose=tenant),

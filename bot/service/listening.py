@@ -19,6 +19,7 @@ from bot.slack.api.calls import WatchedCalls
 from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.teams import TeamApps
 from bot.slack.handling.ingress_ports import ProvidersReport
+from bot.store.database import Database
 from bot.web.alerts import TakeAlerts, alert_routes
 from bot.web.health import Check, Note
 from bot.web.ingest import ingest_handler
@@ -27,6 +28,7 @@ from bot.web.server import create_web_app
 from bot.web.siblings import LOOPBACK, SiblingCalls, Siblings
 from bot.web.webhooks import SenderSecrets, webhook_routes
 from bot.wiring.alert_wires import alert_wires
+from bot.wiring.audit_outlets import sinks_behind
 from tools.product_names import product_in
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ async def listen(
         database=base.stores.database,
         slack_connected=_connected(socket) if socket else None,
         slack_access=partial(_slack_token, access),
+        audit_sinks=partial(_audit_sinks, settings, base.stores.database),
         metrics=base.metrics,
     )
     app = told_of(
@@ -119,6 +122,12 @@ def _connected(socket: "SocketMode") -> Check:
         return Note("not connected, tried again all the time; page, API and alerts are served")
 
     return standing
+
+
+async def _audit_sinks(settings: Settings, database: Database) -> Note | None:
+    """Questions are answered all the same, so a stalled sink is a note: it takes no replica away."""
+    behind = await sinks_behind(settings, database)
+    return Note("; ".join(behind)) if behind else None
 
 
 def _doors(base: Base, take_alerts: TakeAlerts) -> Sequence[web.RouteDef]:

@@ -45,6 +45,7 @@ def create_web_app(
     database: Database,
     slack_connected: Check | None = None,
     slack_access: Check | None = None,
+    audit_sinks: Check | None = None,
     slack_events: Handler | None = None,
     ingest: Handler | None = None,
     metrics: Metrics | None = None,
@@ -59,6 +60,8 @@ def create_web_app(
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_refuse_unreadable])
     registry = (metrics or Metrics()).registry
     checks = dict(_checks(database, slack_connected, slack_access))
+    if audit_sinks is not None:
+        checks["audit sinks"] = audit_sinks
     if others is not None:
         checks["workers"] = others.readiness
     app.router.add_get("/healthz", healthz)

@@ -17,7 +17,7 @@ from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
 from bot.audit.checkpoint import Checkpoint
 from bot.audit.checkpointing import Checkpoints, Publisher
-from bot.audit.feed import FAR_ROWS, LOG_ROWS, EventFeed, Sink, to_log
+from bot.audit.feed import FAR_ROWS, LOG_ROWS, STALLED_S, EventFeed, Sink, to_log
 from bot.audit.share import rest_s
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
@@ -138,13 +138,21 @@ def sinks_of(audit: AuditSettings) -> Sequence[str]:
     return ["log", *(name for name, where in more.items() if where)]
 
 
-async def check_behind(settings: Settings, database: Database) -> list[Finding]:
-    """A word on each sink that is far behind. Raises StorageUnavailable."""
+async def sinks_behind(settings: Settings, database: Database) -> list[str]:
+    """A line on each sink that is stalled or far behind. Raises StorageUnavailable."""
     found = await StoredLevels(database).behind(sinks_of(settings.audit))
     return [
-        Finding("audit events", False, _behind_words(name, behind), warning=True, mend=_MEND_BEHIND)
+        _behind_words(name, behind)
         for name, behind in found.items()
-        if behind.rows >= FAR_ROWS
+        if behind.rows >= FAR_ROWS or behind.seconds >= STALLED_S
+    ]
+
+
+async def check_behind(settings: Settings, database: Database) -> list[Finding]:
+    """A warning for each sink that is stalled or far behind. Raises StorageUnavailable."""
+    return [
+        Finding("audit events", False, words, warning=True, mend=_MEND_BEHIND)
+        for words in await sinks_behind(settings, database)
     ]
 
 

@@ -6,12 +6,15 @@ A sink that is far behind catches up without keeping anything else waiting.
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 import sqlalchemy as sa
 from structlog.testing import capture_logs
 
+from adapters.audit.http import AuditHttp
 from adapters.errors import Unreachable
+from adapters.http import Way
 from bot.audit import feed as audit_feed
 from bot.audit.feed import EventFeed, Sink
 from bot.audit.share import SHARE
@@ -100,6 +103,69 @@ async def test_replicas_do_not_repeat_each_other(database: Database, other: Data
         for n in range(6):
             group.create_task(feed((database, other)[n % 2], collector).run())
     assert collector.seen == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("stall", ["hangs", "is away"])
+async def test_a_sink_that_stalls_holds_up_no_other_and_resumes_where_it_stopped(
+    database: Database, monkeypatch: pytest.MonkeyPatch, stall: str
+) -> None:
+    monkeypatch.setattr(audit_feed, "DELIVERY_S", 0.05)
+    stalled, working, hangs = Collector(), Collector(), stall == "hangs"
+
+    async def deliver(entries: Sequence[TrailEntry]) -> None:
+        if hangs:
+            await asyncio.Event().wait()
+        await stalled(entries)
+
+    stalled.away = stall == "is away"
+    await write(database, 4)
+    sinks = {"http": Sink(deliver), "nats": Sink(working)}
+    serving = EventFeed(StoredTrail(database), SinkCursors(database), sinks, no_rest)
+    with capture_logs() as said:
+        await serving.run()
+    await write(database, 1)
+    hangs = stalled.away = False
+    await lapse(database)
+    await serving.run()
+
+    assert [line["sink"] for line in said if line["event"] == "audit.sink.failed"] == ["http"]
+    assert (stalled.seen, working.seen) == ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
+
+
+async def test_one_malformed_chunk_from_a_collector_does_not_stop_delivery(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_feed, "DELIVERY_S", 0.5)
+    answers = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
+    batches = 0
+
+    async def collect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal batches
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while head := (await reader.readuntil(b"\r\n\r\n")).lower():
+                size = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
+                await reader.readexactly(size)
+                batches += 1
+                writer.write(answers.pop() if answers else b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(collect, "127.0.0.1", 0)
+    http = AuditHttp(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/events", Way())
+
+    async def to_collector(entries: Sequence[TrailEntry]) -> None:
+        await http.send_events([entry.as_json() for entry in entries])
+
+    await write(database, 3)
+    cursors = SinkCursors(database)
+    serving = EventFeed(StoredTrail(database), cursors, {"http": Sink(to_collector)}, no_rest)
+    async with server:
+        await serving.run()
+        stopped_at = await cursors.served("http")
+        await lapse(database)
+        await serving.run()
+        await http.aclose()
+
+    assert (stopped_at, batches, await cursors.served("http")) == (0, 2, 3)
 
 
 class Burning:

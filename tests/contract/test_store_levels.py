@@ -15,7 +15,7 @@ from bot.store.database import Database
 from bot.store.levels import Behind, StoredLevels
 from bot.store.proposals import StoredProposals
 from bot.wiring import audit_outlets
-from bot.wiring.audit_outlets import check_behind
+from bot.wiring.audit_outlets import check_behind, sinks_behind
 from tests.fixtures_database import database, database_url
 from tests.slack_ingress import proposal
 
@@ -61,6 +61,19 @@ async def test_a_sink_is_behind_by_the_rows_it_has_not_taken_and_for_how_long(
     assert {sink: each.rows for sink, each in behind.items()} == {"log": 0, "nats": 1, "http": 2}
     assert behind["log"].seconds == 0.0
     assert 0.0 <= behind["nats"].seconds <= behind["http"].seconds < 120
+
+
+async def test_a_sink_is_stalled_once_a_row_has_waited_for_long(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = replace(proposal(), id=ProposalId("one"), state=ProposalState.PENDING)
+    await StoredProposals(database).create(row, EVENT)
+    before = await sinks_behind(Settings(), database)
+    monkeypatch.setattr(audit_outlets, "STALLED_S", 0.0)
+    stalled = await sinks_behind(Settings(), database)
+
+    assert before == []
+    assert [line.split(",")[0] for line in stalled] == ["log is 1 rows behind"]
 
 
 async def test_a_check_says_which_sink_is_far_behind(

@@ -76,6 +76,7 @@ class IngressPorts:
     surface: PrivateSurface
     stops: StopRequests
     audit: AuditLog
+    audit_behind: Callable[[], Awaitable[Sequence[str]]]  # a line on each sink that is stalled
     trail: Trail
     ledger: Ledger
     feedback: Feedback

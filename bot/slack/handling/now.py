@@ -46,12 +46,19 @@ class Now:
         self._site = site
 
     async def status(self, viewer: Person) -> str:
-        """What runs, who waits, open cards, the freeze, providers that are down."""
-        running, cards, freeze, providers = await asyncio.gather(
-            self.under_way(viewer), self.open_cards(viewer), self.freeze(), self.providers_down()
+        """What runs, who waits, open cards, the freeze, providers that are down, a stalled audit sink."""
+        running, cards, freeze, providers, audit = await asyncio.gather(
+            self.under_way(viewer),
+            self.open_cards(viewer),
+            self.freeze(),
+            self.providers_down(),
+            self.audit_behind(),
         )
         return "\n".join(
-            ("*Under way*", *running, "*Open proposals*", *cards, freeze, "*Models*", *providers)
+            (
+                *("*Under way*", *running, "*Open proposals*", *cards, freeze),
+                *("*Models*", *providers, *audit),
+            )
         )
 
     async def sessions(self, viewer: Person) -> str:
@@ -89,6 +96,14 @@ class Now:
         except StorageUnavailable:
             return [NOT_READ]
         return [_provider(one) for one in down[:_PROVIDERS]] or ["• every one in use can be asked"]
+
+    async def audit_behind(self) -> list[str]:
+        """Audit sinks that are stalled, under a heading; nothing where every sink takes its rows."""
+        try:
+            behind = await self._ports.audit_behind()
+        except StorageUnavailable:
+            behind = ["the database cannot be read now"]
+        return ["*Audit delivery*", *(f"• {escape(each)}" for each in behind)] if behind else []
 
     async def _lines(
         self,

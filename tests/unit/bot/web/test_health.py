@@ -97,6 +97,20 @@ async def test_a_working_process_is_up_and_ready(database: Database, client_of: 
     assert (await ready.json())["parts"].keys() == {"database", "schema", "slack"}
 
 
+async def test_a_stalled_audit_sink_is_named_and_takes_no_replica_away(
+    database: Database, client_of: Made
+) -> None:
+    async def stalled() -> health.Note:
+        return health.Note("http is 466 rows behind")
+
+    ready = await (await client_of(create_web_app(database=database, audit_sinks=stalled))).get(
+        "/readyz"
+    )
+
+    assert ready.status == 200
+    assert (await ready.json())["parts"]["audit sinks"]["detail"] == "http is 466 rows behind"
+
+
 async def test_a_part_with_a_note_is_ready(client_of: Made) -> None:
     async def noted() -> health.Note:
         return health.Note("cannot be reached now")

@@ -49,6 +49,14 @@ async def ask(ingress: Ingress, text: str, user: str = "U1") -> str:
     return str(answer["text"])
 
 
+async def test_status_names_an_audit_sink_that_is_stalled(ingress: Ingress) -> None:
+    healthy = await ask(ingress, "status")
+    ingress.behind = ["http is 466 rows behind, the oldest has waited for 3.0 h"]
+
+    assert "*Audit delivery*" not in healthy
+    assert "*Audit delivery*\n• http is 466 rows behind" in await ask(ingress, "status")
+
+
 async def test_status_tells_each_person_what_they_may_see(ingress: Ingress) -> None:
     ingress.overview.running = [
         running("C1"),
