@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from adapters.fault import Fault, fault_of
-from bot.slack.api.web_api import RateLimited
 
 _SENTENCES: Final[Mapping[Fault, str]] = {
     Fault.NAME: "Correct the host in {address}: its name is not known here (getent hosts NAME).",
@@ -83,5 +82,5 @@ BY_PART: Final[Mapping[str, Mending]] = {
 
 def mend_of_slack(error: BaseException) -> str:
     """Of a call that got no answer; empty for one that Slack answered and refused."""
-    fault = Fault.LIMIT if isinstance(error, RateLimited) else fault_of(error)
+    fault = fault_of(error)
     return SLACK.of(fault) if fault else ""

@@ -15,22 +15,22 @@ from aiohttp import (
     TCPConnector,
     TooManyRedirects,
 )
-from aiohttp.client import DEFAULT_TIMEOUT
 
 from adapters.http import ssl_context
 
 CONNECTIONS: Final = 100  # enough for edits of hundreds of live answers, which are paced anyway
+LONGEST_S: Final = 30.0  # of any request; most callers have a shorter deadline of their own
 
 
 @asynccontextmanager
-async def slack_session(times: ClientTimeout = DEFAULT_TIMEOUT) -> AsyncIterator[ClientSession]:
+async def slack_session() -> AsyncIterator[ClientSession]:
     """A session that is closed at the end. Its requests raise TooManyRedirects for any redirect."""
     tls = await asyncio.to_thread(ssl_context)  # reads files
     async with ClientSession(
         connector=TCPConnector(limit=CONNECTIONS, ssl=tls),
         cookie_jar=DummyCookieJar(),
         middlewares=(_no_redirects,),
-        timeout=times,
+        timeout=ClientTimeout(total=LONGEST_S),
     ) as session:
         yield session
 

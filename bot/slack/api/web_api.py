@@ -76,12 +76,15 @@ _READS = (
     "usergroups.",
     "team.",
     "auth.",
+    "bots.",
     "chat.getPermalink",
 )
 
 
 class RateLimited(SurfaceFailed):
     """Slack counted too many calls of this method."""
+
+    status = 429
 
     def __init__(self, method: str, retry_after_s: float) -> None:
         super().__init__(f"{method}: rate limited for {retry_after_s:g} s", retryable=True)
@@ -105,8 +108,11 @@ class LockedOut(Refused):
 class Unreachable(SurfaceFailed):
     """Timed out, cut, or answered with something that is not an answer."""
 
-    def __init__(self, method: str, what: str) -> None:
+    def __init__(self, method: str, what: str, status: int | None = None) -> None:
+        """`status`: that of the HTTP answer, where one came."""
         super().__init__(f"{method}: {what}", retryable=True)
+        self.what = what
+        self.status = status
 
 
 class WebApi:
@@ -134,7 +140,7 @@ class WebApi:
         except SlackApiError as error:
             raise _mapped(method, *_parts(error)) from None
         except aiohttp.TooManyRedirects as error:
-            raise Unreachable(method, f"HTTP {error.status}, not followed") from error
+            raise Unreachable(method, f"HTTP {error.status}, not followed", error.status) from error
         except (aiohttp.ClientError, OSError) as error:
             raise Unreachable(method, type(error).__name__) from error
         except _UNREADABLE as error:
@@ -194,7 +200,7 @@ def _mapped(
     if status == 429 or code in _RATE_LIMITED:
         return RateLimited(method, _retry_after_s(headers))
     if not code:
-        return Unreachable(method, f"HTTP {status}, not an answer")
+        return Unreachable(method, f"HTTP {status}, not an answer", status)
     if code in _LOCKED_OUT:
         return LockedOut(method, code)
     if code == "message_not_found":

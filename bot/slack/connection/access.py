@@ -21,12 +21,11 @@ class SlackAccess:
 class StartupError(Exception):
     """Slack cannot work as configured. `key` is the setting; the text says what to do.
 
-    `what` is the text without `mend`, which may be empty. `status` is that of an HTTP answer.
+    `what` is the text without `mend`, which may be empty.
     """
 
-    def __init__(self, key: str, message: str, mend: str = "", status: int | None = None) -> None:
+    def __init__(self, key: str, message: str, mend: str = "") -> None:
         self.what = f"{key}: {message}"
         super().__init__(f"{self.what}. {mend}" if mend else self.what)
         self.key = key
         self.mend = mend
-        self.status = status

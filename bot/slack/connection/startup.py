@@ -8,18 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import aiohttp
-import orjson
 from pydantic import JsonValue
 
 from bot.domain.ids import TeamId, UserId
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.session import slack_session
+from bot.slack.api.web_api import Answer, RateLimited, Refused, Unreachable, WebApi, create_api
 from bot.slack.connection.access import SlackAccess, StartupError
 from bot.slack.received.payloads import SlackIdentity
-from tools.output import clean_words
-
-_TIMES = aiohttp.ClientTimeout(total=10.0)
-_MAX_ANSWER_BYTES = 1_048_576  # these methods answer in some hundred bytes
 
 
 async def check_slack(access: SlackAccess) -> SlackIdentity:
@@ -28,10 +24,12 @@ async def check_slack(access: SlackAccess) -> SlackIdentity:
     Raises StartupError. Opens and closes its own connections; no message is sent.
     """
     check_shape(access)
-    async with slack_session(_TIMES) as http:
-        who = await _call(http, access, "auth.test", "slack.bot_token", access.bot_token)
+    async with slack_session() as http:
+        bot = create_api(access.bot_token, access.api_base_url, http)
+        who = await _asked(bot, "auth.test", "slack.bot_token")
         if access.mode == "socket":
-            await _call(http, access, "apps.connections.open", "slack.app_token", access.app_token)
+            app = create_api(access.app_token, access.api_base_url, http)
+            await _asked(app, "apps.connections.open", "slack.app_token")
         team, user = who.get("team_id"), who.get("user_id")
         if not (isinstance(team, str) and isinstance(user, str)):
             raise StartupError(
@@ -47,7 +45,7 @@ async def check_slack(access: SlackAccess) -> SlackIdentity:
             team=TeamId(team),
             bot_user=UserId(user),
             bot_id=bot_id,
-            app_id=await _app_id(http, access, bot_id),
+            app_id=await _app_id(bot, bot_id),
             enterprise=_text(who, "enterprise_id"),
             trusted_teams=access.trusted_teams,
             site=site_of(_text(who, "url")),
@@ -118,62 +116,41 @@ class _Credential:
         raise StartupError(self.key, f"holds {name}{how}. Use {self.wanted}")
 
 
-async def _call(
-    http: aiohttp.ClientSession, access: SlackAccess, method: str, key: str, token: str
-) -> Mapping[str, JsonValue]:
-    answer = await _post(http, access, method, token, {})
-    if answer.get("ok") is True:
-        return answer
-    error = clean_words(_text(answer, "error"), 100) or "no reason given"
-    raise StartupError(key, f"Slack refused it in {method}: {error}", _advice(error))
-
-
-async def _app_id(http: aiohttp.ClientSession, access: SlackAccess, bot_id: str) -> str:
-    """The app's id, to tell requests for another app apart; "" when Slack does not say."""
-    answer = await _post(http, access, "bots.info", access.bot_token, {"bot": bot_id})
-    bot = answer.get("bot")
-    return _text(bot, "app_id") if isinstance(bot, dict) else ""
-
-
-async def _post(
-    http: aiohttp.ClientSession,
-    access: SlackAccess,
-    method: str,
-    token: str,
-    form: Mapping[str, str],
-) -> Mapping[str, JsonValue]:
-    url = access.api_base_url.rstrip("/") + "/" + method
-    headers = {"Authorization": f"Bearer {token.strip()}"}
-    status: int | None = None
+async def _asked(api: WebApi, method: str, key: str) -> Answer:
     try:
-        async with http.post(url, headers=headers, data=form) as response:
-            status = response.status
-            answer = orjson.loads(await _whole(response))
-    except (TimeoutError, aiohttp.ClientError, ValueError) as error:
-        why = type(error).__name__ if status is None else f"HTTP {status}, {type(error).__name__}"
-        raise StartupError(
-            "slack.api_base_url",
-            f"{method} got no usable answer ({why}); check the address and that "
-            "this machine may reach it",
-            status=status,
-        ) from error
-    if not isinstance(answer, dict) or (status >= 400 and not _text(answer, "error")):
-        raise StartupError(
-            "slack.api_base_url",
-            f"{method} answered HTTP {status} without a reason of Slack's",
-            status=status,
-        )
-    return answer
+        return await api.call(method)
+    except Unreachable as error:
+        raise _unusable(error, method) from error
+    except RateLimited as error:
+        raise _refused(key, method, "ratelimited") from error
+    except Refused as error:
+        raise _refused(key, method, error.code) from error
+    except SurfaceGone as error:
+        raise _refused(key, method, str(error)) from error
 
 
-async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    """Its body. Raises ValueError when it is no answer of Slack's for its length alone."""
-    body = bytearray()
-    async for part in response.content.iter_any():
-        body += part
-        if len(body) > _MAX_ANSWER_BYTES:
-            raise ValueError("too long")
-    return bytes(body)
+async def _app_id(bot: WebApi, bot_id: str) -> str:
+    """The app's id, to tell requests for another app apart; "" when Slack does not say."""
+    try:
+        answer = await bot.call("bots.info", bot=bot_id)
+    except Unreachable as error:
+        raise _unusable(error, "bots.info") from error
+    except (SurfaceFailed, SurfaceGone):
+        return ""
+    found = answer.get("bot")
+    return _text(found, "app_id") if isinstance(found, dict) else ""
+
+
+def _refused(key: str, method: str, code: str) -> StartupError:
+    return StartupError(key, f"Slack refused it in {method}: {code}", _advice(code))
+
+
+def _unusable(error: Unreachable, method: str) -> StartupError:
+    return StartupError(
+        "slack.api_base_url",
+        f"{method} got no usable answer ({error.what}); check the address and that "
+        "this machine may reach it",
+    )
 
 
 def _text(answer: Mapping[str, JsonValue], name: str) -> str:

@@ -41,7 +41,7 @@ class FakeSlack:
 async def slack() -> AsyncIterator[FakeSlack]:
     slack = FakeSlack()
     app = web.Application()
-    app.router.add_post("/api/{method}", slack.handle)
+    app.router.add_route("*", "/api/{method}", slack.handle)
     async with TestServer(app) as server:
         slack.base_url = str(server.make_url("/api/"))
         yield slack
