@@ -22,7 +22,7 @@ from bot.commands import usage_arguments as cli_usage
 from bot.commands.ending import FAILED, OK, READER_LEFT, discard, reader_left
 from bot.upkeep.signals import Signals, heeding
 
-MOST_WORKERS = 32  # each is a replica with some 50 connections to PostgreSQL
+MOST_WORKERS = 16  # each has its part of Slack's limits and some 50 connections to PostgreSQL
 
 EPILOG = """\
 start here:

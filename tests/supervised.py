@@ -1,9 +1,9 @@
-"""Toy workers under a real supervisor: `python -m tests.supervised COUNT FOLDER PLAN PATIENCE`.
+"""Toy workers under a real supervisor: `python -m tests.supervised COUNT FOLDER PLAN POLICY`.
 
 The plan says what each start does, in order, the last of it from then on: `serve` until it is
 stopped, `exit:CODE` before it serves, `fall:CODE` right after, `deaf` to stops, `dies` of a reload,
-`gated` takes a reload once the file `go` is there. `crowded` alone is a
-machine that has no room for any of them. Lines on standard output say what happens.
+`gated` finishes a reload once the file `go` is there. `crowded` alone is a machine that has no room
+for any of them. Lines on standard output say what happens.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from bot.upkeep.signals import Signals, heeding
-from bot.upkeep.supervisor import Patience, Supervisor, Worker
+from bot.upkeep.supervisor import Link, RestartPolicy, Supervisor
 
 LONG_S = 60.0
 _NOBODY = 65534
@@ -38,7 +38,11 @@ def _what(folder: Path, plan: list[str]) -> str:
     raise AssertionError("so often nobody is started")
 
 
-def _work(worker: Worker, signals: Signals, what: str, go: Path) -> int:
+def _work(signals: Signals) -> int:
+    link = Link(int(sys.argv[-1]))
+    number, folder, plan, held = link.parameters()
+    link.watch()
+    what, go = _what(Path(folder), plan.split()), Path(folder, "go")
     kind, _, code = what.partition(":")
     if kind == "exit":
         return int(code)
@@ -52,18 +56,19 @@ def _work(worker: Worker, signals: Signals, what: str, go: Path) -> int:
                 os.kill(os.getpid(), signal.SIGKILL)
             while kind == "gated" and not go.exists():
                 time.sleep(0.01)
-            say("reload", worker.number)
-            worker.reloaded()
+            say("reload", number)
+            link.report(held + 1)
 
+    link.report()
+    say("serves", number, os.getpid(), held)
     signals.tell(reload)
-    worker.serves()
-    say("serves", worker.number, os.getpid())
+    reload()
     if kind == "fall":
         return int(code)
     until = time.monotonic() + LONG_S
     while not signals.stop_asked and time.monotonic() < until:
         time.sleep(0.01)
-    say("stopped", worker.number)
+    say("stopped", number)
     return 0
 
 
@@ -74,26 +79,30 @@ def _crowded() -> None:
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 
 
-def _main(count: str, folder: str, plan: str, patience: str) -> int:
-    def serve(signals: Signals) -> int:
-        if plan == "crowded":
-            _crowded()
-        supervisor = Supervisor(
-            int(count),
-            signals,
-            lambda: say("ready"),
-            lambda: say("stopping"),
-            Patience(**orjson.loads(patience)),
-            reloading=lambda: say("asked"),
-            reloaded=lambda: say("taken"),
-        )
-        found = supervisor.run()
-        if isinstance(found, int):
-            return found
-        return _work(found, signals, _what(Path(folder), plan.split()), Path(folder, "go"))
+def _supervise(signals: Signals, count: str, folder: str, plan: str, policy: str) -> int:
+    held = 0
+    if plan == "crowded":
+        _crowded()
 
-    return heeding(Signals(), serve)
+    def reloaded(state: int) -> None:
+        nonlocal held
+        held = state
+        say("reloaded", state)
+
+    return Supervisor(
+        int(count),
+        (sys.executable, "-m", "tests.supervised", "worker"),
+        os.environ,
+        lambda number: (number, folder, plan, held),
+        signals,
+        on_ready=lambda: say("ready"),
+        on_stop=lambda: say("stopping"),
+        on_reload=reloaded,
+        policy=RestartPolicy(**orjson.loads(policy)),
+    ).run()
 
 
 if __name__ == "__main__":
-    sys.exit(_main(*sys.argv[1:]))
+    if sys.argv[1] == "worker":
+        sys.exit(heeding(Signals(), _work))
+    sys.exit(heeding(Signals(), lambda signals: _supervise(signals, *sys.argv[1:])))

@@ -1,33 +1,32 @@
 """`kortex run --workers N`: the service in N processes on PostgreSQL, behind one port."""
 
-import gc
-from contextlib import ExitStack
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from bot.commands import verbs
 from bot.commands.ending import announce
-from bot.commands.held import Held
-from bot.service.lifecycle import RELOADED, Service, serving
 from bot.service.times import Times
+from bot.service.worker import Worker
+from bot.settings.environment import environment
 from bot.settings.model import Settings
-from bot.settings.reading import ConfigurationError, load
+from bot.settings.reading import ConfigurationError
 from bot.slack.sending.pacing import Rates
-from bot.slack.sending.shared_buckets import SharedShelf
 from bot.telemetry import logs
 from bot.upkeep.signals import Signals
-from bot.upkeep.supervisor import Supervisor, Worker
+from bot.upkeep.supervisor import Supervisor
 from bot.web.listener import bind_problem
-from bot.web.reserved import reserved
-from bot.web.siblings import LOOPBACK, Siblings
 from bot.wiring import rules
-from bot.wiring.stores import open_redactor
 
 # An app has at most ten connections of Socket Mode, and one more while Slack renews another
 # (https://docs.slack.dev/apis/events-api/using-socket-mode).
 MOST_SOCKETS: Final = 10
+LEAST_EDITS: Final = 2  # of a worker in a minute: a placeholder and a final text
+# Without the working directory on the path, where another `bot` may lie.
+_COMMAND: Final = (sys.executable, "-P", "-m", "bot.commands.worker")
 
 
 def run_workers(
@@ -37,9 +36,9 @@ def run_workers(
     times: Times = Times(),  # noqa: B008 - frozen
     rates: Rates | None = None,
 ) -> int:
-    """The exit code, of the supervisor and of each worker in its own process.
+    """Run the supervisor until all workers have ended; returns the exit code.
 
-    `rates` of the whole service, in place of what the configuration says.
+    `rates` of the whole service replace those of the configuration.
     """
     logs.configure(None)
     return verbs.mendable(lambda: _supervised(config, count, signals, times, rates))
@@ -48,36 +47,32 @@ def run_workers(
 def _supervised(
     config: Path, count: int, signals: Signals, times: Times, rates: Rates | None
 ) -> int:
-    settings = verbs.loaded(config)
-    _check(settings, count)
-    http = settings.http
+    held = verbs.loaded(config)
+    _check(held, count)
     with ExitStack() as kept:
-        try:
-            port = kept.enter_context(reserved(http.host, http.port))
-            ports = [kept.enter_context(reserved(LOOPBACK, 0)) for _ in range(count)]
-        except OSError as error:
-            why = bind_problem(error, http.host, http.port)
-            raise ConfigurationError(f"http.port: {why}") from error
+        port, *own = [kept.enter_context(_port(held, number)) for number in range(1 + count)]
+
+        def parameters(number: int) -> object:
+            return config, held, Worker(number, count, port, own[number]), times, rates
+
+        def reloaded(settings: Settings) -> None:
+            nonlocal held
+            held = settings
 
         def ready() -> None:
-            where = f"http://{http.host}:{port}/readyz"
+            where = f"http://{held.http.host}:{port}/readyz"
             announce(f"kortex is serving with {count} workers; health at {where}")
 
-        rates = rates or Rates.with_edits(settings.slack.edits_per_minute)
-        rates = rates.shared(SharedShelf(), count)
-        held = Held(settings, lambda: load(config), RELOADED)
-        found = Supervisor(
+        return Supervisor(
             count,
+            _COMMAND,
+            environment(),
+            parameters,
             signals,
-            ready,
-            lambda: announce(verbs.STOPPING),
-            reloading=held.asked,
-            reloaded=held.taken,
+            on_ready=ready,
+            on_stop=lambda: announce(verbs.STOPPING),
+            on_reload=reloaded,
         ).run()
-        if isinstance(found, int):
-            return found
-        siblings = Siblings(found.number, port, ports)
-        return verbs.guarded(lambda: _serve(config, held, signals, found, siblings, times, rates))
 
 
 def _check(settings: Settings, count: int) -> None:
@@ -92,30 +87,38 @@ def _check(settings: Settings, count: int) -> None:
             f"--workers {count}: Slack gives an app {MOST_SOCKETS} connections of Socket Mode, and "
             'each worker has one. Take fewer, or set [slack] mode = "http"'
         )
+    edits = settings.slack.edits_per_minute
+    if edits and edits < LEAST_EDITS * count:
+        raise ConfigurationError(
+            f"--workers {count}: each worker gets its part of [slack] edits_per_minute = {edits}, "
+            f"and needs {LEAST_EDITS}. Use at most {edits // LEAST_EDITS} workers"
+        )
+    if settings.http.port and settings.http.port + count > 65535:
+        raise ConfigurationError(
+            f"--workers {count}: the workers' own ports follow [http] port = {settings.http.port}, "
+            "and the last port is 65535. Choose a lower port"
+        )
 
 
-async def _serve(
-    config: Path,
-    held: Held,
-    signals: Signals,
-    worker: Worker,
-    siblings: Siblings,
-    times: Times,
-    rates: Rates,
-) -> int:
-    structlog.contextvars.bind_contextvars(worker=worker.number)
-    settings = held.settings
-    logs.configure(open_redactor(settings))
-    held.tell()
+@contextmanager
+def _port(settings: Settings, number: int) -> Iterator[int]:
+    """Keep [http] port + `number` for the workers; for port 0, a free one.
 
-    def ready(service: Service) -> None:
-        service.reload.tell(worker.reloaded)
-        gc.freeze()  # what the start made stays until the end
-        worker.serves()
-
-    opening = serving(settings, rates, times=times, read=lambda: load(config), siblings=siblings)
-    return await verbs.stay(opening, signals, ready, tell=_nobody)
-
-
-def _nobody(_text: str) -> None:
-    """The supervisor says it for all."""
+    The sockets never listen. Each is bound alone first, which fails when another program has the
+    port, and shared afterwards. Raises ConfigurationError.
+    """
+    host, port = settings.http.host, settings.http.port and settings.http.port + number
+    with ExitStack() as kept:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            for family, kind, protocol, _, address in dict.fromkeys(found):
+                held = kept.enter_context(socket.socket(family, kind, protocol))
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    held.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                held.bind((address[0], port, *address[2:]))
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+                port = port or held.getsockname()[1]
+        except OSError as error:
+            raise ConfigurationError(f"http.port: {bind_problem(error, host, port)}") from error
+        yield port

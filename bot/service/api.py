@@ -123,11 +123,16 @@ def http_api(
     engine: Engine,
     chats: Chats,
     home: SlackWorkspace,
+    processes: int,
 ) -> HttpApi:
-    """Over this process's engine. Raises ConfigurationError."""
+    """Over this process's engine; callers get this process's part of each limit.
+
+    Raises ConfigurationError.
+    """
     settings, stores = base.settings.http, base.stores
     claims_of = checked_claims(base.settings.oidc)
-    streams, door = OpenStreams(settings.callers.streams), _door(base, home.team, claims_of)
+    streams = OpenStreams(_part(settings.callers.streams, processes))
+    door = _door(base, home.team, claims_of, processes)
     roles = HomeRoles({home.team: home.roles, API: chats.people})
     force = base.in_force
     standing = Standing(
@@ -148,7 +153,7 @@ def http_api(
         base.redactor,
         base.placeholders,
         Streams(stores.chats, chats.bells, base.placeholders, door, streams),
-        Rate(ASKS_PER_MINUTE, time.monotonic),
+        Rate(_part(ASKS_PER_MINUTE, processes), time.monotonic),
     )
     operations = (
         *conversations.operations(),
@@ -192,9 +197,13 @@ def _deciding(
     )
 
 
-def _door(base: Base, home: TeamId, claims_of: ClaimsOf | None) -> CallerDoor:
+def _part(limit: int, processes: int) -> int:
+    return max(1, limit // processes)
+
+
+def _door(base: Base, home: TeamId, claims_of: ClaimsOf | None, processes: int) -> CallerDoor:
     settings = base.settings.http
-    rate = Rate(settings.callers.requests_per_minute, time.monotonic)
+    rate = Rate(_part(settings.callers.requests_per_minute, processes), time.monotonic)
     token = settings.api_token.get_secret_value()
     page, told = base.settings.page, claim_rules(base.settings.oidc)
     cookie_of = page_sessions(page).token if page.enabled else no_cookie

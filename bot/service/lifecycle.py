@@ -35,6 +35,7 @@ from bot.service.routing import Platform, Platforms, RoutedSurface, routed_direc
 from bot.service.sweeping import IDLE_S, budget_jobs, retention_jobs
 from bot.service.times import Times
 from bot.service.watching import watch_sweep
+from bot.service.worker import Worker, count_of
 from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
@@ -48,7 +49,6 @@ from bot.slack.sending.scheduler import EditScheduler
 from bot.store.stranded import StrandedProposals
 from bot.upkeep.jobs import Job, running
 from bot.upkeep.reload import ReadSettings, Reload, started
-from bot.web.siblings import Siblings
 from bot.wiring import rules
 from bot.wiring.audit_outlets import audit_jobs
 from bot.wiring.backends import Cluster
@@ -89,20 +89,21 @@ async def serving(
     played: Played = UNPLAYED,
     times: Times = Times(),  # noqa: B008 - frozen
     read: ReadSettings | None = None,
-    siblings: Siblings | None = None,
+    worker: Worker | None = None,
 ) -> AsyncIterator[Service]:
     """Start everything, run until the body ends, then take nothing new and drain.
 
-    `read` gives the settings as they are now, for a reload. `siblings` are the other workers here.
-    Raises ConfigurationError, StartupError, StorageUnavailable, SecondProcess before anything of
-    Slack's is acknowledged.
+    `read` gives the settings as they are now, for a reload. A `worker` shares the port, and gets its
+    part of every allowance. Raises ConfigurationError, StartupError, StorageUnavailable,
+    SecondProcess before anything of Slack's is acknowledged.
     """
     async with AsyncExitStack() as stack:
         base = await build_base(settings, stack, played=played)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(slack_session())
         engine = await asyncio.to_thread(_engine, base, times.lease_s, stack)
-        workspaces = await _workspaces(base, engine, session, identity, rates, stack)
+        pace = _pace(settings, rates, worker)
+        workspaces = await _workspaces(base, engine, session, identity, pace, stack)
         own, chats = workspaces.home, await open_chats(base, stack)
         served = ChainMap(workspaces.by_team, {API: chats.platform})
         platforms = Platforms(served, identity.team, workspaces.reach)
@@ -117,10 +118,10 @@ async def serving(
         socket = _socket(settings, slack)
         showing = alerting(base, own.outbox, engine, identity.team, times)
         alerts = await stack.enter_async_context(showing)
-        api = http_api(base, conversation, engine, chats, own)
+        api = http_api(base, conversation, engine, chats, own, count_of(worker))
         routes = [*install_routes(base, workspaces, session), *api.routes]
         way_in = (slack, socket, own.access, alerts.take, routes, api.streams.closing)
-        port = await listen(base, stack, *way_in, siblings=siblings)
+        port = await listen(base, stack, *way_in, worker=worker)
         due = _jobs(base, conversation, workspaces, times)
         due |= level_jobs(base, own.access, socket.is_connected if socket else None)
         due |= await feed_jobs(base, stack)
@@ -129,8 +130,13 @@ async def serving(
         await stack.enter_async_context(running({**due, **witnesses}, base.metrics.job_failed))
         await _open_for_slack(socket, errands, stack)
         await _tell_of_start(base, identity.team)
-        reload = _reload(base, conversation, read, siblings)
+        reload = _reload(base, conversation, read, worker)
         yield Service(base, conversation, engine, own.scheduler, port, reload, workspaces)
+
+
+def _pace(settings: Settings, rates: Rates | None, worker: Worker | None) -> Rates:
+    whole = rates or Rates.with_edits(settings.slack.edits_per_minute)
+    return whole.divided(count_of(worker))
 
 
 def _conversation(
@@ -147,10 +153,10 @@ def _conversation(
 
 
 def _reload(
-    base: Base, conversation: Conversation, read: ReadSettings | None, siblings: Siblings | None
+    base: Base, conversation: Conversation, read: ReadSettings | None, worker: Worker | None
 ) -> Reload:
-    worker = siblings.number if siblings else None
-    reload = Reload(base.settings, read, base.stores.audit, worker)
+    number = worker.number if worker else None
+    reload = Reload(base.settings, read, base.stores.audit, number)
     reload.add("rules", SECTIONS, base.in_force.prepare)
     reload.add("plugins", ("plugins",), base.plugins.prepare)
     reload.add("mcp", ("mcp",), base.mcp.prepare)
@@ -213,16 +219,14 @@ async def _workspaces(
     engine: Engine,
     session: aiohttp.ClientSession,
     identity: SlackIdentity,
-    rates: Rates | None,
+    rates: Rates,
     stack: AsyncExitStack,
 ) -> Workspaces:
-    slack = base.settings.slack
     base.in_force.home = identity.team
-    pace = rates or Rates.with_edits(slack.edits_per_minute)
-    token = slack.bot_token.get_secret_value()
-    home = await open_workspace(base, engine, session, identity, token, pace, stack)
+    token = base.settings.slack.bot_token.get_secret_value()
+    home = await open_workspace(base, engine, session, identity, token, rates, stack)
     rows = await open_installations(base.settings, base.stores.database)
-    return Workspaces(base, engine, session, pace, rows, home)
+    return Workspaces(base, engine, session, rates, rows, home)
 
 
 async def _incoming(

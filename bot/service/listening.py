@@ -12,6 +12,7 @@ from bot.app import Base, Conversation
 from bot.domain.alerts import ProductOf
 from bot.domain.tool_status import ToolReport
 from bot.reports.provider_report import provider_report
+from bot.service.worker import Worker
 from bot.settings.http import HttpSettings
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -25,7 +26,6 @@ from bot.web.health import Check, Note
 from bot.web.ingest import ingest_handler
 from bot.web.listener import bind_problem, serving
 from bot.web.server import create_web_app
-from bot.web.siblings import LOOPBACK, SiblingCalls, Siblings
 from bot.web.webhooks import SenderSecrets, webhook_routes
 from bot.wiring.alert_wires import alert_wires
 from bot.wiring.audit_outlets import sinks_behind
@@ -71,17 +71,17 @@ async def listen(
     routes: Sequence[web.RouteDef],
     closing: asyncio.Event,
     *,
-    siblings: Siblings | None = None,
+    worker: Worker | None = None,
 ) -> int:
     """The port. Without `[http] api_token` nothing is ingested. `closing` is set when it closes.
 
-    `siblings` listen on the same port. Raises ConfigurationError when the address cannot be listened
-    on.
+    A `worker` shares the port with others. On its own port it serves its probes and metrics. Raises
+    ConfigurationError when the address cannot be listened on.
     """
     settings = base.settings
     secret = settings.slack.signing_secret.get_secret_value()
     token = settings.http.api_token.get_secret_value()
-    told_of = partial(
+    app_with = partial(
         create_web_app,
         database=base.stores.database,
         slack_connected=_connected(socket) if socket else None,
@@ -89,23 +89,23 @@ async def listen(
         audit_sinks=partial(_audit_sinks, settings, base.stores.database),
         metrics=base.metrics,
     )
-    app = told_of(
+    app = app_with(
         slack_events=create_http_handler(slack, secret) if socket is None else None,
         ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
         routes=[*_doors(base, take_alerts), *routes],
-        others=await _calls(siblings, stack) if siblings else None,
+        metrics_port=worker.own_port if worker else None,
     )
 
     async def close(_app: web.Application) -> None:
         closing.set()
 
     app.on_shutdown.append(close)
-    host, port = settings.http.host, siblings.port if siblings else settings.http.port
+    host, port = settings.http.host, worker.port if worker else settings.http.port
     try:
-        if siblings:
-            own = serving(told_of(), LOOPBACK, siblings.ports[siblings.number], is_shared=True)
+        if worker:
+            own = serving(app_with(), host, worker.own_port, is_shared=True)
             await stack.enter_async_context(own)
-        listening = serving(app, host, port, is_shared=siblings is not None)
+        listening = serving(app, host, port, is_shared=worker is not None)
         return await stack.enter_async_context(listening)
     except OSError as error:
         raise ConfigurationError(f"http.port: {bind_problem(error, host, port)}") from error
@@ -138,12 +138,6 @@ def _doors(base: Base, take_alerts: TakeAlerts) -> Sequence[web.RouteDef]:
         *webhook_routes(base.stores.events, base.clock, secrets, product_of),
         *alert_routes(alert_wires(settings), take_alerts, base.clock),
     ]
-
-
-async def _calls(siblings: Siblings, stack: AsyncExitStack) -> SiblingCalls:
-    calls = SiblingCalls(siblings)
-    stack.push_async_callback(calls.close)
-    return calls
 
 
 async def _slack_token(access: WatchedCalls) -> str | Note | None:

@@ -74,7 +74,7 @@ async def open_workspace(
     tenant = base.in_force.tenant_of(identity.team)
     access = WatchedCalls(create_api(token, base.settings.slack.api_base_url, session))
     redacted = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
-    scheduler = await stack.enter_async_context(EditScheduler(rates.of(identity.team)).running())
+    scheduler = await stack.enter_async_context(EditScheduler(rates).running())
     api = LookUps(redacted, scheduler)
     unhurried = LookUps(redacted, scheduler, rates.person_reserve)
     outbox = Outbox(api, scheduler, identity.bot_user)

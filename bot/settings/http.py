@@ -10,7 +10,7 @@ Address = Annotated[str, Field(pattern=r"^(?:https?://[^\s]+)?$")]
 
 
 class CallerSettings(Section):
-    """`[http.callers]`. Counted in each process: with three replicas a caller has three times as much."""
+    """`[http.callers]`. Counted by each replica; workers of one service divide it."""
 
     requests_per_minute: int = Field(default=240, ge=1, le=100_000)
     streams: int = Field(default=8, ge=1, le=1_000)

@@ -67,15 +67,15 @@ class Reload:
         self._by: dict[str, JsonValue] = {} if worker is None else {"worker": worker}
         self._parts: dict[str, _Part] = {}
         self._one_at_a_time = asyncio.Lock()
-        self._tell_taken: Callable[[], None] = lambda: None
+        self._tell: Callable[[Settings], None] = lambda _settings: None
 
     def add(self, name: str, sections: Collection[str], prepare: Prepare) -> None:
         """Ask that part at every reload; it answers for those tables of kortex.toml (`llm.tools`)."""
         self._parts[name] = _Part(frozenset(sections), prepare)
 
-    def tell(self, taken: Callable[[], None]) -> None:
-        """Call that whenever a file came into force."""
-        self._tell_taken = taken
+    def tell(self, finished: Callable[[Settings], None]) -> None:
+        """Call `finished` after every reload, also a refused one, with the settings in force."""
+        self._tell = finished
 
     async def run(self) -> bool:
         """Whether the file as it is now is in force. Every outcome is a row and a log line."""
@@ -121,7 +121,6 @@ class Reload:
         for each in prepared.values():
             each.put_in_force()
         self._in_force = taken_over(self._in_force, settings, self.sections)
-        self._tell_taken()
         _log.info("config.reloaded", **told)
         return True
 
@@ -163,6 +162,7 @@ class Reload:
                     await self.run()
                 except Exception:  # noqa: BLE001 - a reload must not take the bot with it
                     _log.exception("config.reload.failed", kept="what was in force")
+                self._tell(self._in_force)
 
         async with asyncio.TaskGroup() as background:
             serving = background.create_task(serve())

@@ -1,43 +1,40 @@
-"""Several processes of one service: forked when it is imported, watched, and ended together.
+"""Runs worker processes: starts them, restarts one that dies, and ends them together.
 
-The supervisor answers nothing: no event loop, no thread, no connection. It waits for signals and for
-processes that end. A worker whose supervisor is gone does as at SIGTERM.
+The supervisor serves nothing itself. A pipe to each worker carries the start parameters to the worker
+and the worker's state back. When the supervisor dies the pipe closes, and the worker stops as at SIGTERM.
 """
 
-import gc
 import os
-import select
 import signal
+import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import Any, Final
 
 import structlog
 
 from bot.upkeep.signals import TAKEN, Signals
 
-MOST_FAILURES: Final = 5  # in a row of one worker, while no other one serves
-_LOOK_S: Final = (
-    60.0  # for processes that nobody waits for any more: in a container we are their parent
-)
-_FAILED: Final = 1
-_SERVES: Final = b"."
-_RELOADED: Final = b"r"
+MOST_FAILURES: Final = 5  # in a row of one worker, while no other worker serves
+FAILED: Final = 1
+_LOOK_S: Final = 60.0  # the longest time between two looks for ended processes
 
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """In seconds.
+class RestartPolicy:
+    """How long the supervisor waits, in seconds.
 
-    A replica ends within 30 s (docs/operating.md); one that does not within `stop_s` is killed, as
-    by a crash. Who served for `steady_s` was well, and is started again at once; else after
-    `pause_s`, twice as long each time, up to `longest_pause_s`.
+    A replica ends within 30 s (docs/operating.md). A worker that does not end within `stop_s` is
+    killed. A worker that served for `steady_s` is restarted at once. Any other is restarted after
+    `pause_s`, doubled for each failure in a row, up to `longest_pause_s`.
     """
 
     stop_s: float = 29.0
@@ -46,256 +43,235 @@ class Patience:
     longest_pause_s: float = 30.0
 
     def pause(self, failures: int) -> float:
-        """After so many in a row."""
+        """The pause before a restart after so many failures in a row."""
         doubled = self.pause_s * 2.0 ** (failures - 1)
         return min(self.longest_pause_s, doubled) if failures else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """This process, one of those forked: which, from 0, and how it says how it does."""
-
-    number: int
-    _told: int
-
-    def serves(self) -> None:
-        """Let the supervisor know. One that is gone already will be noticed otherwise."""
-        self._say(_SERVES)
-
-    def reloaded(self) -> None:
-        """Let the supervisor know that what SIGHUP asked for is in force here."""
-        self._say(_RELOADED)
-
-    def _say(self, what: bytes) -> None:
-        with suppress(BrokenPipeError):
-            os.write(self._told, what)
-
-
-@dataclass(slots=True)
-class _Place:
-    """One of the workers there are to be, whichever process it is now."""
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """One of the workers to keep running, and its current process."""
 
     number: int
     pid: int = 0
-    told: int = -1
-    served_at: float | None = None
+    link: Connection | None = None
+    serving_since: float | None = None
     failures: int = 0
-    next_at: float = 0.0
-    missed: bool = False  # a reload that was passed on before it was started
+    start_at: float = 0.0
 
 
-@dataclass(slots=True)
 class Supervisor:
-    """Keeps `count` workers. `signals` are taken already.
+    """Keeps `count` workers running until a stop signal. The caller has taken `signals` already.
 
-    `ready` is called once all of them serve, `stopping` when that was asked for.
-
-    As long as one serves, one that does not is started again and again, with longer and longer
-    pauses. When none has ever served, or none does and one fails time after time, all is ended with
-    the exit code of who failed. `reloading` is called before SIGHUP is passed on, `reloaded` when a
-    worker has taken it.
+    `command` starts a worker in `environment`; the number of the worker's end of the pipe is appended. `parameters`
+    gives what a worker receives first, by its number. `on_ready` is called once all workers serve,
+    `on_stop` at the first stop signal, `on_reload` with the state of a worker that has reloaded.
     """
 
-    count: int
-    signals: Signals
-    ready: Callable[[], None]
-    stopping: Callable[[], None]
-    patience: Patience = Patience()
-    reloading: Callable[[], None] = lambda: None
-    reloaded: Callable[[], None] = lambda: None
-    _places: Sequence[_Place] = field(init=False)
-    _wake: tuple[int, int] = field(init=False)
-    _alive: tuple[int, int] = field(init=False)
-    _has_served: bool = False
-    _was_ready: bool = False
-    _is_reloading: bool = False
-    _kill_at: float | None = None
-    _code: int = 0
+    def __init__(
+        self,
+        count: int,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        parameters: Callable[[int], object],
+        signals: Signals,
+        *,
+        on_ready: Callable[[], None],
+        on_stop: Callable[[], None],
+        on_reload: Callable[[Any], None],
+        policy: RestartPolicy = RestartPolicy(),
+    ) -> None:
+        self._slots = [_Slot(number) for number in range(count)]
+        self._command = command
+        self._environment = environment
+        self._parameters = parameters
+        self._signals = signals
+        self._on_ready = on_ready
+        self._on_stop = on_stop
+        self._on_reload = on_reload
+        self._policy = policy
+        self._was_served = self._was_ready = self._is_reloading = False
+        self._kill_at: float | None = None
+        self._code = 0
 
-    def run(self) -> Worker | int:
-        """In each worker who it is; in the supervisor, once all have ended, the exit code.
+    def run(self) -> int:
+        """Run until all workers have ended; returns the exit code.
 
-        Called without threads and before any loop, as for every fork.
+        While one worker serves, a failing worker is restarted with growing pauses. The run ends with
+        the failing worker's exit code when no worker has ever served, or when none serves and one has
+        failed `MOST_FAILURES` times in a row.
         """
-        self._places = [_Place(number) for number in range(self.count)]
-        self._wake, self._alive = os.pipe(), os.pipe()
-        for end in self._wake:
-            os.set_blocking(end, False)
-        self.signals.tell(self._woken)
-        signal.signal(signal.SIGCHLD, lambda *_: self._woken())
-        gc.freeze()  # a collection writes to every object that it looks at: pages are shared no more
-        while True:
-            self._reap()
-            self._heed()
-            if self._kill_at is not None and not self._running():
-                return self._code
-            for place in self._due():
-                if (worker := self._start(place)) is not None:
-                    return worker
-            self._wait()
+        with _signal_socket() as woken:
+            while True:
+                self._reap()
+                self._handle_signals()
+                if self._kill_at is not None and not self._running():
+                    return self._code
+                for slot in self._due():
+                    self._start(slot)
+                self._wait(woken)
 
-    def _woken(self) -> None:
-        with suppress(BlockingIOError):  # woken already, and often
-            os.write(self._wake[1], b".")
-
-    def _running(self) -> list[_Place]:
-        return [place for place in self._places if place.pid]
+    def _running(self) -> list[_Slot]:
+        return [slot for slot in self._slots if slot.pid]
 
     def _reap(self) -> None:
-        """Take note of who ended, and of orphans that ended here."""
+        """Collect ended workers; as PID 1 of a container, also the orphans of a dead worker."""
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                for place in self._running():
-                    if place.pid == ended[0]:
-                        self._ended(place, os.waitstatus_to_exitcode(ended[1]))
+                for slot in self._running():
+                    if slot.pid == ended[0]:
+                        self._ended(slot, os.waitstatus_to_exitcode(ended[1]))
 
-    def _ended(self, place: _Place, code: int) -> None:
-        self._hear(place)  # it may have served for a moment
-        _close(place)
-        now, served_at = time.monotonic(), place.served_at
-        place.pid, place.served_at = 0, None
+    def _ended(self, slot: _Slot, code: int) -> None:
+        while slot.link is not None and slot.link.poll():
+            self._receive(slot)  # it may have served for a moment
+        now, since = time.monotonic(), slot.serving_since
+        _close(slot)
+        slot.pid, slot.serving_since = 0, None
         if self._kill_at is not None:
-            self._code = self._code or (_FAILED if code else 0)
+            self._code = self._code or (FAILED if code else 0)
             return
-        steady = served_at is not None and now - served_at >= self.patience.steady_s
-        place.failures = 0 if steady else place.failures + 1
-        pause_s = self.patience.pause(place.failures)
-        place.next_at = now + pause_s
-        others = any(each.served_at is not None for each in self._places)
-        if not self._has_served or (place.failures >= MOST_FAILURES and not others):
-            _log.error("worker.given_up", worker=place.number, code=code)
-            self._code = code if code > 0 else _FAILED
+        is_steady = since is not None and now - since >= self._policy.steady_s
+        slot.failures = 0 if is_steady else slot.failures + 1
+        pause_s = self._policy.pause(slot.failures)
+        slot.start_at = now + pause_s
+        others_serve = any(each.serving_since is not None for each in self._slots)
+        if not self._was_served or (slot.failures >= MOST_FAILURES and not others_serve):
+            _log.error("worker.given_up", worker=slot.number, code=code)
+            self._code = code if code > 0 else FAILED
             self._stop()
         else:
-            _log.error("worker.ended", worker=place.number, code=code, again_in_s=pause_s)
+            _log.error("worker.ended", worker=slot.number, code=code, again_in_s=pause_s)
 
-    def _heed(self) -> None:
-        """Pass on what was asked for; kill who does not end."""
+    def _handle_signals(self) -> None:
+        """Forward a stop or a reload; kill the workers that outlast the stop."""
         now = time.monotonic()
-        if self.signals.stop_asked and self._kill_at is None:
-            self.stopping()
+        if self._signals.stop_asked and self._kill_at is None:
+            self._on_stop()
             self._stop()
-        if self.signals.take_reload() and self._kill_at is None:
-            self.reloading()
+        if self._signals.take_reload() and self._kill_at is None:
             self._is_reloading = True
-            for place in self._running():
-                place.missed = False
             self._send(signal.SIGHUP)
         if self._kill_at is not None and now >= self._kill_at:
-            _log.error("worker.killed", workers=[place.number for place in self._running()])
+            _log.error("worker.killed", workers=[slot.number for slot in self._running()])
             self._send(signal.SIGKILL)
-            self._kill_at = now + self.patience.stop_s
+            self._kill_at = now + self._policy.stop_s
 
     def _stop(self) -> None:
-        self._kill_at = time.monotonic() + self.patience.stop_s
+        self._kill_at = time.monotonic() + self._policy.stop_s
         self._send(signal.SIGTERM)
 
     def _send(self, number: int) -> None:
-        for place in self._running():
-            os.kill(place.pid, number)  # not reaped yet, so it is nobody else's
+        for slot in self._running():
+            os.kill(slot.pid, number)  # not reaped yet, so the pid is still the worker's
 
-    def _due(self) -> Sequence[_Place]:
-        """Who is to be started: one by one until the first has served, which finds what is wrong."""
-        if self._kill_at is not None or (not self._has_served and self._running()):
+    def _due(self) -> Sequence[_Slot]:
+        """The workers to start now: one until the first has served, which finds what is wrong."""
+        if self._kill_at is not None or (not self._was_served and self._running()):
             return ()
         now = time.monotonic()
-        due = [place for place in self._places if not place.pid and place.next_at <= now]
-        return due if self._has_served else due[:1]
+        due = [slot for slot in self._slots if not slot.pid and slot.start_at <= now]
+        return due if self._was_served else due[:1]
 
-    def _start(self, place: _Place) -> Worker | None:
-        """In the new process, who it is."""
-        ours, theirs = os.pipe()
-        sys.stdout.flush()
-        # What comes in between is held back until the new process knows what to do about it.
-        signal.pthread_sigmask(signal.SIG_BLOCK, (*TAKEN, signal.SIGCHLD))
+    def _start(self, slot: _Slot) -> None:
+        ours, theirs = Pipe()
+        os.set_inheritable(theirs.fileno(), True)
+        command = [*self._command, str(theirs.fileno())]
         try:
-            pid = _forked()
-            if pid == 0:
-                os.close(ours)
-                return self._as_worker(Worker(place.number, theirs))
+            # The worker takes the held signals once it has handlers for them (`Link.watch`).
+            slot.pid = os.posix_spawn(command[0], command, self._environment, setsigmask=TAKEN)
+        except OSError as error:
+            _log.error("worker.not_started", why=error.strerror)
+            ours.close()
+            self._ended(slot, FAILED)
+            return
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, (*TAKEN, signal.SIGCHLD))
-        os.close(theirs)
-        place.told = ours
-        if pid is None:
-            self._ended(place, _FAILED)
-        else:
-            place.pid, place.missed = pid, self._is_reloading
-        return None
+            theirs.close()
+        slot.link = ours
+        with suppress(OSError):  # it died at once, which is noticed by its exit code
+            ours.send(self._parameters(slot.number))
+        if self._is_reloading:  # its parameters may be those of before the reload
+            os.kill(slot.pid, signal.SIGHUP)
 
-    def _as_worker(self, worker: Worker) -> Worker:
-        self.signals.tell(None)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for end in (*self._wake, self._alive[1]):
-            os.close(end)
-        for place in self._places:
-            _close(place)
-        watch = threading.Thread(target=_stop_without, args=(self._alive[0],), daemon=True)
-        watch.start()
-        return worker
-
-    def _wait(self) -> None:
-        """Until something is heard or due."""
+    def _wait(self, woken: socket.socket) -> None:
+        """Until a signal, a message, or the next start or kill is due."""
         if self._kill_at is not None:
             times = [self._kill_at]
         else:
-            times = [each.next_at for each in self._places if self._has_served and not each.pid]
+            times = [slot.start_at for slot in self._slots if self._was_served and not slot.pid]
         wait_s = max(0.0, min([*times, time.monotonic() + _LOOK_S]) - time.monotonic())
-        told = {place.told: place for place in self._running() if place.told >= 0}
-        heard, _, _ = select.select([self._wake[0], *told], [], [], wait_s)
-        if self._wake[0] in heard:
-            os.read(self._wake[0], 4096)
-        for place in (told[each] for each in heard if each in told):
-            self._hear(place)
+        links = {slot.link: slot for slot in self._running() if slot.link is not None}
+        ready = wait([woken, *links], wait_s)
+        if woken in ready:
+            woken.recv(4096)
+        for link, slot in links.items():
+            if link in ready:
+                self._receive(slot)
 
-    def _hear(self, place: _Place) -> None:
-        """What it says, if it does."""
-        if place.told < 0:
+    def _receive(self, slot: _Slot) -> None:
+        """The first message says that the worker serves, each further one that it has reloaded."""
+        if slot.link is None:
             return
-        os.set_blocking(place.told, False)
         try:
-            said = os.read(place.told, 4096)
-        except BlockingIOError:
+            state = slot.link.recv()
+        except (EOFError, OSError):
+            _close(slot)
             return
-        if not said:
-            _close(place)
-        if _SERVES in said:
-            self._serves(place)
-        if _RELOADED in said:
-            self._taken()
-
-    def _taken(self) -> None:
-        self.reloaded()
-        self._is_reloading = False
-        for place in self._running():
-            if place.missed:  # it began with what was held before
-                place.missed = False
-                os.kill(place.pid, signal.SIGHUP)
-
-    def _serves(self, place: _Place) -> None:
-        place.served_at, self._has_served = time.monotonic(), True
-        if not self._was_ready and all(each.served_at is not None for each in self._places):
-            self._was_ready = True
-            self.ready()
+        if slot.serving_since is None:
+            slot.serving_since, self._was_served = time.monotonic(), True
+            if not self._was_ready and all(each.serving_since for each in self._slots):
+                self._was_ready = True
+                self._on_ready()
+        else:
+            self._is_reloading = False
+            self._on_reload(state)
 
 
-def _forked() -> int | None:
-    """As `os.fork`; None where the machine has no room for another process now."""
-    try:
-        return os.fork()
-    except OSError as error:
-        _log.error("worker.not_forked", why=error.strerror)
-        return None
+class Link:
+    """A worker's end of the pipe to its supervisor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._pipe = Connection(descriptor)
+        os.set_inheritable(descriptor, False)
+
+    def parameters(self) -> Any:
+        """What the supervisor gave this worker. Raises SystemExit when the supervisor is gone."""
+        try:
+            return self._pipe.recv()
+        except EOFError:
+            sys.exit(FAILED)
+
+    def watch(self) -> None:
+        """Let held signals through, and stop as at SIGTERM when the supervisor dies."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, TAKEN)
+        threading.Thread(target=self._stop_without_supervisor, daemon=True).start()
+
+    def report(self, state: object = None) -> None:
+        """Tell the supervisor that this worker serves, later that it has reloaded, and its state."""
+        with suppress(OSError):  # a dead supervisor is noticed by `watch`
+            self._pipe.send(state)
+
+    def _stop_without_supervisor(self) -> None:
+        with suppress(EOFError, OSError):
+            self._pipe.recv()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _close(place: _Place) -> None:
-    if place.told >= 0:
-        os.close(place.told)
-    place.told = -1
+@contextmanager
+def _signal_socket() -> Iterator[socket.socket]:
+    """A socket that becomes readable at every signal that has a handler."""
+    woken, wake = socket.socketpair()
+    with woken, wake:
+        wake.setblocking(False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        try:
+            yield woken
+        finally:
+            signal.set_wakeup_fd(-1)
 
 
-def _stop_without(supervisor: int) -> None:
-    """Ask this process to stop when the other end of that pipe is closed: only the supervisor has it."""
-    while os.read(supervisor, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+def _close(slot: _Slot) -> None:
+    if slot.link is not None:
+        slot.link.close()
+    slot.link = None

@@ -18,7 +18,6 @@ from bot.store.schema import Writable
 from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
 from bot.web.ingest import IngestRefused, refusal
-from bot.web.siblings import SiblingCalls
 
 
 def metrics_endpoint(
@@ -29,6 +28,14 @@ def metrics_endpoint(
     async def handle(_request: web.Request) -> web.Response:
         body = await asyncio.to_thread(generate_latest, registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+
+    return handle
+
+
+def _elsewhere(port: int) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def handle(_request: web.Request) -> web.Response:
+        message = f"Each worker has metrics on its own port; this worker has {port}."
+        return refusal(IngestRefused(404, "not_found", message))
 
     return handle
 
@@ -50,24 +57,24 @@ def create_web_app(
     ingest: Handler | None = None,
     metrics: Metrics | None = None,
     routes: Sequence[web.RouteDef] = (),
-    others: SiblingCalls | None = None,
+    metrics_port: int | None = None,
 ) -> web.Application:
     """The app, not yet listening. A handler that is None has no route.
 
-    `slack_connected` None means that Slack comes to us and there is no connection to watch. `others`
-    are told of too by probe and metrics.
+    `slack_connected` None means that Slack comes to us and there is no connection to watch. `metrics_port`
+    of a worker: the shared port answers 404, because a scrape would reach any of the workers.
     """
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_refuse_unreadable])
     registry = (metrics or Metrics()).registry
     checks = dict(_checks(database, slack_connected, slack_access))
     if audit_sinks is not None:
         checks["audit sinks"] = audit_sinks
-    if others is not None:
-        checks["workers"] = others.readiness
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz(checks))
-    told = others.metrics(registry) if others else metrics_endpoint(registry)
-    app.router.add_get("/metrics", told)
+    if metrics_port is None:
+        app.router.add_get("/metrics", metrics_endpoint(registry))
+    else:
+        app.router.add_get("/metrics", _elsewhere(metrics_port))
     if slack_events is not None:
         app.router.add_post("/slack/events", slack_events)
     if ingest is not None:

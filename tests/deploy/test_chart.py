@@ -83,6 +83,19 @@ def test_its_pods_pass_the_restricted_standard(values: Object) -> None:
         assert not [port for port in container.get("ports", []) if "hostPort" in port]
 
 
+def test_each_worker_is_scraped_on_a_port_of_its_own() -> None:
+    objects = rendered(EVERYTHING | {"workers": 2})
+    (deployment,), (monitor,) = of_kind(objects, "Deployment"), of_kind(objects, "PodMonitor")
+    (policy,) = of_kind(objects, "NetworkPolicy")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    named = {port["name"]: port["containerPort"] for port in container["ports"]}
+
+    assert named == {"http": 3000, "own-3001": 3001, "own-3002": 3002}
+    scraped = [each["port"] for each in monitor["spec"]["podMetricsEndpoints"]]
+    assert scraped == ["own-3001", "own-3002"]
+    assert [each["port"] for each in policy["spec"]["ingress"][0]["ports"]] == [3000, 3001, 3002]
+
+
 def test_both_security_contexts_can_be_overridden() -> None:
     values = {
         "podSecurityContext": {"runAsUser": None, "runAsGroup": None, "fsGroup": None},

@@ -325,6 +325,7 @@ def test_bash_reads_the_script(script: str) -> None:
 POSTGRESQL = """
 [slack]
 mode = "{mode}"
+edits_per_minute = 20
 [database]
 url = "postgresql+asyncpg://nobody:x@127.0.0.1:9/kortex"
 [http]
@@ -337,6 +338,7 @@ port = {port}
     [
         (2, "http", "http.port: port {port} of 127.0.0.1 is in use"),
         (11, "socket", "--workers 11: Slack gives an app 10 connections of Socket Mode"),
+        (11, "http", "[slack] edits_per_minute = 20, and needs 2. Use at most 10 workers"),
     ],
 )
 def test_what_workers_cannot_share_is_said_before_any_of_them_starts(
@@ -373,4 +375,4 @@ def test_several_workers_on_sqlite_are_refused_with_what_to_do(
 def test_how_many_workers_is_a_number(count: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ran("run", "--workers", count) == 2
 
-    assert "--workers: must be a number from 1 to 32" in capsys.readouterr().err
+    assert "--workers: must be a number from 1 to 16" in capsys.readouterr().err

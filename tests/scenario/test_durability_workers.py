@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 import sqlalchemy as sa
+from aiohttp import ClientSession
 
 from bot.store.tables import audit
 from tests.scenario.durability.investigation import (
@@ -72,6 +73,19 @@ async def test_a_worker_started_again_holds_what_the_others_hold(world: World) -
 
         assert len(set(await world.until(all_three))) == 1
         assert '"needs_restart":["llm"]' in workers.said()
+
+
+async def test_each_worker_has_probes_and_metrics_on_a_port_of_its_own(world: World) -> None:
+    async with workers_of(world) as workers, ClientSession() as client:
+        await workers.serve()
+        ports = await workers.own_ports()
+        ready = [await client.get(f"http://127.0.0.1:{port}/readyz") for port in ports]
+        metrics = [await client.get(f"http://127.0.0.1:{port}/metrics") for port in ports]
+        texts = [await answer.text() for answer in metrics]
+
+        assert len(set(ports)) == 2
+        assert [answer.status for answer in (*ready, *metrics)] == [200] * 4
+        assert ["kortex_turns" in text for text in texts] == [True, True]
 
 
 async def test_each_worker_that_reloads_is_named_in_its_row(world: World) -> None:

@@ -23,7 +23,7 @@ from bot.domain.session import Ask
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import RateLimited, Refused
-from bot.slack.sending.pacing import Rates
+from bot.slack.sending.pacing import Bucket, Rates
 from bot.slack.sending.streams import NEVER_HERE
 from bot.slack.text.mrkdwn import plain
 
@@ -61,7 +61,7 @@ class AgentSessions:
         rates = rates or Rates()
         self._api = api
         self._clock = clock
-        self._bucket = rates.bucket(_NEW, rates.session_burst, rates.sessions_per_minute / 60)
+        self._bucket = Bucket(rates.session_burst, rates.sessions_per_minute / 60)
         self._methods = [_NEW, _OLD]
         self._due: dict[Place, _Told] = {}
         self._working: set[Place] = set()

@@ -37,8 +37,21 @@ import heapq
 import math
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Final
 
+_ALLOWANCES: Final = (
+    ("edit_burst", "edits_per_minute"),
+    ("post_burst", "posts_per_s"),
+    ("all_posts_burst", "all_posts_per_minute"),
+    ("read_burst", "reads_per_minute"),
+    ("info_burst", "infos_per_minute"),
+    ("person_burst", "persons_per_minute"),
+    ("append_burst", "appends_per_minute"),
+    ("stream_burst", "streams_per_minute"),
+    ("session_burst", "sessions_per_minute"),
+    ("delete_burst", "deletes_per_minute"),
+)
+_RESERVES: Final = ("final_reserve", "first_reserve", "person_reserve")
 _MAY_COME_LATE = 2  # calls of a minute that Slack counts in the next one: 3 s of a minute's 50
 
 
@@ -110,30 +123,29 @@ class Rates:
     deletes_per_minute: float = 38.0
     placeholder_s: float = 1.0
     sooner_s: float = 3.0
-    shelf: "Shelf | None" = None
-    workspace: str = ""
 
     def of_appends(self) -> "Rates":
         """The same, with the allowance of `chat.appendStream` in place of that for edits."""
         return replace(self, edit_burst=self.append_burst, edits_per_minute=self.appends_per_minute)
 
-    def shared(self, shelf: "Shelf", processes: int) -> "Rates":
-        """The same for one of so many processes that draw on those buckets together.
+    def divided(self, processes: int) -> "Rates":
+        """One process's part of every allowance; the parts together stay within the whole.
 
-        Whatever is counted over a time is counted once for all of them. What is open at once is not
-        counted there: each has its part of it.
+        A burst is at least one call. Where that makes the bursts of all processes more than the
+        whole, the refill is smaller, so that any minute still has no more calls. More than
+        `streams_at_once` processes open no streams: their answers grow by edits. Every refill stays
+        above zero for up to 16 processes, the most that `kortex run --workers` starts.
         """
-        return replace(self, shelf=shelf, streams_at_once=max(1, self.streams_at_once // processes))
-
-    def of(self, workspace: str) -> "Rates":
-        """The same for that workspace, whose allowances are its own."""
-        return replace(self, workspace=workspace)
-
-    def bucket(self, what: str, burst: int, per_s: float) -> "Bucket":
-        """One for what Slack counts by itself there."""
-        if self.shelf is None:
-            return Bucket(burst, per_s)
-        return self.shelf.bucket(f"{self.workspace} {what}", burst, per_s)
+        parts: dict[str, Any] = {}
+        for burst_name, rate_name in _ALLOWANCES:
+            burst, rate = getattr(self, burst_name), getattr(self, rate_name)
+            window = 60 if rate_name.endswith("_per_s") else 1  # a burst counts for a minute
+            excess = max(0, processes - burst) / window
+            parts[burst_name] = max(1, burst // processes)
+            parts[rate_name] = (rate - excess) / processes
+        for name in _RESERVES:
+            parts[name] = math.ceil(getattr(self, name) / processes)
+        return replace(self, streams_at_once=self.streams_at_once // processes, **parts)
 
     @classmethod
     def with_edits(cls, per_minute: int) -> "Rates":
@@ -198,7 +210,7 @@ class Bucket:
     def draw(self, now: float) -> float:
         """Use one; seconds until it is there. Below zero is a debt that later callers wait for."""
         self._level = self.level(now) - 1
-        return self._until(0.0, now)
+        return self._until(0.0)
 
     def give_back(self) -> None:
         """One that was taken was not used."""
@@ -207,21 +219,10 @@ class Bucket:
     def wait_s(self, now: float, tokens: float) -> float:
         """Seconds until there are that many."""
         self.level(now)
-        return self._until(tokens, now)
+        return self._until(tokens)
 
-    def _until(self, level: float, now: float) -> float:
-        """Seconds; another process may have looked a moment later than `now`."""
-        if self._level >= level:
-            return 0.0
-        return (level - self._level) / self._per_s + max(0.0, self._at - now)
-
-
-class Shelf(Protocol):
-    """Buckets that are shared by name."""
-
-    def bucket(self, name: str, burst: int, per_s: float) -> Bucket:
-        """The one of that name."""
-        ...
+    def _until(self, level: float) -> float:
+        return max(0.0, level - self._level) / self._per_s
 
 
 @dataclass(slots=True)
@@ -237,7 +238,6 @@ class EditPlanner:
     """The live messages and what each wants. All times are seconds of one monotonic clock."""
 
     rates: Rates
-    method: str = "chat.update"
     _bucket: Bucket = field(init=False)
     _slots: dict[int, _Slot] = field(default_factory=dict)
     _queues: dict[Urgency, list[tuple[float, int, int]]] = field(init=False)
@@ -247,7 +247,7 @@ class EditPlanner:
 
     def __post_init__(self) -> None:
         rates = self.rates
-        self._bucket = rates.bucket(self.method, rates.edit_burst, rates.edits_per_minute / 60)
+        self._bucket = Bucket(rates.edit_burst, rates.edits_per_minute / 60)
         self._queues = {urgency: [] for urgency in Urgency}
         self._needed = {
             Urgency.PROGRESS: self._tokens(rates.final_reserve),

@@ -41,7 +41,7 @@ class PostPlanner:
     def __post_init__(self) -> None:
         rates = self.rates
         per_s = rates.all_posts_per_minute / 60
-        self._all = rates.bucket("chat.postMessage", rates.all_posts_burst, per_s)
+        self._all = Bucket(rates.all_posts_burst, per_s)
         self._channels = _Channels(rates)
 
     def open(self, key: int, channel: str = "") -> None:
@@ -77,9 +77,7 @@ class PostPlanner:
         if not heads or not self._all.take_of(1, now):
             return None
         _, channel = min(heads, key=lambda each: each[0])
-        if not channel.bucket.take_of(1, now):  # another process was sooner
-            self._all.give_back()
-            return None
+        channel.bucket.take_of(1, now)
         key = heapq.heappop(channel.queue)[2]
         wish = self._wishes[key]
         wish.wants, wish.in_flight = None, True
@@ -167,6 +165,5 @@ class _Channels(dict[str, _Channel]):
 
     def __missing__(self, name: str) -> _Channel:
         rates = self._rates
-        bucket = rates.bucket(f"chat.postMessage {name}", rates.post_burst, rates.posts_per_s)
-        made = self[name] = _Channel(bucket)
+        made = self[name] = _Channel(Bucket(rates.post_burst, rates.posts_per_s))
         return made

@@ -31,17 +31,17 @@ class EditScheduler:
         self.rates = rates or Rates()
         self.clock = clock
         self._edits = Lane(EditPlanner(self.rates), clock)
-        self._appends = Lane(EditPlanner(self.rates.of_appends(), "chat.appendStream"), clock)
+        self._appends = Lane(EditPlanner(self.rates.of_appends()), clock)
         self._posts = Lane(PostPlanner(self.rates), clock)
         own = self.rates
-        self._deletes = own.bucket("chat.delete", own.delete_burst, own.deletes_per_minute / 60)
-        self._reads = own.bucket("read", own.read_burst, own.reads_per_minute / 60)
+        self._deletes = Bucket(own.delete_burst, own.deletes_per_minute / 60)
+        self._reads = Bucket(own.read_burst, own.reads_per_minute / 60)
         self._look_ups = {
-            _CHANNEL: own.bucket(_CHANNEL, own.info_burst, own.infos_per_minute / 60),
-            _PERSON: own.bucket(_PERSON, own.person_burst, own.persons_per_minute / 60),
+            _CHANNEL: Bucket(own.info_burst, own.infos_per_minute / 60),
+            _PERSON: Bucket(own.person_burst, own.persons_per_minute / 60),
         }
-        self._starts = own.bucket(_STARTS, own.stream_burst, own.streams_per_minute / 60)
-        self._stops = own.bucket(_STOPS, own.stream_burst, own.streams_per_minute / 60)
+        self._starts = Bucket(own.stream_burst, own.streams_per_minute / 60)
+        self._stops = Bucket(own.stream_burst, own.streams_per_minute / 60)
         self._held: dict[str, float] = {}
 
     @asynccontextmanager

@@ -8,21 +8,21 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import cast
 
-from dbos import Queue
+import orjson
 
 from bot.commands.workers import run_workers
 from bot.service.times import Times
 from bot.upkeep.signals import Signals
-from tests.scenario.durability.replica import CONTEXT, POLL_S, TIMES
+from tests.scenario.durability.replica import CONTEXT, TIMES
 from tests.scenario.durability.world import TIMEOUT_S, World
 
 COUNT = 2
+_SERVES = '"event":"worker.serves"'
 
 
 class Workers:
-    """The supervisor's process, and those it forked."""
+    """The supervisor's process, and those it started."""
 
     def __init__(self, world: World, process: ForkServerProcess) -> None:
         self._world = world
@@ -38,6 +38,13 @@ class Workers:
         """Those of the workers that run, the first started first."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
         return [int(pid) for pid in children.read_text(encoding="ascii").split()]
+
+    async def own_ports(self) -> list[int]:
+        """The port of each worker alone, once all serve."""
+        lines = [
+            line for line in (await asyncio.to_thread(self.said)).splitlines() if _SERVES in line
+        ]
+        return [orjson.loads(line[line.index("{") :])["own_port"] for line in lines]
 
     def said(self) -> str:
         """All that they wrote so far."""
@@ -107,7 +114,6 @@ def _main(config: Path, times: Times) -> None:
     os.setpgid(0, 0)
     signals = Signals()
     signals.take()
-    cast("dict[str, float]", Queue.__init__.__kwdefaults__)["polling_interval_sec"] = POLL_S
     log = os.open(config.with_suffix(".log"), os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())

@@ -66,3 +66,14 @@ volumeMounts:
 {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{/* The ports of each worker alone, where there are several: for probes and metrics. */}}
+{{- define "kortex.ownPorts" -}}
+{{- $ports := list -}}
+{{- if gt (int .Values.workers) 1 -}}
+{{- range $number := until (int .Values.workers) -}}
+{{- $ports = append $ports (add (int $.Values.http.port) 1 $number) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $ports -}}
+{{- end }}

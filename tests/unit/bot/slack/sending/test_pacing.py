@@ -11,6 +11,19 @@ from hypothesis import strategies as st
 from bot.slack.sending.pacing import EditPlanner, Rates, Urgency
 
 SLACK_PER_MINUTE = 50
+# Each burst, its refill, and how often the refill comes in a minute.
+ALLOWANCES = (
+    ("edit_burst", "edits_per_minute", 1),
+    ("post_burst", "posts_per_s", 60),
+    ("all_posts_burst", "all_posts_per_minute", 1),
+    ("read_burst", "reads_per_minute", 1),
+    ("info_burst", "infos_per_minute", 1),
+    ("person_burst", "persons_per_minute", 1),
+    ("append_burst", "appends_per_minute", 1),
+    ("stream_burst", "streams_per_minute", 1),
+    ("session_burst", "sessions_per_minute", 1),
+    ("delete_burst", "deletes_per_minute", 1),
+)
 
 
 @dataclass
@@ -227,6 +240,44 @@ def test_the_stalest_message_comes_first() -> None:
     workspace.advance(30)
 
     assert workspace.keys() == [2, 0, 1, 2, 0, 1]
+
+
+@pytest.mark.parametrize("share", [20, SLACK_PER_MINUTE, 200])
+@pytest.mark.parametrize("processes", [2, 5, 10])
+def test_processes_with_divided_rates_stay_within_the_share_together(
+    share: int, processes: int
+) -> None:
+    rates = Rates.with_edits(share).divided(processes)
+    workspaces = [Workspace(rates) for _ in range(processes)]
+    for workspace in workspaces:
+        for key in range(40):
+            workspace.planner.open(key)
+    for _ in range(600):
+        for workspace in workspaces:
+            [workspace.planner.want(key, Urgency.PROGRESS, workspace.now) for key in range(40)]
+            workspace.advance(0.5)
+
+    granted = sorted(at for workspace in workspaces for at, _ in workspace.granted)
+    assert busiest_minute(granted, late_s=3) <= share
+    assert len(granted) > 300 * share / 60 / 3
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 7, 16])
+def test_no_minute_of_any_method_has_more_calls_when_rates_are_divided(processes: int) -> None:
+    whole, part = asdict(Rates()), asdict(Rates().divided(processes))
+
+    for burst, rate, minutes in ALLOWANCES:
+        together = processes * (part[burst] + part[rate] * minutes)
+        assert part[burst] >= 1
+        assert part[rate] > 0
+        assert together <= whole[burst] + whole[rate] * minutes + 1e-9
+    assert processes * part["streams_at_once"] <= whole["streams_at_once"]
+
+
+def test_rates_without_limits_have_none_when_divided() -> None:
+    divided = asdict(Rates.unlimited().divided(4))
+
+    assert {divided[rate] for _, rate, _ in ALLOWANCES} == {math.inf}
 
 
 def test_a_first_text_goes_out_at_once_after_a_status_line() -> None:
