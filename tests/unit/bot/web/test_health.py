@@ -111,6 +111,17 @@ async def test_a_stalled_audit_sink_is_named_and_takes_no_replica_away(
     assert (await ready.json())["parts"]["audit sinks"]["detail"] == "http is 466 rows behind"
 
 
+async def test_the_shared_port_of_workers_has_no_metrics_and_says_where_they_are(
+    database: Database, client_of: Made
+) -> None:
+    client = await client_of(create_web_app(database=database, metrics_port=3001))
+
+    answer = await client.get("/metrics")
+
+    assert answer.status == 404
+    assert "this worker has 3001" in await answer.text()
+
+
 async def test_a_part_with_a_note_is_ready(client_of: Made) -> None:
     async def noted() -> health.Note:
         return health.Note("cannot be reached now")
