@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import time
+from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ MARGIN_S: Final = 60.0
 LEAST_S: Final = 10.0
 _MAX_BYTES: Final = 1 << 20
 _MAX_SAID: Final = 4096
+_CHUNK_BYTES: Final = 65_536
 _MAX_WORDS: Final = 120
 _LONG_RUN: Final = re.compile(r"\S{24,}")  # what may be a token; no word is so long
 # Of our environment it gets these and nothing else: ours holds the tokens of everything.
@@ -153,19 +155,23 @@ async def run_plugin(plugin: Plugin, *, timeout_s: float = RUN_S) -> bytes:
     """What the program prints. Its children end with it. Raises AdapterError."""
     name = os.path.basename(plugin.command)  # noqa: PTH119 - of a text, no file is met
     check_program(name)
+    loop = asyncio.get_running_loop()
     try:
-        process = await asyncio.create_subprocess_exec(
+        # As `create_subprocess_exec`, which keeps the transport to itself.
+        transport, protocol = await loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(_CHUNK_BYTES, loop),
             plugin.command,
             *plugin.arguments,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
             env={**plugin.env, "KUBERNETES_EXEC_INFO": plugin.info},
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no name of a program"
         raise Unreachable(f"{name} cannot be run: {why}") from error
+    process = Process(transport, protocol, loop)
     try:
         async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as reading:
             out = reading.create_task(_capped(process.stdout, _MAX_BYTES))
@@ -176,8 +182,7 @@ async def run_plugin(plugin: Plugin, *, timeout_s: float = RUN_S) -> bytes:
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        # Nothing public closes the pipes while somebody else holds their other ends.
-        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+        transport.close()  # a process that left the group may hold the pipes
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(REAP_S):
                 await process.wait()  # else it stays a zombie until the loop comes round
@@ -192,7 +197,7 @@ async def _capped(stream: asyncio.StreamReader | None, most: int) -> bytes:
     """The beginning; the rest is read and dropped, so that the program is not held up."""
     assert stream is not None  # noqa: S101 - opened with pipes
     found = b""
-    while part := await stream.read(65_536):
+    while part := await stream.read(_CHUNK_BYTES):
         found = (found + part)[: most + 1]
     return found
 

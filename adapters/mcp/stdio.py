@@ -7,14 +7,14 @@ import asyncio
 import contextlib
 import os
 import signal
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
 import anyio
-from anyio.streams.memory import MemoryObjectSendStream
-from mcp.client._transport import TransportStreams
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
@@ -30,13 +30,20 @@ _STDERR_LINES: Final = 5
 _STDERR_LINE_BYTES: Final = 2000
 
 _Sending: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
+# What the SDK takes as a transport: what it reads, and what it writes to.
+Streams: TypeAlias = tuple[
+    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
+]
 
 
 class ServerProcess:
     """A child that was started. `wake` is set when it cannot be talked to any more."""
 
-    def __init__(self, process: asyncio.subprocess.Process, wake: asyncio.Event) -> None:
+    def __init__(
+        self, process: Process, transport: asyncio.SubprocessTransport, wake: asyncio.Event
+    ) -> None:
         self._process = process
+        self._transport = transport
         self._said: deque[str] = deque(maxlen=_STDERR_LINES)
         self._wake = wake
         self._broken = ""
@@ -109,8 +116,7 @@ class ServerProcess:
         finally:
             self._signal(signal.SIGKILL)  # its own children too, which may outlive it
         await self._ends_within(KILL_AFTER_S)
-        # Nothing public closes the pipes while somebody else holds their other ends.
-        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+        self._transport.close()  # a process that left the group may hold the pipes
 
     async def _ends_within(self, seconds: float) -> bool:
         """Looks for the exit code: `wait` also waits for all who hold the pipes."""
@@ -136,24 +142,26 @@ async def start(
     command: Sequence[str], env: Mapping[str, str], wake: asyncio.Event
 ) -> ServerProcess:
     """Starts the program with exactly these variables. Raises Unreachable."""
+    loop = asyncio.get_running_loop()
     try:
-        process = await asyncio.create_subprocess_exec(
+        # As `create_subprocess_exec`, which keeps the transport to itself.
+        transport, protocol = await loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(MAX_MESSAGE_BYTES, loop),
             *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
             env=dict(env),
-            limit=MAX_MESSAGE_BYTES,
             start_new_session=True,  # a group of its own, to be ended as a whole
         )
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) else "not a command"
         raise Unreachable(f"{command[0]} cannot be started: {words}") from error
-    return ServerProcess(process, wake)
+    return ServerProcess(Process(transport, protocol, loop), transport, wake)
 
 
 @asynccontextmanager
-async def streams(server: ServerProcess) -> AsyncIterator[TransportStreams]:
+async def streams(server: ServerProcess) -> AsyncIterator[Streams]:
     """The transport over a started process; the process ends with it."""
     incoming, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writing, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
