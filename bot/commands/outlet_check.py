@@ -6,7 +6,6 @@ Nothing is ordered and nothing is written anywhere.
 import asyncio
 import errno
 import os
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -17,12 +16,12 @@ from pydantic import SecretStr
 from adapters.errors import AdapterError
 from adapters.fault import fault_of
 from adapters.http import http_client, mapped_errors
-from adapters.oidc import Issuer, OidcTokens
 from adapters.reach import REACH_S, reach, reach_alone
 from bot.commands.alert_check import postable
 from bot.commands.installation import Asked
 from bot.commands.patience import AFTER_S, PROBE_S, in_time, within
 from bot.reports.finding import Finding
+from bot.service.signing_in import make_tokens
 from bot.settings.access import RouteSettings
 from bot.settings.actions import ActionSettings
 from bot.settings.http import HttpSettings, own_address
@@ -136,10 +135,9 @@ async def check_issuer(asked: Asked) -> Sequence[Finding]:
     oidc = asked.of.settings.oidc
     if not oidc.issuer:
         return [Finding("oidc", False, "not set in [oidc]", configured=False)]
-    issuer = Issuer(oidc.issuer, oidc.audience, oidc.algorithms, oidc.jwks_url)
     try:
-        usable = await OidcTokens(issuer, time.monotonic).fetch()
-    except (ImportError, AdapterError) as error:
+        usable = await make_tokens(oidc).fetch()
+    except (ConfigurationError, AdapterError) as error:
         return [Finding("oidc", False, str(error), fault=fault_of(error))]
     return [Finding("oidc", usable > 0, f"the issuer answers; keys that can be used: {usable}")]
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import structlog
 from aiohttp import web
@@ -10,9 +11,12 @@ from pydantic import JsonValue
 from bot.settings.http import OidcSettings
 from bot.settings.model import Settings
 from bot.settings.page import PageSettings
-from bot.settings.reading import ConfigurationError
+from bot.settings.reading import needing_extra
 from bot.web.api.callers import CallerDoor, ClaimRules, ClaimsOf
 from bot.web.page import PageSessions, page_routes
+
+if TYPE_CHECKING:
+    from adapters.oidc.tokens import OidcTokens
 
 log = structlog.get_logger(__name__)
 
@@ -21,13 +25,8 @@ def checked_claims(settings: OidcSettings) -> ClaimsOf | None:
     """What the configured provider says of whoever shows a token of it. Raises ConfigurationError."""
     if not settings.issuer:
         return None
-    from adapters.oidc import Issuer, OidcTokens, TokenRefused
-
-    issuer = Issuer(settings.issuer, settings.audience, settings.algorithms, settings.jwks_url)
-    try:
-        tokens = OidcTokens(issuer, time.monotonic)
-    except ImportError as error:
-        raise ConfigurationError(f"oidc.issuer: {error}") from error
+    tokens = make_tokens(settings)
+    from adapters.oidc.tokens import TokenRefused
 
     async def claims_of(token: str) -> Mapping[str, JsonValue] | None:
         try:
@@ -37,6 +36,15 @@ def checked_claims(settings: OidcSettings) -> ClaimsOf | None:
             return None
 
     return claims_of
+
+
+def make_tokens(settings: OidcSettings) -> "OidcTokens":
+    """The check of the provider's tokens. Raises ConfigurationError without the extra."""
+    with needing_extra("oidc", "oidc.issuer"):
+        from adapters.oidc.tokens import Issuer, OidcTokens
+
+    issuer = Issuer(settings.issuer, settings.audience, settings.algorithms, settings.jwks_url)
+    return OidcTokens(issuer, time.monotonic)
 
 
 def claim_rules(settings: OidcSettings) -> ClaimRules:
@@ -62,7 +70,7 @@ def page_of(
     hosts = settings.slack.link_hosts
     if claims_of is None or not oidc.sign_in:
         return page_routes(sessions, door.shown, link_hosts=hosts)
-    from adapters.oidc_sign_in import OidcSignIn, SignInClient
+    from adapters.oidc.sign_in import OidcSignIn, SignInClient
     from bot.web.page_sign_in import ProviderDoor
 
     secret = oidc.client_secret.get_secret_value()

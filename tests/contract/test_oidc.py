@@ -1,5 +1,6 @@
 """Tokens of an identity provider against its keys: rotation, outage, and every way to forge one."""
 
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from adapters.oidc import Issuer, OidcTokens, TokenRefused
+from adapters.oidc.tokens import Issuer, OidcTokens, TokenRefused
 
 AUDIENCE = "kortex"
 RSA = rsa.generate_private_key(65537, 2048)
@@ -44,6 +45,12 @@ class Provider:
         body = {"iss": self.url, "aud": AUDIENCE, "sub": "ann", "exp": now + 300, **claims}
         body = {name: value for name, value in body.items() if value is not None}
         return jwt.encode(body, key, algorithm, headers={"kid": kid})
+
+
+def signed(claims: dict[str, object]) -> str:
+    """A token with any claims, which PyJWT would refuse to make."""
+    body = json.dumps({"exp": int(time.time()) + 300, **claims}).encode()
+    return jwt.PyJWS().encode(body, RSA, "RS256", {"kid": "one"})
 
 
 @pytest.fixture
@@ -124,6 +131,39 @@ FORGED: dict[str, Callable[[Provider], str]] = {
     "brackets": lambda _p: "[" * 1_500,
     "too long": lambda p: p.token(more="x" * 10_000),
 }
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "",
+        " ",
+        "\t\n",
+        "\u00a0",
+        "\u3000",
+        "\u200b",
+        "\ud800",
+        "ann\x00",
+        7,
+        0,
+        True,
+        ["ann"],
+        {"a": 1},
+        1.5,
+    ],
+    ids=repr,
+)
+async def test_a_token_without_a_readable_subject_is_refused(
+    provider: Provider, subject: object
+) -> None:
+    token = signed({"iss": provider.url, "aud": AUDIENCE, "sub": subject})
+    with pytest.raises(TokenRefused):
+        await provider.tokens.claims(token)
+
+
+@pytest.mark.parametrize("subject", ["ann", "auth0|5f7", "Zoë Müller", "用户", " ann "])
+async def test_a_readable_subject_is_taken(provider: Provider, subject: str) -> None:
+    assert (await provider.tokens.claims(provider.token(sub=subject)))["sub"] == subject
 
 
 @pytest.mark.parametrize("how", FORGED)

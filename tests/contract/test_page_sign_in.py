@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pydantic import JsonValue
 
 from adapters.errors import BadAnswer
-from adapters.oidc import Issuer, OidcTokens, TokenRefused
-from adapters.oidc_sign_in import OidcSignIn, SignInClient
+from adapters.oidc.sign_in import OidcSignIn, SignInClient
+from adapters.oidc.tokens import Issuer, OidcTokens, TokenRefused
 from bot.domain.callers import OPERATOR, Caller
 from bot.web.api.callers import Denied
 from bot.web.page import PageSessions, page_routes

@@ -5,6 +5,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from bot.service.signing_in import checked_claims
+from bot.settings.http import OidcSettings
 from bot.settings.model import Settings
 from bot.settings.otel import OtelSettings
 from bot.settings.reading import ConfigurationError
@@ -40,3 +42,13 @@ async def test_a_collector_without_the_sdk_names_the_extra(monkeypatch: pytest.M
         open_telemetry(OtelSettings(), FakeRedactor(), Metrics(), stack)
         with pytest.raises(ConfigurationError, match=r"kortex\[otel\]"):
             open_telemetry(to, FakeRedactor(), Metrics(), stack)
+
+
+def test_an_identity_provider_without_pyjwt_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without(monkeypatch, "jwt", "adapters.oidc.tokens")
+    oidc = OidcSettings(issuer="https://id.example", audience="kortex")
+
+    with pytest.raises(ConfigurationError, match=r"kortex\[oidc\]"):
+        checked_claims(oidc)

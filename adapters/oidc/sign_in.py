@@ -1,7 +1,7 @@
 """Signing in at an OpenID Connect provider by redirect: the authorization code flow with PKCE.
 
 Who comes back with a code has it exchanged for an ID token, which is then a token like any other and
-is checked by `adapters.oidc`. https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth,
+is checked by `adapters.oidc.tokens`. https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth,
 RFC 7636 (PKCE).
 """
 

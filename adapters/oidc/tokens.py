@@ -9,16 +9,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+import jwt
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from adapters.errors import AdapterError, BadAnswer
 from adapters.http import DIRECT, Way
 from adapters.on_call.reading import get_json, reading
-
-if TYPE_CHECKING:
-    from jwt import PyJWK
 
 FETCH_S: Final = 5.0
 REFETCH_S: Final = 60.0  # whoever invents key ids makes us ask no more often
@@ -60,18 +58,13 @@ class _KeySet(BaseModel):
 
 
 class OidcTokens:
-    """Of one issuer. Raises ImportError, saying which extra to install, when it is missing."""
+    """Checks the tokens of one issuer."""
 
     def __init__(self, issuer: Issuer, clock: Callable[[], float], way: Way = DIRECT) -> None:
-        try:
-            import jwt
-        except ImportError as error:
-            raise ImportError("[oidc] needs PyJWT: install kortex[oidc]") from error
-        self._jwt = jwt
         self._issuer = issuer
         self._clock = clock
         self._way = way
-        self._keys: Mapping[str, PyJWK] = {}
+        self._keys: Mapping[str, jwt.PyJWK] = {}
         self._fetched_at = self._tried_at = float("-inf")
         self._lock = asyncio.Lock()
 
@@ -80,8 +73,8 @@ class OidcTokens:
         if len(token) > MOST_TOKEN_CHARS:
             raise TokenRefused("too long")
         try:
-            header = self._jwt.get_unverified_header(token)
-        except (self._jwt.PyJWTError, ValueError) as error:
+            header = jwt.get_unverified_header(token)
+        except (jwt.PyJWTError, ValueError) as error:
             raise TokenRefused("no JSON Web Token") from error
         algorithm, name = header.get("alg"), header.get("kid", "")
         if algorithm not in self._issuer.algorithms:
@@ -90,7 +83,7 @@ class OidcTokens:
         if key.algorithm_name != algorithm:
             raise TokenRefused("its key is for another algorithm")
         try:
-            found: Mapping[str, JsonValue] = self._jwt.decode(
+            found: Mapping[str, JsonValue] = jwt.decode(
                 token,
                 key.key,
                 algorithms=[algorithm],
@@ -99,11 +92,15 @@ class OidcTokens:
                 leeway=SKEW_S,
                 options={"require": ["exp", "sub", "iss", "aud"]},
             )
-        except (self._jwt.PyJWTError, ValueError, TypeError) as error:
+        except (jwt.PyJWTError, ValueError, TypeError) as error:
             raise TokenRefused(type(error).__name__) from error
+        subject = found["sub"]
+        # What is not printable could be two people's: half a surrogate pair has no UTF-8.
+        if not (isinstance(subject, str) and subject.strip() and subject.isprintable()):
+            raise TokenRefused("no subject")
         return found
 
-    async def _key(self, name: str) -> "PyJWK":
+    async def _key(self, name: str) -> jwt.PyJWK:
         found = self._keys.get(name)
         if found is None or self._clock() - self._fetched_at > KEYS_TTL_S:
             async with self._lock:
@@ -145,13 +142,13 @@ class OidcTokens:
 
     def _usable(
         self, keys: Sequence[Mapping[str, Any]]
-    ) -> Sequence[tuple[Mapping[str, Any], "PyJWK"]]:
+    ) -> Sequence[tuple[Mapping[str, Any], jwt.PyJWK]]:
         found = []
         for each in keys[:MOST_KEYS]:
             if each.get("use", "sig") != "sig" or each.get("kty") not in {"RSA", "EC", "OKP"}:
                 continue
             try:
-                found.append((each, self._jwt.PyJWK(dict(each), each.get("alg"))))
-            except (self._jwt.PyJWTError, ValueError, TypeError, KeyError):
+                found.append((each, jwt.PyJWK(dict(each), each.get("alg"))))
+            except (jwt.PyJWTError, ValueError, TypeError, KeyError):
                 continue  # one that nobody can use does not spoil the others
         return found
