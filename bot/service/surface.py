@@ -8,10 +8,9 @@ from bot.app import Base
 from bot.engine.engine import Engine
 from bot.service.cards import paging
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.uploads import sender
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.agent_sessions import AgentSessions
-from bot.slack.sending.chart_files import ChartFiles
+from bot.slack.sending.chart_files import ChartFiles, uploader
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.streams import Streams
 from bot.slack.showing.charts import described
@@ -54,4 +53,4 @@ def _chart_files(
 ) -> ChartFiles | None:
     """Sent where blocks are refused; None without the extra `kortex[charts]`, which draws them."""
     paint = painter()
-    return ChartFiles(api, outbox, paint, described, sender(session)) if paint else None
+    return ChartFiles(api, outbox, paint, described, uploader(session)) if paint else None

@@ -13,8 +13,7 @@ from bot.demo.workspace.seeds import CHECKOUT
 from bot.demo.workspace.state import Setup
 from bot.domain.chart import Chart, Line
 from bot.domain.session import Ask
-from bot.slack.api.uploads import sender
-from bot.slack.sending.chart_files import ChartFiles
+from bot.slack.sending.chart_files import ChartFiles, uploader
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.streams import StreamSetting
 from bot.slack.showing.charts import described
@@ -43,7 +42,7 @@ async def picturing(
     ):
 
         def files(outbox: Outbox) -> ChartFiles:
-            return ChartFiles(slack.api, outbox, draw, described, sender(session))
+            return ChartFiles(slack.api, outbox, draw, described, uploader(session))
 
         slack.surface = slack.another_process(files=files)
         yield slack

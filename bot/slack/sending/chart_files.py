@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 
+import aiohttp
 import structlog
 from pydantic import JsonValue
 
@@ -15,13 +16,14 @@ from bot.domain.chart import Chart
 from bot.domain.ids import Place
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.web_api import Refused
+from bot.slack.api.web_api import Refused, Unreachable
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.streams import NEVER_HERE
 from bot.slack.text.limits import MAX_CHARTS
 
 _log = structlog.stdlib.get_logger(__name__)
 _TIMEOUT_S = 20.0
+_UPLOAD_S = 15.0
 # Raises SurfaceFailed where the address does not take them.
 SendBytes = Callable[[str, bytes], Awaitable[None]]
 
@@ -72,3 +74,20 @@ class ChartFiles:
         if place.thread_ts:
             belongs["thread_ts"] = place.thread_ts
         await self._api.call("files.completeUploadExternal", **belongs)
+
+
+def uploader(session: aiohttp.ClientSession) -> SendBytes:
+    """Sends bytes to the address that Slack gave for them. No token goes there. Raises Unreachable."""
+
+    async def send(url: str, content: bytes) -> None:
+        try:
+            async with (
+                asyncio.timeout(_UPLOAD_S),
+                session.post(url, data=content, allow_redirects=False) as answer,
+            ):
+                if answer.status != 200:
+                    raise Unreachable("upload", f"HTTP {answer.status}", answer.status)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise Unreachable("upload", type(error).__name__) from error
+
+    return send
