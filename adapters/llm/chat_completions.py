@@ -1,8 +1,11 @@
 """What vendors share of chat/completions: messages and tools as sent, tool calls as they come back.
 
-OpenAI names a call once and then sends pieces under its index. Others reuse index 0 for every
-call, begin at 1, omit the index, repeat id and name with each piece, or send arguments as null or
-as an object. So a call is known by (index, id), and a new id at a used index is a new call.
+OpenAI names a call once and then sends pieces under its index. Other servers reuse index 0 for every
+call, begin at 1, omit the index, repeat id and name with each piece, send a new id with each piece,
+send the pieces under another index than the name, or send arguments as null or as an object. So a call
+is known by (index, id). A new id at a used index is a new call, unless it brings no name, or the same
+name while the arguments are still incomplete. A piece without id and name at an unused index belongs to
+the last call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -85,12 +88,17 @@ def call_arguments(call: ToolCall) -> str:
 class ToolDeltas:
     """The calls of one answer, in the order in which they began."""
 
-    __slots__ = ("_at", "_begin", "calls")
+    __slots__ = ("_at", "_begin", "_calls")
 
     def __init__(self, begin: Callable[[str, str], OpenCall]) -> None:
-        self.calls: list[OpenCall] = []
+        self._calls: list[OpenCall] = []
         self._begin = begin
         self._at: dict[int, OpenCall] = {}
+
+    @property
+    def calls(self) -> Sequence[OpenCall]:
+        """All that were begun, without entries that held neither a name nor arguments."""
+        return [call for call in self._calls if call.name or call.parts]
 
     def add(self, delta: Mapping[str, object]) -> None:
         """One entry of `delta.tool_calls`."""
@@ -105,24 +113,28 @@ class ToolDeltas:
             call.add(as_text(arguments))
 
     def _call(self, index: int | None, call_id: str, name: str) -> OpenCall:
-        known = self._known(index, call_id)
+        known = self._known(index, call_id, name)
         if known is None or _is_another(known, call_id, name):
             known = self._begin(call_id, name)
-            self.calls.append(known)
-            self._at[len(self.calls) - 1 if index is None else index] = known
+            self._calls.append(known)
+            self._at[len(self._calls) - 1 if index is None else index] = known
         known.id = known.id or call_id
         known.name = known.name or name
         return known
 
-    def _known(self, index: int | None, call_id: str) -> OpenCall | None:
+    def _known(self, index: int | None, call_id: str, name: str) -> OpenCall | None:
+        last = self._calls[-1] if self._calls else None
         if index is not None:
-            return self._at.get(index)
-        same = [call for call in self.calls if call.id == call_id]
-        return same[-1] if call_id and same else self.calls[-1] if self.calls else None
+            is_piece = not call_id and not name
+            return self._at.get(index, last if is_piece else None)
+        same = [call for call in self._calls if call.id == call_id]
+        return same[-1] if call_id and same else last
 
 
 def _is_another(known: OpenCall, call_id: str, name: str) -> bool:
     """Whether a delta at a used index begins a new call."""
     if call_id and known.id:
-        return call_id != known.id
+        is_whole = bool(known.parts) and is_complete(known.arguments)
+        goes_on = not is_whole and (not name or (bool(known.parts) and name == known.name))
+        return call_id != known.id and not goes_on
     return bool(name and known.name) and is_complete(known.arguments) and not call_id

@@ -64,6 +64,8 @@ class Decoder(Protocol):
         ...
 
 
+# Of a JSON object or array, as every vendor's events are.
+_BEGINNINGS: Final = frozenset({b"{", b"["})
 # How vendors name what their price lists are of.
 _LISTED_TIERS: Final = frozenset({"", "auto", "default", "standard", "on_demand", "standard_only"})
 
@@ -197,7 +199,6 @@ class EventDecoder(ABC):
 
     def close(self, *, is_delimited: bool = True) -> list[StreamChunk]:
         """See `Decoder`."""
-        del is_delimited  # a wire that marks its end needs no other
         out: list[StreamChunk] = []
         if self.ended:
             return out
@@ -205,6 +206,8 @@ class EventDecoder(ABC):
             self._take_whole(b"".join(self._whole), out)
         else:
             self._take(self._events.close(), out)
+        if not self.ended and is_delimited:
+            self.on_clean_end(out)
         if not self.ended:
             self.fail(out, ErrorKind.CUT, "the answer broke off before its end")
         return out
@@ -230,9 +233,12 @@ class EventDecoder(ABC):
         try:
             event = orjson.loads(payload)
         except orjson.JSONDecodeError:
+            payload = _without_comments(payload)
             if payload == b"[DONE]":
                 self.on_end_marker(out)
                 return
+            if type(self).framing is SseSplitter and payload[:1] not in _BEGINNINGS:
+                return  # a keep-alive, or another event than the vendor documents
             try:
                 event = read_odd(payload)
             except ValueError:
@@ -262,6 +268,10 @@ class EventDecoder(ABC):
 
     def on_end_marker(self, out: list[StreamChunk]) -> None:
         """The `[DONE]` line, where a wire has one; elsewhere it means nothing."""
+        del out
+
+    def on_clean_end(self, out: list[StreamChunk]) -> None:
+        """The transfer ended as it announced; by default an answer without its end is cut."""
         del out
 
     def text(self, piece: str) -> None:
@@ -375,6 +385,15 @@ class EventDecoder(ABC):
         """The service tier that the vendor names; all but the usual ones have prices of their own."""
         if as_text(tier).lower() not in _LISTED_TIERS:
             self.at_list_price = False
+
+
+def _without_comments(payload: bytes) -> bytes:
+    """The payload without lines that begin with a colon.
+
+    Gateways send keep-alive comments as data (`data: : keepalive`), also right before a chunk.
+    """
+    lines = (line.strip() for line in payload.split(b"\n"))
+    return b"\n".join(line for line in lines if not line.startswith(b":"))
 
 
 def _one_line(name: str) -> str:

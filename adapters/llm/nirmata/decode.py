@@ -141,14 +141,10 @@ class NirmataDecoder(EventDecoder):
         if self.has_text or self._calls.calls:
             self._stop({}, out)
 
-    def close(self, *, is_delimited: bool = True) -> list[StreamChunk]:
-        """See `Decoder`. The end of bytes is the end of the forms that mark none."""
-        out: list[StreamChunk] = []
-        if not self.ended:
-            self._take(self._events.close(), out)
-        if not self.ended and self._ends_with_bytes and is_delimited:
+    def on_clean_end(self, out: list[StreamChunk]) -> None:
+        """The end of bytes is the end of the forms that mark none."""
+        if self._ends_with_bytes:
             self._stop({}, out)
-        return [*out, *super().close(is_delimited=is_delimited)]
 
     def _say(self, piece: str) -> None:
         self.text(self._markers.feed(piece) if self._markers else piece)

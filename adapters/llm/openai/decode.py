@@ -1,6 +1,7 @@
 """The chat/completions chunks, folded into ours, and OpenAI's errors by name.
 
-The stream is whole only with its `[DONE]`; a missing `finish_reason` before it is forgiven.
+The stream is whole with its `[DONE]`, or with a `finish_reason` where the transfer ends cleanly without one. A missing
+`finish_reason` before `[DONE]` is forgiven.
 `prompt_tokens` includes cached tokens, so they are taken out.
 """
 
@@ -115,6 +116,11 @@ class OpenAIDecoder(EventDecoder):
         else:
             reason = _REASONS.get(self._finish, StopReason.END_TURN)
             self.finish(out, reason, self._tools.calls)
+
+    def on_clean_end(self, out: list[StreamChunk]) -> None:
+        """Some servers send no `[DONE]` after the reason."""
+        if self._finish:
+            self.on_end_marker(out)
 
     def _told(self, event: Mapping[str, object]) -> None:
         """What an event says beside the answer."""

@@ -1,9 +1,12 @@
 """What servers that speak a wire loosely send, and what it still means."""
 
+import itertools
 import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.llm.anthropic.decode import AnthropicDecoder
 from adapters.llm.bedrock.decode import BedrockDecoder
@@ -138,15 +141,123 @@ def call(name: str | None, text: str | None, **more: Any) -> Json:
         (sse({"object": "error", "message": "down", "code": 503}), ["error: overloaded"]),
         (sse(chunk({"content": "a"}), chunk({}, "content_filter"), "[DONE]"), ["a", "error: refused"]),
         (sse(chunk({"refusal": "no"}), chunk({}, "stop"), "[DONE]"), ["error: refused"]),
-        (sse(chunk({"content": "a"}), chunk({}, "stop")), ["a", "error: cut"]),
+        (sse(chunk({"content": "a"}), chunk({}, "stop")), ["a", "end_turn"]),
+        (sse(chunk({"content": "a"}), chunk({}, "length")), ["a", "max_tokens"]),
+        (sse(chunk({"content": "a"})), ["a", "error: cut"]),
+        (sse(chunk(call("t", "{}", index=0)), chunk({}, "tool_calls")), [("t", {}), "tool_use"]),
+        (sse(chunk({"content": "a"}), '{"choices": [{'), ["a", "error: protocol"]),
     ],
 )  # fmt: skip
 def test_chat_completions(data: bytes, expected: list[object]) -> None:
     assert told(OpenAIDecoder(), data) == expected
 
 
-ASKED = {"type": "function_call", "call_id": "c", "name": "t", "arguments": "{}"}
 SAID = {"type": "message", "content": [{"type": "output_text", "text": "hi"}]}
+# What servers and gateways send to keep a stream alive; none of it is part of the answer.
+KEEP_ALIVES = (
+    b": keepalive\n\n",  # as the standard has it
+    b"data: : keepalive\n\n",  # OpenRouter's comment, wrapped once more by a gateway
+    b"data: :\n\n",
+    b"data:\n\n",
+    b"data: \n\n",
+    b"data: ping\n\n",
+    b"event: keepalive\ndata: still here\n\n",
+    b"event: heartbeat\ndata:\n\n",
+    b'event: ping\ndata: {"type": "ping"}\n\n',
+    b"event: usage\nid: 7\nretry: 100\ndata: null\n\n",
+    b"data: : keepalive\n",  # without the blank line, so that it joins the next event
+)
+ANSWERS: dict[str, tuple[type[Decoder], list[bytes], list[object]]] = {
+    "openai": (
+        OpenAIDecoder,
+        [
+            sse(chunk({"content": "hi"})),
+            sse(chunk(call("t", '{"a"', index=0, id="1"))),
+            sse(chunk(call(None, ":1}", index=0))),
+            sse(chunk({}, "tool_calls")),
+            sse("[DONE]"),
+        ],
+        ["hi", ("t", {"a": 1}), "tool_use"],
+    ),
+    "anthropic": (
+        AnthropicDecoder,
+        [sse(each) for each in (START, *TEXT, ending("end_turn"), STOP)],
+        ["hi", "end_turn"],
+    ),
+    "openai-responses": (
+        ResponsesDecoder,
+        [
+            sse({"type": "response.output_item.done", "output_index": 0, "item": SAID}),
+            sse({"type": "response.completed", "response": {"status": "completed"}}),
+        ],
+        ["hi", "end_turn"],
+    ),
+}
+
+
+@pytest.mark.parametrize("keep_alive", KEEP_ALIVES)
+@pytest.mark.parametrize("wire", sorted(ANSWERS))
+def test_a_keep_alive_between_any_two_events_changes_nothing(wire: str, keep_alive: bytes) -> None:
+    decoder, events, expected = ANSWERS[wire]
+    with_them = [piece for event in events for piece in (keep_alive, event)]
+
+    assert told(decoder(), *with_them, keep_alive) == expected
+    assert told(decoder(), b"".join(with_them)) == expected
+
+
+def pieces_of(text: str, cuts: list[int]) -> list[str]:
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    return [text[start:end] for start, end in itertools.pairwise(edges)]
+
+
+NAMES = st.sampled_from(["core__get_logs", "core__get_metrics", "core__propose_action"])
+FILLED = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), min_size=1)
+CUTS = st.lists(st.integers(0, 60), max_size=4)
+# How the pieces after a call's head name it: its index, another one, none; its id, a new one, none.
+TAILS = st.sampled_from(
+    [
+        {"index": 0}, {"index": 0, "id": "same"}, {"index": 0, "id": "new"}, {"index": 1}, {"index": 7},
+        {}, {"id": "same"}, {"id": "new"},
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(NAMES, FILLED, CUTS), min_size=1, max_size=3), TAILS)
+def test_calls_are_assembled_however_their_pieces_are_marked(
+    calls: list[tuple[str, Json, list[int]]], tail: Json
+) -> None:
+    ids = itertools.count()
+    events = []
+    for number, (name, given_arguments, cuts) in enumerate(calls):
+        events.append(chunk(call(name, "", index=0, id=f"call-{number}")))
+        for piece in pieces_of(json.dumps(given_arguments), cuts):
+            own = {"same": f"call-{number}", "new": f"other-{next(ids)}"}
+            mark = {key: own.get(str(value), value) for key, value in tail.items()}
+            events.append(chunk(call(None, piece, **mark)))
+
+    assert told(OpenAIDecoder(), sse(*events, chunk({}, "tool_calls"), "[DONE]")) == [
+        *((name, given_arguments) for name, given_arguments, _ in calls),
+        "tool_use",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "finish", "expected"),
+    [
+        (call("", "", index=0), "stop", ["Looking.", "end_turn"]),
+        (call(None, None, index=0), "tool_calls", ["Looking.", "end_turn"]),
+        ({"tool_calls": [{}, None, 3]}, "stop", ["Looking.", "end_turn"]),
+    ],
+)
+def test_an_entry_without_name_and_arguments_is_no_call(
+    entry: Json, finish: str, expected: list[object]
+) -> None:
+    events = (chunk({"content": "Looking."}), chunk(entry), chunk({}, finish), "[DONE]")
+
+    assert told(OpenAIDecoder(), sse(*events)) == expected
+
+
+ASKED = {"type": "function_call", "call_id": "c", "name": "t", "arguments": "{}"}
 
 
 def item(of: Json) -> Json:

@@ -53,11 +53,16 @@ def name_of(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def decode(wire: str, pieces: Iterable[bytes]) -> list[StreamChunk]:
+def decode(wire: str, pieces: Iterable[bytes], *, is_delimited: bool = True) -> list[StreamChunk]:
     numbers = count(1)
     decoder = DECODERS[wire](lambda: f"made-{next(numbers)}")
     chunks = [chunk for piece in pieces for chunk in decoder.feed(piece)]
-    return joined(chunks + decoder.close())
+    return joined(chunks + decoder.close(is_delimited=is_delimited))
+
+
+def answered(chunks: list[StreamChunk]) -> list[Any]:
+    """Text, calls and the reason, without what is counted."""
+    return [chunk.stop_reason if isinstance(chunk, DoneChunk) else plain(chunk) for chunk in chunks]
 
 
 def plain(chunk: StreamChunk) -> dict[str, Any]:
@@ -157,9 +162,29 @@ def cuts_before_the_end(path: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("path", MARKED, ids=name_of)
 def test_a_stream_cut_anywhere_never_succeeds_nor_asks_for_a_tool(path: Path) -> None:
-    ends = [decode(path.parent.name, [data]) for data in cuts_before_the_end(path)]
+    ends = [
+        decode(path.parent.name, [data], is_delimited=False) for data in cuts_before_the_end(path)
+    ]
     assert all(isinstance(chunks[-1], ErrorChunk) for chunks in ends)
     assert not any(isinstance(chunk, ToolCallChunk) for chunks in ends for chunk in chunks)
+
+
+@pytest.mark.parametrize("path", MARKED, ids=name_of)
+def test_a_clean_end_anywhere_is_an_error_or_the_whole_answer(path: Path) -> None:
+    whole = answered(decode(path.parent.name, [path.read_bytes()]))
+    ends = [decode(path.parent.name, [data]) for data in cuts_before_the_end(path)]
+
+    assert [
+        chunks
+        for chunks in ends
+        if not isinstance(chunks[-1], ErrorChunk) and answered(chunks) != whole
+    ] == []
+    assert not any(
+        isinstance(chunk, ToolCallChunk)
+        for chunks in ends
+        for chunk in chunks
+        if isinstance(chunks[-1], ErrorChunk)
+    )
 
 
 @pytest.mark.parametrize("name", sorted(UNMARKED))
