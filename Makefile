@@ -129,9 +129,6 @@ bench: setup-dev ## the benchmarks, with their baselines in the same run
 screenshots: setup-dev browser ## take the pictures of docs/images anew; look at them
 	$(BIN)/python -m tests.screenshots
 
-schema: setup-dev ## write migrations/sqlite.sql anew, after a migration was added
-	$(BIN)/python -m tests.sqlite_schema
-
 format: setup-dev ## rewrite to the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .

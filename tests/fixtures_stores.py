@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Usage
 from bot.domain.audit import AuditKind
@@ -21,7 +22,6 @@ from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog
 from bot.store.audit import StoredAudit
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.feedback import StoredFeedback
 from bot.store.ingested_events import StoredEvents
 from bot.store.ledger import StoredLedger
@@ -68,7 +68,7 @@ class LapsingStoredCards(StoredCards):
     async def lapse(self) -> None:
         """So much time passes that no claim holds any more."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(proposals.update().values(card_due_at=None))
 
         await self._database.transact(work)

@@ -42,8 +42,6 @@ BROAD_EXCEPT_SEAMS = {
     "bot/upkeep/reload.py",
     "bot/slack/handling/errands.py",
     "bot/slack/sending/lane.py",
-    "bot/store/sqlite_threads.py",
-    "bot/store/thread_jobs.py",
     "bot/web/health.py",
     "tools/runner.py",
 }

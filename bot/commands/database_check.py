@@ -15,7 +15,8 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.address import POSTGRESQL, addressed
-from bot.store.database import CONNECT_TIMEOUT_S, Database
+from bot.store.database import Database
+from bot.store.engines import CONNECT_TIMEOUT_S
 from bot.wiring.audit_outlets import check_behind
 from bot.wiring.stores import open_stores
 

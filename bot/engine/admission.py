@@ -1,6 +1,6 @@
 """Messages become turns: each durable once, with its place in its thread, before its workflow is begun.
 
-What a platform waits for is one short transaction at the head of the database's queue. The workflow
+What a platform waits for is one short transaction. The workflow
 is begun right after, by whoever is told of it; should that process end before, by whoever looks next.
 """
 
@@ -17,7 +17,6 @@ from bot.domain.ids import TurnId
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
 from bot.store.accepted import Accepted, Taken
-from bot.store.sqlite_threads import urgent
 
 _log = structlog.get_logger(__name__)
 _ASK: Final = TypeAdapter(Ask)
@@ -64,7 +63,7 @@ class Admission:
         value = _ASK.dump_json(ask).decode()
         async with accepting:
             try:
-                with self._traces.accepting(ask), urgent():
+                with self._traces.accepting(ask):
                     taken = await self._accepted.accept(ask.turn_id, ask.place.key, ask.ts, value)
             except BaseException:
                 self._known.pop(ask.turn_id, None)

@@ -22,7 +22,6 @@ from bot.domain.session import Ask
 from bot.engine.admission import Admission, LeftBehind
 from bot.engine.config import DecisionBody, EngineConfig
 from bot.engine.database_lock import take_lock
-from bot.engine.joint_records import JointRecords
 from bot.engine.lease import Lease
 from bot.engine.library import HAND_OVER_S, DurableJournal, dbos_config, end_dbos
 from bot.engine.quiet import OwnQueue
@@ -44,9 +43,8 @@ from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
 from bot.store.accepted import Taken
-from bot.store.dialect import Connection, storage_errors
+from bot.store.dialect import storage_errors
 from bot.store.replicas import STOOD_STILL_LEASES
-from bot.store.sqlite_threads import urgent
 from bot.store.stranded import ending_workflow
 from bot.store.tickets import Superseded
 
@@ -75,8 +73,7 @@ class Engine:
         self._tickets = tickets = rows.tickets
         self._replicas = replicas = rows.replicas
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
-        self._joint = JointRecords()
-        self._journals = TurnJournals(tickets, rows.steps, self.executor_id, self._joint)
+        self._journals = TurnJournals(tickets, rows.steps, self.executor_id)
         self._presence = replicas.presence(self.executor_id, config.lease_s)
         self._records = DbosRecords(config.version, rows.earlier)
         self._own_queue = OwnQueue()
@@ -152,7 +149,7 @@ class Engine:
             self._lock_file.close()
 
     def _launch(self) -> None:
-        dbos = DBOS(config=dbos_config(self._config, self.executor_id, self._own_queue))
+        DBOS(config=dbos_config(self._config, self.executor_id, self._own_queue))
 
         # Functions, because DBOS writes attributes on what it registers.
         async def turn(ask: JsonValue) -> None:
@@ -169,8 +166,6 @@ class Engine:
         self._turn = DBOS.workflow(name="turn", max_recovery_attempts=None)(turn)
         self._decision = DBOS.workflow(name="decision", max_recovery_attempts=20)(decision)
         DBOS.launch()
-        if self._config.sqlite_path:
-            self._joint.join(dbos)
 
     async def stop(self, grace_s: float) -> None:
         """Accept nothing new, let running work end for `grace_s`, hand the rest over."""
@@ -230,18 +225,16 @@ class Engine:
     def begin_turn(self, ask: Ask, taken: Taken = Taken.KNOWN) -> None:
         """Begin what was accepted, soon. What cannot be begun now is begun by a later look."""
         if self._accepting and not self._goes_on(ask.turn_id):
-            if self._order.expect(ask, taken) and not self._slots.are_taken:
-                self._joint.expect(ask.turn_id)
+            self._order.expect(ask, taken)
             self._starts.join(ask.turn_id, partial(self._begin_accepted, ask), self._background)
 
     def _goes_on(self, turn: str) -> bool:
-        return self._joint.knows(turn) or turn in self._under_way.turns.values()
+        return turn in self._under_way.turns.values()
 
     async def _begin_accepted(self, ask: Ask) -> Exception | None:
         failure = await self._begin(ask.turn_id, self._turn, [_ASK.dump_python(ask, mode="json")])
         if failure is not None:
             self._order.forget(ask.turn_id)
-            self._joint.forget(ask.turn_id)
             log.warning("turn_begins_later", turn=ask.turn_id, error=type(failure).__name__)
         return failure
 
@@ -272,13 +265,12 @@ class Engine:
             raise StorageUnavailable("shutting down; nothing was started")
         # Asked first and through our own connection: DBOS waits for a lost database without end,
         # and would start the work long after the asker was told that nothing was started.
-        with urgent():
-            await self._starts.once(
-                workflow_id,
-                is_started,
-                lambda: self._begin(workflow_id, body, args),
-                self._background,
-            )
+        await self._starts.once(
+            workflow_id,
+            is_started,
+            lambda: self._begin(workflow_id, body, args),
+            self._background,
+        )
 
     @staticmethod
     async def _begin(
@@ -293,11 +285,10 @@ class Engine:
 
     async def _run_turn(self, ask_value: JsonValue) -> None:
         ask = _ASK.validate_python(ask_value)
-        with self._joint.of(ask.turn_id), self._counted(self._under_way.turns, ask.turn_id):
+        with self._counted(self._under_way.turns, ask.turn_id):
             try:
                 at_once = not self._slots.are_taken
-                begin = partial(self._joint.begin_alone, ask.turn_id)
-                entered = await self._order.enter(ask, self._tell_in_line, begin, at_once=at_once)
+                entered = await self._order.enter(ask, self._tell_in_line, at_once=at_once)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
@@ -315,20 +306,9 @@ class Engine:
                 await self._order.leave(ask)
                 raise
             else:
-                await self._let_next_in(ask)
+                await self._order.leave(ask)
             finally:
                 self._order.forget(ask.turn_id)
-
-    async def _let_next_in(self, ask: Ask) -> None:
-        recorded = False
-
-        async def ending(connection: Connection) -> None:
-            nonlocal recorded
-            recorded = await self._joint.end(connection, ask.turn_id)
-
-        with suppress(Superseded):
-            if await self._order.leave(ask, ending) and recorded:
-                self._joint.ended(ask.turn_id)
 
     def _tell_in_line(self, ask: Ask) -> None:
         if self._show_in_line is not None:

@@ -23,7 +23,7 @@ from pydantic import JsonValue
 from bot.engine.config import EngineConfig
 from bot.engine.quiet import OwnQueue, stop_needless_clocks
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed
-from bot.store.sqlite_threads import GatedConnection
+from bot.store.engines import SQLITE_BUSY_S
 
 SUBSEC_SINCE = (3, 42, 0)  # https://sqlite.org/releaselog/3_42_0.html
 
@@ -40,8 +40,8 @@ _GIVEN_UP: Final = "kortex:given-up"
 Run = Callable[[], Awaitable[JsonValue]]
 
 
-class MillisecondClock(GatedConnection):
-    """A `factory` for the driver: `unixepoch('subsec')` is known, and writers take turns with ours."""
+class MillisecondClock(sqlite3.Connection):
+    """A `factory` for the driver: `unixepoch('subsec')` is known."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -51,7 +51,7 @@ class MillisecondClock(GatedConnection):
 
 def milliseconds() -> dict[str, object]:
     """What SQLAlchemy's `create_engine` takes, to connect so. New each time: it is written to."""
-    return {"connect_args": {"factory": MillisecondClock}}
+    return {"connect_args": {"factory": MillisecondClock, "timeout": SQLITE_BUSY_S}}
 
 
 def _unixepoch(modifier: str) -> float | None:

@@ -16,7 +16,6 @@ from pydantic import JsonValue
 
 from bot.chat.traced import TurnBody
 from bot.domain.session import Ask
-from bot.engine.joint_records import JointRecords
 from bot.engine.library import (
     RETRIES,
     DurableJournal,
@@ -29,7 +28,6 @@ from bot.engine.library import (
 from bot.engine.waiting import Entered
 from bot.ports.durability import Journal
 from bot.ports.failures import StorageUnavailable, SurfaceFailed
-from bot.store.dialect import Connection, Work
 from bot.store.step_rows import Entry, StepRows, gathered
 from bot.store.tickets import Superseded, Tickets
 from bot.store.turn_steps import Step, TurnSteps
@@ -48,11 +46,10 @@ T = TypeVar("T")
 class TurnJournals:
     """Of the turns whose tickets are that owner's."""
 
-    def __init__(self, tickets: Tickets, steps: TurnSteps, owner: str, joint: JointRecords) -> None:
+    def __init__(self, tickets: Tickets, steps: TurnSteps, owner: str) -> None:
         self._tickets = tickets
         self._steps = steps
         self._owner = owner
-        self._joint = joint
 
     async def of(self, turn: str, entered: Entered) -> Journal | None:
         """What it goes on from; None of one that was carried through before its process died.
@@ -60,7 +57,9 @@ class TurnJournals:
         A death is counted. Raises StorageUnavailable.
         """
         if entered is Entered.WITH_FIRST_STEP:
-            return TurnJournal(turn, self._owner, self._steps, entry=Entry(self._entry(turn)))
+            return TurnJournal(
+                turn, self._owner, self._steps, entry=Entry(self._tickets.entry(turn, self._owner))
+            )
         if entered is Entered.FRESH:
             return TurnJournal(turn, self._owner, self._steps)
         past = await self._steps.past(turn)
@@ -70,15 +69,6 @@ class TurnJournals:
         if past.in_engine:
             return DurableJournal(gives_up=gives_up)
         return TurnJournal(turn, self._owner, self._steps, past.steps, gives_up=gives_up)
-
-    def _entry(self, turn: str) -> Work[None]:
-        enter = self._tickets.entry(turn, self._owner)
-
-        async def work(connection: Connection) -> None:
-            await self._joint.begin(connection, turn)
-            await enter(connection)
-
-        return work
 
 
 class TurnJournal(Journal):

@@ -18,7 +18,6 @@ from bot.domain.session import Ask
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.store.accepted import Taken
-from bot.store.dialect import Work
 from bot.store.tickets import Tickets
 
 Begin = Callable[[], Coroutine[Any, Any, Exception | None]]
@@ -30,8 +29,8 @@ LOOK_AGAIN_S: Final = 0.25
 RETRY_S: Final = 1.0
 ENTERING: Final = 4  # at once: more would take the database from turns that are under way
 MAX_LIVE_TURNS: Final = 512
-# One writer, and a turn takes about seven transactions.
-MAX_LIVE_TURNS_SQLITE: Final = 128
+# One writer, and a turn takes about eight transactions.
+MAX_LIVE_TURNS_SQLITE: Final = 50
 ShowWaiting = Callable[[Ask], Coroutine[Any, Any, None]]
 
 
@@ -92,10 +91,6 @@ class Entered(Enum):
     AGAIN = auto()
 
 
-async def _no_begin() -> None:
-    """It is on record."""
-
-
 class ThreadOrder:
     """The waiting turns of one replica, the owner of their tickets."""
 
@@ -116,32 +111,26 @@ class ThreadOrder:
         """
         self._unstarted = await self._tickets.drop_unstarted(self._unstarted)
 
-    def expect(self, ask: Ask, taken: Taken) -> bool:
-        """It was accepted so just now: whether it has its thread's slot, so that its first transaction
-        may enter.
-        """
+    def expect(self, ask: Ask, taken: Taken) -> None:
+        """It was accepted just now. With its thread's slot, its first transaction may enter."""
         if taken is Taken.FIRST:
             self._expected.add(ask.turn_id)
-        return taken is Taken.FIRST
 
     async def enter(
         self,
         ask: Ask,
         waits: Callable[[Ask], None] = lambda _ask: None,
-        begin: Callable[[], Awaitable[None]] = _no_begin,
         *,
         at_once: bool = False,
     ) -> Entered:
         """Wait until this turn is the oldest of its thread.
 
         It was promised, so it waits for a database that is busy or gone, too. `waits` is called when
-        a first attempt has to wait for others of its thread, `begin` before any transaction but the
-        turn's first. `at_once`: it waits for nothing else. Raises Superseded.
+        a first attempt has to wait for others of its thread. `at_once`: it waits for nothing else. Raises Superseded.
         """
         if at_once and ask.turn_id in self._expected:
             self._first_attempts.add(ask.turn_id)
             return Entered.WITH_FIRST_STEP
-        await begin()
         is_fresh = await self.patiently(ask, lambda: self._entered(ask, waits))
         return Entered.FRESH if is_fresh else Entered.AGAIN
 
@@ -155,9 +144,9 @@ class ThreadOrder:
                 log.warning("turn_waits_for_database", turn=ask.turn_id, error=str(error))
                 await asyncio.sleep(RETRY_S)
 
-    async def leave(self, ask: Ask, ending: Work[None] | None = None) -> bool:
+    async def leave(self, ask: Ask) -> bool:
         """Let the next one in; see `Tickets.leave`. Raises StorageUnavailable."""
-        left = await self._tickets.leave(ask.turn_id, self._owner, ending)
+        left = await self._tickets.leave(ask.turn_id, self._owner)
         here = [each for each in self._waiting.values() if each.ask.place.key == ask.place.key]
         if here:
             min(here, key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.set()

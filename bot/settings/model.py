@@ -70,7 +70,7 @@ class SlackSettings(InstallSettings):
 
 
 class TurnSettings(Section):
-    """`[turns]`. `max_live` answers grow at once in one process, later asks wait; 0: 128 on SQLite, else 512."""
+    """`[turns]`. `max_live` answers grow at once in one process, later asks wait; 0: 50 on SQLite, else 512."""
 
     max_live: int = Field(default=0, ge=0, le=2000)
 

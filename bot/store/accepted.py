@@ -10,12 +10,12 @@ from enum import Enum, auto
 from functools import cache
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.accepted_table import accepted
 from bot.store.columns import CleanText
 from bot.store.database import Database
-from bot.store.dialect import INSERT, Connection, as_engines
-from bot.store.prepared import prepared
+from bot.store.dialect import INSERT, as_engines
 from bot.store.tables import tickets
 from bot.store.tickets import NOBODY, workflow_status
 
@@ -39,7 +39,7 @@ class Accepted:
         lost = False  # a commit whose answer did not come: what is there already may be ours
         place = {"id": turn, "thread": thread, "ts": ts}
 
-        async def work(connection: Connection) -> Taken:
+        async def work(connection: AsyncConnection) -> Taken:
             nonlocal lost
             again, lost = lost, True
             dialect = connection.dialect.name
@@ -56,11 +56,11 @@ class Accepted:
     async def left(self) -> Mapping[str, str]:
         """The asks (JSON), by turn, that no workflow answers yet. Rows of all others are removed."""
 
-        async def look(connection: Connection) -> Mapping[str, str | None]:
+        async def look(connection: AsyncConnection) -> Mapping[str, str | None]:
             found = await connection.execute(_every(connection.dialect.name))
             return {row.id: None if row.workflow_uuid else row.ask for row in found}
 
-        async def remove(connection: Connection) -> None:
+        async def remove(connection: AsyncConnection) -> None:
             is_begun = _is_begun(workflow_status(connection.dialect.name))
             await connection.execute(accepted.delete().where(sa.exists().where(is_begun)))
 
@@ -83,7 +83,7 @@ def _every(dialect: str) -> sa.Select[str, str, str]:
     workflows = workflow_status(dialect)
     every = accepted.outerjoin(workflows, _is_begun(workflows))
     asked = sa.select(accepted.c.id, accepted.c.ask, workflows.c.workflow_uuid)
-    return prepared(asked.select_from(every))
+    return asked.select_from(every)
 
 
 @cache
@@ -92,7 +92,7 @@ def _keeping(dialect: str) -> sa.Executable:
     known = sa.exists().where(workflow_status(dialect).c.workflow_uuid == as_engines(_given("id")))
     row = sa.select(_given("id"), _given("ask")).where(~known)
     insert = INSERT[dialect](accepted).from_select(["id", "ask"], row)
-    return prepared(insert.on_conflict_do_nothing(index_elements=["id"]))
+    return insert.on_conflict_do_nothing(index_elements=["id"])
 
 
 @cache
@@ -103,11 +103,11 @@ def _placing(dialect: str) -> sa.Executable:
     row = sa.select(*map(_given, ("id", "thread", "ts")), state, sa.literal(NOBODY, CleanText()))
     insert = INSERT[dialect](tickets).from_select(["id", "thread", "ts", "state", "owner"], row)
     # Of any index: PostgreSQL waits for another who is just taking the slot.
-    return prepared(insert.on_conflict_do_nothing().returning(tickets.c.state))
+    return insert.on_conflict_do_nothing().returning(tickets.c.state)
 
 
 @cache
 def _waiting(dialect: str) -> sa.Executable:
     values = {name: _given(name) for name in ("id", "thread", "ts")}
     insert = INSERT[dialect](tickets).values(values | {"state": "waiting", "owner": NOBODY})
-    return prepared(insert.on_conflict_do_nothing(index_elements=["id"]))
+    return insert.on_conflict_do_nothing(index_elements=["id"])

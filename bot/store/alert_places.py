@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.alerts import AlertLimits, AlertRule, FiledAlert, Investigation
 from bot.domain.audit import AuditEvent, AuditKind
@@ -15,7 +16,7 @@ from bot.domain.ids import ALERTS
 from bot.store.alert_rows import known_alerts
 from bot.store.alert_tables import alert_threads as threads
 from bot.store.allowance import COUNTED
-from bot.store.dialect import Connection, insert_into, now, seconds_ago, today
+from bot.store.dialect import insert_into, now, seconds_ago, today
 from bot.store.ledger_tables import spending
 
 HOUR_S: Final = 3_600.0
@@ -28,7 +29,7 @@ _LIVE: Final = 2_000  # threads of one rule that alerts may still belong to
 class Filing:
     """One request: alerts by the thread that they were found to belong to."""
 
-    connection: Connection
+    connection: AsyncConnection
     limits: AlertLimits
     by_thread: dict[str, list[tuple[FiledAlert, sa.Row[Any] | None]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -126,7 +127,7 @@ def _live_ids(rule: AlertRule) -> sa.Select[tuple[str]]:
     )
 
 
-async def _live(connection: Connection, rule: AlertRule) -> Sequence[sa.Row[Any]]:
+async def _live(connection: AsyncConnection, rule: AlertRule) -> Sequence[sa.Row[Any]]:
     """What is known of them without their alerts; the newest last."""
     is_new = (threads.c.opened_at > seconds_ago(rule.join_s)).label("is_new")
     found = await connection.execute(
@@ -181,7 +182,7 @@ async def _opened(filing: Filing, rule: AlertRule, product: str) -> tuple[str, b
     return thread, is_overflow
 
 
-async def _left_out(connection: Connection, limits: AlertLimits) -> str:
+async def _left_out(connection: AsyncConnection, limits: AlertLimits) -> str:
     """Which limit is in the way of one more investigation, in words; empty: none."""
     begun = sa.and_(
         threads.c.opened_at > seconds_ago(HOUR_S),

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.alerts import (
     AlertState,
@@ -16,7 +17,6 @@ from bot.domain.alerts import (
 from bot.domain.ids import ChannelId
 from bot.store.alert_tables import alerts
 from bot.store.columns import json_text
-from bot.store.dialect import Connection
 
 LISTED = 10
 _AT_ONCE = 400  # keys and groups of a statement, of the 999 variables that an old SQLite takes
@@ -62,7 +62,7 @@ def _row(filed: FiledAlert) -> dict[str, Any]:
     }
 
 
-async def with_alerts(connection: Connection, row: sa.Row[Any]) -> AlertThread:
+async def with_alerts(connection: AsyncConnection, row: sa.Row[Any]) -> AlertThread:
     """The thread with its counts, and the alerts that are told by name: what fires first."""
     mine = alerts.c.thread_id == row.id
     is_on = alerts.c.state == AlertState.FIRING.value
@@ -100,7 +100,7 @@ def _listed(row: sa.Row[Any]) -> ListedAlert:
 
 
 async def known_alerts(
-    connection: Connection, live: sa.Select[tuple[str]], found: Sequence[FiledAlert]
+    connection: AsyncConnection, live: sa.Select[tuple[str]], found: Sequence[FiledAlert]
 ) -> Sequence[sa.Row[Any]]:
     """The rows of those threads that are one of these alerts or of one of their groups."""
     rows: list[sa.Row[Any]] = []

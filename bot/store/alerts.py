@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.alerts import (
     AlertLimits,
@@ -24,8 +25,7 @@ from bot.store.alert_tables import alert_threads as threads
 from bot.store.alert_tables import alerts
 from bot.store.audit import append_audit
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, lock_alerts, now, seconds_ago
-from bot.store.prepared import MOST, prepared
+from bot.store.dialect import MOST, insert_into, lock_alerts, now, seconds_ago
 
 _DIFFERS = sa.text("shown < wanted")
 
@@ -39,7 +39,7 @@ class StoredAlerts:
     async def file(self, found: Sequence[FiledAlert], limits: AlertLimits) -> None:
         """In one transaction, with the audit row of each thread that it opens."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await lock_alerts(connection)
             filing = Filing(connection, limits)
             by_rule: defaultdict[str, list[FiledAlert]] = defaultdict(list)
@@ -57,7 +57,7 @@ class StoredAlerts:
     async def due(self, limit: int) -> Sequence[str]:
         """Longest waiting first."""
 
-        async def work(connection: Connection) -> Sequence[str]:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
             found = await connection.execute(DUE, {"most": limit})
             return list(found.scalars())
 
@@ -66,7 +66,7 @@ class StoredAlerts:
     async def claim(self, thread: str, for_s: float) -> AlertClaim | None:
         """One UPDATE: whoever wins it shows them."""
 
-        async def work(connection: Connection) -> AlertClaim | None:
+        async def work(connection: AsyncConnection) -> AlertClaim | None:
             won = await connection.execute(
                 threads.update()
                 .where(threads.c.id == thread, _DIFFERS, _is_free())
@@ -84,7 +84,7 @@ class StoredAlerts:
     async def opened(self, thread: str, ts: MessageTs) -> MessageTs:
         """The first one stays."""
 
-        async def work(connection: Connection) -> MessageTs:
+        async def work(connection: AsyncConnection) -> MessageTs:
             this = threads.c.id == thread
             await connection.execute(
                 threads.update().where(this, threads.c.thread_ts.is_(None)).values(thread_ts=ts)
@@ -128,7 +128,7 @@ class StoredAlerts:
     async def at(self, place: Place) -> AlertThread | None:
         """By the channel and the thread; the installation has one workspace."""
 
-        async def work(connection: Connection) -> AlertThread | None:
+        async def work(connection: AsyncConnection) -> AlertThread | None:
             here = sa.and_(
                 threads.c.channel == place.channel, threads.c.thread_ts == place.thread_ts
             )
@@ -138,7 +138,7 @@ class StoredAlerts:
         return await self._database.fetch(work)
 
     async def _update(self, statement: sa.Update) -> None:
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(statement)
 
         await self._database.transact(work)
@@ -148,7 +148,7 @@ def _is_free() -> sa.ColumnElement[bool]:
     return threads.c.due_at.is_(None) | (threads.c.due_at <= seconds_ago(0))
 
 
-DUE: Final = prepared(
+DUE: Final = (
     sa.select(threads.c.id)
     .where(_DIFFERS, _is_free())
     .order_by(threads.c.due_at, threads.c.opened_at, threads.c.id)
@@ -161,7 +161,7 @@ def _claimed(claim: AlertClaim) -> sa.Update:
 
 
 async def _kept(
-    connection: Connection, thread: str, told: Sequence[tuple[FiledAlert, sa.Row[Any] | None]]
+    connection: AsyncConnection, thread: str, told: Sequence[tuple[FiledAlert, sa.Row[Any] | None]]
 ) -> None:
     """The alerts' rows as they are now, and the thread's after them."""
     changed = [each for each in (change(before, filed) for filed, before in told) if each]

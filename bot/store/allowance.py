@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from functools import cache
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.budget import NO_MODEL, BudgetLimits, Limit, Refusal
 from bot.ports.ledger import Reservation
 from bot.store.columns import CleanText
-from bot.store.dialect import Connection, seconds_ago, this_hour, today
+from bot.store.dialect import seconds_ago, this_hour, today
 from bot.store.ledger_tables import reservations, session_tokens, spending, spent_days
-from bot.store.prepared import prepared
 
 COUNTED = sa.func.coalesce(spending.c.counted_usd_micros, spending.c.cost_usd_micros, 0)
 _EVER = datetime.max.replace(tzinfo=UTC)
@@ -47,7 +47,7 @@ def since_midnight() -> sa.ColumnElement[bool]:
     return spent_days.c.day.between(today(), _EVER)
 
 
-async def used(connection: Connection, wanted: Reservation) -> Used:
+async def used(connection: AsyncConnection, wanted: Reservation) -> Used:
     """Every sum that a limit is set on, read in one statement.
 
     What a dead process held of money counts until its day ends, for it may have been billed; what
@@ -82,18 +82,16 @@ def _used() -> sa.Executable:
         reservations.c.session_id == wanted["session_id"],
         reservations.c.at >= seconds_ago(HELD_S),
     )
-    return prepared(
-        sa.select(
-            _sum(spent_days.c.counted_usd_micros, in_day),
-            _sum(reservations.c.usd_micros, held_in_day),
-            _sum(spent_days.c.counted_usd_micros, in_day, workspace),
-            _sum(reservations.c.usd_micros, held_in_day, held_workspace),
-            _sum(spent_days.c.counted_usd_micros, in_day, channel),
-            _sum(reservations.c.usd_micros, held_in_day, held_channel),
-            _questions(wanted),
-            _sum(session_tokens.c.tokens, session_tokens.c.session_id == wanted["session_id"]),
-            _sum(reservations.c.tokens, held_here),
-        )
+    return sa.select(
+        _sum(spent_days.c.counted_usd_micros, in_day),
+        _sum(reservations.c.usd_micros, held_in_day),
+        _sum(spent_days.c.counted_usd_micros, in_day, workspace),
+        _sum(reservations.c.usd_micros, held_in_day, held_workspace),
+        _sum(spent_days.c.counted_usd_micros, in_day, channel),
+        _sum(reservations.c.usd_micros, held_in_day, held_channel),
+        _questions(wanted),
+        _sum(session_tokens.c.tokens, session_tokens.c.session_id == wanted["session_id"]),
+        _sum(reservations.c.tokens, held_here),
     )
 
 

@@ -9,42 +9,37 @@ import secrets
 from collections.abc import Sequence
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.audit.chain import GENESIS, SALT_BYTES, ChainRow, hash_of_content, mac_of
 from bot.domain.audit import AuditEvent
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import clean
 from bot.store.database import Database
-from bot.store.dialect import AUDIT_LOCKED, Connection, Work, lock_audit, now, unanswered
-from bot.store.prepared import prepared
+from bot.store.dialect import Work, lock_audit, now
 from bot.store.sealing import Sealing, sealing_of
 from bot.store.step_rows import waiting_rows
 from bot.store.tables import audit
 
-prepared(AUDIT_LOCKED)
 _LINKS = (audit.c.seq, audit.c.mac, audit.c.key_id, audit.c.tip)
 _NEWEST = sa.select(*_LINKS).order_by(audit.c.seq.desc()).limit(1).subquery()
 _CLOCK = sa.select(sa.type_coerce(now(), sa.BigInteger()).label("us")).subquery()
 _WRITTEN = audit.alias()
 # The clock and the newest row, once for each of those keys that has a row, and once where none has.
-_BEFORE = prepared(
-    sa.select(
-        _CLOCK.c.us,
-        *(_NEWEST.c[column.name] for column in _LINKS),
-        _WRITTEN.c.key,
-        _WRITTEN.c.seq.label("written"),
-    ).select_from(
-        _CLOCK.outerjoin(_NEWEST, sa.true()).outerjoin(
-            _WRITTEN, _WRITTEN.c.key.in_(sa.bindparam("keys", expanding=True))
-        )
+_BEFORE = sa.select(
+    _CLOCK.c.us,
+    *(_NEWEST.c[column.name] for column in _LINKS),
+    _WRITTEN.c.key,
+    _WRITTEN.c.seq.label("written"),
+).select_from(
+    _CLOCK.outerjoin(_NEWEST, sa.true()).outerjoin(
+        _WRITTEN, _WRITTEN.c.key.in_(sa.bindparam("keys", expanding=True))
     )
 )
 _COLUMNS = [name for name in ChainRow._fields if name not in ("at_us", "erased_by")]
-_INSERT = prepared(
-    audit.insert().values(
-        {name: sa.bindparam(name) for name in _COLUMNS}
-        | {"at": sa.bindparam("at_us", type_=sa.BigInteger())}
-    )
+_INSERT = audit.insert().values(
+    {name: sa.bindparam(name) for name in _COLUMNS}
+    | {"at": sa.bindparam("at_us", type_=sa.BigInteger())}
 )
 
 
@@ -63,12 +58,12 @@ class TrailChanged(StorageUnavailable):
     """The trail is not as it was left: nothing may be written after it, so nothing is done."""
 
 
-async def append_audit(connection: Connection, event: AuditEvent) -> int:
+async def append_audit(connection: AsyncConnection, event: AuditEvent) -> int:
     """Write one row in the caller's transaction and return its number; see `append_audits`."""
     return (await append_audits(connection, [event]))[0]
 
 
-async def append_audits(connection: Connection, events: Sequence[AuditEvent]) -> Sequence[int]:
+async def append_audits(connection: AsyncConnection, events: Sequence[AuditEvent]) -> Sequence[int]:
     """Write rows in the caller's transaction and return their numbers; a repeated `key` is one row.
 
     The last statements of the transaction: the trail's lock is held until the end, and one taken
@@ -122,19 +117,19 @@ def row_of(
     )
 
 
-async def insert_row(connection: Connection, sealing: Sealing, row: ChainRow) -> None:
+async def insert_row(connection: AsyncConnection, sealing: Sealing, row: ChainRow) -> None:
     """Seal and write it; the database takes the tip from the row before."""
     await _insert(connection, [sealing.sealed(row)])
 
 
-async def _insert(connection: Connection, rows: Sequence[ChainRow]) -> None:
+async def _insert(connection: AsyncConnection, rows: Sequence[ChainRow]) -> None:
     values = [row._asdict() for row in rows]
     names = ("at_us", *_COLUMNS)
     given = [{name: each[name] for name in names} for each in values]
-    await unanswered(connection, _INSERT, given)
+    await connection.execute(_INSERT, given)
 
 
-async def _is_of_first_edition(connection: Connection, sealing: Sealing, seq: int) -> None:
+async def _is_of_first_edition(connection: AsyncConnection, sealing: Sealing, seq: int) -> None:
     """Rows that the release before wrote have no tip. Raises TrailChanged for any other."""
     found = ChainRow._make((await connection.execute(_WHOLE, {"seq": seq})).one())
     key = sealing.keys.for_rows(1).get(found.key_id) if found.key_id else None
@@ -156,7 +151,7 @@ async def write_telling(database: Database, work: Work[Sequence[AuditEvent]]) ->
     At once outside of any. Raises StorageUnavailable.
     """
 
-    async def alone(connection: Connection) -> None:
+    async def alone(connection: AsyncConnection) -> None:
         await append_audits(connection, await work(connection))
 
     rows = waiting_rows()
@@ -179,7 +174,7 @@ class StoredAudit:
         written twice.
         """
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await append_audit(connection, event)
 
         await self._database.transact(work, again=bool(event.key))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.audit.seal import Digest
 from bot.audit.verify import Summary, as_ranges
@@ -14,7 +15,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.store.audit import TrailChanged, append_audit, insert_row, row_of
 from bot.store.audit_reading import StoredTrail
 from bot.store.database import Database
-from bot.store.dialect import Connection, lock_audit, now
+from bot.store.dialect import lock_audit, now
 from bot.store.person import PersonRows
 from bot.store.sealing import sealing_of
 from bot.store.tables import audit
@@ -47,7 +48,7 @@ async def erase(
         whose = theirs.trail(named=named)
     erased = 0
 
-    async def batch(connection: Connection) -> int:
+    async def batch(connection: AsyncConnection) -> int:
         return await _batch(connection, whose, by, reason)
 
     while True:
@@ -58,7 +59,7 @@ async def erase(
 
 
 async def _batch(
-    connection: Connection, whose: sa.ColumnElement[bool], by: str, reason: str
+    connection: AsyncConnection, whose: sa.ColumnElement[bool], by: str, reason: str
 ) -> int:
     found = await connection.scalars(
         sa.select(audit.c.seq)
@@ -106,7 +107,7 @@ async def seal(database: Database, found: Summary, *, by: str, reason: str) -> i
     }
     event = AuditEvent(AuditKind.AUDIT_SEALED, by, body)
 
-    async def work(connection: Connection) -> int:
+    async def work(connection: AsyncConnection) -> int:
         sealing = sealing_of(connection)
         await lock_audit(connection)
         newest = await connection.scalar(sa.select(sa.func.max(audit.c.seq)))

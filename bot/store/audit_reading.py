@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 import orjson
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.audit.checkpoint import Checkpoint, TrailEnd, checkpoints_in
@@ -16,8 +17,7 @@ from bot.audit.verify import Bad, Summary, Verifier
 from bot.domain.audit import AuditKind, TrailEntry
 from bot.store.columns import from_micros
 from bot.store.database import NOW, Database
-from bot.store.dialect import Connection, Parameters, insert_into, now
-from bot.store.prepared import MOST, prepared
+from bot.store.dialect import MOST, Parameters, insert_into, now
 from bot.store.tables import audit, audit_checkpoints, sessions
 from bot.store.whose import Whose, of_session
 
@@ -31,7 +31,7 @@ _AT = sa.type_coerce(audit.c.at, sa.BigInteger()).label("at_us")
 # As its index has it.
 _IS_SEAL = audit.c.kind == sa.literal_column(f"'{AuditKind.AUDIT_SEALED.value}'")
 _ROW = sa.select(*(_AT if name == "at_us" else audit.c[name] for name in ChainRow._fields))
-_NEWEST = prepared(_ROW.order_by(audit.c.seq.desc()).limit(MOST))
+_NEWEST = _ROW.order_by(audit.c.seq.desc()).limit(MOST)
 
 
 class StoredTrail:
@@ -60,7 +60,7 @@ class StoredTrail:
         if after is not None:
             statement = statement.where(audit.c.seq > after)
 
-        async def work(connection: Connection) -> Sequence[ChainRow]:
+        async def work(connection: AsyncConnection) -> Sequence[ChainRow]:
             found = await connection.execute(statement)
             # Rows are tuples of the same fields; making others of millions would be felt.
             return cast("Sequence[ChainRow]", found.all())
@@ -101,7 +101,7 @@ class StoredTrail:
     async def checkpoints(self, since: int = 0) -> Sequence[Checkpoint]:
         """Those made here of so many rows or more, oldest first."""
 
-        async def work(connection: Connection) -> Sequence[Checkpoint]:
+        async def work(connection: AsyncConnection) -> Sequence[Checkpoint]:
             found = await connection.scalars(
                 sa.select(audit_checkpoints.c.line)
                 .where(audit_checkpoints.c.seq >= since)
@@ -123,7 +123,7 @@ class StoredTrail:
     async def begins_late(self) -> Bad | None:
         """Whether there are sessions from before the first row, which their rows would be."""
 
-        async def work(connection: Connection) -> Bad | None:
+        async def work(connection: AsyncConnection) -> Bad | None:
             oldest = await connection.scalar(sa.select(sa.func.min(sessions.c.created_at)))
             first = await connection.scalar(sa.select(_AT).order_by(audit.c.seq).limit(1))
             if oldest is None:
@@ -141,7 +141,7 @@ class StoredTrail:
     async def end(self) -> TrailEnd:
         """See `bot.audit.checkpointing.CheckpointTrail`."""
 
-        async def work(connection: Connection) -> TrailEnd:
+        async def work(connection: AsyncConnection) -> TrailEnd:
             newest = (await connection.execute(_NEWEST, {"most": 1})).first()
             made = (await connection.execute(_LAST_CHECKPOINT)).first()
             return TrailEnd(
@@ -155,7 +155,7 @@ class StoredTrail:
     async def keep_checkpoint(self, checkpoint: Checkpoint) -> bool:
         """Store it; False when another replica made one of that size. The winner publishes."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             kept = await connection.execute(
                 insert_into(connection, audit_checkpoints)
                 .values(seq=checkpoint.size, at=now(), line=checkpoint.line)
@@ -169,13 +169,13 @@ class StoredTrail:
     async def _rows(
         self, statement: sa.Select[Any], given: Parameters | None = None
     ) -> Sequence[ChainRow]:
-        async def work(connection: Connection) -> Sequence[ChainRow]:
+        async def work(connection: AsyncConnection) -> Sequence[ChainRow]:
             return [ChainRow._make(row) for row in await connection.execute(statement, given)]
 
         return await self._database.fetch(work)
 
 
-_LAST_CHECKPOINT: Final = prepared(
+_LAST_CHECKPOINT: Final = (
     sa.select(audit_checkpoints.c.seq, audit_checkpoints.c.at)
     .order_by(audit_checkpoints.c.seq.desc())
     .limit(1)

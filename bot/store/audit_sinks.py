@@ -3,16 +3,16 @@
 from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.columns import from_micros
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now, seconds_ago
-from bot.store.prepared import prepared
+from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.tables import audit, audit_sinks
 
 _NEVER = from_micros(0)
 _served = sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == sa.bindparam("sink"))
-_NEWER: Final = prepared(
+_NEWER: Final = (
     sa.select(audit.c.seq)
     .where(audit.c.seq > sa.func.coalesce(_served.scalar_subquery(), 0))
     .order_by(audit.c.seq)
@@ -29,7 +29,7 @@ class SinkCursors:
     async def served(self, name: str) -> int:
         """The last row that was delivered; 0 when none was."""
 
-        async def work(connection: Connection) -> int:
+        async def work(connection: AsyncConnection) -> int:
             found = await connection.scalar(
                 sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == name)
             )
@@ -40,7 +40,7 @@ class SinkCursors:
     async def is_behind(self, name: str) -> bool:
         """Whether the trail has rows that were not delivered there."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             return (await connection.execute(_NEWER, {"sink": name})).first() is not None
 
         return await self._database.fetch(work)
@@ -48,7 +48,7 @@ class SinkCursors:
     async def claim(self, name: str, lease_s: float) -> int | None:
         """The last row delivered, for who may deliver now; None while another replica does."""
 
-        async def work(connection: Connection) -> int | None:
+        async def work(connection: AsyncConnection) -> int | None:
             await connection.execute(
                 insert_into(connection, audit_sinks)
                 .values(name=name, seq=0, claimed_until=_NEVER)
@@ -68,7 +68,7 @@ class SinkCursors:
     async def advance(self, name: str, seq: int) -> None:
         """Delivered up to here; whoever comes next may claim it."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 audit_sinks.update()
                 .where(audit_sinks.c.name == name, audit_sinks.c.seq <= seq)

@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.callers import CallerKind, KnownCaller, TokenEntry
@@ -22,8 +23,8 @@ from bot.domain.ids import UserId
 from bot.store.audit import append_audit
 from bot.store.caller_tables import caller_tokens, callers
 from bot.store.columns import json_text
-from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now, seconds_ago
+from bot.store.database import NOW, Database
+from bot.store.dialect import insert_into, now, seconds_ago
 
 PREFIX: Final = "kortex_"  # by which scanners of leaked secrets, and people, know one
 TOKEN_BYTES: Final = 32
@@ -71,10 +72,10 @@ class StoredCallers:
         token = PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         token_id = f"t_{secrets.token_hex(6)}"
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await _agree(connection, caller)
             await _keep(connection, caller, None)
-            at: datetime = await connection.scalar(sa.select(now()))
+            at = (await connection.execute(NOW)).scalar_one()
             await connection.execute(
                 caller_tokens.insert().values(
                     id=token_id,
@@ -100,7 +101,7 @@ class StoredCallers:
     async def revoke(self, token_id: str, by: str) -> bool:
         """From now on it is refused; False when there is no such live token."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             found = await connection.execute(
                 caller_tokens.update()
                 .where(caller_tokens.c.id == token_id, caller_tokens.c.revoked_at.is_(None))
@@ -124,7 +125,7 @@ class StoredCallers:
             .order_by(caller_tokens.c.created_at.desc(), caller_tokens.c.id)
         )
 
-        async def work(connection: Connection) -> Sequence[TokenEntry]:
+        async def work(connection: AsyncConnection) -> Sequence[TokenEntry]:
             return [_entry(row) for row in await connection.execute(statement)]
 
         return await self._database.fetch(work)
@@ -138,7 +139,7 @@ class StoredCallers:
             .where(caller_tokens.c.digest == digest, _LIVE)
         )
 
-        async def work(connection: Connection) -> sa.Row[Any] | None:
+        async def work(connection: AsyncConnection) -> sa.Row[Any] | None:
             return (await connection.execute(statement)).first()
 
         row = await self._database.fetch(work)
@@ -152,7 +153,7 @@ class StoredCallers:
         """Somebody with a live token, or of whom an identity provider told lately."""
         statement = sa.select(callers).where(callers.c.user_id == user, _IS_KNOWN)
 
-        async def work(connection: Connection) -> KnownCaller | None:
+        async def work(connection: AsyncConnection) -> KnownCaller | None:
             row = (await connection.execute(statement)).first()
             return None if row is None else _caller(row)
 
@@ -162,7 +163,7 @@ class StoredCallers:
         """What a caller is called, however long ago they were known; empty for nobody."""
         statement = sa.select(callers.c.name).where(callers.c.user_id == user)
 
-        async def work(connection: Connection) -> str:
+        async def work(connection: AsyncConnection) -> str:
             return str(await connection.scalar(statement) or "")
 
         return await self._database.fetch(work)
@@ -171,7 +172,7 @@ class StoredCallers:
         """An identity provider vouches for the caller until then; written when that is news."""
         statement = sa.select(callers).where(callers.c.user_id == caller.user)
 
-        async def read(connection: Connection) -> bool:
+        async def read(connection: AsyncConnection) -> bool:
             row = (await connection.execute(statement)).first()
             if row is None or row.known_until is None:
                 return False
@@ -181,7 +182,7 @@ class StoredCallers:
             await self._database.transact(lambda connection: _keep(connection, caller, until))
 
     async def _note_use(self, token_id: str) -> None:
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 caller_tokens.update()
                 .where(caller_tokens.c.id == token_id)
@@ -191,7 +192,7 @@ class StoredCallers:
         await self._database.transact(work)
 
 
-async def _agree(connection: Connection, caller: KnownCaller) -> None:
+async def _agree(connection: AsyncConnection, caller: KnownCaller) -> None:
     """What one token of a person gives, all of theirs give: they are one person."""
     statement = sa.select(callers).where(callers.c.user_id == caller.user, _IS_KNOWN)
     row = (await connection.execute(statement)).first()
@@ -204,7 +205,7 @@ async def _agree(connection: Connection, caller: KnownCaller) -> None:
     )
 
 
-async def _keep(connection: Connection, caller: KnownCaller, until: datetime | None) -> None:
+async def _keep(connection: AsyncConnection, caller: KnownCaller, until: datetime | None) -> None:
     values = {
         "kind": caller.kind.value,
         "name": caller.name,

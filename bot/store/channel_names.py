@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.channel import KeptName
 from bot.domain.ids import Place
 from bot.store.database import Database
-from bot.store.dialect import INSERT, Connection, insert_into, now
-from bot.store.prepared import prepared
+from bot.store.dialect import INSERT, insert_into, now
 from bot.store.tables import channel_names as table
 
 
@@ -26,7 +26,7 @@ class StoredNames:
     async def get(self, place: Place) -> KeptName | None:
         """See `NameStore.get`."""
 
-        async def work(connection: Connection) -> KeptName | None:
+        async def work(connection: AsyncConnection) -> KeptName | None:
             found = await connection.execute(_NAME, {"team": place.team, "channel": place.channel})
             if (row := found.first()) is None:
                 return None
@@ -39,7 +39,7 @@ class StoredNames:
         by_key = {(place.team, place.channel): place for place in places}
         keys = sa.tuple_(table.c.team, table.c.channel)
 
-        async def work(connection: Connection) -> Mapping[tuple[str, str], str]:
+        async def work(connection: AsyncConnection) -> Mapping[tuple[str, str], str]:
             found = await connection.execute(sa.select(table).where(keys.in_(list(by_key))))
             return {(row.team, row.channel): row.name for row in found}
 
@@ -52,7 +52,7 @@ class StoredNames:
         if instead_of is not None:
             row |= {"was": instead_of.name, "was_read_at": instead_of.written_at}
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             keeping = _keeping(connection.dialect.name, again=instead_of is not None)
             return (await connection.execute(keeping, row)).first() is not None
 
@@ -61,7 +61,7 @@ class StoredNames:
     async def forget(self, place: Place) -> None:
         """See `NameStore.forget`."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             insert = insert_into(connection, table).values(
                 team=place.team, channel=place.channel, name="", read_at=now()
             )
@@ -75,10 +75,8 @@ class StoredNames:
         await self._database.transact(work)
 
 
-_NAME: Final = prepared(
-    sa.select(table.c.name, table.c.read_at, now().label("now")).where(
-        table.c.team == sa.bindparam("team"), table.c.channel == sa.bindparam("channel")
-    )
+_NAME: Final = sa.select(table.c.name, table.c.read_at, now().label("now")).where(
+    table.c.team == sa.bindparam("team"), table.c.channel == sa.bindparam("channel")
 )
 
 
@@ -96,4 +94,4 @@ def _keeping(dialect: str, *, again: bool) -> sa.Executable:
         set_={"name": insert.excluded.name, "read_at": insert.excluded.read_at},
         where=sa.and_(*as_read) if again else sa.false(),
     )
-    return prepared(kept.returning(table.c.name))
+    return kept.returning(table.c.name)

@@ -7,18 +7,18 @@ answer there is one writer: whoever took it last.
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.chats import ChatEvent, ChatEventKind, ChatSession, NewChatEvent
 from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId, turn_of
 from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
 from bot.store.columns import to_micros
-from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now
+from bot.store.database import NOW, Database
+from bot.store.dialect import insert_into
 from bot.store.tables import tickets, turns
 
 _ID_BYTES: Final = 12
@@ -54,8 +54,8 @@ class StoredChats:
         """A new conversation, of that person."""
         session_id = f"s_{secrets.token_hex(_ID_BYTES)}"
 
-        async def work(connection: Connection) -> ChatSession:
-            at: datetime = await connection.scalar(sa.select(now()))
+        async def work(connection: AsyncConnection) -> ChatSession:
+            at = (await connection.execute(NOW)).scalar_one()
             # Seconds as everywhere; a random part, so that two of one moment are two.
             thread = f"{to_micros(at) // 1_000_000}.{secrets.randbelow(1_000_000):06d}"
             await connection.execute(
@@ -97,7 +97,7 @@ class StoredChats:
                 chat_sessions.c.owner_team == owner.team, chat_sessions.c.owner_user == owner.user
             )
 
-        async def work(connection: Connection) -> Sequence[ChatSession]:
+        async def work(connection: AsyncConnection) -> Sequence[ChatSession]:
             return [_session(row) for row in await connection.execute(statement)]
 
         return await self._database.fetch(work)
@@ -115,7 +115,7 @@ class StoredChats:
         """
         digest = sha256(text.encode("utf-8", "replace")).hexdigest()
 
-        async def work(connection: Connection) -> MessageTs:
+        async def work(connection: AsyncConnection) -> MessageTs:
             await _lock(connection, session.id)
             known = await connection.execute(
                 sa.select(chat_messages.c.ts, chat_messages.c.digest).where(
@@ -140,7 +140,7 @@ class StoredChats:
     async def take(self, session_id: str, message: str, writer: str) -> Taken | None:
         """Tell of that answer from now on, instead of whoever did; None when there is no such question."""
 
-        async def work(connection: Connection) -> Taken | None:
+        async def work(connection: AsyncConnection) -> Taken | None:
             await _lock(connection, session_id)
             changed = await connection.execute(
                 chat_messages.update()
@@ -166,7 +166,7 @@ class StoredChats:
     ) -> bool:
         """Append to an answer; False when somebody else has taken it. Not tried again: nothing doubles."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             await _lock(connection, session_id)
             mine = await connection.scalar(
                 sa.select(chat_messages.c.writer).where(
@@ -183,7 +183,7 @@ class StoredChats:
     async def say(self, session_id: str, event: NewChatEvent) -> bool:
         """Append an event with a key, once; False when the conversation was erased."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             if not await _lock(connection, session_id):
                 return False
             await _append(connection, session_id, [event])
@@ -213,7 +213,7 @@ class StoredChats:
         page = _to_here(statement.subquery())
         short = sa.select(page).where(page.c.before < PAGE_CHARS).order_by(page.c.seq)
 
-        async def work(connection: Connection) -> Sequence[ChatEvent]:
+        async def work(connection: AsyncConnection) -> Sequence[ChatEvent]:
             return [_event(row) for row in await connection.execute(short)]
 
         return await self._database.fetch(work)
@@ -224,7 +224,7 @@ class StoredChats:
         running = sa.exists().where(turns.c.id == turn, turns.c.ended_at.is_(None))
         waiting = sa.exists().where(tickets.c.id == turn)
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             return bool(await connection.scalar(sa.select(sa.or_(running, waiting))))
 
         return await self._database.fetch(work)
@@ -234,7 +234,7 @@ class StoredChats:
         turn = turn_of(session.place, MessageTs(ts))
         statement = sa.select(turns.c.id).where(turns.c.id == turn)
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             return await connection.scalar(statement) is not None
 
         return await self._database.fetch(work)
@@ -245,7 +245,7 @@ class StoredChats:
             chat_messages.c.session_id == session_id, chat_messages.c.ts == ts
         )
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             return await connection.scalar(statement) is not None
 
         return await self._database.fetch(work)
@@ -253,36 +253,38 @@ class StoredChats:
     async def _one(self, *conditions: sa.ColumnElement[bool]) -> ChatSession | None:
         statement = sa.select(chat_sessions).where(*conditions)
 
-        async def work(connection: Connection) -> ChatSession | None:
+        async def work(connection: AsyncConnection) -> ChatSession | None:
             row = (await connection.execute(statement)).first()
             return None if row is None else _session(row)
 
         return await self._database.fetch(work)
 
 
-async def _lock(connection: Connection, session_id: str) -> bool:
+async def _lock(connection: AsyncConnection, session_id: str) -> bool:
     """The writers of a session wait for each other; on SQLite all do anyway. False without one."""
     row = sa.select(chat_sessions.c.id).where(chat_sessions.c.id == session_id)
     return (await connection.execute(row.with_for_update())).first() is not None
 
 
-async def _next_ts(connection: Connection, session_id: str) -> MessageTs:
+async def _next_ts(connection: AsyncConnection, session_id: str) -> MessageTs:
     """By the database's clock, and later than every question before: the order of turns."""
     newest = await connection.scalar(
         sa.select(sa.func.max(chat_messages.c.ts)).where(chat_messages.c.session_id == session_id)
     )
-    at = to_micros(await connection.scalar(sa.select(now())))
+    at = to_micros((await connection.execute(NOW)).scalar_one())
     if newest is not None:
         seconds, _, micros = str(newest).partition(".")
         at = max(at, int(seconds) * 1_000_000 + int(micros) + 1)
     return MessageTs(f"{at // 1_000_000}.{at % 1_000_000:06d}")
 
 
-async def _append(connection: Connection, session_id: str, events: Sequence[NewChatEvent]) -> None:
+async def _append(
+    connection: AsyncConnection, session_id: str, events: Sequence[NewChatEvent]
+) -> None:
     """The caller holds the session's lock."""
     this = chat_sessions.c.id == session_id
     seq = int(await connection.scalar(sa.select(chat_sessions.c.last_seq).where(this)) or 0)
-    at: datetime = await connection.scalar(sa.select(now()))
+    at = (await connection.execute(NOW)).scalar_one()
     for event in events:
         added = await connection.execute(
             insert_into(connection, chat_events)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import orjson
 import sqlalchemy as sa
@@ -115,7 +116,7 @@ class OutsideText(CleanText):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Python to database. Raises what the redactor raises: what it cannot redact is not kept."""
-        redact = getattr(dialect, _REDACT, None)
+        redact = _redactors.get(dialect)
         return super().process_bind_param(redact(value) if redact and value else value, dialect)
 
     def bind_processor(self, dialect: Dialect) -> Callable[[str | None], str | None] | None:
@@ -123,12 +124,12 @@ class OutsideText(CleanText):
         return partial(self.process_bind_param, dialect=dialect)
 
 
-_REDACT = "kortex_redact"
+_redactors: WeakKeyDictionary[Dialect, Callable[[str], str]] = WeakKeyDictionary()
 
 
 def redact_with(dialect: Dialect, redact: Callable[[str], str]) -> None:
     """From now on every text from outside passes this on its way into that database."""
-    setattr(dialect, _REDACT, redact)
+    _redactors[dialect] = redact
 
 
 def text(name: str, *, default: bool = False) -> sa.Column[str]:

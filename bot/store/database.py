@@ -1,92 +1,83 @@
-"""One database behind a URL: transactions, reads, patience. Statements live in the repositories.
+"""One database behind a URL: transactions, reads and retries. Statements live in the repositories.
 
-SQLite: one writer at a time, so a transaction that reads and then writes never meets a stale
-snapshot, and a few readers beside it. PostgreSQL: as many as there are threads. Every transaction
-runs whole in one of them.
+SQLite has one writer at a time, so a transaction that reads and then writes never meets a stale
+snapshot. PostgreSQL has as many transactions as the pool has connections.
 """
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.address import POSTGRESQL, addressed
+from bot.store.address import POSTGRESQL, addressed, is_behind_pgbouncer
 from bot.store.columns import redact_with
-from bot.store.dialect import Connection, ConnectionLost, Work, now, storage_errors
-from bot.store.prepared import prepared
+from bot.store.dialect import ConnectionLost, Work, now, storage_errors
+from bot.store.engines import (
+    POOL_TIMEOUT_S,
+    STATEMENT_TIMEOUT_S,
+    WRITES,
+    postgresql_engine,
+    sqlite_engine,
+)
 from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
-from bot.store.sqlite_threads import GatedConnection, SqliteThreads
-from bot.store.thread_jobs import Limits
 
 _T = TypeVar("_T")
 
-
-class Size(NamedTuple):
-    """How many threads, each with a connection of its own."""
-
-    writers: int
-    readers: int
-
-
-SQLITE_BUSY_S = 5.0  # other writers of the file are short; beyond this something is wrong
-SQLITE_READERS = 4
-# Of PostgreSQL: threads that write, and that read, each with a connection of its own. One waits for
-# a row's lock as long as another transaction has it.
-SIZE = Size(writers=10, readers=5)
-CONNECT_TIMEOUT_S = 5.0
-# From when it has its connection, and on SQLite the file. Waiting for those has a bound of its own,
-# longer because a queue is no fault: a turn can wait, and what people wait on gives up by itself.
-TRANSACTION_TIMEOUT_S = 15.0
-QUEUE_TIMEOUT_S = 60.0
-# A process that freezes, or whose machine is gone, between two statements leaves its locks behind;
-# PostgreSQL ends it after this, so that a successor is not kept waiting much longer than its lease.
-IDLE_IN_TRANSACTION_S = 6.0
-# A PostgreSQL restart takes a few seconds; the waits add up to nine.
+SQLITE_CONNECTIONS = 8  # each has a thread
+POSTGRESQL_CONNECTIONS = 15
+# For a connection, and on SQLite for the writer's turn. A queue is no fault: turns can wait.
+QUEUE_TIMEOUT_S = POOL_TIMEOUT_S
+TRANSACTION_TIMEOUT_S = (
+    STATEMENT_TIMEOUT_S  # from when it has its connection, and on SQLite the file
+)
+# A PostgreSQL restart takes a few seconds; these waits add up to nine.
 PATIENCE_S = (0.05, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0)
+# A cancelled caller waits this long for the rollback. A driver may need seconds on a dead server.
+LEAVE_S = 0.1
+CLOSE_S = 10.0
 _WAL_TRIES = 40
 _WAL_RETRY_S = 0.05
 
+NOW: Final = sa.select(now())
+NOTHING: Final = sa.select(sa.literal(1))
 
-NOW: Final = prepared(sa.select(now()))
-NOTHING: Final = prepared(sa.select(sa.literal(1)))
-
-
-class Transactions(Protocol):
-    """Threads that run work whole: `bot.store.sqlite_threads`, `bot.store.postgres_threads`."""
-
-    async def transact(self, work: Work[_T], limits: Limits) -> _T:
-        """Run `work` in one transaction: committed at the end, rolled back by any exception."""
-        ...
-
-    async def fetch(self, work: Work[_T], limits: Limits) -> _T:
-        """Run reading `work`; every statement sees what is committed when it starts."""
-        ...
-
-    async def close(self) -> None:
-        """Wait for what still runs and give the connections back."""
-        ...
+_Begun = Callable[[], None]  # tells that the connection is there, and that the work begins now
 
 
 class Database:
-    """Transactions on one database. Every method raises StorageUnavailable when it is not there."""
+    """Transactions on one database, from one event loop.
+
+    Every method raises StorageUnavailable when the database cannot be used.
+    """
 
     def __init__(
         self,
-        dialect: str,
-        threads: Transactions,
+        engine: AsyncEngine,
+        another: "Callable[[int], Database]",
         patience_s: Sequence[float],
-        another: "Callable[[Size], Database] | None" = None,
+        *,
+        keeps_sessions: bool,
     ) -> None:
-        """`another` makes one with threads of its own; None: there is no use for one."""
-        self._dialect = dialect
-        self._threads = threads
+        """`another` makes one with that many connections. `keeps_sessions`: see `is_behind_pgbouncer`."""
+        self.keeps_sessions = keeps_sessions
+        self._engine = engine
         self._patience_s = patience_s
         self._another = another
+        self._jobs: set[asyncio.Task[Any]] = set()
+        self._gate: AbstractAsyncContextManager[object] = nullcontext()
+        self._writing = self._reading = engine
+        if self.dialect == "sqlite":
+            self._gate = asyncio.Lock()
+            self._writing = engine.execution_options(**{WRITES: True})
+        elif keeps_sessions:
+            self._reading = engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @classmethod
     async def open(
@@ -98,73 +89,106 @@ class Database:
         """Connect lazily to `sqlite:///file` or `postgresql://…`.
 
         A SQLite file is created and set to write-ahead logging at once. Raises ValueError for any
-        other URL, StorageUnavailable. `patience_s` are the waits before each new try of what is
-        idempotent. `sealing` is how rows of the audit trail are written on its connections.
+        other URL, StorageUnavailable. `patience_s` are the waits before each retry after a lost
+        connection. `sealing` seals and redacts the rows that are written.
         """
-        parsed = addressed(url)
-        # Threads, because making an engine resolves paths and imports the driver.
+        parsed, pgbouncer = addressed(url), is_behind_pgbouncer(url)
+        make, connections = partial(sqlite_engine, parsed), SQLITE_CONNECTIONS
         if parsed.drivername == POSTGRESQL:
+            # Another replica ends the transactions of a frozen one by this name.
             name = f"kortex-{uuid.uuid4().hex}"
-            return await asyncio.to_thread(_postgresql, parsed, name, sealing, patience_s, SIZE)
-        threads = await asyncio.to_thread(_sqlite, parsed, sealing)
-        try:
-            await _use_wal(threads)
-        except BaseException:
-            await threads.close()
-            raise
-        return cls("sqlite", threads, patience_s)
+            make = partial(postgresql_engine, parsed, name, pgbouncer=pgbouncer)
+            connections = POSTGRESQL_CONNECTIONS
 
-    async def another(self, size: "Size") -> "Database":
-        """The same PostgreSQL over so many threads of its own, which the caller closes."""
-        if self._another is None:
-            raise ValueError("one process owns the file")
-        return await asyncio.to_thread(self._another, size)
+        def database(connections: int) -> Database:
+            engine = make(connections)
+            redact_with(engine.dialect, sealing.line)
+            sealed = engine.execution_options(**{SEALING: sealing})
+            return cls(sealed, database, patience_s, keeps_sessions=not pgbouncer)
+
+        # In a thread: making an engine resolves paths and imports the driver.
+        opened = await asyncio.to_thread(database, connections)
+        if opened.dialect == "sqlite":
+            try:
+                await _use_wal(opened)
+            except BaseException:
+                await opened.close()
+                raise
+        return opened
+
+    async def another(self, connections: int) -> "Database":
+        """The same database with its own connections, which the caller closes."""
+        return await asyncio.to_thread(self._another, connections)
 
     @property
     def dialect(self) -> str:
         """`sqlite` or `postgresql`."""
-        return self._dialect
+        return self._engine.dialect.name
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncConnection]:
+        """One transaction: committed at the end, rolled back by any exception.
+
+        A commit that has begun completes, even when the caller is cancelled.
+        """
+        async with _in_time() as begun, self._transaction(begun) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """A connection for reads: each statement sees all that was committed before it."""
+        async with _in_time() as begun, self._reading.connect() as connection:
+            begun()
+            yield connection
 
     async def transact(self, work: Work[_T], *, again: bool = True) -> _T:
-        """Run `work` in one transaction.
+        """Run `work` in one transaction and return its result.
 
-        `again`: once more if the connection was lost, which may have been after the commit.
+        With `again`, Kortex retries after a lost connection. The lost transaction may have been
+        committed, so `work` must be idempotent.
         """
 
-        async def attempt() -> _T:
-            with storage_errors():
-                return await self._threads.transact(work, _limits())
+        async def transaction(begun: _Begun) -> _T:
+            async with self._transaction(begun) as connection:
+                result = await work(connection)
+                _check_cancelled()
+                return result
 
+        attempt = partial(self._apart, transaction)
         return await (self._patient(attempt) if again else attempt())
 
     async def fetch(self, work: Work[_T]) -> _T:
-        """Run reading `work`, again if the connection was lost."""
+        """Run reading `work` and return its result; retried after a lost connection."""
 
-        async def attempt() -> _T:
-            with storage_errors():
-                return await self._threads.fetch(work, _limits())
+        async def reading(begun: _Begun) -> _T:
+            async with self._reading.connect() as connection:
+                begun()
+                return await work(connection)
 
-        return await self._patient(attempt)
+        return await self._patient(partial(self._apart, reading))
 
     async def ping(self) -> None:
         """Raises StorageUnavailable unless a statement can be run now."""
-        with storage_errors():
-            await self._threads.fetch(_answer, _limits())
+
+        async def ask(_begun: _Begun) -> None:
+            async with self._reading.connect() as connection:
+                await connection.execute(NOTHING)
+
+        await self._apart(ask)
 
     async def now(self) -> datetime:
         """The database's clock."""
 
-        async def ask(connection: Connection) -> datetime:
-            found = await connection.execute(NOW)
-            return cast("datetime", found.scalar_one())
+        async def ask(connection: AsyncConnection) -> datetime:
+            return (await connection.execute(NOW)).scalar_one()
 
         return await self.fetch(ask)
 
     async def schema_head(self) -> str | None:
-        """The revision the tables are at; None for an empty database."""
+        """The revision of the tables; None for an empty database."""
 
-        async def ask(connection: Connection) -> str | None:
-            if not sa.inspect(connection.sync_connection).has_table("alembic_version"):
+        async def ask(connection: AsyncConnection) -> str | None:
+            if not await connection.run_sync(lambda c: sa.inspect(c).has_table("alembic_version")):
                 return None
             found: str | None = await connection.scalar(
                 sa.select(sa.column("version_num")).select_from(sa.table("alembic_version"))
@@ -174,8 +198,43 @@ class Database:
         return await self.fetch(ask)
 
     async def close(self) -> None:
-        """Give the connections back."""
-        await self._threads.close()
+        """Wait for running transactions, at most `CLOSE_S`, and close the connections."""
+        if self._jobs:
+            _, late = await asyncio.wait(self._jobs, timeout=CLOSE_S)
+            for job in late:
+                job.cancel()
+            if late:
+                await asyncio.wait(late, timeout=LEAVE_S)
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def _transaction(self, begun: _Begun) -> AsyncIterator[AsyncConnection]:
+        async with self._gate, self._writing.connect() as connection:
+            await connection.begin()
+            begun()
+            yield connection
+            await _commit(connection)
+
+    async def _apart(self, run: Callable[[_Begun], Awaitable[_T]]) -> _T:
+        """Run it in its own task. A caller that gives up leaves, also when the driver needs longer."""
+        async with _in_time() as begun:
+            job = asyncio.ensure_future(run(begun))  # noqa: TID251 - left to `close`
+            self._jobs.add(job)
+            job.add_done_callback(self._ended)
+            try:
+                await asyncio.wait({job})
+            except asyncio.CancelledError:
+                job.cancel()
+                await asyncio.wait({job}, timeout=LEAVE_S)
+                raise
+            if job.cancelled():
+                raise StorageUnavailable("the database is being closed; nothing was kept")
+            return job.result()
+
+    def _ended(self, job: asyncio.Task[Any]) -> None:
+        self._jobs.discard(job)
+        if not job.cancelled():
+            job.exception()  # the caller may have left
 
     async def _patient(self, attempt: Callable[[], Awaitable[_T]]) -> _T:
         for wait_s in self._patience_s:
@@ -186,12 +245,13 @@ class Database:
         return await attempt()
 
 
-async def _use_wal(threads: Transactions) -> None:
-    # The switch ignores busy_timeout: two processes on a fresh file can collide.
+async def _use_wal(database: Database) -> None:
+    # The switch ignores the busy timeout: two processes on a fresh file can collide.
     for _ in range(_WAL_TRIES):
         try:
-            with storage_errors():
-                return await threads.fetch(_switch_to_wal, _limits())
+            async with database.read() as connection:
+                await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            return
         except StorageUnavailable as error:
             if "locked" not in str(error):
                 raise
@@ -199,62 +259,40 @@ async def _use_wal(threads: Transactions) -> None:
     raise StorageUnavailable("the database file is locked by another process")
 
 
-def _limits() -> Limits:
-    return Limits(QUEUE_TIMEOUT_S, TRANSACTION_TIMEOUT_S)
+@asynccontextmanager
+async def _in_time() -> AsyncIterator[_Begun]:
+    """Ends the body when it waits too long to begin, or takes too long after it called what it got."""
+    loop, is_begun = asyncio.get_running_loop(), False
+
+    def begun() -> None:
+        nonlocal is_begun
+        deadline.reschedule(loop.time() + TRANSACTION_TIMEOUT_S)  # raises when the caller has left
+        is_begun = True
+
+    with storage_errors():
+        try:
+            async with asyncio.timeout(QUEUE_TIMEOUT_S) as deadline:
+                yield begun
+        except TimeoutError as error:
+            if is_begun:
+                raise
+            waited = f"{QUEUE_TIMEOUT_S:g} s"
+            raise StorageUnavailable(
+                f"the database was too busy for {waited}; nothing was begun"
+            ) from error
 
 
-async def _answer(connection: Connection) -> None:
-    await connection.execute(NOTHING)
+async def _commit(connection: AsyncConnection) -> None:
+    commit = asyncio.ensure_future(connection.commit())  # noqa: TID251 - awaited below
+    try:
+        await asyncio.shield(commit)
+    except asyncio.CancelledError:
+        await asyncio.wait({commit}, timeout=CLOSE_S)
+        raise
 
 
-async def _switch_to_wal(connection: Connection) -> None:
-    connection.sync_connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-
-
-def _postgresql(
-    url: sa.URL, name: str, sealing: Sealing, patience_s: Sequence[float], size: Size
-) -> Database:
-    # And its driver. By this name another replica ends what a frozen one left open.
-    from bot.store.postgres_threads import PostgresThreads, engine_of
-
-    engine = engine_of(url, name, CONNECT_TIMEOUT_S, IDLE_IN_TRANSACTION_S)
-    redact_with(engine.dialect, sealing.line)
-    threads = PostgresThreads(engine.execution_options(**{SEALING: sealing}), *size)
-    another = partial(_postgresql, url, name, sealing, patience_s)
-    return Database("postgresql", threads, patience_s, another)
-
-
-def _sqlite(url: sa.URL, sealing: Sealing) -> SqliteThreads:
-    writer = _sqlite_engine(url, connections=1)
-    reader = _sqlite_engine(url, SQLITE_READERS + 1)  # and one for checkpoints
-    redact_with(writer.dialect, sealing.line)
-    sealed = writer.execution_options(**{SEALING: sealing})
-    return SqliteThreads(sealed, reader, SQLITE_READERS)
-
-
-def _sqlite_engine(url: sa.URL, connections: int) -> sa.Engine:
-    engine = sa.create_engine(
-        url,
-        pool_size=connections,
-        max_overflow=0,
-        pool_timeout=QUEUE_TIMEOUT_S,
-        hide_parameters=True,
-        connect_args={
-            "timeout": SQLITE_BUSY_S,
-            "factory": GatedConnection,
-            "check_same_thread": False,  # a pool does not know its threads apart
-        },
-    )
-
-    @sa.event.listens_for(engine, "connect")
-    def configure(connection: Any, record: object) -> None:  # noqa: ARG001 - SQLAlchemy's signature
-        # The driver would begin transactions itself, and only before the first write.
-        connection.isolation_level = None
-        cursor = connection.cursor()
-        # FULL, not NORMAL: a decision must be on the disk before the action it allows, even if the
-        # power fails. It costs one fsync per transaction.
-        cursor.execute("PRAGMA synchronous = FULL")
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.close()
-
-    return engine
+def _check_cancelled() -> None:
+    # A library may have swallowed the cancellation: wait_for of Python 3.11 can.
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

@@ -1,6 +1,6 @@
-"""What statements are run on, and all that SQLite and PostgreSQL say differently.
+"""What SQLite and PostgreSQL say differently: the clock, the upsert, locks, and errors.
 
-The clock, the upsert, the lock of the trail; and the errors of their drivers, which become ours:
+The errors of their drivers become ours:
 
 StorageUnavailable (bot.ports)
 └── ConnectionLost   the connection went away; what is idempotent may be tried again
@@ -8,13 +8,14 @@ StorageUnavailable (bot.ports)
 Broken statements and violated constraints are bugs and pass unchanged.
 """
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -40,66 +41,15 @@ _TRANSIENT = ("08", "57P01", "57P02", "57P03", "53300", "25P03", "40001", "40P01
 DAY_US = 86_400_000_000
 HOUR_US = 3_600_000_000
 _AUDIT_LOCK = 0x6B6F72746578  # "kortex": the advisory lock's number; any fixed one does
-AUDIT_LOCKED: Final = sa.select(sa.func.pg_advisory_xact_lock(_AUDIT_LOCK))
 _BUDGET_LOCK = 0x6B6F72746579
 _ALERT_LOCK = 0x6B6F7274657A
 
 
-class Connection(Protocol):
-    """What statements are run on: `bot.store.in_thread`."""
+# A statement's row limit, given at execution.
+MOST: Final = sa.bindparam("most", type_=sa.Integer())
 
-    @property
-    def dialect(self) -> sa.Dialect:
-        """Which database it is, by name."""
-        ...
-
-    @property
-    def sync_connection(self) -> sa.Connection:
-        """What it stands for; it carries the execution options."""
-        ...
-
-    async def execute(
-        self, statement: sa.Executable, parameters: Parameters | None = None
-    ) -> sa.CursorResult[*tuple[Any, ...]]:
-        """Run one statement."""
-        ...
-
-    def begin_nested(self) -> AbstractAsyncContextManager[Any]:
-        """A savepoint; an exception undoes what was done since."""
-        ...
-
-    async def scalar(self, statement: sa.Executable) -> Any:
-        """The first column of the first row; None when there is none."""
-        ...
-
-    async def scalars(self, statement: sa.Executable) -> sa.ScalarResult[Any]:
-        """The first column of every row."""
-        ...
-
-
-@runtime_checkable
-class Sending(Protocol):
-    """A connection that may send a statement and read its answer with that of the next."""
-
-    def send(self, statement: sa.Executable, parameters: Parameters | None) -> bool:
-        """Whether it was sent; what it failed with is raised by what comes next, or the commit."""
-        ...
-
-
-async def unanswered(
-    connection: Connection, statement: sa.Executable, parameters: Parameters | None = None
-) -> None:
-    """Run one of whose answer nothing is asked: without waiting for it where that can be."""
-    # Not by the protocol: what is asked of each statement is asked quickly.
-    send: Callable[[sa.Executable, Parameters | None], bool] | None = getattr(
-        connection, "send", None
-    )
-    if send is None or not send(statement, parameters):
-        await connection.execute(statement, parameters)
-
-
-# Awaits nothing but the methods of its connection: SQLite's runs in a thread without a loop.
-Work = Callable[[Connection], Coroutine[Any, Any, _T]]
+# Runs inside a transaction or a read of `bot.store.database`; may be called again after a lost connection.
+Work = Callable[[AsyncConnection], Awaitable[_T]]
 
 
 class _DatabaseNow(FunctionElement[datetime]):
@@ -185,24 +135,24 @@ INSERT: Final[Mapping[str, Callable[[sa.Table], sqlite.Insert | postgresql.Inser
 }
 
 
-def insert_into(connection: Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+def insert_into(connection: AsyncConnection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
     """That of the connection's database."""
     return INSERT[connection.dialect.name](table)
 
 
-async def lock_budget(connection: Connection) -> None:
+async def lock_budget(connection: AsyncConnection) -> None:
     """One reservation at a time, until the transaction ends; see `lock_audit`."""
     if connection.dialect.name == "postgresql":
         await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_BUDGET_LOCK)))
 
 
-async def lock_alerts(connection: Connection) -> None:
+async def lock_alerts(connection: AsyncConnection) -> None:
     """One request's alerts are filed at a time, until the transaction ends; see `lock_audit`."""
     if connection.dialect.name == "postgresql":
         await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ALERT_LOCK)))
 
 
-async def lock_order(connection: Connection, digest: str) -> None:
+async def lock_order(connection: AsyncConnection, digest: str) -> None:
     """One transaction at a time proposes or sends orders of that digest; see `lock_audit`."""
     if connection.dialect.name == "postgresql":
         # 60 bits of it: another order on the same number would only wait its turn.
@@ -210,13 +160,13 @@ async def lock_order(connection: Connection, digest: str) -> None:
         await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
 
 
-async def lock_audit(connection: Connection) -> None:
+async def lock_audit(connection: AsyncConnection) -> None:
     """One writer of the trail at a time, until the transaction ends.
 
     SQLite needs none: a write transaction is alone there already.
     """
     if connection.dialect.name == "postgresql":
-        await unanswered(connection, AUDIT_LOCKED)
+        await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_AUDIT_LOCK)))
 
 
 class ConnectionLost(StorageUnavailable):
@@ -225,13 +175,13 @@ class ConnectionLost(StorageUnavailable):
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """Raises StorageUnavailable, ConnectionLost for what the database or its connection did."""
+    """Raises StorageUnavailable or ConnectionLost instead of what the database or its driver raised."""
     try:
         yield
     except sa.exc.DBAPIError as error:
         if isinstance(error, _BUGS):
             raise
-        raise _named(error)(f"the database failed: {error.orig}") from error
+        raise _named(error) from error
     except sa.exc.StatementError as error:
         if isinstance(error.orig, StorageUnavailable):
             raise error.orig from error  # a column could not take its value
@@ -239,13 +189,17 @@ def storage_errors() -> Iterator[None]:
     except TimeoutError as error:
         raise StorageUnavailable("the database did not answer in time") from error
     except sa.exc.TimeoutError as error:
-        raise StorageUnavailable("every database connection is busy") from error
+        raise StorageUnavailable("every database connection is busy; nothing was begun") from error
     except OSError as error:
         raise ConnectionLost(f"the database cannot be reached: {error}") from error
 
 
-def _named(error: sa.exc.DBAPIError) -> type[StorageUnavailable]:
-    state = getattr(error.orig, "sqlstate", None) or ""
+def _named(error: sa.exc.DBAPIError) -> StorageUnavailable:
+    reason = " ".join(str(error.orig).split())
+    # psycopg gives errors of the server a code, and none to those of the connection. sqlite3 has none.
+    state = getattr(error.orig, "sqlstate", "")
+    if state is None:
+        return ConnectionLost(f"the database cannot be reached: {reason}")
     if error.connection_invalidated or state.startswith(_TRANSIENT):
-        return ConnectionLost
-    return StorageUnavailable
+        return ConnectionLost(f"the database failed: {reason}")
+    return StorageUnavailable(f"the database failed: {reason}")

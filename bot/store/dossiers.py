@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import TrailEntry
@@ -16,7 +17,7 @@ from bot.ports.records import RecentThreads
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
 from bot.store.chat_tables import chat_sessions
 from bot.store.database import Database
-from bot.store.dialect import Connection, seconds_ago
+from bot.store.dialect import seconds_ago
 from bot.store.ledger_tables import spending
 from bot.store.proposals import StoredProposals
 from bot.store.session_rows import to_evidence, to_message
@@ -44,7 +45,7 @@ class Dossiers:
     async def find(self, wanted: str) -> SessionId | None:
         """The session of that id, or the newest one of that name."""
 
-        async def work(connection: Connection) -> str | None:
+        async def work(connection: AsyncConnection) -> str | None:
             found: str | None = await connection.scalar(
                 sa.select(sessions.c.id)
                 .where(sa.or_(sessions.c.id == wanted, sessions.c.name == wanted))
@@ -59,7 +60,7 @@ class Dossiers:
     async def find_at(self, channel: str, thread_ts: str) -> SessionId | None:
         """The session of that thread, of whichever workspace; where it has none, of the direct messages there."""
 
-        async def work(connection: Connection) -> str | None:
+        async def work(connection: AsyncConnection) -> str | None:
             found: str | None = await connection.scalar(
                 sa.select(sessions.c.id)
                 .where(sessions.c.channel == channel, sessions.c.thread_ts.in_((thread_ts, "")))
@@ -74,7 +75,7 @@ class Dossiers:
     async def find_chat(self, chat: str) -> SessionId | None:
         """The session of a conversation over HTTP, by the id that its people see."""
 
-        async def work(connection: Connection) -> sa.Row[Any] | None:
+        async def work(connection: AsyncConnection) -> sa.Row[Any, Any] | None:
             chats = sa.select(chat_sessions.c.channel, chat_sessions.c.thread)
             return (await connection.execute(chats.where(chat_sessions.c.id == chat))).first()
 
@@ -86,7 +87,7 @@ class Dossiers:
     async def newest(self) -> SessionId | None:
         """The session that was asked in last; None when nobody asked yet."""
 
-        async def work(connection: Connection) -> str | None:
+        async def work(connection: AsyncConnection) -> str | None:
             found: str | None = await connection.scalar(
                 sa.select(sessions.c.id).order_by(sessions.c.active_at.desc()).limit(1)
             )
@@ -104,7 +105,7 @@ class Dossiers:
             & (sessions.c.id != session_at(place))
         )
 
-        async def work(connection: Connection) -> RecentThreads:
+        async def work(connection: AsyncConnection) -> RecentThreads:
             found = await connection.scalars(
                 sa.select(sessions.c.id)
                 .where(lately)
@@ -122,7 +123,7 @@ class Dossiers:
         if name is not None:
             beside &= sessions.c.name == name
 
-        async def work(connection: Connection) -> OtherSessions:
+        async def work(connection: AsyncConnection) -> OtherSessions:
             found = await connection.scalars(
                 sa.select(sessions.c.id)
                 .where(beside, _PROPOSED)
@@ -149,7 +150,7 @@ class Dossiers:
         )
 
     async def _proposals(self, session_id: SessionId) -> Sequence[Proposal]:
-        async def work(connection: Connection) -> Sequence[str]:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
             found = await connection.scalars(
                 sa.select(proposals.c.id)
                 .where(proposals.c.session_id == session_id)
@@ -172,14 +173,14 @@ class Dossiers:
         return found
 
 
-async def _turns(connection: Connection, session_id: str) -> Sequence[DossierTurn]:
+async def _turns(connection: AsyncConnection, session_id: str) -> Sequence[DossierTurn]:
     found = await connection.execute(
         sa.select(turns).where(turns.c.session_id == session_id).order_by(turns.c.ts, turns.c.id)
     )
     return [await _turn(connection, row) for row in found.all()]
 
 
-async def _turn(connection: Connection, row: sa.Row[Any]) -> DossierTurn:
+async def _turn(connection: AsyncConnection, row: sa.Row[Any]) -> DossierTurn:
     said = await connection.scalars(
         sa.select(messages.c.body).where(messages.c.turn_id == row.id).order_by(messages.c.n)
     )
@@ -209,7 +210,7 @@ def _last(conversation: Sequence[Message]) -> str:
     return answers[-1] if answers else ""
 
 
-async def _costs(connection: Connection, session_id: str) -> Sequence[DossierCost]:
+async def _costs(connection: AsyncConnection, session_id: str) -> Sequence[DossierCost]:
     tokens = (
         spending.c.input_uncached
         + spending.c.cache_read
@@ -235,6 +236,6 @@ async def _costs(connection: Connection, session_id: str) -> Sequence[DossierCos
     ]
 
 
-async def _count(connection: Connection, which: sa.ColumnElement[bool]) -> int:
+async def _count(connection: AsyncConnection, which: sa.ColumnElement[bool]) -> int:
     counted = sa.select(sa.func.count()).select_from(sessions).where(which)
     return int(await connection.scalar(counted) or 0)

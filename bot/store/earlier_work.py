@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.tickets import HELD, QUEUED, UNDER_WAY, workflow_status
 
 
@@ -30,7 +30,7 @@ class EarlierWork:
             mine.application_version.in_(self.versions),
         )
 
-        async def work(connection: Connection) -> Sequence[str]:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
             return (await connection.scalars(held)).all()
 
         return await self._database.fetch(work)
@@ -54,10 +54,10 @@ class EarlierWork:
         any_of_it = sa.select(self._workflows.c.workflow_uuid).where(*which).limit(1)
         taken = sa.update(self._workflows).where(*which)
 
-        async def look(connection: Connection) -> bool:
+        async def look(connection: AsyncConnection) -> bool:
             return await connection.scalar(any_of_it) is not None
 
-        async def work(connection: Connection) -> int:
+        async def work(connection: AsyncConnection) -> int:
             found = await connection.execute(taken.values(application_version=self._version))
             return found.rowcount
 

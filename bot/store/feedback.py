@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.feedback import Judged, Opinion, Vote
@@ -12,7 +13,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamI
 from bot.domain.session import TurnState
 from bot.store.audit import append_audit
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now, seconds_ago
+from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.feedback_table import feedback
 from bot.store.session_rows import to_message
 from bot.store.tables import messages, sessions, turns
@@ -42,7 +43,7 @@ class StoredFeedback:
     async def vote(self, turn: TurnId, person: Person, vote: Vote, key: str) -> bool | None:
         """Insert or change the row of that person; the same vote again is nothing new."""
 
-        async def work(connection: Connection) -> bool | None:
+        async def work(connection: AsyncConnection) -> bool | None:
             session = await _session_of(connection, turn)
             if session is None:
                 return None
@@ -66,7 +67,7 @@ class StoredFeedback:
     async def explain(self, turn: TurnId, person: Person, reason: Redacted, key: str) -> bool:
         """Put it into the row of a vote that stands."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             kept = await connection.execute(
                 feedback.update()
                 .where(
@@ -106,7 +107,7 @@ class StoredFeedback:
         )
         sums = sa.func.sum(answered.c.up), sa.func.sum(answered.c.votes)
 
-        async def work(connection: Connection) -> Sequence[Judged]:
+        async def work(connection: AsyncConnection) -> Sequence[Judged]:
             found = await connection.execute(
                 sa.select(answered.c.provider, sa.func.count(), *sums)
                 .group_by(answered.c.provider)
@@ -129,13 +130,13 @@ class StoredFeedback:
         return await self._read(wanted.order_by(*order).limit(_MOST))
 
     async def _read(self, wanted: sa.Select[Any]) -> Sequence[Opinion]:
-        async def work(connection: Connection) -> Sequence[Opinion]:
+        async def work(connection: AsyncConnection) -> Sequence[Opinion]:
             return [_opinion(row) for row in await connection.execute(wanted)]
 
         return await self._database.fetch(work)
 
 
-async def _session_of(connection: Connection, turn: TurnId) -> str | None:
+async def _session_of(connection: AsyncConnection, turn: TurnId) -> str | None:
     """The session of a turn that is over."""
     found: str | None = await connection.scalar(
         sa.select(turns.c.session_id).where(

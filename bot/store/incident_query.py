@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store.dialect import Connection
 from bot.store.tables import incidents
 from tools.capabilities import IncidentQuery
 from tools.search_words import TITLE_BONUS, month_labels, product_label, weight, words_of
@@ -108,7 +108,7 @@ def asked_of(query: IncidentQuery, counts: Mapping[str, int], rare_at_most: int)
 
 
 async def newest(
-    connection: Connection, condition: sa.ColumnElement[bool], asked: Asked
+    connection: AsyncConnection, condition: sa.ColumnElement[bool], asked: Asked
 ) -> Sequence[sa.Row[Any]]:
     """The newest incidents of a condition that the question's own conditions admit."""
     found = await connection.execute(

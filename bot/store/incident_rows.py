@@ -12,12 +12,12 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
 from adapters.told import IngestedEvent
 from bot.domain.tenancy import HOME, scope_of
-from bot.store.dialect import INSERT, Connection
-from bot.store.prepared import prepared
+from bot.store.dialect import INSERT
 from bot.store.session_rows import to_message
 from bot.store.tables import incidents, sessions
 from bot.store.tables import messages as messages_table
@@ -67,7 +67,7 @@ def of_event(event: IngestedEvent) -> Incident:
     )
 
 
-async def keep(connection: Connection, incident: Incident) -> None:
+async def keep(connection: AsyncConnection, incident: Incident) -> None:
     """Insert, or add to the incident that is there: what it was called first stays."""
     values = _values(incident)
     inserted = await connection.execute(_inserting(connection.dialect.name), values)
@@ -92,12 +92,12 @@ async def keep(connection: Connection, incident: Incident) -> None:
 
 
 _ADDED: Final = ("title", "product", "severity", "opened_at", "closed_at", "resolution", "words")
-_THERE: Final = prepared(
+_THERE: Final = (
     sa.select(incidents.c.number, *(incidents.c[name] for name in _ADDED))
     .where(incidents.c.source == sa.bindparam("of"), incidents.c.external_id == sa.bindparam("its"))
     .with_for_update()
 )
-_ADDING: Final = prepared(
+_ADDING: Final = (
     incidents.update()
     .where(incidents.c.number == sa.bindparam("it"))
     .values({name: sa.bindparam(name) for name in _ADDED})
@@ -110,11 +110,11 @@ def _inserting(dialect: str) -> sa.Executable:
     own = [each.name for each in incidents.c if each is not incidents.c.number]
     insert = INSERT[dialect](incidents).values({name: sa.bindparam(name) for name in own})
     once = insert.on_conflict_do_nothing(index_elements=["source", "external_id"])
-    return prepared(once.returning(incidents.c.number))
+    return once.returning(incidents.c.number)
 
 
 # A session as it was asked in, and what its turn was asked.
-_ASKED: Final = prepared(
+_ASKED: Final = (
     sa.select(
         sessions.c.created_at,
         sessions.c.channel,
@@ -133,7 +133,7 @@ _ASKED: Final = prepared(
 
 
 async def keep_session(
-    connection: Connection,
+    connection: AsyncConnection,
     session_id: str,
     turn_id: str,
     said: Sequence[Message],

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store.dialect import Connection
 from bot.store.incident_query import CANDIDATES, Asked, newest
 from bot.store.tables import incidents
 
@@ -30,7 +30,7 @@ class GinWords:
 
     rare_at_most = RARE
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
         self._newest_with: Mapping[str, int] = {}
         self._everywhere: frozenset[str] = frozenset()

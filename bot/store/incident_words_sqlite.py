@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.incident_query import CANDIDATES, Asked
 from bot.store.tables import incidents
 
@@ -20,7 +20,7 @@ class FtsWords:
 
     rare_at_most = RARE
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     async def counts(self, words: Sequence[str]) -> Mapping[str, int]:
@@ -85,7 +85,7 @@ async def merge_words(database: Database) -> None:
         pass
 
 
-async def _merge(pages: int, connection: Connection) -> int:
+async def _merge(pages: int, connection: AsyncConnection) -> int:
     changes = sa.text("SELECT total_changes()")
     before = int(await connection.scalar(changes))
     merge = sa.text("INSERT INTO incidents_fts (incidents_fts, rank) VALUES ('merge', :pages)")

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.incident_query import Asked, WordIndex, asked_of
 from bot.store.incident_rows import SESSIONS
 from bot.store.incident_words_postgresql import GinWords
@@ -36,7 +36,7 @@ class StoredIncidents:
         if not words:
             raise InvalidArguments("query: name words of the incident, e.g. 'checkout timeouts'")
 
-        async def work(connection: Connection) -> Sequence[PastIncident]:
+        async def work(connection: AsyncConnection) -> Sequence[PastIncident]:
             index = _index_of(connection)
             counts = await index.counts(words)
             if not counts:
@@ -84,5 +84,5 @@ def _incident(row: sa.Row[Any]) -> PastIncident:
     )
 
 
-def _index_of(connection: Connection) -> WordIndex:
+def _index_of(connection: AsyncConnection) -> WordIndex:
     return GinWords(connection) if connection.dialect.name == "postgresql" else FtsWords(connection)

@@ -7,12 +7,13 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import json_text
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now
+from bot.store.dialect import insert_into, now
 from bot.store.incident_rows import keep, of_event
 from bot.store.sealing import sealing_of
 from bot.store.tables import events
@@ -49,7 +50,7 @@ class StoredEvents:
 
         kind = kind_of(event.type)
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             if event.course and await _is_at(connection, event):
                 return False
             kept = replace(event, data=sealing_of(connection).data(event.data))
@@ -77,7 +78,7 @@ class StoredEvents:
         return await self._database.transact(work)
 
 
-async def _is_at(connection: Connection, event: IngestedEvent) -> bool:
+async def _is_at(connection: AsyncConnection, event: IngestedEvent) -> bool:
     """Whether the newest of its course says the same. Two replicas told at once may both say no."""
     newest = await connection.scalar(
         sa.select(events.c.external_id)
@@ -102,7 +103,7 @@ class StoredDeploys:
         """Newest first, at most 1000. Raises CapabilityUnavailable."""
         about = sa.true() if product == "*" else events.c.product == product
 
-        async def work(connection: Connection) -> Sequence[Deploy]:
+        async def work(connection: AsyncConnection) -> Sequence[Deploy]:
             found = await connection.execute(
                 sa.select(events)
                 .where(

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import TeamId, UserId
@@ -14,7 +15,7 @@ from bot.ports.installations import Installed
 from bot.privacy.token_seal import SealBroken, TokenSeal
 from bot.store.audit import append_audit
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now, seconds_ago
+from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.workspace_tables import installations as table
 from bot.store.workspace_tables import oauth_states
 
@@ -36,7 +37,7 @@ class StoredInstallations:
         """See `Installations.save`."""
         sealed = self._seal.seal(installed.team, installed.token)
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             insert = insert_into(connection, table).values(
                 team=installed.team,
                 enterprise=installed.enterprise,
@@ -75,7 +76,7 @@ class StoredInstallations:
     async def revisions(self) -> Mapping[TeamId, int]:
         """See `Installations.revisions`."""
 
-        async def work(connection: Connection) -> Mapping[TeamId, int]:
+        async def work(connection: AsyncConnection) -> Mapping[TeamId, int]:
             found = await connection.execute(sa.select(table.c.team, table.c.revision).where(_LIVE))
             return {TeamId(team): revision for team, revision in found}
 
@@ -85,7 +86,7 @@ class StoredInstallations:
         """See `Installations.remove`."""
         same = sa.true() if revision is None else table.c.revision == revision
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             removed = await connection.execute(
                 table.update()
                 .where(table.c.team == team, _LIVE, same)
@@ -102,7 +103,7 @@ class StoredInstallations:
     async def reseal(self) -> int:
         """Seal with the first key what another one sealed, so that it can be retired. How many."""
 
-        async def read(connection: Connection) -> Sequence[sa.Row[Any]]:
+        async def read(connection: AsyncConnection) -> Sequence[sa.Row[Any, Any]]:
             return (
                 await connection.execute(sa.select(table.c.team, table.c.sealed).where(_LIVE))
             ).all()
@@ -113,7 +114,7 @@ class StoredInstallations:
             if (anew := self._seal.renewed(row.sealed)) is not None
         }
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             for old, new in renewed.items():
                 # What was installed anew in between is sealed with the first key already.
                 await connection.execute(
@@ -125,8 +126,9 @@ class StoredInstallations:
         return len(renewed)
 
     async def _read(self, wanted: sa.Select[Any]) -> list[Installed]:
-        async def work(connection: Connection) -> Sequence[sa.Row[Any]]:
-            return (await connection.execute(wanted)).all()
+        async def work(connection: AsyncConnection) -> Sequence[sa.Row[Any]]:
+            found: Sequence[sa.Row[Any]] = (await connection.execute(wanted)).all()
+            return found
 
         rows = await self._database.fetch(work)
         return [found for row in rows if (found := self._opened(row)) is not None]
@@ -159,13 +161,13 @@ class StoredOAuthStates:
         """See `OAuthStates.issue`."""
         state = secrets.token_urlsafe(32)
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             old = oauth_states.c.issued_at < seconds_ago(STATE_S)
             await connection.execute(oauth_states.delete().where(old))
             under_way = await connection.scalar(
                 sa.select(sa.func.count()).select_from(oauth_states)
             )
-            if under_way >= MOST_STATES:
+            if (under_way or 0) >= MOST_STATES:
                 return False
             await connection.execute(
                 oauth_states.insert().values(digest=_digest(state), issued_at=now())
@@ -177,7 +179,7 @@ class StoredOAuthStates:
     async def consume(self, state: str) -> bool:
         """See `OAuthStates.consume`."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             gone = await connection.execute(
                 oauth_states.delete()
                 .where(oauth_states.c.digest == _digest(state))

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Usage
 from bot.domain.budget import BudgetLimits, Refusal
@@ -17,10 +18,9 @@ from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Toda
 from bot.store import allowance
 from bot.store.columns import Instant
 from bot.store.database import Database
-from bot.store.dialect import INSERT, Connection, insert_into, lock_budget, now, seconds_ago, today
+from bot.store.dialect import INSERT, insert_into, lock_budget, now, seconds_ago, today
 from bot.store.ledger_tables import budget_alerts, reservations, spent_days
 from bot.store.ledger_tables import spending as table
-from bot.store.prepared import prepared
 from bot.store.step_rows import write_with_step
 from bot.store.whose import Whose, of_tenant
 
@@ -50,7 +50,7 @@ class StoredLedger:
     async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
         """One after the other over all replicas: each sees what those before it hold."""
 
-        async def work(connection: Connection) -> Refusal | None:
+        async def work(connection: AsyncConnection) -> Refusal | None:
             await lock_budget(connection)
             used = await allowance.used(connection, wanted)
             refusal = allowance.exceeded(used, wanted, limits)
@@ -63,7 +63,7 @@ class StoredLedger:
     async def release(self, reservation: str) -> None:
         """Delete the reservation: nothing is held under that id any more."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(_RELEASE, {"reservation": reservation})
 
         await write_with_step(self._database, work)
@@ -71,7 +71,7 @@ class StoredLedger:
     async def forget_dead(self) -> None:
         """Delete what processes held that died so long ago that no limit counts it."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 reservations.delete().where(reservations.c.at < seconds_ago(_DEAD_S))
             )
@@ -81,7 +81,7 @@ class StoredLedger:
     async def record(self, entry: LedgerEntry, reservation: str = "") -> None:
         """Insert unless (turn, round, provider) is there; the reservation goes in its place."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             held_at = None
             if reservation:
                 released = await connection.execute(_RELEASE, {"reservation": reservation})
@@ -95,7 +95,7 @@ class StoredLedger:
         """Sums since midnight UTC; home's are everybody's, whom its limit holds together."""
         asked = _TODAY if not self._whose else _today_of(self._whose)
 
-        async def work(connection: Connection) -> Today:
+        async def work(connection: AsyncConnection) -> Today:
             known, used, held_now, at = (await connection.execute(asked)).one()
             return Today(int(known), int(used), int(held_now), at)
 
@@ -107,7 +107,7 @@ class StoredLedger:
         while True:
 
             async def page(
-                connection: Connection, beyond: sa.ColumnElement[bool] = after
+                connection: AsyncConnection, beyond: sa.ColumnElement[bool] = after
             ) -> Sequence[sa.Row[Any]]:
                 found = await connection.execute(
                     sa.select(table)
@@ -140,7 +140,7 @@ class StoredLedger:
         total = sa.func.coalesce(sa.func.sum(table.c.cost_usd_micros), 0)
         priced = sa.func.count(table.c.cost_usd_micros)
 
-        async def work(connection: Connection) -> Sequence[SpentBy]:
+        async def work(connection: AsyncConnection) -> Sequence[SpentBy]:
             found = await connection.execute(
                 sa.select(name, total, sa.func.count(), priced, sa.func.sum(tokens))
                 .where(*_within(day), of_tenant(table.c.tenant, self._whose))
@@ -181,8 +181,8 @@ def _today_of(whose: Whose) -> sa.Select[Any]:
     )
 
 
-_TODAY: Final = prepared(_today_of(None))
-_RELEASE: Final = prepared(
+_TODAY: Final = _today_of(None)
+_RELEASE: Final = (
     reservations.delete()
     .where(reservations.c.id == sa.bindparam("reservation"))
     .returning(reservations.c.at)
@@ -197,7 +197,7 @@ def _reserving(dialect: str) -> sa.Executable:
     insert = INSERT[dialect](reservations).values({name: sa.bindparam(name) for name in names})
     anew = {name: insert.excluded[name] for name in (*amounts, "at")}
     insert = insert.values(at=now())
-    return prepared(insert.on_conflict_do_update(index_elements=["id"], set_=anew))
+    return insert.on_conflict_do_update(index_elements=["id"], set_=anew)
 
 
 def _held(wanted: Reservation) -> dict[str, object]:
@@ -211,10 +211,9 @@ def _recording(dialect: str) -> sa.Executable:
     names = (*_AS_THEY_ARE, *_TOKENS, "user_id")
     insert = INSERT[dialect](table).values({name: sa.bindparam(name) for name in names})
     at = sa.func.coalesce(sa.bindparam("held_at", type_=Instant()), now())
-    once = insert.values(at=at).on_conflict_do_nothing(
+    return insert.values(at=at).on_conflict_do_nothing(
         index_elements=["turn_id", "round", "provider"]
     )
-    return prepared(once)
 
 
 def _row(entry: LedgerEntry) -> dict[str, object]:
@@ -238,7 +237,7 @@ class StoredAlertDays:
     async def claim(self, day: str) -> bool:
         """Insert, or take over a claim that has run out."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             insert = insert_into(connection, budget_alerts).values(
                 day=day, claimed_at=now(), told=False
             )
@@ -258,7 +257,7 @@ class StoredAlertDays:
     async def told(self, day: str) -> None:
         """Keep that the day was told of, so that no replica tells it again."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 budget_alerts.update().where(budget_alerts.c.day == day).values(told=True)
             )

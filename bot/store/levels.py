@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports.proposals import WatchKind
 from bot.store.audit_sinks import SinkCursors
 from bot.store.database import NOTHING, Database
-from bot.store.dialect import Connection, now
+from bot.store.dialect import now
 from bot.store.tables import IS_UNDER_WAY, audit, proposals, watches
 
 
@@ -35,7 +36,7 @@ class StoredLevels:
     async def touch(self) -> None:
         """A transaction that changes nothing: as long as any other waits, it waits."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(NOTHING)
 
         await self._database.transact(work, again=False)
@@ -52,7 +53,7 @@ class StoredLevels:
             sa.text("state = 'pending'"), proposals.c.expires_at < now()
         )
 
-        async def work(connection: Connection) -> Mapping[str, float]:
+        async def work(connection: AsyncConnection) -> Mapping[str, float]:
             at: datetime = (await connection.execute(sa.select(now()))).scalar_one()
             since = {
                 UNDER_WAY: await connection.scalar(decided),
@@ -68,7 +69,7 @@ class StoredLevels:
     async def behind(self, sinks: Sequence[str]) -> Mapping[str, Behind]:
         """Of each of these, by the database's clock."""
 
-        async def newest(connection: Connection) -> int:
+        async def newest(connection: AsyncConnection) -> int:
             return int(await connection.scalar(sa.select(sa.func.max(audit.c.seq))) or 0)
 
         last = await self._database.fetch(newest)
@@ -79,7 +80,7 @@ class StoredLevels:
             return Behind()
         oldest = sa.select(audit.c.at, now()).where(audit.c.seq > served)
 
-        async def work(connection: Connection) -> Behind:
+        async def work(connection: AsyncConnection) -> Behind:
             found = await connection.execute(oldest.order_by(audit.c.seq).limit(1))
             at, now_at = found.one()
             return Behind(newest - served, max(0.0, (now_at - at).total_seconds()))

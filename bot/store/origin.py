@@ -18,14 +18,13 @@ from typing import Final
 
 import sqlalchemy as sa
 import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.proposal import OPEN, ProposalState
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now, seconds_ago
-from bot.store.locked import locked
+from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.origin_table import origin
-from bot.store.prepared import prepared
 from bot.store.tables import audit, proposals, replicas
 
 log = structlog.stdlib.get_logger(__name__)
@@ -104,13 +103,15 @@ class Origin:
             yield
             return
         # A transaction's lock: behind a pooler, a session's would outlive this process.
-        async with locked(self._database, _lock):
+        async with self._database.begin() as connection:
+            await connection.execute(_STAYS_IDLE)
+            await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             yield
 
     async def judge(self) -> Standing:
         """What it is. One without a row is new here, or of a release before there was one."""
 
-        async def work(connection: Connection) -> sa.Row[tuple[object, ...]] | None:
+        async def work(connection: AsyncConnection) -> sa.Row[tuple[object, ...]] | None:
             found = await connection.execute(
                 sa.select(origin.c.copied_at, origin.c.timeline, *self._proof()).where(_THE_ROW)
             )
@@ -156,7 +157,7 @@ class Origin:
         pending = ProposalState.PENDING.value
         alive = sa.or_(proposals.c.state != pending, proposals.c.expires_at > seconds_ago(0))
 
-        async def work(connection: Connection) -> int:
+        async def work(connection: AsyncConnection) -> int:
             still = proposals.c.state.in_(state.value for state in OPEN)
             return int(await connection.scalar(sa.select(sa.func.count()).where(still, alive)) or 0)
 
@@ -168,7 +169,7 @@ class Origin:
             return False
         beating = sa.select(replicas.c.id).where(replicas.c.beat >= seconds_ago(lease_s))
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             return await connection.scalar(beating.limit(1)) is not None
 
         return await self._database.fetch(work)
@@ -208,7 +209,7 @@ class Origin:
             self._noted = newest
 
     async def _write(self, values: dict[str, object]) -> None:
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 insert_into(connection, origin)
                 .values(name=ORIGIN, **values)
@@ -218,7 +219,7 @@ class Origin:
         await self._database.transact(work)
 
     async def _newest(self) -> Newest:
-        async def work(connection: Connection) -> Newest:
+        async def work(connection: AsyncConnection) -> Newest:
             found = await connection.execute(_NEWEST)
             row = found.first()
             return _NONE if row is None else (row.seq, row.mac or "")
@@ -226,7 +227,7 @@ class Origin:
         return await self._database.fetch(work)
 
     async def _has(self, seen: Newest) -> bool:
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             this = sa.select(audit.c.mac).where(audit.c.seq == seen[0])
             row = (await connection.execute(this)).first()
             return seen == _NONE if row is None else (row.mac or "") == seen[1]
@@ -234,13 +235,13 @@ class Origin:
         return await self._database.fetch(work)
 
     async def _whereabouts(self) -> str:
-        async def work(connection: Connection) -> str:
+        async def work(connection: AsyncConnection) -> str:
             return str(await connection.scalar(_NUMBER))
 
         return f"{await self._timeline()}/{await self._database.fetch(work)}"
 
     async def _timeline(self) -> str:
-        async def work(connection: Connection) -> str:
+        async def work(connection: AsyncConnection) -> str:
             return str(await connection.scalar(_TIMELINE))
 
         try:
@@ -249,10 +250,5 @@ class Origin:
             return ""
 
 
-async def _lock(connection: Connection) -> None:
-    await connection.execute(_STAYS_IDLE)
-    await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-
-
 _THE_ROW: Final = origin.c.name == ORIGIN
-_NEWEST: Final = prepared(sa.select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1))
+_NEWEST: Final = sa.select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1)

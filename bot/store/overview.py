@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.overview import Talk, UnderWay
 from bot.domain.proposal import Proposal
 from bot.domain.session import TurnState
 from bot.store.database import Database
-from bot.store.dialect import Connection, seconds_ago
+from bot.store.dialect import seconds_ago
 from bot.store.proposals import StoredProposals
 from bot.store.tables import proposals, sessions, tickets, turns
 from bot.store.whose import Whose, of_session, of_team
@@ -35,7 +36,7 @@ class StoredOverview:
         own = of_session(sa.literal("session:") + tickets.c.thread, self._whose)
         waiting = sa.select(tickets).where(~begun, own).order_by(tickets.c.ts, tickets.c.id)
 
-        async def work(connection: Connection) -> Sequence[UnderWay]:
+        async def work(connection: AsyncConnection) -> Sequence[UnderWay]:
             found = [
                 UnderWay(
                     Place(TeamId(r.team), ChannelId(r.channel), MessageTs(r.thread_ts)),
@@ -57,7 +58,7 @@ class StoredOverview:
     async def open_proposals(self, limit: int) -> Sequence[Proposal]:
         """Pending, and not past their time by the database's clock."""
 
-        async def work(connection: Connection) -> Sequence[str]:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
             found = await connection.scalars(
                 sa.select(proposals.c.id)
                 .where(
@@ -93,7 +94,7 @@ class StoredOverview:
             .scalar_subquery()
         )
 
-        async def work(connection: Connection) -> Sequence[Talk]:
+        async def work(connection: AsyncConnection) -> Sequence[Talk]:
             found = await connection.execute(
                 sa.select(newest, count.label("questions"), last.label("asker")).order_by(
                     newest.c.active_at.desc(), newest.c.id

@@ -7,13 +7,13 @@ another workspace that installed the app.
 from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.tenancy import HOME
 from bot.store.caller_tables import callers
 from bot.store.chat_tables import chat_events, chat_sessions
 from bot.store.columns import json_text
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.feedback_table import feedback
 from bot.store.tables import audit, proposals, switches, turns
 from bot.store.whose import of_session, of_team, of_tenant
@@ -49,7 +49,7 @@ class PersonRows:
         if self.tenant == HOME:
             return
 
-        async def work(connection: Connection) -> object:
+        async def work(connection: AsyncConnection) -> object:
             known = sa.select(installations.c.team).where(installations.c.team == self.tenant)
             return await connection.scalar(known)
 

@@ -11,14 +11,14 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 from pydantic import TypeAdapter
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId
 from bot.domain.proposal import Proposal, ProposalState, Vote
 from bot.ports.proposals import CardClaim
 from bot.store.columns import json_text
 from bot.store.database import Database
-from bot.store.dialect import Connection, seconds_ago
-from bot.store.prepared import MOST, prepared
+from bot.store.dialect import MOST, seconds_ago
 from bot.store.tables import proposals
 
 _VOTES = TypeAdapter(tuple[Vote, ...])
@@ -81,7 +81,7 @@ class StoredCards:
     async def claim(self, proposal_id: ProposalId, for_s: float) -> CardClaim | None:
         """One UPDATE: whoever wins it paints."""
 
-        async def work(connection: Connection) -> CardClaim | None:
+        async def work(connection: AsyncConnection) -> CardClaim | None:
             won = await connection.execute(
                 proposals.update()
                 .where(proposals.c.id == proposal_id, _DIFFERS, _is_free())
@@ -98,7 +98,7 @@ class StoredCards:
     async def showed(self, claim: CardClaim, ts: MessageTs) -> None:
         """True, unless another has painted meanwhile: then nobody knows which came last."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             kept = await connection.execute(
                 _claimed(claim).values(
                     card_ts=ts, card_shown=claim.wanted, card_due_at=None, card_tries=0
@@ -116,7 +116,7 @@ class StoredCards:
     async def failed(self, claim: CardClaim, again_s: float) -> None:
         """Free from then on."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(_claimed(claim).values(card_due_at=seconds_ago(-again_s)))
 
         await self._database.transact(work)
@@ -124,7 +124,7 @@ class StoredCards:
     async def due(self, limit: int) -> Sequence[ProposalId]:
         """Longest waiting first."""
 
-        async def work(connection: Connection) -> Sequence[ProposalId]:
+        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
             found = await connection.execute(DUE, {"most": limit})
             return [ProposalId(each) for each in found.scalars()]
 
@@ -134,7 +134,7 @@ class StoredCards:
         """Free at once, however often and how long ago they were tried; one being painted too."""
         there = (proposals.c.team == team, proposals.c.channel == channel, _DIFFERS)
 
-        async def work(connection: Connection) -> Sequence[ProposalId]:
+        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
             await connection.execute(proposals.update().where(*there).values(card_due_at=None))
             found = await connection.scalars(
                 sa.select(proposals.c.id)
@@ -149,7 +149,7 @@ class StoredCards:
     async def pressed(self, proposal_id: ProposalId, ts: MessageTs) -> None:
         """The first message stays the card's; one that waits for another try waits no longer."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             this = proposals.c.id == proposal_id
             await connection.execute(
                 proposals.update().where(this, proposals.c.card_ts.is_(None)).values(card_ts=ts)
@@ -166,7 +166,7 @@ def _is_free() -> sa.ColumnElement[bool]:
     return proposals.c.card_due_at.is_(None) | (proposals.c.card_due_at <= seconds_ago(0))
 
 
-DUE: Final = prepared(
+DUE: Final = (
     sa.select(proposals.c.id)
     .where(_DIFFERS, _is_free(), proposals.c.created_at > seconds_ago(_GIVEN_UP_S))
     .order_by(proposals.c.card_due_at, proposals.c.id)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import Place, ProposalId, SessionId, UserId
@@ -20,14 +21,13 @@ from bot.domain.proposal import (
 from bot.ports.proposals import Around, Decision, Departure, Verdict
 from bot.store.audit import append_audit
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, lock_order, now, seconds_ago
-from bot.store.prepared import MOST, prepared
+from bot.store.dialect import MOST, insert_into, lock_order, now, seconds_ago
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
 from bot.store.same_orders import open_in_channel, order_in_the_way, pending_like, retired
 from bot.store.tables import proposals
 from bot.store.told_proposals import carried_out_elsewhere, in_threads, of_session
 
-DUE: Final = prepared(
+DUE: Final = (
     sa.select(proposals.c.id)
     .where(
         # Written out, so that the partial index serves it.
@@ -58,7 +58,7 @@ class StoredProposals:
     async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
         """Insert with its audit row under the lock of that order, or return what is there already."""
 
-        async def work(connection: Connection) -> Proposal:
+        async def work(connection: AsyncConnection) -> Proposal:
             await lock_order(connection, proposal.digest)
             if (kept := await _find(connection, proposal.id)) is not None:
                 return kept
@@ -84,7 +84,7 @@ class StoredProposals:
     async def get(self, proposal_id: ProposalId) -> Proposal | None:
         """The row now."""
 
-        async def work(connection: Connection) -> Proposal | None:
+        async def work(connection: AsyncConnection) -> Proposal | None:
             return await _find(connection, proposal_id)
 
         return await self._database.fetch(work)
@@ -95,7 +95,7 @@ class StoredProposals:
         """One UPDATE; the audit row only for the winner, in the same transaction."""
         check_transition(ProposalState.PENDING, decision.to)
 
-        async def work(connection: Connection) -> Verdict | None:
+        async def work(connection: AsyncConnection) -> Verdict | None:
             if (row := await _decide(connection, proposal_id, decision)) is not None:
                 await append_audit(connection, audit)
                 return Verdict(won=True, proposal=proposal_of(row))
@@ -118,7 +118,7 @@ class StoredProposals:
         """One UPDATE and one INSERT: either both, or neither."""
         check_transition(ProposalState.PENDING, decision.to)
 
-        async def work(connection: Connection) -> Verdict | None:
+        async def work(connection: AsyncConnection) -> Verdict | None:
             if (row := await _decide(connection, proposal_id, decision)) is None:
                 return await _verdict_afterwards(connection, proposal_id, decision.key)
             begins = row.decided_at
@@ -147,7 +147,7 @@ class StoredProposals:
             raise IllegalTransition(f"{proposal_id}: only begin_dispatch makes it dispatching")
         values: dict[str, Any] = {"state": after.value, "outcome": outcome}
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             return await _moved(connection, proposal_id, before, values, audit)
 
         return await self._database.transact(work, again=False)
@@ -164,7 +164,7 @@ class StoredProposals:
             "dispatched_at": now(),
         }
 
-        async def work(connection: Connection) -> Departure:
+        async def work(connection: AsyncConnection) -> Departure:
             row = await _find(connection, proposal_id)
             if row is None or row.state is not before:
                 return Departure(is_ours=False)
@@ -178,7 +178,7 @@ class StoredProposals:
     async def same_order(self, proposal_id: ProposalId) -> Proposal | None:
         """The latest that went out."""
 
-        async def work(connection: Connection) -> Proposal | None:
+        async def work(connection: AsyncConnection) -> Proposal | None:
             row = await _find(connection, proposal_id)
             return None if row is None else await order_in_the_way(connection, row)
 
@@ -189,7 +189,7 @@ class StoredProposals:
     ) -> Sequence[ProposalId]:
         """All in one transaction, each by its own compare-and-set."""
 
-        async def work(connection: Connection) -> Sequence[ProposalId]:
+        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
             row = await _find(connection, proposal_id)
             found = [] if row is None else await pending_like(connection, row)
             over = [each for each in found if await order_in_the_way(connection, each)]
@@ -204,7 +204,7 @@ class StoredProposals:
     async def due(self, limit: int) -> Sequence[ProposalId]:
         """Pending ones past their time, longest past first."""
 
-        async def work(connection: Connection) -> Sequence[ProposalId]:
+        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
             found = await connection.execute(DUE, {"most": limit})
             return [ProposalId(each) for each in found.scalars()]
 
@@ -215,7 +215,7 @@ class StoredProposals:
     ) -> Sequence[Proposal]:
         """Those of a session, in one state or in any, oldest first."""
 
-        async def work(connection: Connection) -> Sequence[Proposal]:
+        async def work(connection: AsyncConnection) -> Sequence[Proposal]:
             return await of_session(connection, session, state)
 
         return await self._database.fetch(work)
@@ -230,7 +230,7 @@ class StoredProposals:
     ) -> Around:
         """By three indexes, on one connection: a turn waits for it once."""
 
-        async def work(connection: Connection) -> Around:
+        async def work(connection: AsyncConnection) -> Around:
             return Around(
                 await of_session(connection, session, None),
                 (await in_threads(connection, place, seconds))[-limit:],
@@ -242,7 +242,7 @@ class StoredProposals:
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
         """How many of that action reached dispatch in the last seconds, over all replicas."""
 
-        async def work(connection: Connection) -> int:
+        async def work(connection: AsyncConnection) -> int:
             found = await connection.execute(
                 sa.select(sa.func.count()).where(
                     proposals.c.action == action,
@@ -256,7 +256,7 @@ class StoredProposals:
 
 
 async def _moved(
-    connection: Connection,
+    connection: AsyncConnection,
     proposal_id: ProposalId,
     before: ProposalState,
     values: Mapping[str, Any],
@@ -273,14 +273,14 @@ async def _moved(
     return True
 
 
-async def _find(connection: Connection, proposal_id: ProposalId) -> Proposal | None:
+async def _find(connection: AsyncConnection, proposal_id: ProposalId) -> Proposal | None:
     found = await connection.execute(sa.select(proposals).where(proposals.c.id == proposal_id))
     row = found.first()
     return None if row is None else proposal_of(row)
 
 
 async def _decide(
-    connection: Connection, proposal_id: ProposalId, decision: Decision
+    connection: AsyncConnection, proposal_id: ProposalId, decision: Decision
 ) -> sa.Row[Any] | None:
     """The compare-and-set that picks the one winner; None for everybody else."""
     won = await connection.execute(
@@ -301,11 +301,12 @@ async def _decide(
         )
         .returning(proposals)
     )
-    return won.first()
+    row: sa.Row[Any] | None = won.first()
+    return row
 
 
 async def _vote(
-    connection: Connection, proposal_id: ProposalId, decision: Decision, audit: AuditEvent
+    connection: AsyncConnection, proposal_id: ProposalId, decision: Decision, audit: AuditEvent
 ) -> Verdict | None:
     """Count one person's confirmation; the last one wanted decides. None: no vote is open."""
     # The row's lock makes voters take turns; on SQLite the transaction has the only writer.
@@ -358,7 +359,7 @@ def _voted(audit: AuditEvent, decision: Decision, number: int, wanted: int) -> A
 
 
 async def _verdict_afterwards(
-    connection: Connection, proposal_id: ProposalId, key: str
+    connection: AsyncConnection, proposal_id: ProposalId, key: str
 ) -> Verdict | None:
     found = await connection.execute(sa.select(proposals).where(proposals.c.id == proposal_id))
     row = found.first()

@@ -12,11 +12,11 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.database import Database, Size
-from bot.store.dialect import INSERT, Connection, ago, now, seconds_ago, storage_errors
-from bot.store.prepared import prepared
+from bot.store.database import Database
+from bot.store.dialect import INSERT, ago, now, seconds_ago, storage_errors
 from bot.store.tables import replicas
 from bot.store.tickets import HELD, OWN_QUEUE, QUEUED, UNDER_WAY, workflow_status
 
@@ -26,11 +26,10 @@ STOOD_STILL_LEASES = 3
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 _CLOSE_S = 1.0
-_ONE: Final = Size(writers=1, readers=0)
 _BEATEN: Final = "beaten"  # of a connection that was beaten on: whether it has the lock
 
 
-async def is_gone(connection: Connection, replica: str) -> bool:
+async def is_gone(connection: AsyncConnection, replica: str) -> bool:
     """Whether no connection of that process is left; asked inside a transaction.
 
     Behind a pooler that lends connections by transaction a lock may outlive its process, whose end
@@ -42,7 +41,7 @@ async def is_gone(connection: Connection, replica: str) -> bool:
     return bool(await connection.scalar(free))
 
 
-async def renew(connection: Connection, replica: str, version: str | None) -> None:
+async def renew(connection: AsyncConnection, replica: str, version: str | None) -> None:
     """Write its beat."""
     await connection.execute(_renewal(connection.dialect.name), {"id": replica, "version": version})
 
@@ -51,7 +50,7 @@ async def renew(connection: Connection, replica: str, version: str | None) -> No
 def _renewal(dialect: str) -> sa.Insert:
     given: dict[str, Any] = {name: sa.bindparam(name) for name in ("id", "version")}
     beat = INSERT[dialect](replicas).values(beat=now(), started_at=now(), **given)
-    return prepared(beat.on_conflict_do_update(index_elements=["id"], set_={"beat": now()}))
+    return beat.on_conflict_do_update(index_elements=["id"], set_={"beat": now()})
 
 
 class Presence:
@@ -69,21 +68,24 @@ class Presence:
     async def beat(self) -> bool:
         """Renew the lease. False when the lock had been let go since the last beat, or never held.
 
-        Raises StorageUnavailable.
+        Behind PgBouncer there is no lock, and the answer is always False. Raises StorageUnavailable.
         """
         try:
             with storage_errors():
                 async with asyncio.timeout(self._timeout_s):
                     if self._own is None:
-                        self._own = await self._database.another(_ONE)
+                        self._own = await self._database.another(1)
                     return await self._own.transact(self._beat, again=False)
         except BaseException:
             await self.close()
             raise
 
-    async def _beat(self, connection: Connection) -> bool:
+    async def _beat(self, connection: AsyncConnection) -> bool:
+        if not self._database.keeps_sessions:  # the pooler would lend the lock to other processes
+            await renew(connection, self._replica, self._version)
+            return False
         # Forgotten with the connection, as the lock is; that outlives the transaction.
-        known = connection.sync_connection.info
+        known = connection.info
         kept = _BEATEN in known
         if not known.get(_BEATEN):
             # False as long as the server keeps a lost connection of ours, which is as good.
@@ -136,7 +138,7 @@ class Replicas:
         Who overslept must not judge others: their rows may be old because everything stood still.
         """
 
-        async def work(connection: Connection) -> float | None:
+        async def work(connection: AsyncConnection) -> float | None:
             before = await connection.execute(
                 sa.select(replicas.c.beat, now()).where(replicas.c.id == replica)
             )
@@ -149,7 +151,7 @@ class Replicas:
     async def versions(self, lease_s: float) -> Sequence[str | None]:
         """What the replicas that are alive know; None for one that does not say."""
 
-        async def work(connection: Connection) -> Sequence[str | None]:
+        async def work(connection: AsyncConnection) -> Sequence[str | None]:
             found = await connection.scalars(
                 sa.select(replicas.c.version)
                 .where(replicas.c.beat >= seconds_ago(lease_s))
@@ -162,7 +164,7 @@ class Replicas:
     async def unattended(self, lease_s: float) -> Unattended:
         """What is left for whoever is alive."""
 
-        async def work(connection: Connection) -> Unattended:
+        async def work(connection: AsyncConnection) -> Unattended:
             silent = await connection.execute(_SILENT, {"lease_us": round(lease_s * 1e6)})
             handed_on = await connection.scalar(_handed_on(connection.dialect.name))
             return Unattended(silent.scalars().all(), handed_on is not None)
@@ -176,7 +178,7 @@ class Replicas:
         gone too, or who is silent so long that it must have stood still.
         """
 
-        async def work(connection: Connection) -> datetime | None:
+        async def work(connection: AsyncConnection) -> datetime | None:
             gone = await is_gone(connection, replica)
             bound_s = lease_s if gone else STOOD_STILL_LEASES * lease_s
             return await _rewritten(connection, replica, replicas.c.beat < seconds_ago(bound_s))
@@ -191,7 +193,7 @@ class Replicas:
         its own is told by the name that each process gives its connections.
         """
 
-        async def work(connection: Connection) -> int:
+        async def work(connection: AsyncConnection) -> int:
             if connection.dialect.name != "postgresql":
                 return 0
             ended = await connection.execute(_END_TRANSACTIONS, {"replica": replica})
@@ -202,7 +204,7 @@ class Replicas:
     async def claim_again(self, replica: str, claimed: datetime) -> datetime | None:
         """The same for who claimed it; None when it has beaten itself since, or is another's."""
 
-        async def work(connection: Connection) -> datetime | None:
+        async def work(connection: AsyncConnection) -> datetime | None:
             return await _rewritten(connection, replica, replicas.c.beat == claimed)
 
         return await self._database.transact(work, again=False)
@@ -210,7 +212,7 @@ class Replicas:
     async def bury(self, replica: str, claimed: datetime) -> bool:
         """Remove the row of a dead replica of which nothing is left, unless it has beaten since."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             gone = await connection.execute(
                 replicas.delete().where(replicas.c.id == replica, replicas.c.beat == claimed)
             )
@@ -221,7 +223,7 @@ class Replicas:
     async def give_up(self, replica: str) -> None:
         """Let one's own lease run out at once, for others to take over what is left."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 replicas.update().where(replicas.c.id == replica).values(beat=_LONG_AGO)
             )
@@ -237,14 +239,14 @@ class Replicas:
         workflows = workflow_status(self._database.dialect).c
         held = sa.exists().where(workflows.executor_id == replica, workflows.status == HELD)
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             mine = replicas.delete().where(replicas.c.id == replica, ~held)
             return (await connection.execute(mine)).rowcount == 1
 
         return await self._database.transact(work)
 
 
-_SILENT: Final = prepared(
+_SILENT: Final = (
     sa.select(replicas.c.id).where(replicas.c.beat < ago("lease_us")).order_by(replicas.c.beat)
 )
 
@@ -253,7 +255,7 @@ _SILENT: Final = prepared(
 def _handed_on(dialect: str) -> sa.Select[str]:
     workflows = workflow_status(dialect).c
     queued = (workflows.queue_name == OWN_QUEUE, workflows.status == QUEUED, UNDER_WAY)
-    return prepared(sa.select(workflows.workflow_uuid).where(*queued).limit(1))
+    return sa.select(workflows.workflow_uuid).where(*queued).limit(1)
 
 
 # Who holds the lock of `Presence` tells the process; a bigint's halves are `classid` and `objid`
@@ -274,7 +276,7 @@ _END_TRANSACTIONS: Final = sa.text(
 
 
 async def _rewritten(
-    connection: Connection, replica: str, where: sa.ColumnElement[bool]
+    connection: AsyncConnection, replica: str, where: sa.ColumnElement[bool]
 ) -> datetime | None:
     found = await connection.scalars(
         sa.update(replicas)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import orjson
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.actions.orders import Outcome, ended
 from bot.domain.alerts import Investigation
@@ -19,7 +20,7 @@ from bot.store.accepted_table import accepted
 from bot.store.alert_tables import alert_threads
 from bot.store.audit import append_audit
 from bot.store.database import Database
-from bot.store.dialect import Connection, now
+from bot.store.dialect import now
 from bot.store.ledger_tables import reservations
 from bot.store.proposal_rows import REPAINT, proposal_of
 from bot.store.tables import (
@@ -54,7 +55,7 @@ async def close_restored(database: Database) -> Closed:
     The engine's own work has to be ended before, and nobody may be serving.
     """
 
-    async def work(connection: Connection) -> Closed:
+    async def work(connection: AsyncConnection) -> Closed:
         found = await _proposals(connection)
         running = await connection.execute(
             turns.update()
@@ -74,7 +75,7 @@ async def close_restored(database: Database) -> Closed:
     return await database.transact(work, again=False)
 
 
-async def _proposals(connection: Connection) -> list[Proposal]:
+async def _proposals(connection: AsyncConnection) -> list[Proposal]:
     closed = await connection.execute(
         proposals.update()
         .where(proposals.c.state.in_(state.value for state in OPEN))
@@ -90,7 +91,7 @@ async def _proposals(connection: Connection) -> list[Proposal]:
     return found
 
 
-async def _alerts(connection: Connection) -> None:
+async def _alerts(connection: AsyncConnection) -> None:
     await connection.execute(
         alert_threads.update().values(shown=alert_threads.c.wanted, due_at=None)
     )

@@ -6,11 +6,12 @@ Turns, proposals, spending and the audit trail stay; none of them holds what was
 from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.alert_tables import alert_threads, alerts
 from bot.store.chat_tables import chat_events
 from bot.store.database import Database
-from bot.store.dialect import Connection, seconds_ago
+from bot.store.dialect import seconds_ago
 from bot.store.feedback_table import feedback
 from bot.store.tables import evidence, messages, sessions, turns
 from bot.store.turn_step_table import turn_steps
@@ -60,7 +61,7 @@ class StoredRetention:
         )
         has_words = sa.or_(alerts.c.title != _EMPTY, alerts.c.labels != sa.literal_column("'{}'"))
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 alerts.update().where(has_words, over).values(title="", labels="{}")
             )
@@ -76,7 +77,7 @@ class StoredRetention:
         )
         key = sa.tuple_(chat_events.c.session_id, chat_events.c.seq)
 
-        async def work(connection: Connection) -> int:
+        async def work(connection: AsyncConnection) -> int:
             gone = await connection.execute(chat_events.delete().where(key.in_(old)))
             return gone.rowcount
 
@@ -90,7 +91,7 @@ class StoredRetention:
             turns.c.ended_at < seconds_ago(older_than_s),
         )
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 sessions.update()
                 .where(sessions.c.summary != _EMPTY, over)
@@ -104,7 +105,7 @@ class StoredRetention:
             turns.c.id == feedback.c.turn_id, turns.c.ended_at < seconds_ago(older_than_s)
         )
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 feedback.update().where(feedback.c.reason != _EMPTY, over).values(reason="")
             )
@@ -117,7 +118,7 @@ class StoredRetention:
             turns.c.id == turn_steps.c.turn_id, turns.c.ended_at < seconds_ago(older_than_s)
         )
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(turn_steps.delete().where(over))
 
         await self._database.transact(work)
@@ -130,7 +131,7 @@ class StoredRetention:
             .limit(TURNS_AT_ONCE)
         )
 
-        async def work(connection: Connection) -> tuple[int, int]:
+        async def work(connection: AsyncConnection) -> tuple[int, int]:
             chosen = list(await connection.scalars(old))
             gone = await connection.execute(table.delete().where(table.c.turn_id.in_(chosen)))
             await connection.execute(

@@ -6,10 +6,11 @@ What came first is read from the trail, whose rows have one order on every repli
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.proposal import Proposal, ProposalState, refused_by
 from bot.domain.tenancy import is_shared
-from bot.store.dialect import Connection, now, seconds_ago
+from bot.store.dialect import now, seconds_ago
 from bot.store.proposal_rows import proposal_of
 from bot.store.tables import IS_UNDER_WAY, audit, proposals
 from bot.store.workspace_tables import installations
@@ -19,7 +20,7 @@ from bot.store.workspace_tables import installations
 _CONCERNS_S: Final = 24 * 3600.0
 
 
-async def order_in_the_way(connection: Connection, row: Proposal) -> Proposal | None:
+async def order_in_the_way(connection: AsyncConnection, row: Proposal) -> Proposal | None:
     """See `ProposalStore.same_order`; the latest of them. Asked under `lock_order` it stays true."""
     raised = _number(sa.literal(f"{row.id}:created"))
     ended = _number(proposals.c.id.concat(":outcome"))
@@ -37,7 +38,7 @@ async def order_in_the_way(connection: Connection, row: Proposal) -> Proposal | 
     return next((each for each in went_out if not refused_by(each)), None)
 
 
-async def open_in_channel(connection: Connection, row: Proposal) -> Proposal | None:
+async def open_in_channel(connection: AsyncConnection, row: Proposal) -> Proposal | None:
     """An identical order of the same channel that somebody may still confirm, or that is under way.
 
     Of the same thread, where the channel's others are not everybody's to read.
@@ -59,7 +60,7 @@ async def open_in_channel(connection: Connection, row: Proposal) -> Proposal | N
     return None
 
 
-async def pending_like(connection: Connection, row: Proposal) -> list[Proposal]:
+async def pending_like(connection: AsyncConnection, row: Proposal) -> list[Proposal]:
     """Identical ones of the tenant that nobody has decided about, in one order for all who lock."""
     found = await connection.execute(
         sa.select(proposals)

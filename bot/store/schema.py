@@ -1,11 +1,10 @@
-"""Brings a database to the newest schema, says where it stands, and whether it takes a change now.
+"""Upgrade a database to the newest schema, report its schema, and check that it takes a change.
 
-The migrations are read in a thread. A full disk and a read-only
-replica still answer reads.
+Alembic makes every schema, also in a new file, in a thread. A full disk and a read-only replica still
+answer reads, so the check writes.
 """
 
 import asyncio
-import math
 import re
 import time
 from collections.abc import Iterable
@@ -16,16 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 import bot
 from bot.ports.failures import StorageUnavailable
-from bot.store import new_file
-from bot.store.address import POSTGRESQL, addressed
-from bot.store.database import CONNECT_TIMEOUT_S, QUEUE_TIMEOUT_S, Database, Size, Transactions
-from bot.store.dialect import Connection, storage_errors
-from bot.store.sqlite_threads import SqliteThreads
+from bot.store.address import POSTGRESQL, is_behind_pgbouncer, synchronous
+from bot.store.database import Database
+from bot.store.dialect import storage_errors
+from bot.store.engines import SQLITE_BUSY_S, WRITES, begin_immediately, connect_arguments
 from bot.store.tables import schema_served
-from bot.store.thread_jobs import Limits
 
 if TYPE_CHECKING:  # loaded only where there is a step to take: a tenth of a start
     from alembic.runtime.migration import MigrationContext, MigrationStep
@@ -41,8 +39,6 @@ _MIGRATION_LOCK = 0x6B6F72746578_01  # replicas that start together migrate one 
 # every table for as long as it takes, it would stop all that runs.
 LOCK_WAIT_S = 3.0
 LOCK_TRIES = 5
-_ONE = Size(writers=1, readers=0)
-_LIMITS = Limits(queue_s=QUEUE_TIMEOUT_S, running_s=math.inf)  # as long as the tables are large
 
 # Probes come every few seconds and from anybody: one commit serves those of so long.
 ASKED_AGAIN_S = 5.0
@@ -113,8 +109,8 @@ async def standing(database: Database) -> Standing:
             f"{newest}; run `kortex migrate`, then start again",
         )
 
-    async def ask(connection: Connection) -> bool:
-        return _serves(connection.sync_connection, newest)
+    async def ask(connection: AsyncConnection) -> bool:
+        return await connection.run_sync(_serves, newest)
 
     is_served = await database.fetch(ask)
     return Standing(at, newest, None if is_served else _unserved(at, newest))
@@ -156,51 +152,55 @@ async def migrate(url: str) -> str:
     """
     database = await Database.open(url)  # creates a SQLite file, refuses a strange URL
     try:
-        at, newest = await database.schema_head(), await asyncio.to_thread(head)
-        if at is None and database.dialect == "sqlite":
-            script = await asyncio.to_thread(lambda: new_file.statements(scripts_folder(), newest))
-            if script and await new_file.create(database, script):
-                return newest
+        at = await database.schema_head()
     finally:
         await database.close()
-    if at == newest:
-        return newest
-    await asyncio.to_thread(_scripts)
-    threads = await asyncio.to_thread(_threads, addressed(url))
+    if at == await asyncio.to_thread(head):
+        return at
+    return await asyncio.to_thread(_migrate, url)
+
+
+def _migrate(url: str) -> str:
+    engine = _engine(url)
     try:
-        return await _patiently(threads)
+        for _ in range(LOCK_TRIES):
+            with suppress(_Waited), storage_errors(), engine.begin() as connection:
+                return _upgrade_unless_waited(connection)
+            time.sleep(LOCK_WAIT_S / 3)  # for those that waited behind it
     finally:
-        await threads.close()
-
-
-def _threads(url: sa.URL) -> Transactions:
-    """One thread; its connection checks no foreign keys on SQLite: tables are made anew."""
-    if url.drivername == POSTGRESQL:
-        from bot.store.postgres_threads import PostgresThreads, engine_of  # and its driver
-
-        return PostgresThreads(engine_of(url, "kortex-migrate", CONNECT_TIMEOUT_S), *_ONE)
-    engine = sa.create_engine(url, poolclass=sa.NullPool, hide_parameters=True)
-    return SqliteThreads(engine, engine, _ONE.readers)
-
-
-async def _patiently(threads: Transactions) -> str:
-    for _ in range(LOCK_TRIES):
-        with suppress(_Waited), storage_errors():
-            return await threads.transact(_upgrade_unless_waited, _LIMITS)
-        await asyncio.sleep(LOCK_WAIT_S / 3)  # for those that waited behind it
+        engine.dispose()
     raise StorageUnavailable(
         "its tables are held, by a dump perhaps; nothing was changed. Run `kortex migrate` again "
         "when it has ended"
     )
 
 
+def _engine(url: str) -> sa.Engine:
+    """Without a time limit: a migration takes as long as the tables are large."""
+    address = synchronous(url)
+    if address.drivername == POSTGRESQL:
+        arguments = connect_arguments(address, "kortex-migrate", pgbouncer=is_behind_pgbouncer(url))
+        return sa.create_engine(
+            address, poolclass=sa.NullPool, hide_parameters=True, connect_args=arguments
+        )
+    engine = sa.create_engine(
+        address,
+        poolclass=sa.NullPool,
+        hide_parameters=True,
+        connect_args={"timeout": SQLITE_BUSY_S},
+        execution_options={WRITES: True},
+    )
+    begin_immediately(engine, checks_foreign_keys=False)  # tables are made anew
+    return engine
+
+
 class _Waited(Exception):
     """Others kept a table for longer than the change may wait, or wait for it; it was undone."""
 
 
-async def _upgrade_unless_waited(connection: Connection) -> str:
+def _upgrade_unless_waited(connection: sa.Connection) -> str:
     try:
-        return _upgrade(connection.sync_connection)
+        return _upgrade(connection)
     except sa.exc.DBAPIError as error:
         if getattr(error.orig, "sqlstate", None) not in _GIVES_WAY:
             raise
@@ -296,6 +296,6 @@ class Writable:
             self._refused = error
 
 
-async def _touch(connection: Connection) -> None:
+async def _touch(connection: AsyncConnection) -> None:
     mine = schema_served.c.revision == head()
     await connection.execute(schema_served.update().where(mine).values(revision=head()))

@@ -6,11 +6,11 @@ from typing import Final, cast
 
 import orjson
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.audit.chain import AuditKeys, ChainRow, mac_of, tip_of
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import json_text
-from bot.store.dialect import Connection
 from tools.redactor import RedactionFailed, Redactor
 
 SEALING: Final = "kortex_audit_sealing"  # the engine's execution option that holds it
@@ -74,7 +74,7 @@ class Sealing:
 WITHOUT_KEY: Final = Sealing()
 
 
-def sealing_of(connection: Connection) -> Sealing:
+def sealing_of(connection: AsyncConnection) -> Sealing:
     """Of the database that the connection belongs to."""
-    options = connection.sync_connection.get_execution_options()
+    options = connection.engine.get_execution_options()
     return cast("Sealing", options.get(SEALING, WITHOUT_KEY))

@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 from pydantic import JsonValue, TypeAdapter
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message
 from bot.domain.audit import AuditEvent, AuditKind
@@ -20,8 +21,7 @@ from bot.domain.session import Summary, TurnState
 from bot.domain.turn_events import Evidence
 from bot.store.audit import append_audit
 from bot.store.columns import CleanText, Instant, json_text
-from bot.store.dialect import INSERT, Connection, now, seconds_ago
-from bot.store.prepared import prepared
+from bot.store.dialect import INSERT, now, seconds_ago
 from bot.store.tables import evidence as evidence_table
 from bot.store.tables import messages as messages_table
 from bot.store.tables import sessions, turns
@@ -62,7 +62,7 @@ def opening(dialect: str) -> sa.Executable:
             "summary_ts": when(nothing, sessions.c.summary_ts),
         },
     )
-    return prepared(kept.returning(sessions))
+    return kept.returning(sessions)
 
 
 @cache
@@ -71,11 +71,11 @@ def beginning(dialect: str) -> sa.Executable:
     names = ("id", "session_id", "ts", "asker_team", "asker_user", "state", "started_at")
     insert = INSERT[dialect](turns).values({name: sa.bindparam(name) for name in names})
     once = insert.on_conflict_do_nothing(index_elements=["id"])
-    return prepared(once.returning(turns.c.id))
+    return once.returning(turns.c.id)
 
 
 def _inserting(table: sa.Table) -> sa.Insert:
-    return prepared(table.insert().values({each.name: sa.bindparam(each.name) for each in table.c}))
+    return table.insert().values({each.name: sa.bindparam(each.name) for each in table.c})
 
 
 INSERT_MESSAGES: Final = _inserting(messages_table)
@@ -96,7 +96,7 @@ def is_read_by(this: sa.FromClause) -> Sequence[sa.ColumnElement[bool]]:
     )
 
 
-async def keep_summary(connection: Connection, turn: TurnId, summary: Summary) -> None:
+async def keep_summary(connection: AsyncConnection, turn: TurnId, summary: Summary) -> None:
     """Put it in the place of the oldest turns that `turn` read."""
     this = turns.alias()
     last = await connection.execute(
@@ -120,7 +120,7 @@ async def keep_summary(connection: Connection, turn: TurnId, summary: Summary) -
         )
 
 
-async def close_idle(connection: Connection, ttl: timedelta, most: int = 100) -> int:
+async def close_idle(connection: AsyncConnection, ttl: timedelta, most: int = 100) -> int:
     """Close up to `most` sessions without a message for longer than `ttl`, each with its audit row."""
     due = (
         sa.select(sessions.c.id)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind
@@ -14,9 +15,7 @@ from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Evidence
 from bot.store.audit import append_audit, write_telling
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.incident_rows import keep_session
-from bot.store.prepared import prepared
 from bot.store.session_rows import (
     INSERT_EVIDENCE,
     INSERT_MESSAGES,
@@ -56,14 +55,16 @@ class StoredSessions:
     async def begin_turn(self, ask: Ask, name: str, at: datetime, told: str = "") -> Session:
         """Insert the turn, its user message and its audit row, once; its session's name stays."""
 
-        async def work(connection: Connection) -> Session:
+        async def work(connection: AsyncConnection) -> Session:
             session = await self._opened(connection, ask, name, at)
             await _begin(connection, ask, session, at, told)
             return session
 
         return await write_at_once(self._database, work)
 
-    async def _opened(self, connection: Connection, ask: Ask, name: str, at: datetime) -> Session:
+    async def _opened(
+        self, connection: AsyncConnection, ask: Ask, name: str, at: datetime
+    ) -> Session:
         place = ask.place
         values = {
             "id": session_at(place),
@@ -82,7 +83,7 @@ class StoredSessions:
     async def close_idle(self) -> int:
         """Close what has been idle for too long, by the database's clock; how many it was."""
 
-        async def work(connection: Connection) -> int:
+        async def work(connection: AsyncConnection) -> int:
             return await close_idle(connection, self._idle_ttl)
 
         return await self._database.transact(work)
@@ -90,7 +91,7 @@ class StoredSessions:
     async def find(self, place: Place) -> Session | None:
         """The session of that place."""
 
-        async def work(connection: Connection) -> Session | None:
+        async def work(connection: AsyncConnection) -> Session | None:
             found = await connection.execute(sa.select(sessions).where(_is_at(place)))
             row = found.first()
             return None if row is None else _session(row)
@@ -100,7 +101,7 @@ class StoredSessions:
     async def get(self, session_id: SessionId) -> Session | None:
         """The session of that id."""
 
-        async def work(connection: Connection) -> Session | None:
+        async def work(connection: AsyncConnection) -> Session | None:
             found = await connection.execute(sa.select(sessions).where(sessions.c.id == session_id))
             row = found.first()
             return None if row is None else _session(row)
@@ -113,7 +114,7 @@ class StoredSessions:
         """The finished turns whose message is older than that of `before`; empty if unknown."""
         asked = {"session": session, "before": before, "after": after_ts}
 
-        async def work(connection: Connection) -> Sequence[Message]:
+        async def work(connection: AsyncConnection) -> Sequence[Message]:
             found = await connection.execute(_HISTORY, asked)
             return [to_message(row.body, row.blocks) for row in found]
 
@@ -132,7 +133,7 @@ class StoredSessions:
 
         ended_as = {"state": state.value, "ended_at": at, "provider": _provider_of(messages)}
 
-        async def work(connection: Connection) -> Sequence[AuditEvent]:
+        async def work(connection: AsyncConnection) -> Sequence[AuditEvent]:
             closed = await connection.execute(_CLOSE, ended_as | {"turn": turn})
             if (row := closed.first()) is None:
                 return ()
@@ -165,7 +166,7 @@ class StoredSessions:
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
         """Remember which message is edited."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(_SET_ANSWER, {"turn": turn, "answer": ts})
 
         await write_with_step(self._database, work)
@@ -188,7 +189,7 @@ class StoredSessions:
     async def _turn_in_line(self, place: Place) -> TurnId | None:
         begun = sa.exists().where(turns.c.id == tickets.c.id)
 
-        async def work(connection: Connection) -> TurnId | None:
+        async def work(connection: AsyncConnection) -> TurnId | None:
             found = await connection.scalar(
                 sa.select(tickets.c.id)
                 .where(tickets.c.thread == place.key, ~begun)
@@ -202,7 +203,7 @@ class StoredSessions:
     async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
         """One numbered result of a finished turn."""
 
-        async def work(connection: Connection) -> Evidence | None:
+        async def work(connection: AsyncConnection) -> Evidence | None:
             found = await connection.execute(
                 sa.select(evidence_table).where(
                     evidence_table.c.turn_id == turn, evidence_table.c.number == number
@@ -216,7 +217,7 @@ class StoredSessions:
     async def asked(self, turn: TurnId, tool_call_id: str) -> Mapping[str, JsonValue]:
         """The arguments of a call of a finished turn, as they were written; empty if not kept."""
 
-        async def work(connection: Connection) -> Mapping[str, JsonValue]:
+        async def work(connection: AsyncConnection) -> Mapping[str, JsonValue]:
             found = await connection.execute(
                 sa.select(messages_table.c.body).where(messages_table.c.turn_id == turn)
             )
@@ -225,7 +226,7 @@ class StoredSessions:
         return await self._database.fetch(work)
 
     async def _one_turn(self, *conditions: sa.ColumnElement[bool]) -> TurnId | None:
-        async def work(connection: Connection) -> TurnId | None:
+        async def work(connection: AsyncConnection) -> TurnId | None:
             found = await connection.scalar(
                 sa.select(turns.c.id)
                 .join(sessions, sessions.c.id == turns.c.session_id)
@@ -239,7 +240,7 @@ class StoredSessions:
 
 
 async def _begin(
-    connection: Connection, ask: Ask, session: Session, at: datetime, told: str
+    connection: AsyncConnection, ask: Ask, session: Session, at: datetime, told: str
 ) -> None:
     turn = ask.turn_id
     values = {
@@ -266,13 +267,13 @@ async def _begin(
     await append_audit(connection, started)
 
 
-_CLOSE: Final = prepared(
+_CLOSE: Final = (
     turns.update()
     .where(turns.c.id == sa.bindparam("turn"), turns.c.state == TurnState.RUNNING.value)
     .values({name: sa.bindparam(name) for name in ("state", "ended_at", "provider")})
     .returning(turns.c.session_id, turns.c.asker_user)
 )
-_SET_ANSWER: Final = prepared(
+_SET_ANSWER: Final = (
     turns.update()
     .where(turns.c.id == sa.bindparam("turn"))
     .values(answer_ts=sa.bindparam("answer"))
@@ -280,7 +281,7 @@ _SET_ANSWER: Final = prepared(
 
 
 _this = turns.alias()
-_HISTORY: Final = prepared(
+_HISTORY: Final = (
     sa.select(messages_table.c.body, messages_table.c.blocks)
     .join(turns, turns.c.id == messages_table.c.turn_id)
     .join(sessions, sessions.c.id == turns.c.session_id)

@@ -10,9 +10,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from bot.domain.audit import AuditEvent
 from bot.store.database import Database
-from bot.store.dialect import Connection, Work
+from bot.store.dialect import Work
 
 _T = TypeVar("_T")
 
@@ -77,7 +79,7 @@ async def write_at_once(database: Database, work: Work[_T]) -> _T:
     if entry is None or entry.done:
         return await database.transact(work)
 
-    async def entering(connection: Connection) -> _T:
+    async def entering(connection: AsyncConnection) -> _T:
         await entry.work(connection)
         return await work(connection)
 

@@ -6,14 +6,14 @@ from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, TurnId
 from bot.domain.session import TurnState
 from bot.ports.proposals import WatchKind, decision_workflow
 from bot.store.columns import CleanText
 from bot.store.database import Database
-from bot.store.dialect import Connection, as_engines
-from bot.store.prepared import MOST, prepared
+from bot.store.dialect import MOST, as_engines
 from bot.store.tables import IS_UNDER_WAY, proposals, sessions, tickets, turns, watches
 from bot.store.tickets import ALIVE, GOES_ON, workflow_status, workflow_steps
 
@@ -42,7 +42,7 @@ class StrandedTurns:
     async def find(self, limit: int) -> Sequence[StrandedTurn]:
         """Those that hold a place in their thread, then those whose row says that they run."""
 
-        async def work(connection: Connection) -> Sequence[StrandedTurn]:
+        async def work(connection: AsyncConnection) -> Sequence[StrandedTurn]:
             dialect = connection.dialect.name
             found = list((await connection.execute(_in_line(dialect), {"most": limit})).all())
             rest = {"most": limit - len(found)}
@@ -55,7 +55,7 @@ class StrandedTurns:
         """Work that is to go on, and that none of these versions can carry on."""
         asked = {"known": list(known), "most": limit}
 
-        async def work(connection: Connection) -> Sequence[str]:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
             found = await connection.execute(_of_others(connection.dialect.name), asked)
             return sorted(found.scalars())
 
@@ -69,13 +69,13 @@ def _of_others(dialect: str) -> sa.Select[str]:
     unknown = mine.application_version.not_in(known)
     every = (sa.select(mine.workflow_uuid).where(is_, unknown) for is_ in GOES_ON)
     # In no order: to sort them, SQLite would read all workflows in that order.
-    return prepared(sa.select(sa.union_all(*every).subquery().c.workflow_uuid).limit(MOST))
+    return sa.select(sa.union_all(*every).subquery().c.workflow_uuid).limit(MOST)
 
 
 @cache
 def _in_line(dialect: str) -> sa.Select[Any]:
     status, *rest = _how_far(dialect, tickets.c.id)
-    return prepared(
+    return (
         sa.select(tickets.c.id, tickets.c.thread, tickets.c.ts, status.label("status"), *rest)
         .outerjoin(turns, turns.c.id == tickets.c.id)
         .where(status.not_in(ALIVE))
@@ -89,7 +89,7 @@ def _left(dialect: str) -> sa.Select[Any]:
     ending = workflow_status(dialect).alias("ending")
     its_ending = sa.literal(ending_workflow(""), CleanText()).concat(turns.c.id)
     thread = sa.func.substr(sessions.c.id, len("session:") + 1).label("thread")
-    return prepared(
+    return (
         sa.select(turns.c.id, thread, turns.c.ts, status.label("status"), *rest)
         .join(sessions, sessions.c.id == turns.c.session_id)
         .where(
@@ -165,7 +165,7 @@ class StrandedProposals:
             watches.c.proposal_id == proposals.c.id, watches.c.kind == WatchKind.PROGRESS.value
         )
 
-        async def work(connection: Connection) -> Sequence[ProposalId]:
+        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
             found = await connection.scalars(
                 sa.select(proposals.c.id)
                 .where(sa.text(IS_UNDER_WAY), ~alive, ~watched)

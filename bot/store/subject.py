@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.proposal import OPEN
 from bot.domain.session import TurnState
@@ -19,7 +20,6 @@ from bot.store.alert_tables import alert_threads, alerts
 from bot.store.caller_tables import caller_tokens, callers
 from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.feedback_table import feedback
 from bot.store.incident_rows import SESSIONS
 from bot.store.incident_words_sqlite import merge_words
@@ -99,7 +99,7 @@ class SubjectRecords:
         """Ids by which the engine's records of it are found."""
         wanted = (self._turns, sa.select(proposals.c.id).where(self._proposal))
 
-        async def work(connection: Connection) -> Collection[str]:
+        async def work(connection: AsyncConnection) -> Collection[str]:
             return {name for each in wanted for name in await connection.scalars(each)}
 
         return await self._database.fetch(work)
@@ -115,7 +115,7 @@ class SubjectRecords:
             person.others_turns(),
         )
 
-        async def work(connection: Connection) -> Collection[str]:
+        async def work(connection: AsyncConnection) -> Collection[str]:
             return {name for each in others for name in await connection.scalars(each)}
 
         return person.user, await self._database.fetch(work)
@@ -129,7 +129,7 @@ class SubjectRecords:
             sa.select(proposals.c.id).where(self._proposal, proposals.c.state.in_(still)),
         )
 
-        async def work(connection: Connection) -> Sequence[str]:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
             found = [await connection.scalar(each.limit(1)) for each in under_way]
             return [each for each in found if each]
 
@@ -144,9 +144,10 @@ class SubjectRecords:
             found = sa.select(table).where(where).order_by(*table.primary_key)
 
             async def work(
-                connection: Connection, found: sa.Select[Any] = found
+                connection: AsyncConnection, found: sa.Select[Any] = found
             ) -> Sequence[sa.Row[Any]]:
-                return (await connection.execute(found)).all()
+                rows: Sequence[sa.Row[Any]] = (await connection.execute(found)).all()
+                return rows
 
             for row in await self._database.fetch(work):
                 values = {str(k): _plain(v) for k, v in row._asdict().items() if k not in _SECRET}
@@ -161,7 +162,7 @@ class SubjectRecords:
         await merge_words(self._database)
         return deleted
 
-    async def _some_turns(self, connection: Connection) -> int:
+    async def _some_turns(self, connection: AsyncConnection) -> int:
         chosen = await connection.execute(
             sa.select(turns.c.id, turns.c.session_id).where(self._turn).limit(_TURNS_AT_ONCE)
         )
@@ -183,7 +184,7 @@ class SubjectRecords:
         left = sa.exists().where(turns.c.session_id == sessions.c.id)
         return deleted + await _deleted(connection, [(sessions, these & ~left)])
 
-    async def _rest(self, connection: Connection) -> int:
+    async def _rest(self, connection: AsyncConnection) -> int:
         deleted = await _deleted(connection, self._own())
         if self._subject.session:
             of_it = spending.c.session_id == self._subject.session
@@ -243,7 +244,7 @@ class SubjectRecords:
             (incidents, _told_of(sa.select(turns.c.session_id).where(self._turn))),
         ]
 
-    async def _unname(self, connection: Connection) -> None:
+    async def _unname(self, connection: AsyncConnection) -> None:
         person = self._person
         spent, switched = person.spent(spending), person.switched
         await connection.execute(spending.update().where(spent).values(user_id=""))
@@ -269,7 +270,7 @@ def _told_of(of_sessions: Any) -> sa.ColumnElement[bool]:
     return (incidents.c.source == SESSIONS) & incidents.c.external_id.in_(of_sessions)
 
 
-async def _deleted(connection: Connection, every: Sequence[Where]) -> int:
+async def _deleted(connection: AsyncConnection, every: Sequence[Where]) -> int:
     gone = [await connection.execute(table.delete().where(where)) for table, where in every]
     return sum(each.rowcount for each in gone)
 

@@ -14,13 +14,14 @@ from pathlib import Path
 import sqlalchemy as sa
 import structlog
 from pydantic import TypeAdapter, ValidationError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.freeze import Freeze
 from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audit
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now
+from bot.store.dialect import insert_into, now
 from bot.store.tables import switches
 
 log = structlog.stdlib.get_logger(__name__)
@@ -79,7 +80,7 @@ class StoredSwitch:
         wanted = sa.select(sa.literal(_FREEZE).label("name")).subquery()
         joined = wanted.outerjoin(switches, switches.c.name == wanted.c.name)
 
-        async def work(connection: Connection) -> Freeze:
+        async def work(connection: AsyncConnection) -> Freeze:
             found = await connection.execute(
                 sa.select(now().label("read_at"), switches).select_from(joined)
             )
@@ -117,7 +118,7 @@ class StoredSwitch:
             key=f"freeze:{'on' if on else 'off'}:{by}:{at.isoformat()}",
         )
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 insert_into(connection, switches)
                 .values(name=_FREEZE, **values)

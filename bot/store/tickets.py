@@ -13,12 +13,12 @@ from functools import cache
 from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.accepted_table import accepted
 from bot.store.columns import CleanText, EngineText
 from bot.store.database import Database
-from bot.store.dialect import INSERT, Connection, Work, as_engines
-from bot.store.prepared import prepared
+from bot.store.dialect import INSERT, Work, as_engines
 from bot.store.tables import tickets
 from bot.store.turn_step_table import turn_steps
 
@@ -75,7 +75,7 @@ class Tickets:
         A turn that already has the slot, resumed here after a crash, keeps it. Raises Superseded.
         """
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             dialect, mine = connection.dialect.name, {"ticket": ticket, "mine": owner}
             if (await connection.execute(_held(dialect), mine)).first() is None:
                 raise Superseded(ticket)
@@ -89,7 +89,7 @@ class Tickets:
     def entry(self, ticket: str, owner: str) -> Work[None]:
         """Takes the slot that was kept for the turn as its message was accepted. Raises Superseded."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             mine = {"ticket": ticket, "mine": owner}
             taken = await connection.execute(_entering(connection.dialect.name), mine)
             if taken.rowcount != 1:
@@ -116,7 +116,7 @@ class Tickets:
             ),
         )
 
-        async def work(connection: Connection) -> Collection[str]:
+        async def work(connection: AsyncConnection) -> Collection[str]:
             found = await connection.scalars(
                 sa.select(tickets.c.id).where(
                     tickets.c.owner == owner, tickets.c.state == "waiting", held, before
@@ -129,7 +129,7 @@ class Tickets:
     async def is_started(self, workflow: str) -> bool:
         """Whether the engine has that workflow, in whatever state."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             return await connection.scalar(self._any(workflow)) is not None
 
         return await self._database.fetch(work)
@@ -137,26 +137,24 @@ class Tickets:
     async def is_fresh(self, ticket: str) -> bool:
         """Whether it is certain that no attempt of this turn has been here, on any replica."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             found = await connection.execute(_OWNER_OF, {"ticket": ticket})
             return bool(found.scalar() == NOBODY)
 
         return await self._database.fetch(work)
 
-    async def leave(self, ticket: str, owner: str, ending: Work[None] | None = None) -> bool:
+    async def leave(self, ticket: str, owner: str) -> bool:
         """Free the slot, unless the workflow was given to somebody else meanwhile.
 
-        What is on record of the turn goes with it: it has nothing left to do. `ending` is done with it.
+        What is on record of the turn goes with it: it has nothing left to do.
         """
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             mine = {"ticket": ticket, "mine": owner}
             left = await connection.execute(_leaving(connection.dialect.name), mine)
             if left.rowcount != 1:
                 return False
             await connection.execute(_FORGET, {"turns": [ticket]})
-            if ending is not None:
-                await ending(connection)
             return True
 
         return await self._database.transact(work)
@@ -174,7 +172,7 @@ class Tickets:
             else_=1,
         )
 
-        async def work(connection: Connection) -> int:
+        async def work(connection: AsyncConnection) -> int:
             deaths = await connection.scalar(
                 tickets.update()
                 .where(tickets.c.id == ticket)
@@ -188,7 +186,7 @@ class Tickets:
     async def hand_over(self, owner: str) -> None:
         """This replica ends as it should: what it leaves behind is not counted as a death."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             mine = tickets.update().where(tickets.c.owner == owner)
             await connection.execute(mine.values(deaths=_HANDED_OVER))
 
@@ -197,7 +195,7 @@ class Tickets:
     async def request_stop(self, ticket: str, by: str) -> bool:
         """Ask a turn to stop, waiting or running; False when it is neither. The first asker stays."""
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             asked = await connection.execute(
                 tickets.update()
                 .where(tickets.c.id == ticket)
@@ -210,7 +208,7 @@ class Tickets:
     async def stops_for(self, owner: str) -> Mapping[str, str]:
         """The turns that somebody asked to stop, and who: this replica's, and those just beginning."""
 
-        async def work(connection: Connection) -> Mapping[str, str]:
+        async def work(connection: AsyncConnection) -> Mapping[str, str]:
             found = await connection.execute(_STOPPED, {"mine": owner})
             return {row.id: row.stop_by for row in found}
 
@@ -223,7 +221,7 @@ class Tickets:
             workflows.workflow_uuid == as_engines(tickets.c.id), workflows.status.not_in(ALIVE)
         )
 
-        async def work(connection: Connection) -> Sequence[str]:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
             mine = tickets.delete().where(tickets.c.id.in_(among), over)
             gone = (await connection.scalars(mine.returning(tickets.c.id))).all()
             await connection.execute(_FORGET, {"turns": gone})
@@ -238,10 +236,10 @@ class Tickets:
         before it was, and Slack, which had no answer, delivers that message again.
         """
 
-        async def look(connection: Connection) -> Collection[str]:
+        async def look(connection: AsyncConnection) -> Collection[str]:
             return set((await connection.execute(_unstarted(connection.dialect.name))).scalars())
 
-        async def remove(connection: Connection) -> None:
+        async def remove(connection: AsyncConnection) -> None:
             mine = tickets.delete().where(tickets.c.id.in_(gone))
             await connection.execute(mine.where(*_is_unstarted(connection.dialect.name)))
 
@@ -257,13 +255,13 @@ class Tickets:
 
 _TICKET: Final = sa.bindparam("ticket", type_=CleanText())
 _MINE: Final = sa.bindparam("mine", type_=CleanText())
-_BEGUN: Final = prepared(accepted.delete().where(accepted.c.id == _TICKET))
+_BEGUN: Final = accepted.delete().where(accepted.c.id == _TICKET)
 
 
 @cache
 def _entering(dialect: str) -> sa.Executable:
     """Takes a slot that nobody has, or this owner had; the workflow is this owner's until the commit."""
-    return prepared(
+    return (
         tickets.update()
         .where(
             tickets.c.id == _TICKET,
@@ -279,7 +277,7 @@ def _entering(dialect: str) -> sa.Executable:
 def _held(dialect: str) -> sa.Select[str]:
     """The workflow while it is that owner's: locked, so that it cannot be handed over until the commit."""
     workflows = workflow_status(dialect).c
-    return prepared(
+    return (
         sa.select(workflows.workflow_uuid)
         .where(
             workflows.workflow_uuid == as_engines(_TICKET),
@@ -302,7 +300,7 @@ def _leaving(dialect: str) -> sa.Executable:
     )
     # Nobody's: it ended before its first transaction.
     whose = tickets.c.owner.in_([_MINE, NOBODY])
-    return prepared(tickets.delete().where(tickets.c.id == _TICKET, whose, ~handed_over))
+    return tickets.delete().where(tickets.c.id == _TICKET, whose, ~handed_over)
 
 
 @cache
@@ -311,10 +309,9 @@ def _standing(dialect: str) -> sa.Executable:
     place = {"id": _TICKET, "owner": _MINE, "state": "waiting"}
     place |= {name: sa.bindparam(name, type_=CleanText()) for name in ("thread", "ts")}
     insert = INSERT[dialect](tickets).values(place)
-    again = insert.on_conflict_do_update(
+    return insert.on_conflict_do_update(
         index_elements=["id"], set_={"owner": insert.excluded.owner}
     )
-    return prepared(again)
 
 
 def _is_unstarted(dialect: str) -> Sequence[sa.ColumnElement[bool]]:
@@ -324,14 +321,14 @@ def _is_unstarted(dialect: str) -> Sequence[sa.ColumnElement[bool]]:
 
 @cache
 def _unstarted(dialect: str) -> sa.Select[str]:
-    return prepared(sa.select(tickets.c.id).where(*_is_unstarted(dialect)))
+    return sa.select(tickets.c.id).where(*_is_unstarted(dialect))
 
 
-_FORGET: Final = prepared(
-    turn_steps.delete().where(turn_steps.c.turn_id.in_(sa.bindparam("turns", expanding=True)))
+_FORGET: Final = turn_steps.delete().where(
+    turn_steps.c.turn_id.in_(sa.bindparam("turns", expanding=True))
 )
-_OWNER_OF: Final = prepared(sa.select(tickets.c.owner).where(tickets.c.id == _TICKET))
-_STOPPED: Final = prepared(
+_OWNER_OF: Final = sa.select(tickets.c.owner).where(tickets.c.id == _TICKET)
+_STOPPED: Final = (
     sa.select(tickets.c.id, tickets.c.stop_by)
     .where(tickets.c.owner.in_([NOBODY, _MINE]), tickets.c.stop_by.is_not(None))
     .order_by(tickets.c.id)
@@ -348,14 +345,14 @@ _FIRST: Final = ~sa.exists().where(
     sa.tuple_(_older.c.ts, _older.c.id)
     < sa.tuple_(sa.bindparam("since", type_=CleanText()), _TICKET),
 )
-_CLAIM: Final = prepared(
+_CLAIM: Final = (
     tickets.update()
     .where(tickets.c.id == _TICKET, sa.or_(tickets.c.state == "running", _FIRST))
     .values(state="running")
 )
 
 
-async def _claim(connection: Connection, place: Mapping[str, str]) -> bool:
+async def _claim(connection: AsyncConnection, place: Mapping[str, str]) -> bool:
     try:
         # A savepoint: when a later message got in first, the conflict must not undo the ticket.
         async with connection.begin_nested():

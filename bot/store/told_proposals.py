@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.ids import Place, SessionId, session_at
 from bot.domain.proposal import Proposal, ProposalState, refused_by
 from bot.domain.tenancy import is_shared
 from bot.store.columns import CleanText
-from bot.store.dialect import Connection, ago, seconds_ago
-from bot.store.prepared import prepared
+from bot.store.dialect import ago, seconds_ago
 from bot.store.proposal_rows import proposal_of
 from bot.store.same_orders import of_one_tenant
 from bot.store.tables import proposals
@@ -34,10 +34,8 @@ _ANY: Final = sa.select(proposals).where(
     proposals.c.state.in_(_WENT_OUT),
     of_one_tenant(sa.bindparam("team", type_=CleanText())),
 )
-_FOR_ANY: Final = prepared(_ANY)
-_FOR_PRODUCTS: Final = prepared(
-    _ANY.where(proposals.c.product.in_(sa.bindparam("products", expanding=True)))
-)
+_FOR_ANY: Final = _ANY
+_FOR_PRODUCTS: Final = _ANY.where(proposals.c.product.in_(sa.bindparam("products", expanding=True)))
 
 
 _ALL_OF_SESSION = (
@@ -45,25 +43,20 @@ _ALL_OF_SESSION = (
     .where(proposals.c.session_id == sa.bindparam("session"))
     .order_by(proposals.c.created_at, proposals.c.id)
 )
-_OF_SESSION: Final = prepared(_ALL_OF_SESSION)
-_OF_SESSION_IN_STATE: Final = prepared(
-    _ALL_OF_SESSION.where(proposals.c.state == sa.bindparam("state"))
-)
-_ELSEWHERE: Final = prepared(
-    sa.select(proposals).where(
-        proposals.c.session_id >= sa.bindparam("first"),
-        proposals.c.session_id < sa.bindparam("end"),
-        proposals.c.session_id != sa.bindparam("this"),
-        proposals.c.created_at > ago("ago_us"),
-        proposals.c.state.not_in([ProposalState.EXPIRED.value, ProposalState.SUPERSEDED.value]),
-        (proposals.c.state != ProposalState.PENDING.value)
-        | (proposals.c.expires_at > seconds_ago(0)),
-    )
+_OF_SESSION: Final = _ALL_OF_SESSION
+_OF_SESSION_IN_STATE: Final = _ALL_OF_SESSION.where(proposals.c.state == sa.bindparam("state"))
+_ELSEWHERE: Final = sa.select(proposals).where(
+    proposals.c.session_id >= sa.bindparam("first"),
+    proposals.c.session_id < sa.bindparam("end"),
+    proposals.c.session_id != sa.bindparam("this"),
+    proposals.c.created_at > ago("ago_us"),
+    proposals.c.state.not_in([ProposalState.EXPIRED.value, ProposalState.SUPERSEDED.value]),
+    (proposals.c.state != ProposalState.PENDING.value) | (proposals.c.expires_at > seconds_ago(0)),
 )
 
 
 async def of_session(
-    connection: Connection, session: SessionId, state: ProposalState | None
+    connection: AsyncConnection, session: SessionId, state: ProposalState | None
 ) -> Sequence[Proposal]:
     """See `ProposalStore.of_session`."""
     if state is None:
@@ -74,7 +67,9 @@ async def of_session(
     return [proposal_of(row) for row in found]
 
 
-async def in_threads(connection: Connection, place: Place, seconds: float) -> Sequence[Proposal]:
+async def in_threads(
+    connection: AsyncConnection, place: Place, seconds: float
+) -> Sequence[Proposal]:
     """See `Around.threads`. By their sessions' ids, which name the channel: a range of the index."""
     if not is_shared(place.team):
         return ()
@@ -87,7 +82,7 @@ async def in_threads(connection: Connection, place: Place, seconds: float) -> Se
 
 
 async def carried_out_elsewhere(
-    connection: Connection,
+    connection: AsyncConnection,
     place: Place,
     products: Collection[str] | None,
     seconds: float,

@@ -10,13 +10,13 @@ from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.session import TurnState
 from bot.store.audit import append_audits
 from bot.store.columns import CleanText
 from bot.store.database import Database
-from bot.store.dialect import INSERT, Connection
-from bot.store.prepared import prepared
+from bot.store.dialect import INSERT
 from bot.store.step_rows import Entry, StepRows
 from bot.store.tables import tickets, turns
 from bot.store.tickets import workflow_steps
@@ -59,7 +59,7 @@ class TurnSteps:
         state = sa.select(turns.c.state).where(turns.c.id == turn).scalar_subquery()
         rest = sa.select(self._in_engine, state)
 
-        async def work(connection: Connection) -> Past:
+        async def work(connection: AsyncConnection) -> Past:
             steps = [Step(row.n, row.name, row.value) for row in await connection.execute(found)]
             if steps:
                 return Past(steps)
@@ -83,7 +83,7 @@ class TurnSteps:
         Raises `bot.store.tickets.Superseded` where it was so before the turn's `entry`.
         """
 
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncConnection) -> bool:
             mine = {"turn": turn, "owner": owner}
             if entry is not None and not entry.done:
                 await entry.work(connection)
@@ -104,7 +104,7 @@ class TurnSteps:
         return is_mine
 
 
-_HELD: Final = prepared(
+_HELD: Final = (
     sa.select(tickets.c.id)
     .where(tickets.c.id == sa.bindparam("turn"), tickets.c.owner == sa.bindparam("owner"))
     .with_for_update(read=True)
@@ -115,7 +115,7 @@ def _row(step: Step) -> dict[str, Any]:
     return {"n": step.n, "name": step.name, "value": step.value}
 
 
-async def _inserted(connection: Connection, steps: Sequence[Mapping[str, Any]]) -> bool:
+async def _inserted(connection: AsyncConnection, steps: Sequence[Mapping[str, Any]]) -> bool:
     insert = _kept(connection.dialect.name)
     if (await connection.execute(insert, steps[0])).rowcount != 1:
         return False
@@ -138,7 +138,6 @@ def _kept(dialect: str) -> sa.Executable:
     insert = INSERT[dialect](turn_steps)
     insert = insert.from_select(columns, sa.select(*given).where(*mine).with_for_update(read=True))
     # Again after a lost connection: it is the same record.
-    again = insert.on_conflict_do_update(
+    return insert.on_conflict_do_update(
         index_elements=["turn_id", "n"], set_={"name": insert.excluded.name}
     )
-    return prepared(again)

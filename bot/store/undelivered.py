@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.ids import TurnId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnFinished
 from bot.ports.sessions import HeldBack
 from bot.store.database import Database
-from bot.store.dialect import Connection, ago, insert_into, now, seconds_ago
-from bot.store.prepared import MOST, prepared
+from bot.store.dialect import MOST, ago, insert_into, now, seconds_ago
 from bot.store.tables import undelivered
 
 _ASK = TypeAdapter(Ask)
@@ -38,7 +38,7 @@ class StoredUndelivered:
         """Due at once; what is kept already stays."""
         shown = replace(final, outcomes=[_without_raw(each) for each in final.outcomes])
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 insert_into(connection, undelivered)
                 .values(
@@ -64,7 +64,7 @@ class StoredUndelivered:
     async def settle(self, turn: TurnId) -> None:
         """It was delivered, or given up: delete its row."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(undelivered.delete().where(undelivered.c.turn_id == turn))
 
         await self._database.transact(work)
@@ -72,10 +72,10 @@ class StoredUndelivered:
     async def _claimed(self, due: sa.Select[Any], limit: int, age_s: float) -> Sequence[HeldBack]:
         asked = {"most": limit, "age_us": round(age_s * 1_000_000)}
 
-        async def look(connection: Connection) -> bool:
+        async def look(connection: AsyncConnection) -> bool:
             return (await connection.execute(due, asked)).first() is not None
 
-        async def work(connection: Connection) -> Sequence[HeldBack]:
+        async def work(connection: AsyncConnection) -> Sequence[HeldBack]:
             found = (await connection.execute(due, asked)).all()
             return [held for row in found if (held := await _taken(connection, row)) is not None]
 
@@ -83,7 +83,7 @@ class StoredUndelivered:
 
 
 def _due(which: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return prepared(
+    return (
         sa.select(undelivered, now().label("read_at"))
         .where(which, undelivered.c.due_at <= seconds_ago(0))
         .order_by(undelivered.c.since, undelivered.c.turn_id)
@@ -95,7 +95,7 @@ _DUE: Final = _due(undelivered.c.since > ago("age_us"))
 _OVERDUE: Final = _due(undelivered.c.since <= ago("age_us"))
 
 
-async def _taken(connection: Connection, row: sa.Row[Any]) -> HeldBack | None:
+async def _taken(connection: AsyncConnection, row: sa.Row[Any]) -> HeldBack | None:
     again_s = _AGAIN_S * 2 ** min(row.tries, _DOUBLINGS)
     won = await connection.execute(
         undelivered.update()

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
 from bot.ports.proposals import Watch, WatchKind
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, seconds_ago
-from bot.store.prepared import MOST, prepared
+from bot.store.dialect import MOST, insert_into, seconds_ago
 from bot.store.proposal_rows import REPAINT
 from bot.store.tables import proposals, watches
 
-DUE: Final = prepared(
+DUE: Final = (
     sa.select(watches, (watches.c.until_at <= seconds_ago(0)).label("is_last"))
     .where(watches.c.due_at <= seconds_ago(0))
     .order_by(watches.c.due_at, watches.c.proposal_id)
@@ -33,7 +33,7 @@ class StoredWatches:
     ) -> None:
         """Look after that order from now on; again is no second row."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 insert_into(connection, watches)
                 .values(
@@ -50,14 +50,14 @@ class StoredWatches:
     async def claim(self, limit: int, again_s: float) -> Sequence[Watch]:
         """The longest due first."""
 
-        async def due(connection: Connection) -> Sequence[sa.Row[tuple[object, ...]]]:
+        async def due(connection: AsyncConnection) -> Sequence[sa.Row[tuple[object, ...]]]:
             return (await connection.execute(DUE, {"most": limit})).all()
 
         rows = await self._database.fetch(due)
         if not rows:
             return []  # no write transaction for every tick
 
-        async def work(connection: Connection) -> Sequence[Watch]:
+        async def work(connection: AsyncConnection) -> Sequence[Watch]:
             claimed = []
             for row in rows:
                 won = await connection.execute(
@@ -79,7 +79,7 @@ class StoredWatches:
     async def end(self, watch: Watch) -> None:
         """Look after it no more: delete its row."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 watches.delete().where(
                     watches.c.proposal_id == watch.proposal_id, watches.c.kind == watch.kind.value
@@ -91,7 +91,7 @@ class StoredWatches:
     async def tell(self, proposal_id: ProposalId, progress: str) -> None:
         """Only while it runs: an end is not overwritten."""
 
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await connection.execute(
                 proposals.update()
                 .where(

@@ -24,8 +24,8 @@ from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
 from bot.settings.model import Settings
 from bot.slack.connection.access import SlackAccess
-from bot.store.address import POSTGRESQL, addressed
-from bot.store.database import IDLE_IN_TRANSACTION_S
+from bot.store.address import POSTGRESQL, is_behind_pgbouncer, synchronous
+from bot.store.engines import IDLE_IN_TRANSACTION_S
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID
 from tools.core.all import built_in_toolsets
 from tools.policy import ToolPolicy
@@ -250,8 +250,8 @@ def slack_access(settings: Settings) -> SlackAccess:
 
 def engine_database(url: str) -> str:
     """The same database under the driver that the workflow engine uses."""
-    parsed = addressed(url)
-    if parsed.drivername != POSTGRESQL:
+    parsed = synchronous(url)
+    if parsed.drivername != POSTGRESQL or is_behind_pgbouncer(url):
         return parsed.render_as_string(hide_password=False)
     option = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_S * 1000:.0f}"
     named = parsed.update_query_dict({"options": option})

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from adapters.llm.config import ProviderConfig
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolSpec
 from adapters.llm.registry import create
@@ -23,7 +25,6 @@ from bot.privacy.redactor import TextRedactor
 from bot.store import schema
 from bot.store.audit import StoredAudit, append_audits
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.step_rows import Entry, StepRows
 from bot.store.turn_steps import Step, TurnSteps
 from bot.telemetry.metrics import Metrics
@@ -62,7 +63,7 @@ class TrailAlone(TurnSteps):
         rows: StepRows,
         entry: Entry | None = None,
     ) -> bool:
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             await append_audits(connection, rows.events)
 
         await self._database.transact(work)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
 from adapters.recorded.history import RecordedHistory
@@ -18,7 +19,6 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Evidence
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.incident_rows import keep, of_event
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredEvents
@@ -230,7 +230,7 @@ async def test_of_very_many_findings_the_newest_are_found_and_what_it_was_called
 class _DeletedMeanwhile:
     """A connection; once its first statement has run, others have deleted all incidents."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self.dialect = connection.dialect
         self._connection = connection
         self._left = iter([incidents.delete()])

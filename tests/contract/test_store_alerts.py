@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.alerts import (
     Alert,
@@ -22,7 +23,6 @@ from bot.ports.alerts import AlertClaim
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.ledger import StoredLedger
 from bot.store.retention import StoredRetention
 from bot.store.tables import audit
@@ -84,7 +84,7 @@ async def later(database: Database, seconds: float) -> None:
     gone_us = int(seconds * 1_000_000)
     literal = {n: sa.type_coerce(alert_threads.c[n], sa.BigInteger) - gone_us for n in names}
 
-    async def work(connection: Connection) -> None:
+    async def work(connection: AsyncConnection) -> None:
         await connection.execute(alert_threads.update().values(literal))
 
     await database.transact(work)
@@ -217,9 +217,9 @@ async def test_replicas_that_are_told_at_once_open_one_thread(
 
 
 async def opened_rows(database: Database) -> int:
-    async def work(connection: Connection) -> int:
+    async def work(connection: AsyncConnection) -> int:
         rows = sa.select(sa.func.count()).select_from(audit).where(audit.c.kind == "alert.opened")
-        return int(await connection.scalar(rows))
+        return await connection.scalar(rows) or 0
 
     return await database.fetch(work)
 

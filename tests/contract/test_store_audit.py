@@ -9,6 +9,7 @@ import orjson
 import pytest
 import sqlalchemy as sa
 from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.audit.chain import GENESIS, UNKEYED, AuditKeys, ChainRow
 from bot.audit.checkpoint import sign
@@ -20,7 +21,6 @@ from bot.store.audit import StoredAudit, TrailChanged, append_audit, append_audi
 from bot.store.audit_by_hand import erase, seal
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.sealing import Sealing
 from bot.store.tables import audit
 from tests.fixtures_database import database, database_url, other
@@ -354,7 +354,7 @@ async def test_a_row_is_undone_with_its_transaction_and_leaves_no_gap(database: 
     class Undo(Exception):
         pass
 
-    async def undone(connection: Connection) -> None:
+    async def undone(connection: AsyncConnection) -> None:
         await append_audit(connection, EVENT)
         raise Undo
 

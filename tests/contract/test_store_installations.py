@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
 from bot.app import Base, _notes
@@ -43,7 +44,6 @@ from bot.store.audit_by_hand import erase
 from bot.store.audit_reading import StoredTrail
 from bot.store.callers import StoredCallers
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.feedback import StoredFeedback
 from bot.store.incidents import StoredIncidents
 from bot.store.installations import StoredInstallations, StoredOAuthStates
@@ -128,7 +128,7 @@ async def test_no_token_stands_in_a_row_or_opens_in_another_workspaces(database:
 
     await store.save(replace(ACME, team=TeamId("TEVIL"), token="xoxb-evil"), "U9")
 
-    async def swap(connection: Connection) -> None:
+    async def swap(connection: AsyncConnection) -> None:
         await connection.execute(
             table.update().where(table.c.team == "TEVIL").values(sealed=sealed)
         )
@@ -160,7 +160,7 @@ async def test_a_state_is_good_once_for_ten_minutes_and_kept_as_a_digest(
     assert sorted(answers) == [False] * 4 + [True]
     assert not await states.consume("\ud800" + "(" * 1_500)
 
-    async def age(connection: Connection) -> None:
+    async def age(connection: AsyncConnection) -> None:
         earlier = datetime.now(UTC) - timedelta(seconds=601)
         await connection.execute(oauth_states.update().values(issued_at=earlier))
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.ingested_events import StoredEvents
 from bot.store.sealing import Sealing
 from bot.store.tables import events, incidents, switches
@@ -44,7 +44,7 @@ async def sealed(database_url: str, redactor: FakeRedactor) -> AsyncIterator[Dat
 async def stored(database: Database) -> str:
     """Every event and incident."""
 
-    async def work(connection: Connection) -> str:
+    async def work(connection: AsyncConnection) -> str:
         tables = (events, incidents, switches)
         return repr([(await connection.execute(sa.select(t))).all() for t in tables])
 
@@ -62,7 +62,7 @@ async def test_an_event_and_its_incident_hold_no_secret(sealed: Database) -> Non
 
 
 async def test_a_column_of_text_from_outside_redacts_whoever_writes_it(sealed: Database) -> None:
-    async def work(connection: Connection) -> None:
+    async def work(connection: AsyncConnection) -> None:
         row = {"name": "freeze", "is_on": True, "reason": "SECRET-why", "at": OPENED.at}
         await connection.execute(switches.insert().values(**row))
 
@@ -78,7 +78,7 @@ async def test_what_cannot_be_redacted_is_not_kept(
     with pytest.raises(StorageUnavailable):
         await StoredEvents(sealed).add(OPENED)
 
-    async def work(connection: Connection) -> None:
+    async def work(connection: AsyncConnection) -> None:
         row = {"name": "freeze", "is_on": True, "reason": "why", "at": OPENED.at}
         await connection.execute(switches.insert().values(**row))
 

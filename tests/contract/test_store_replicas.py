@@ -10,7 +10,7 @@ from dbos._utils import INTERNAL_QUEUE_NAME
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
-from bot.store.database import SIZE, Database
+from bot.store.database import POSTGRESQL_CONNECTIONS, Database
 from bot.store.dialect import seconds_ago
 from bot.store.replicas import Presence, Replicas
 from bot.store.tables import replicas
@@ -170,9 +170,7 @@ async def test_a_beat_waits_for_nobody_who_holds_every_other_connection(
 ) -> None:
     opened, presence = present
     async with AsyncExitStack() as stack:
-        for _ in range(SIZE.readers):
-            await stack.enter_async_context(reading(opened))
-        for _ in range(SIZE.writers):
+        for _ in range(POSTGRESQL_CONNECTIONS):
             await stack.enter_async_context(writing(opened))
         assert await presence.beat()
 

@@ -1,19 +1,18 @@
 """The kill switch on both databases: shared, kept, and never opened by a failure."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
-from bot.store.dialect import Connection
-from bot.store.sqlite_threads import SqliteThreads
 from bot.store.switch import StoredSwitch
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import stored
@@ -30,14 +29,8 @@ SHUT = {
     ),
 }
 OPEN = {
-    "sqlite": (),
+    "sqlite": ("PRAGMA query_only = OFF",),
     "postgresql": ("DROP TRIGGER shut ON switches", "DROP FUNCTION shut()"),
-}
-
-# SQLite begins no transaction on a connection that may not write: the next one is a new one.
-RECONNECT: dict[str, Callable[[Database], None]] = {
-    "sqlite": lambda database: cast("SqliteThreads", database._threads)._written.close(),
-    "postgresql": lambda _database: None,
 }
 
 
@@ -47,18 +40,17 @@ def switch(database: Database, marker: Path | None = None) -> StoredSwitch:
 
 @asynccontextmanager
 async def read_only(database: Database) -> AsyncIterator[None]:
-    """The database takes no writes. SQLite's one writing connection carries the pragma."""
+    """The database takes no writes. The pragma stays with SQLite's one connection that is in use."""
 
     def run(statements: tuple[str, ...]) -> Coroutine[Any, Any, None]:
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             for statement in statements:
                 await connection.execute(sa.text(statement))
 
-        return database.transact(work)
+        return database.fetch(work)
 
     await run(SHUT[database.dialect])
     yield
-    RECONNECT[database.dialect](database)
     await run(OPEN[database.dialect])
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
@@ -13,7 +14,6 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.accepted import Accepted
 from bot.store.audit import StoredAudit
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.sessions import StoredSessions
 from bot.store.step_rows import Entry, StepRows, gathered, write_with_step
 from bot.store.tables import audit, messages, tickets
@@ -61,7 +61,7 @@ async def test_steps_come_back_in_order(steps: TurnSteps) -> None:
 async def test_a_record_and_its_rows_are_written_together_or_not_at_all(
     steps: TurnSteps, database: Database
 ) -> None:
-    async def fails(connection: Connection) -> None:
+    async def fails(connection: AsyncConnection) -> None:
         raise StorageUnavailable("full")
 
     with pytest.raises(StorageUnavailable):
@@ -220,5 +220,5 @@ async def test_a_task_that_outlives_its_step_writes_at_once(database: Database) 
     assert await _trail(database) == ["model.call"]
 
 
-async def _forget_messages(connection: Connection) -> None:
+async def _forget_messages(connection: AsyncConnection) -> None:
     await connection.execute(messages.delete())

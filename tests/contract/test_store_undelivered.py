@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import replace
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.turn_events import TurnFinished
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.tables import undelivered
 from bot.store.undelivered import StoredUndelivered
 from tests.fixtures_database import database, database_url, other
@@ -75,7 +75,7 @@ async def rewind(database: Database, seconds: float) -> None:
     """So much time passes."""
     micros = int(seconds * 1_000_000)
 
-    async def work(connection: Connection) -> None:
+    async def work(connection: AsyncConnection) -> None:
         await connection.execute(
             sa.text("UPDATE undelivered SET since = since - :s, due_at = due_at - :s"),
             {"s": micros},

@@ -376,16 +376,6 @@ MUTANTS = (
         (f"{_ENGINE}test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_first",),
     ),
     Mutant(
-        "what somebody waits for stands in line behind all other writing",
-        "bot/store/sqlite_threads.py",
-        "(self._urgent if job.urgent else self._waiting).append(job)",
-        "self._waiting.append(job)",
-        (
-            "tests/unit/bot/store/test_sqlite_threads.py::"
-            "test_the_urgent_go_first_and_in_a_transaction_of_their_own",
-        ),
-    ),
-    Mutant(
         "a message is acknowledged before it is durable",
         "bot/engine/admission.py",
         "taken = await self._accepted.accept(ask.turn_id, ask.place.key, ask.ts, value)",

@@ -6,12 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.audit.chain import AuditKeys
 from bot.domain.proposal import OPEN
 from bot.store import tables
 from bot.store.audit_reading import StoredTrail, verify
-from bot.store.dialect import Connection
 from tests.soak.record import Question, Record
 
 # Between a round's record and a request for it again lies at least a look at the database.
@@ -99,7 +99,8 @@ async def _order(record: Record) -> Any:
 
 
 async def _rows(record: Record, statement: sa.Select[Any]) -> Sequence[Any]:
-    async def work(connection: Connection) -> Sequence[Any]:
-        return (await connection.execute(statement)).all()
+    async def work(connection: AsyncConnection) -> Sequence[Any]:
+        found: Sequence[Any] = (await connection.execute(statement)).all()
+        return found
 
     return await record.world.database.fetch(work)

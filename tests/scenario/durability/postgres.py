@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import tables
-from bot.store.dialect import Connection
 from tests.fixtures_database import kill_others
 from tests.held_connection import writing
 from tests.scenario.durability.world import Asked, World
@@ -20,7 +20,7 @@ _QUEUED = sa.text(
 
 
 @asynccontextmanager
-async def no_inserts(world: World, table: str) -> AsyncIterator[Connection]:
+async def no_inserts(world: World, table: str) -> AsyncIterator[AsyncConnection]:
     """Until the context ends every INSERT into that table waits; reading goes on."""
     async with writing(world.database) as connection:
         await connection.execute(sa.text(f"LOCK TABLE {table} IN SHARE MODE"))
@@ -28,7 +28,7 @@ async def no_inserts(world: World, table: str) -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def no_decisions(world: World, asked: Asked) -> AsyncIterator[Connection]:
+async def no_decisions(world: World, asked: Asked) -> AsyncIterator[AsyncConnection]:
     """Until the context ends every change of the thread's proposal waits, in the order of arrival.
 
     They are judged one after the other against what this transaction leaves.
@@ -49,7 +49,7 @@ async def queued(world: World, count: int) -> None:
     await world.until(look)
 
 
-async def expire(connection: Connection, asked: Asked, *, in_s: float = 0.0) -> None:
+async def expire(connection: AsyncConnection, asked: Asked, *, in_s: float = 0.0) -> None:
     """Move the end of the thread's proposal to so long from now."""
     await connection.execute(
         tables.proposals.update()

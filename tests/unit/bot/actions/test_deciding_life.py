@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.actions.decide import expiry
 from bot.domain.audit import AuditKind
@@ -24,7 +25,6 @@ from bot.ports.proposals import Decision
 from bot.store import tables
 from bot.store.audit import StoredAudit
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from bot.store.proposal_rows import proposal_of
 from bot.store.proposals import StoredProposals
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
@@ -196,20 +196,20 @@ class StoredLife(DecidingLife):
         self.folder.cleanup()
 
     def _rows(self) -> Sequence[Proposal]:
-        async def work(connection: Connection) -> Sequence[Proposal]:
+        async def work(connection: AsyncConnection) -> Sequence[Proposal]:
             ordered = sa.select(tables.proposals).order_by(sa.text("rowid"))
             return [proposal_of(row) for row in await connection.execute(ordered)]
 
         return self._run(self.database.fetch(work))
 
     def _kinds(self) -> Sequence[str]:
-        async def work(connection: Connection) -> Sequence[str]:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
             return list(await connection.scalars(sa.select(tables.audit.c.kind)))
 
         return self._run(self.database.fetch(work))
 
     def _later(self, minutes: int) -> None:
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncConnection) -> None:
             for row in rows:
                 earlier = row.expires_at - timedelta(minutes=minutes)
                 mine = tables.proposals.c.id == row.id

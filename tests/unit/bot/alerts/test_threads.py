@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.alerts.threads import AlertThreads
 from bot.domain.alerts import Alert, AlertLimits, AlertRule, AlertState, FiledAlert
@@ -19,7 +20,6 @@ from bot.slack.showing.alert_posts import AlertPosts
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.database import Database
-from bot.store.dialect import Connection
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.slack_web import FakeSlackWeb, Lost
 from tests.fakes.workflows import RecordingWorkflows
@@ -55,7 +55,7 @@ class Bot:
     async def shows(self) -> None:
         """One run, as by the clock or after a request; whoever ran before is gone."""
 
-        async def lapse(connection: Connection) -> None:
+        async def lapse(connection: AsyncConnection) -> None:
             await connection.execute(alert_threads.update().values(due_at=None))
 
         await self.database.transact(lapse)

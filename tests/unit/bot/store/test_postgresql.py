@@ -1,11 +1,10 @@
-"""PostgreSQL's transactions in threads: who gives up, what is lost with a connection, what is told."""
+"""PostgreSQL: callers that give up, lost connections, a frozen server, keepalives."""
 
 import asyncio
 import logging
 import os
 import signal
 import socket
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
@@ -15,13 +14,13 @@ from typing import Any, cast
 import psycopg
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audits
-from bot.store.database import Database, Size
-from bot.store.dialect import Connection, ConnectionLost
-from bot.store.postgres_threads import _Kept
+from bot.store.database import Database
+from bot.store.dialect import ConnectionLost
 from bot.store.tables import audit, replicas
 from bot.store.turn_steps import _HELD
 from tests.fixtures_database import kill_others, other, postgres_server, postgres_url
@@ -42,9 +41,9 @@ def database_url(postgres_url: str) -> str:
 
 @pytest.fixture
 async def database(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
-    """One thread writes: what is stuck there is stuck for all."""
+    """Two connections: one that is lost to the pool would be missed soon."""
     with monkeypatch.context() as small:
-        small.setattr("bot.store.database.SIZE", Size(writers=1, readers=5))
+        small.setattr("bot.store.database.POSTGRESQL_CONNECTIONS", 2)
         opened = await Database.open(postgres_url, patience_s=())
     async with writing(opened) as connection:
         rows = [{"id": name, "beat": AT, "started_at": AT} for name in "ab"]
@@ -53,12 +52,12 @@ async def database(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncI
     await opened.close()
 
 
-async def touch(connection: Connection, names: Sequence[str]) -> None:
+async def touch(connection: AsyncConnection, names: Sequence[str]) -> None:
     for name in names:
         await connection.execute(replicas.update().where(replicas.c.id == name).values(version="1"))
 
 
-async def sleep(connection: Connection, seconds: float) -> None:
+async def sleep(connection: AsyncConnection, seconds: float) -> None:
     await connection.execute(sa.select(sa.func.pg_sleep(seconds)))
 
 
@@ -117,8 +116,8 @@ async def test_who_leaves_a_frozen_server_stops_nobody_else(database: Database) 
 async def test_closing_waits_for_no_statement_for_long(
     database: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.store.postgres_threads.CLOSE_S", 0.3)
-    monkeypatch.setattr("bot.store.database.SIZE", Size(writers=1, readers=5))
+    monkeypatch.setattr("bot.store.database.CLOSE_S", 0.3)
+    monkeypatch.setattr("bot.store.database.POSTGRESQL_CONNECTIONS", 1)
     opened = await Database.open(postgres_url, patience_s=())
     jobs = [
         asyncio.create_task(opened.transact(partial(sleep, seconds=60.0)))
@@ -130,30 +129,6 @@ async def test_closing_waits_for_no_statement_for_long(
         for ended in await asyncio.gather(*jobs, return_exceptions=True):
             assert isinstance(ended, StorageUnavailable)
     await until(database, SLEEPING, 0)
-
-
-async def test_what_is_given_up_while_its_connection_is_opened_is_not_run(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened, begun, go_on, ran = _Kept._opened, threading.Event(), threading.Event(), []
-
-    def slowly(kept: _Kept) -> object:
-        begun.set()
-        go_on.wait(5)
-        return opened(kept)
-
-    async def work(connection: Connection) -> None:
-        ran.append(connection)
-
-    monkeypatch.setattr(_Kept, "_opened", slowly)
-    waiting = asyncio.create_task(database.transact(work))
-    await asyncio.to_thread(begun.wait, 5)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    go_on.set()
-    await database.transact(partial(touch, names=("a",)))
-    assert ran == []
 
 
 async def test_one_lost_connection_is_the_loss_of_all_that_are_as_old(
@@ -176,7 +151,7 @@ async def test_a_transaction_whose_connection_is_lost_at_its_commit_is_named_so(
 ) -> None:
     opened = await Database.open(postgres_url, patience_s=())
 
-    async def work(connection: Connection) -> None:
+    async def work(connection: AsyncConnection) -> None:
         await sleep(connection, 0.0)
         kill_others(postgres_url)
 
@@ -196,24 +171,14 @@ async def test_a_server_that_is_not_there_is_named_without_the_password() -> Non
     await nowhere.close()
 
 
-async def test_work_that_awaits_anything_else_is_a_bug(database: Database) -> None:
-    async def asks_elsewhere(connection: Connection) -> None:
-        await touch(connection, ["a"])
-        await asyncio.sleep(0)
-
-    with pytest.raises(RuntimeError, match="nothing but its connection"):
-        await database.transact(asks_elsewhere)
-    await database.transact(partial(touch, names=("a",)))
-
-
 def started(n: int) -> AuditEvent:
     return AuditEvent(AuditKind.STARTED, f"{n}", {}, key=f"{n}")
 
 
-async def test_rows_of_the_trail_are_sent_together_and_what_follows_them_is_answered(
+async def test_rows_of_the_trail_and_what_follows_them_are_written_together(
     database: Database,
 ) -> None:
-    async def work(connection: Connection) -> tuple[Sequence[int], int, Sequence[int]]:
+    async def work(connection: AsyncConnection) -> tuple[Sequence[int], int, Sequence[int]]:
         first = await append_audits(connection, [started(n) for n in range(20)])
         touched = await connection.execute(replicas.update().values(version="2"))
         async with connection.begin_nested():
@@ -230,7 +195,7 @@ async def test_rows_of_the_trail_are_sent_together_and_what_follows_them_is_answ
 async def test_a_row_of_the_trail_that_is_refused_undoes_what_went_before(
     database: Database,
 ) -> None:
-    async def work(connection: Connection) -> None:
+    async def work(connection: AsyncConnection) -> None:
         await touch(connection, ["a"])
         await append_audits(connection, [AuditEvent(AuditKind.STARTED, "1", {})])
 
@@ -248,7 +213,7 @@ async def test_a_lost_connection_is_told_once_and_by_whoever_asked(
 ) -> None:
     opened = await Database.open(postgres_url, patience_s=())
 
-    async def work(connection: Connection) -> None:
+    async def work(connection: AsyncConnection) -> None:
         await append_audits(connection, [started(1)])
 
     await opened.transact(work)
@@ -260,10 +225,14 @@ async def test_a_lost_connection_is_told_once_and_by_whoever_asked(
     assert [each.getMessage() for each in told if each.levelno > logging.INFO] == []
 
 
-async def cut(connection: Connection) -> None:
+async def driver_of(connection: AsyncConnection) -> "psycopg.AsyncConnection[Any]":
+    raw = await connection.get_raw_connection()
+    return cast("psycopg.AsyncConnection[Any]", raw.driver_connection)
+
+
+async def cut(connection: AsyncConnection) -> None:
     """What stands between us and the server goes away, and says nothing of it."""
-    assert connection.sync_connection is not None
-    driver = cast("psycopg.Connection[Any]", connection.sync_connection.connection.dbapi_connection)
+    driver = await driver_of(connection)
     with socket.socket(fileno=os.dup(driver.fileno())) as wire:
         wire.shutdown(socket.SHUT_RDWR)
 
@@ -279,9 +248,9 @@ async def cut(connection: Connection) -> None:
     ids=["sent", "prepared", "written", "read"],
 )
 async def test_a_connection_that_is_cut_is_lost_whatever_was_asked_of_it(
-    database: Database, asked: Callable[[Connection], Coroutine[Any, Any, object]]
+    database: Database, asked: Callable[[AsyncConnection], Coroutine[Any, Any, object]]
 ) -> None:
-    async def work(connection: Connection) -> None:
+    async def work(connection: AsyncConnection) -> None:
         await cut(connection)
         await asked(connection)
 
@@ -293,7 +262,7 @@ async def test_a_connection_that_is_cut_is_lost_whatever_was_asked_of_it(
 
 
 async def test_a_connection_that_is_cut_before_the_commit_is_lost(database: Database) -> None:
-    async def work(connection: Connection) -> None:
+    async def work(connection: AsyncConnection) -> None:
         await append_audits(connection, [started(1)])
         await cut(connection)
 
@@ -308,9 +277,8 @@ async def test_a_connection_that_nobody_uses_is_kept_from_being_forgotten(
 ) -> None:
     opened = await Database.open(postgres_url + option)
 
-    async def parameters(connection: Connection) -> dict[str, str]:
-        driver = connection.sync_connection.connection.dbapi_connection
-        return cast("psycopg.Connection[Any]", driver).info.get_parameters()
+    async def parameters(connection: AsyncConnection) -> dict[str, str]:
+        return (await driver_of(connection)).info.get_parameters()
 
     asked = await opened.fetch(parameters)
     await opened.close()
