@@ -1,4 +1,4 @@
-"""`kortex ...` in this process, beside a test's own loop."""
+"""`kortex ...` in this process."""
 
 import asyncio
 
@@ -7,12 +7,13 @@ import pytest
 from bot import cli
 
 
+def run(*arguments: str) -> int:
+    """The exit code of `kortex …`."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    return int(str(ended.value.code))
+
+
 async def ran(*arguments: str) -> int:
-    """The exit code of `kortex …`, on a thread and a loop of its own."""
-
-    def main() -> int:
-        with pytest.raises(SystemExit) as ended:
-            cli.main(arguments)
-        return int(str(ended.value.code))
-
-    return await asyncio.to_thread(main)
+    """The same on a thread and a loop of its own."""
+    return await asyncio.to_thread(run, *arguments)

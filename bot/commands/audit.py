@@ -1,21 +1,21 @@
-"""What `kortex audit` does: verify the trail, seal it, export it, erase content from it."""
+"""`kortex audit`: verify the trail, seal it, export it, erase content from it."""
 
-import getpass
-import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from datetime import datetime
 from pathlib import Path
 
-import orjson
+import click
 from pydantic import JsonValue
 
 from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.verify import Summary
-from bot.commands.as_it_is import opened
+from bot.commands.database import opened
+from bot.commands.display import print_json, print_json_line
 from bot.commands.ending import FAILED, OK
-from bot.commands.instant_option import instant_option
-from bot.commands.session_option import FORMS, session_option
-from bot.commands.verbs import guarded, loaded
+from bot.commands.invocation import complain, configured, operator
+from bot.commands.options import WHEN, exactly_one, instant, json_option, jsonl_option
+from bot.commands.sessions import FORMS, configured_or_demo, find_session
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_by_hand import erase as erase_rows
@@ -31,96 +31,129 @@ from bot.wiring.trail import kept_outside
 PAGE_ROWS = 1_000
 
 
-def verify(config: Path, checkpoint: Path | None, *, as_json: bool) -> int:
-    """`kortex audit verify`: exit 1 when a row, an erasure or a checkpoint does not hold."""
-
-    async def work(settings: Settings) -> int:
-        keys = rules.audit_keys(settings)
-        async with AsyncExitStack() as stack:
-            trail = StoredTrail(await opened(settings, stack))
-            witnesses = [*(_given(checkpoint) if checkpoint else []), *kept_outside(settings)]
-            summary = await verify_trail(trail, keys, witnesses)
-        _print_summary(summary, len(witnesses), as_json=as_json)
-        return FAILED if summary.bad else OK
-
-    return guarded(lambda: work(loaded(config)))
+@click.group()
+def audit() -> None:
+    """Verify, seal, export or erase the audit trail: everything that was decided."""
 
 
-def export(config: Path, session: str, since: str) -> int:
-    """`kortex audit export`: one JSON object a line, in order, on standard output."""
+@audit.command()
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Checkpoints kept elsewhere: a file, a log, a copied Slack message. They find a cut tail.",
+)
+@json_option
+@configured_or_demo
+async def verify(settings: Settings, checkpoint: Path | None, as_json: bool) -> int:
+    """Read the whole chain. Exit 1 and name the first bad row, if there is one.
 
-    async def work(settings: Settings) -> int:
-        start = instant_option("--since", since) if since else None
-        async with AsyncExitStack() as stack:
-            database = await opened(settings, stack)
-            trail = StoredTrail(database)
-            wanted = await _session(database, trail, session) if session else ""
-            if wanted is None:
-                print(f"kortex: no row is of {session!r}; write {FORMS}", file=sys.stderr)
-                return FAILED
-            after = 0
-            while page := await trail.entries(
-                after=after, session=wanted, since=start, limit=PAGE_ROWS
-            ):
-                for entry in page:
-                    sys.stdout.write(orjson.dumps(entry.as_json()).decode() + "\n")
-                after = page[-1].seq
-        return OK
+    \b
+    Examples:
+      kortex audit verify
+      kortex audit verify --checkpoint checkpoints.txt
+    """
+    keys = rules.audit_keys(settings)
+    async with AsyncExitStack() as stack:
+        trail = StoredTrail(await opened(settings, stack))
+        witnesses = [*(_given(checkpoint) if checkpoint else []), *kept_outside(settings)]
+        summary = await verify_trail(trail, keys, witnesses)
+    _print_summary(summary, len(witnesses), as_json=as_json)
+    return FAILED if summary.bad else OK
 
-    return guarded(lambda: work(loaded(config)))
+
+@audit.command()
+@click.option(
+    "--session",
+    default="",
+    metavar="SESSION",
+    help="The rows of this session: its id, its name (the newest of it), or a link of its thread.",
+)
+@click.option("--since", type=instant, metavar="WHEN", help=f"Rows from then on: {WHEN}.")
+@jsonl_option
+@configured
+async def export(settings: Settings, session: str, since: datetime | None) -> int:
+    """Print rows in order, one JSON object a line. Give --session or --since.
+
+    \b
+    Example:
+      kortex audit export --since 24h | jq .kind
+    """
+    exactly_one(session=session, since=since)
+    async with AsyncExitStack() as stack:
+        database = await opened(settings, stack)
+        trail = StoredTrail(database)
+        wanted = await _session(database, trail, session) if session else ""
+        if wanted is None:
+            complain(f"no row is of {session!r}; write {FORMS}")
+            return FAILED
+        after = 0
+        while page := await trail.entries(
+            after=after, session=wanted, since=since, limit=PAGE_ROWS
+        ):
+            for entry in page:
+                print_json_line(entry.as_json())
+            after = page[-1].seq
+    return OK
 
 
 async def _session(database: Database, trail: StoredTrail, wanted: str) -> str | None:
     """Its id. Rows outlive their session, so an id in the trail is one whether it is stored or not."""
     if await trail.entries(session=wanted, limit=1):
         return wanted
-    found = await session_option(database, wanted)
+    found = await find_session(database, wanted)
     if found is None or not await trail.entries(session=found, limit=1):
         return None
-    print(f"kortex: the rows of {found}", file=sys.stderr)
+    complain(f"the rows of {found}")
     return found
 
 
-def erase(config: Path, person: str, session: str, reason: str) -> int:
-    """`kortex audit erase`: content goes, the rows and the chain stay."""
+@audit.command()
+@click.option("--session", default="", metavar="ID", help="The rows of this session, by id.")
+@click.option(
+    "--person",
+    default="",
+    metavar="PERSON",
+    help='The rows whose actor is this person: "U0123456", elsewhere "T0123456/U0123456".',
+)
+@click.option("--reason", required=True, metavar="TEXT", help="Written into the trail.")
+@configured
+async def erase(settings: Settings, session: str, person: str, reason: str) -> int:
+    """Empty the content of rows; the rows and the chain stay. Give --session or --person."""
+    exactly_one(session=session, person=person)
+    async with AsyncExitStack() as stack:
+        stores = await open_stores(settings, stack)
+        try:
+            count = await erase_rows(
+                stores.database, by=operator(), reason=reason, person=person, session=session
+            )
+        except UnknownWorkspace as error:
+            raise ConfigurationError(f"{error}. Nothing was erased") from error
+    print(f"erased the content of {count} rows; the rows and the chain stay")
+    return OK
 
-    async def work(settings: Settings) -> int:
-        async with AsyncExitStack() as stack:
-            stores = await open_stores(settings, stack)
-            try:
-                count = await erase_rows(
-                    stores.database,
-                    by=f"cli:{getpass.getuser()}",
-                    reason=reason,
-                    person=person,
-                    session=session,
-                )
-            except UnknownWorkspace as error:
-                raise ConfigurationError(f"{error}. Nothing was erased") from error
-        print(f"erased the content of {count} rows; the rows and the chain stay")
-        return OK
 
-    return guarded(lambda: work(loaded(config)))
+@audit.command()
+@click.option("--reason", required=True, metavar="TEXT", help="Written into the trail.")
+@configured
+async def seal(settings: Settings, reason: str) -> int:
+    """Accept a trail that does not verify as it is, on record.
 
-
-def seal(config: Path, reason: str) -> int:
-    """`kortex audit seal`: the trail is taken as it stands, by one row made with the key."""
-
-    async def work(settings: Settings) -> int:
-        keys = rules.audit_keys(settings)
-        if not keys.keyed:
-            raise ConfigurationError("audit.key: set it first; a seal without a key proves nothing")
-        async with AsyncExitStack() as stack:
-            database = await opened(settings, stack)
-            found = await verify_trail(StoredTrail(database), keys, kept_outside(settings))
-            if found.bad is None:
-                print("the trail holds: there is nothing to seal")
-                return OK
-            rows = await seal_rows(database, found, by=f"cli:{getpass.getuser()}", reason=reason)
-        print(f"sealed rows 1 to {rows} as they stand; what they were before, nothing proves")
-        return OK
-
-    return guarded(lambda: work(loaded(config)))
+    Use it for a trail that began without a key, was restored or was tampered with. Stop every Kortex
+    first.
+    """
+    keys = rules.audit_keys(settings)
+    if not keys.keyed:
+        raise ConfigurationError("audit.key: set it first; a seal without a key proves nothing")
+    async with AsyncExitStack() as stack:
+        database = await opened(settings, stack)
+        found = await verify_trail(StoredTrail(database), keys, kept_outside(settings))
+        if found.bad is None:
+            print("the trail holds: there is nothing to seal")
+            return OK
+        rows = await seal_rows(database, found, by=operator(), reason=reason)
+    print(f"sealed rows 1 to {rows} as they stand; what they were before, nothing proves")
+    return OK
 
 
 def _given(file: Path) -> Sequence[Checkpoint]:
@@ -148,7 +181,7 @@ def _print_summary(summary: Summary, witnesses: int, *, as_json: bool) -> None:
             "sealed": summary.sealed,
             "checkpoints_given": witnesses,
         }
-        sys.stdout.write(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n")
+        print_json(found)
         return
     if bad:
         print(f"BAD   row {bad.seq}: {bad.reason}")

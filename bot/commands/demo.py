@@ -1,123 +1,78 @@
-"""`kortex demo`: a whole Kortex on this machine. The workspace is local, everything else is real."""
+"""`kortex demo`. What it does is in `bot.commands.demo_world`, imported once signals are taken."""
 
-import secrets
-import tempfile
-from collections.abc import Iterable
-from contextlib import AsyncExitStack, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Final
 
-from bot.commands import demo_state, verbs
-from bot.commands.ending import OK
-from bot.demo.setup import demo_control_plane, demo_incidents, demo_settings, local, plane_values
-from bot.telemetry import logs
-from bot.upkeep.attention import Attention, StoppedEarly
-from bot.upkeep.signals import Signals
-from bot.wiring.stores import open_redactor
+import click
 
-if TYPE_CHECKING:
-    from bot.demo.workspace.state import Workspace
+from bot.upkeep.signals import Signals, heeding
+
+LAST_PORT: Final = 65535
+CHANNELS: Final = ("incident-checkout", "incident-payments", "incident-quiet")
+LISTENING: Final = ("127.0.0.1", "0.0.0.0")  # noqa: S104 - asked for
 
 
-def demo(port: int | None, host: str | None, signals: Signals) -> int:
-    """Serve the demo until stopped. Its data stays, in a private folder, until the next demo starts."""
-    return verbs.guarded(lambda: _demo(port, host, signals))
+@click.command()
+@click.option("--ask", metavar="QUESTION", help="Answer one question and exit.")
+@click.option(
+    "--channel",
+    type=click.Choice(CHANNELS),
+    help=f"With --ask: the recorded incident (default: {CHANNELS[0]}).",
+)
+@click.option("--json", "as_json", is_flag=True, help="With --ask: print JSON.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, LAST_PORT),
+    metavar="N",
+    help="The port of the page (default: 8420, or a free one). 0 is any free port.",
+)
+@click.option(
+    "--host",
+    type=click.Choice(LISTENING),
+    help="The address of the page (default: 127.0.0.1). Use 0.0.0.0 in a container only, and "
+    "publish its port to this machine alone: every visitor of the page can act as anybody in it.",
+)
+@click.option(
+    "--workspace",
+    is_flag=True,
+    help="Serve the local workspace alone: a Slack on this machine for a kortex.toml of your own.",
+)
+def demo(
+    ask: str | None,
+    channel: str | None,
+    as_json: bool,
+    port: int | None,
+    host: str | None,
+    workspace: bool,
+) -> int:
+    """Start Kortex on recorded incidents in a local workspace, and print its URL.
+
+    It needs no configuration, no account and no key.
+
+    \b
+    Examples:
+      kortex demo
+      kortex demo --ask "why is checkout slow?" --channel incident-checkout
+    """
+    if ask is not None:
+        page = {"--port": port is not None, "--host": host is not None, "--workspace": workspace}
+        _refuse(page, "is an option of the page. It does not go with --ask")
+        if not ask.strip():
+            raise click.BadParameter("the question is empty", param_hint="--ask")
+        from bot.commands.demo_world import demo_ask
+
+        return demo_ask(ask, channel or CHANNELS[0], as_json=as_json)
+    headless = {"--channel": channel is not None, "--json": as_json}
+    _refuse(headless, "goes with --ask. On the page, choose a channel there")
+
+    def serve(signals: Signals) -> int:
+        from bot.commands.demo_world import demo_page, demo_workspace
+
+        return (demo_workspace if workspace else demo_page)(port, host, signals)
+
+    return heeding(Signals(hangup_stops=True), serve)
 
 
-def demo_workspace(port: int | None, host: str | None, signals: Signals) -> int:
-    """Serve the local workspace alone, for a `kortex run` with a configuration of one's own."""
-    return verbs.guarded(lambda: _workspace(port, host, signals))
-
-
-def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
-    """One question against a recorded incident, headless."""
-
-    async def work() -> int:
-        with tempfile.TemporaryDirectory(prefix="kortex-") as folder:
-            token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-            async with local(demo_control_plane(token, read_token, demo_incidents())) as plane:
-                settings = demo_settings(Path(folder), plane_values(plane, token, read_token))
-                logs.configure(open_redactor(settings), level="ERROR")
-                return await verbs.ask_with(settings, question, channel, as_json=as_json)
-
-    return verbs.guarded(work)
-
-
-async def _demo(port: int | None, host: str | None, signals: Signals) -> int:
-    # Imported when it is wanted: the page needs the engine and the workspace, a question neither.
-    from bot.demo.alert import SCRIPT
-    from bot.demo.running import LOOPBACK, USUAL_PORT, demo_running
-
-    attention = Attention(signals)
-    with attention.paid(), suppress(StoppedEarly):
-        async with AsyncExitStack() as stack:
-            folder = stack.enter_context(demo_state.kept())
-            print("Kortex is starting ...", flush=True)
-            with attention.starting():
-                url = await stack.enter_async_context(demo_running(folder, port, host or LOOPBACK))
-            _tell_port(port, url, USUAL_PORT)
-            print(
-                f'\n  Open {url}\n\n  Ask there: "@kortex why is checkout slow?"'
-                f"   Stop with Ctrl-C.\n  Or let its alert ask: sh {folder / SCRIPT}\n",
-                flush=True,
-            )
-            await attention.stop.wait()
-            print("stopping ...", flush=True)
-    return OK
-
-
-def _tell_port(wanted: int | None, url: str, usual: int) -> None:
-    if wanted is None and not url.endswith(f":{usual}"):
-        print(
-            f"Port {usual} is in use, perhaps by another demo, so this one has a free port. "
-            "`kortex demo --port N` chooses one."
-        )
-
-
-_ALONE = """
-  A local Slack is at {url}: its people, channels and messages live until it stops (Ctrl-C).
-  Its channels, by ID: {channels}
-  Nobody answers there yet. In another terminal:
-
-  export SLACK_BOT_TOKEN={bot}
-  export SLACK_APP_TOKEN={app}
-  kortex init --slack socket --confirm @responders --api-base-url {api}
-  set -a; . ./kortex.env; set +a
-  kortex check && kortex run
-"""
-
-
-def _open_to_bot(workspace: "Workspace") -> Iterable[tuple[str, str]]:
-    """The id and name of each channel that it may post in."""
-    bot = workspace.app.bot_user_id
-    for each in workspace.roster.channels.values():
-        if each.name and bot in each.members and not each.is_archived:
-            yield each.id, each.name
-
-
-async def _workspace(port: int | None, host: str | None, signals: Signals) -> int:
-    from bot.demo.running import LOOPBACK, USUAL_PORT, page_serving
-    from bot.demo.workspace.app import api_base_url
-    from bot.demo.workspace.state import Workspace
-
-    attention = Attention(signals)
-    workspace = Workspace()
-    with attention.paid(), suppress(StoppedEarly):
-        async with AsyncExitStack() as stack:
-            with attention.starting():
-                url = await stack.enter_async_context(
-                    page_serving(workspace, host or LOOPBACK, port)
-                )
-            _tell_port(port, url, USUAL_PORT)
-            api = api_base_url(int(url.rpartition(":")[2]))
-            words = _ALONE.format(
-                url=url,
-                channels=", ".join(f"#{name} {id_}" for id_, name in _open_to_bot(workspace)),
-                bot=workspace.bot_token,
-                app=workspace.app_token,
-                api=api,
-            )
-            print(words, flush=True)
-            await attention.stop.wait()
-            print("stopping ...", flush=True)
-    return OK
+def _refuse(given: dict[str, bool], why: str) -> None:
+    for option, is_given in given.items():
+        if is_given:
+            raise click.UsageError(f"{option} {why}.", click.get_current_context())

@@ -6,11 +6,12 @@ import sys
 from typing import Final
 
 OK, FAILED, USAGE = 0, 1, 2
+INTERRUPTED: Final = 130  # what a shell reports of a program that Ctrl-C ended
 READER_LEFT: Final = 141  # what a shell reports of a program that SIGPIPE ended
 
 
 def reader_left() -> bool:
-    """Whether standard output is a pipe that nobody reads any more."""
+    """Whether standard output is a pipe without a reader."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), 0)
     return any(event & select.POLLERR for _, event in poll.poll(0))
@@ -24,7 +25,7 @@ def discard() -> None:
 
 
 def announce(text: str) -> None:
-    """A line for whoever watches a service, which goes on when nobody does."""
+    """Print a line for the people who watch a service. The service goes on without a reader."""
     try:
         print(text, flush=True)
     except BrokenPipeError:

@@ -13,19 +13,22 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
-import orjson
+import click
 from pydantic import JsonValue
 
 from adapters.recorded.packs.archive import TRUTH_FILE, BadPack, CaseFiles, case_files
 from adapters.recorded.packs.loading import NotLoaded
 from adapters.recorded.packs.recording import Recording, read_case, read_recording
 from adapters.recorded.packs.shapes import Case, document_of
-from bot.commands import verbs
-from bot.commands.console import answer_here
+from bot.commands.ask import answer_here
+from bot.commands.display import print_json
 from bot.commands.ending import FAILED, OK
 from bot.commands.eval_against import Comparison, Scored, compared, earlier_results
 from bot.commands.eval_score import PossibleTruth, Result, Tally, Truth, table
+from bot.commands.invocation import DEFAULT_CONFIG, config_option, guarded
+from bot.commands.options import json_option
 from bot.settings.database import DatabaseSettings
 from bot.settings.model import (
     ChannelSettings,
@@ -40,7 +43,6 @@ from bot.wiring.observed import World
 from bot.wiring.packed import with_logs_at, with_metrics_at, world_of
 from bot.wiring.stores import open_redactor
 
-DEFAULT_CONFIG = Path("kortex.toml")  # may be missing; one that was named may not
 _CHANNEL = "incident-eval"
 
 
@@ -119,30 +121,67 @@ class _Run:
                 self.tallies.setdefault(key, Tally(key)).add(case.products, truth, result)
 
 
-def evaluate(config: Path, wanted: Wanted) -> int:
-    """Run and print. Exit 1 for worse than before or no answer at all, 2 for a pack or configuration of no use."""
+@click.command("eval")
+@click.argument(
+    "packs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PACK..."
+)
+@click.option(
+    "--provider",
+    default="",
+    metavar="NAME",
+    help="The only provider to ask (default: those of the configuration; triage without one).",
+)
+@click.option(
+    "--metrics-url",
+    default="",
+    metavar="URL",
+    help="Load each case's metrics into this VictoriaMetrics and ask through it.",
+)
+@click.option("--logs-url", default="", metavar="URL", help="And its log lines into this Loki.")
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Compare with the --json of an earlier run, case by case. Exit 1: it got worse.",
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N cases only.")
+@json_option
+@config_option
+def evaluate(config: Path, **options: Any) -> int:
+    """Score the answers to recorded incidents.
 
-    async def work() -> int:
-        settings = _settings(config, wanted.provider)
-        earlier = earlier_results(wanted.against) if wanted.against else None
-        logs.configure(open_redactor(settings), level="ERROR")
-        with tempfile.TemporaryDirectory(prefix="kortex-eval-") as folder:
-            run = await _run(settings, wanted, Path(folder))
-        against = None if earlier is None else compared(earlier, run.scored)
-        _print(run, wanted, against)
-        if run.stopped:
-            raise ConfigurationError(run.stopped)
-        if run.failed:
-            _tell(f"{run.failed} of {len(run.scored)} answers failed, and count as abstained")
-        none_came = bool(run.failed) and run.failed == len(run.scored)
-        is_bad = none_came or (against is not None and against.worse)
-        return FAILED if is_bad else OK
+    PACK is a folder of cases, or a .tar.xz of one. Each case is asked as people would ask it, on its
+    own data and clock. Exit 1: worse than before, or no answer at all.
 
-    return verbs.guarded(work)
+    \b
+    Examples:
+      kortex eval incidents/2026-11-21-1500-checkout
+      kortex eval packs/ --provider openai --json > openai.json
+      kortex eval packs/ --provider openai --against openai.json
+    """
+    return guarded(lambda: _evaluate(config, Wanted(**options)))
+
+
+async def _evaluate(config: Path, wanted: Wanted) -> int:
+    settings = _settings(config, wanted.provider)
+    earlier = earlier_results(wanted.against) if wanted.against else None
+    logs.configure(open_redactor(settings), level="ERROR")
+    with tempfile.TemporaryDirectory(prefix="kortex-eval-") as folder:
+        run = await _run(settings, wanted, Path(folder))
+    against = None if earlier is None else compared(earlier, run.scored)
+    _print(run, wanted, against)
+    if run.stopped:
+        raise ConfigurationError(run.stopped)
+    if run.failed:
+        _tell(f"{run.failed} of {len(run.scored)} answers failed, and count as abstained")
+    none_came = bool(run.failed) and run.failed == len(run.scored)
+    is_bad = none_came or (against is not None and against.worse)
+    return FAILED if is_bad else OK
 
 
 def _settings(config: Path, provider: str) -> Settings:
     """The configured models, policy and meanings of metrics; no backends, channels and actions."""
+    # The default may be missing; a file that was named may not.
     own = Settings() if config == DEFAULT_CONFIG and not config.exists() else load(config)
     llm = own.llm
     if provider:
@@ -161,7 +200,7 @@ def _print(run: _Run, wanted: Wanted, against: Comparison | None) -> None:
         told: dict[str, JsonValue] = {"sets": sets, "results": rows}
         if against is not None:
             told["against"] = against.as_json()
-        sys.stdout.write(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
+        print_json(told)
         return
     if tallies:
         print("\n".join(table(tallies)))

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from bot.commands.init_choices import MODELS, MODES, SLACK_API
-
+SLACK_API: Final = "https://slack.com/api/"
+MODES: Final = ("socket", "http")
+# Each with the variable of its key and a model of the shipped table.
+MODELS: Final[Mapping[str, tuple[str, str]]] = {
+    "anthropic": ("ANTHROPIC_API_KEY", "claude-sonnet-5"),
+    "openai": ("OPENAI_API_KEY", "gpt-5.6-sol"),
+}
+TRIAGE: Final = "triage"
 AUDIT_KEY: Final = "KORTEX_AUDIT_KEY"
 NONE: Final = "none"
 ALL: Final = "all"

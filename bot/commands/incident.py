@@ -1,7 +1,6 @@
-"""What `kortex incident` does: write a session's report, and post it in its thread."""
+"""`kortex incident`: write a session's report, and post it in its thread."""
 
 import asyncio
-import getpass
 import re
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -10,17 +9,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
+
 from bot.audit.checkpoint import Checkpoint, sign
 from bot.commands.ending import FAILED, OK
 from bot.commands.headless import TEAM as HEADLESS
-from bot.commands.session_option import FORMS, session_option
-from bot.commands.verbs import guarded, loaded
+from bot.commands.incident_record import record
+from bot.commands.invocation import complain, operator
+from bot.commands.sessions import FORMS, configured_or_demo, find_session
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.dossier import Dossier
 from bot.domain.ids import API, MessageTs
 from bot.domain.thread import ThreadRead
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.reports.incident import ReportFacts, people_in, report
+from bot.reports.incident import ReportFacts, people_in
+from bot.reports.incident import report as incident_report
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import RedactedCalls, SlackCalls
@@ -47,39 +50,78 @@ MOST_OTHERS = 5
 STDOUT = "-"
 
 
-def write_report(config: Path, wanted: str | None, output: str, *, post: bool) -> int:
-    """`kortex incident report`. Without `wanted` the newest session, without `output` a file named after it."""
+@click.group()
+def incident() -> None:
+    """Write an incident's report, or record it as a case for `kortex eval`."""
 
-    async def work(settings: Settings) -> int:
-        async with AsyncExitStack() as stack:
-            stores = await open_stores(settings, stack)
-            dossier = await _dossier(stores, wanted)
-            beside = await _beside(stores, dossier, wanted)
-            redactor = open_redactor(settings)
-            slack = await stack.enter_async_context(_slack(settings, redactor, dossier))
-            if post and slack is None:
-                raise ConfigurationError(
-                    "slack.bot_token: --post needs it, and a session that began in Slack"
-                )
-            facts = replace(await _facts(stores, settings, dossier), beside=beside)
-            if slack is not None:
-                facts = await _looked_up(facts, dossier, slack)
-            text = redactor.redact(report(dossier, facts))
-            path = _kept(output, dossier, text)
-            if post and slack is not None and not await _posted(stores, slack, dossier, text):
-                return FAILED
-        if beside:
-            print(f"kortex: {beside}", file=sys.stderr)
-        if path:
-            print(f"written to {path}" + (", and posted in the thread" if post else ""))
-        return OK
 
-    return guarded(lambda: work(loaded(config)))
+incident.add_command(record)
+
+
+@incident.command()
+@click.argument("session", required=False)
+@click.option(
+    "--output",
+    default="",
+    metavar="FILE",
+    help="The file to write (default: NAME-DATE.md here). - is standard output.",
+)
+@click.option("--post", is_flag=True, help="Also post it in the session's thread.")
+@configured_or_demo
+async def report(settings: Settings, session: str | None, output: str, post: bool) -> int:
+    """Write a session's report: timeline, decisions, evidence, cost and audit range.
+
+    SESSION is its id, its name (the newest of it), or a link of its thread. With --demo the default
+    is the newest session.
+
+    \b
+    Examples:
+      kortex incident report incident-checkout
+      kortex incident report --demo --output -
+    """
+    async with AsyncExitStack() as stack:
+        stores = await open_stores(settings, stack)
+        dossier = await _dossier(stores, session)
+        beside = await _beside(stores, dossier, session)
+        redactor = open_redactor(settings)
+        if post and (why := _why_not_posted(settings, dossier)):
+            raise ConfigurationError(f"--post: {why}")
+        slack = await stack.enter_async_context(_slack(settings, redactor, dossier))
+        facts = replace(await _facts(stores, settings, dossier), beside=beside)
+        if slack is not None:
+            facts = await _looked_up(facts, dossier, slack)
+        text = redactor.redact(incident_report(dossier, facts))
+        path = _kept(output, dossier, text)
+        if post and slack is not None and not await _posted(stores, slack, dossier, text):
+            return FAILED
+    if beside:
+        complain(beside)
+    if path:
+        print(f"written to {path}" + (", and posted in the thread" if post else ""))
+    return OK
+
+
+def _why_not_posted(settings: Settings, dossier: Dossier) -> str:
+    """Why the report cannot be posted in the session's thread; empty where it can."""
+    team = dossier.session.place.team
+    if team == HEADLESS:
+        return (
+            "this session was asked with `kortex ask` or `kortex eval`, so it has no thread. "
+            "Leave --post out"
+        )
+    if team == API:
+        return (
+            "this session was asked over the HTTP API (`kortex chat` or the page), so it has no "
+            "Slack thread. Leave --post out"
+        )
+    if not settings.slack.bot_token.get_secret_value():
+        return "slack.bot_token is empty, so Slack cannot be reached. Set it, or leave --post out"
+    return ""
 
 
 async def _dossier(stores: Stores, wanted: str | None) -> Dossier:
     dossiers = Dossiers(stores.database)
-    found = await (dossiers.newest() if wanted is None else session_option(stores.database, wanted))
+    found = await (dossiers.newest() if wanted is None else find_session(stores.database, wanted))
     dossier = await dossiers.read(found) if found else None
     if dossier is None:
         if wanted is None:
@@ -137,10 +179,10 @@ async def _slack(
     settings: Settings, redactor: Redactor, dossier: Dossier
 ) -> AsyncIterator[_Slack | None]:
     """The workspace, where a token is configured and the session came from there."""
-    token = settings.slack.bot_token.get_secret_value()
-    if not token or dossier.session.place.team in (HEADLESS, API):
+    if _why_not_posted(settings, dossier):
         yield None
         return
+    token = settings.slack.bot_token.get_secret_value()
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(slack_session())
         api = RedactedCalls(
@@ -178,7 +220,7 @@ async def _looked_up(facts: ReportFacts, dossier: Dossier, slack: _Slack) -> Rep
             await _add_names(names, people_in(dossier), slack.api)
             await _add_links(links, dossier, slack.api)
     except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
-        print(f"kortex: Slack gave no more names and links: {error}", file=sys.stderr)
+        complain(f"Slack gave no more names and links: {error}")
     return replace(facts, names=names, links=links, thread=await _thread(dossier, slack))
 
 
@@ -229,7 +271,7 @@ async def _posted(stores: Stores, slack: _Slack, dossier: Dossier, text: str) ->
     await stores.audit.append(
         AuditEvent(
             AuditKind.ADMIN_COMMAND,
-            f"cli:{getpass.getuser()}",
+            operator(),
             {"command": "incident report", "session": dossier.session.id, "through_row": last},
             key=key,
         )
@@ -239,6 +281,6 @@ async def _posted(stores: Stores, slack: _Slack, dossier: Dossier, text: str) ->
             await slack.surface.say(dossier.session.place, text, key)
     except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
         why = str(error) or "Slack did not take it in time"
-        print(f"kortex: the report was written but not posted: {why}", file=sys.stderr)
+        complain(f"the report was written but not posted: {why}")
         return False
     return True

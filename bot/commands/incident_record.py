@@ -1,7 +1,6 @@
 """`kortex incident record`: an incident of the team's own, out of its backends, as a case for `eval`."""
 
 import asyncio
-import getpass
 import re
 import sys
 from collections.abc import Awaitable, Sequence
@@ -11,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeVar
 
+import click
 from pydantic import JsonValue
 
 from adapters.recorded.packs.archive import (
@@ -34,8 +34,8 @@ from adapters.recorded.packs.taking import (
 from adapters.recorded.packs.writing import NotWritten, WrittenCase, write_case
 from bot.app import build_base
 from bot.commands.ending import FAILED, OK
-from bot.commands.instant_option import instant_option
-from bot.commands.verbs import guarded, loaded
+from bot.commands.invocation import complain, configured, operator
+from bot.commands.options import WHEN, instant
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.tenancy import HOME
 from bot.ports.feedback import Feedback
@@ -44,7 +44,7 @@ from bot.settings.reading import ConfigurationError
 from bot.settings.section import duration
 from bot.wiring.observed import Observed
 from tools.capabilities import Interval
-from tools.redactor import RedactionFailed
+from tools.redactor import RedactionFailed, Redactor
 
 T = TypeVar("T")
 
@@ -53,20 +53,6 @@ LONGEST_BEFORE: Final = timedelta(days=7)
 STEP_S: Final = 60.0
 TRACES_BEFORE: Final = timedelta(hours=1)
 CLUSTER_IS_NOW: Final = timedelta(minutes=30)  # after it, what the cluster says is of another time
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """As it was typed."""
-
-    since: str
-    until: str
-    products: str
-    before: str
-    asked: str
-    set: str
-    output: str
-    channel: str
 
 
 @dataclass(slots=True)
@@ -81,53 +67,123 @@ class _Gathered:
             self.rows[file] = taken.rows
 
 
-def record(config: Path, wanted: Wanted) -> int:
-    """Read, redact, write. Exit 1 when nothing was there to write, 2 for what was typed wrong."""
-    return guarded(lambda: _record(loaded(config), wanted))
+def _before(text: str) -> timedelta:
+    """`24h`, at most a week."""
+    try:
+        found = duration(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text}: {error}") from error
+    if not isinstance(found, timedelta) or not timedelta(0) <= found <= LONGEST_BEFORE:
+        raise click.BadParameter(f"{text}: up to 168h")
+    return found
 
 
-async def _record(settings: Settings, wanted: Wanted) -> int:
+@click.command()
+@click.option(
+    "--since", required=True, type=instant, metavar="WHEN", help=f"When it began: {WHEN}."
+)
+@click.option(
+    "--until",
+    type=instant,
+    metavar="WHEN",
+    help="The moment of the question (default: now). Later data is left out.",
+)
+@click.option(
+    "--products",
+    default="",
+    metavar="A,B,C",
+    help="The products of the incident (default: all products of the configured channels).",
+)
+@click.option(
+    "--before",
+    type=_before,
+    default="24h",
+    metavar="TIME",
+    show_default=True,
+    help="How much of the time before, to compare with.",
+)
+@click.option("--asked", default="", metavar="QUESTION", help="The question that people asked.")
+@click.option(
+    "--set",
+    "set_name",
+    default="own",
+    metavar="NAME",
+    show_default=True,
+    help="The set in which `kortex eval` counts the case.",
+)
+@click.option(
+    "--output",
+    default="",
+    metavar="FOLDER",
+    help="The folder to write (default: incidents/DATE-TIME-PRODUCT). It must not exist.",
+)
+@click.option(
+    "--channel",
+    default="incident-console",
+    metavar="NAME",
+    show_default=True,
+    help="The channel whose backends are read.",
+)
+@configured
+async def record(
+    settings: Settings,
+    *,
+    since: datetime,
+    until: datetime | None,
+    products: str,
+    before: timedelta,
+    asked: str,
+    set_name: str,
+    output: str,
+    channel: str,
+) -> int:
+    """Write what the backends know of an incident, redacted, as a case for `kortex eval`.
+
+    \b
+    Example:
+      kortex incident record --since "2026-11-21T14:00" --until "2026-11-21T15:00" --products checkout
+    """
     async with AsyncExitStack() as stack:
         base = await build_base(settings, stack)
-        incident, before = _times(wanted, base.clock.now())
-        products = _products(wanted, settings)
-        folder = _folder(wanted, incident, products)
-        is_now = base.clock.now() - incident.end <= CLUSTER_IS_NOW
-        gathered = await _gather(
-            base.observed_in(base.in_force.channels_of(HOME), wanted.channel),
-            products,
-            incident,
-            before,
-            is_now,
-        )
+        interval = _interval(since, until, base.clock.now())
+        named = _products(products, settings)
+        folder = _folder(output, interval, named)
+        is_now = base.clock.now() - interval.end <= CLUSTER_IS_NOW
+        observed = base.observed_in(base.in_force.channels_of(HOME), channel)
+        gathered = await _gather(observed, named, interval, before, is_now)
         if not gathered.rows and not gathered.documents:
             _tell_notes(gathered.notes)
-            print("kortex: nothing was found, so nothing was written", file=sys.stderr)
+            complain("nothing was found, so nothing was written")
             return FAILED
-        if judged := await _judged(base.stores.feedback, incident):
+        if judged := await _judged(base.stores.feedback, interval):
             gathered.documents[FEEDBACK_FILE] = judged
         case = WrittenCase(
             id=folder.name,
-            set=wanted.set,
-            asked=wanted.asked or f"what is wrong with {products[0]}?",
-            now=incident.end,
-            products=products,
+            set=set_name,
+            asked=asked or f"what is wrong with {named[0]}?",
+            now=interval.end,
+            products=named,
             rows=gathered.rows,
             documents=gathered.documents,
             notes=gathered.notes,
         )
-        await base.stores.audit.append(_on_record(case, incident))
-        try:
-            left_out = await asyncio.to_thread(write_case, folder, case, base.redactor.redact_value)
-        except NotWritten as error:
-            raise ConfigurationError(str(error)) from error
-        except RedactionFailed as error:
-            raise ConfigurationError(
-                f"{folder}: nothing was written, for it could not be redacted ({error})"
-            ) from error
+        await base.stores.audit.append(_on_record(case, interval))
+        left_out = await _write(folder, case, base.redactor)
     _tell_notes([*gathered.notes, *left_out])
     _tell_written(folder, gathered)
     return OK
+
+
+async def _write(folder: Path, case: WrittenCase, redactor: Redactor) -> Sequence[str]:
+    """Write the case redacted; returns notes about what was left out."""
+    try:
+        return await asyncio.to_thread(write_case, folder, case, redactor.redact_value)
+    except NotWritten as error:
+        raise ConfigurationError(str(error)) from error
+    except RedactionFailed as error:
+        raise ConfigurationError(
+            f"{folder}: nothing was written, because it could not be redacted ({error})"
+        ) from error
 
 
 async def _judged(feedback: Feedback, incident: Interval) -> JsonValue:
@@ -198,27 +254,18 @@ async def _told(what: str, work: Awaitable[T]) -> T:
     return await work
 
 
-def _times(wanted: Wanted, now: datetime) -> tuple[Interval, timedelta]:
-    """The incident, and how much of the time before it belongs to the case."""
-    start = instant_option("--since", wanted.since)
-    end = min(instant_option("--until", wanted.until) if wanted.until else now, now)
-    if not timedelta(0) < end - start <= LONGEST:
+def _interval(since: datetime, until: datetime | None, now: datetime) -> Interval:
+    end = min(until or now, now)
+    if not timedelta(0) < end - since <= LONGEST:
         raise ConfigurationError(
-            f"--since {start:%Y-%m-%d %H:%M} --until {end:%Y-%m-%d %H:%M} UTC: an incident lasts up to "
+            f"--since {since:%Y-%m-%d %H:%M} --until {end:%Y-%m-%d %H:%M} UTC: an incident lasts up to "
             "24 h and begins before it ends; the time before it is --before"
         )
-    try:
-        before = duration(wanted.before)
-    except ValueError as error:
-        raise ConfigurationError(f"--before {wanted.before}: {error}") from error
-    assert isinstance(before, timedelta)  # noqa: S101 - what duration returns
-    if not timedelta(0) <= before <= LONGEST_BEFORE:
-        raise ConfigurationError(f"--before {wanted.before}: up to 168h")
-    return Interval(start, end), before
+    return Interval(since, end)
 
 
-def _products(wanted: Wanted, settings: Settings) -> Sequence[str]:
-    typed = [one.strip() for one in wanted.products.split(",") if one.strip()]
+def _products(products: str, settings: Settings) -> Sequence[str]:
+    typed = [one.strip() for one in products.split(",") if one.strip()]
     named = [one for channel in settings.channels for one in channel.products if one != "*"]
     found = tuple(dict.fromkeys(typed or named))
     if not found:
@@ -226,9 +273,9 @@ def _products(wanted: Wanted, settings: Settings) -> Sequence[str]:
     return found
 
 
-def _folder(wanted: Wanted, incident: Interval, products: Sequence[str]) -> Path:
+def _folder(output: str, incident: Interval, products: Sequence[str]) -> Path:
     name = re.sub(r"[^\w.-]+", "-", products[0])
-    folder = Path(wanted.output or f"incidents/{incident.end:%Y-%m-%d-%H%M}-{name}")
+    folder = Path(output or f"incidents/{incident.end:%Y-%m-%d-%H%M}-{name}")
     if folder.exists():
         raise ConfigurationError(f"{folder}: is there already; name another with --output")
     return folder
@@ -237,7 +284,7 @@ def _folder(wanted: Wanted, incident: Interval, products: Sequence[str]) -> Path
 def _on_record(case: WrittenCase, incident: Interval) -> AuditEvent:
     return AuditEvent(
         AuditKind.ADMIN_COMMAND,
-        f"cli:{getpass.getuser()}",
+        operator(),
         {
             "command": "incident record",
             "case": case.id,

@@ -1,6 +1,5 @@
 """`kortex init`: a few questions, and a first `kortex.toml` that `kortex check` passes."""
 
-import argparse
 import asyncio
 import os
 import secrets
@@ -12,11 +11,17 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final, TypeVar
 
+import click
+
 from bot.commands.ending import FAILED, OK, USAGE
 from bot.commands.first_configuration import (
     ALL,
     AUDIT_KEY,
+    MODELS,
+    MODES,
     NONE,
+    SLACK_API,
+    TRIAGE,
     Answers,
     Confirming,
     address,
@@ -26,28 +31,82 @@ from bot.commands.first_configuration import (
     variable,
     wanted,
 )
-from bot.commands.init_choices import MODELS, SLACK_API, TRIAGE
+from bot.commands.invocation import complain, config_option
 from bot.settings.environment import environment
 from bot.settings.reading import parse
 
 Read = TypeVar("Read")
+Given = Mapping[str, str | None]  # options by name; None: not given
 
 _VARIABLES: Final = ".env"
 
 
-def init(given: argparse.Namespace) -> int:
-    """Ask for what no argument says, and write. Exit 2: cannot be asked, or would overwrite."""
-    config: Path = given.config
+@click.command()
+@click.option("--force", is_flag=True, help="Replace a configuration that exists.")
+@click.option("--slack", type=click.Choice(MODES), help="How Slack is reached (socket).")
+@click.option(
+    "--bot-token", metavar="VARIABLE", help="The variable of the bot token (SLACK_BOT_TOKEN)."
+)
+@click.option(
+    "--app-token",
+    metavar="VARIABLE",
+    help="The variable of socket mode's app token (SLACK_APP_TOKEN).",
+)
+@click.option(
+    "--signing-secret",
+    metavar="VARIABLE",
+    help="The variable of http mode's signing secret (SLACK_SIGNING_SECRET).",
+)
+@click.option("--logs", metavar="URL", help='The address of Loki, or "none".')
+@click.option(
+    "--metrics", metavar="URL", help='The address of Prometheus or VictoriaMetrics, or "none".'
+)
+@click.option(
+    "--confirm",
+    metavar="WHO",
+    help="Who may confirm: a user group by name (@sre, looked up with the bot token), people by id "
+    '(U0123ABCD), several with commas, or "none".',
+)
+@click.option(
+    "--products",
+    metavar="NAMES",
+    help="The products of incident channels, such as checkout,web (all). A question that names no "
+    "product is about all of them.",
+)
+@click.option(
+    "--provider",
+    type=click.Choice((*MODELS, TRIAGE)),
+    help="The model that answers (one whose key is in the environment, else triage: no model).",
+)
+@click.option(
+    "--api-base-url",
+    default=SLACK_API,
+    metavar="URL",
+    help="Another address of Slack's Web API, as `kortex demo --workspace` prints one.",
+)
+@config_option
+def init(config: Path, force: bool, **given: str | None) -> int:
+    """Ask a few questions and write a first kortex.toml.
+
+    Options answer questions in advance. Secrets stay in environment variables; the file names them.
+
+    \b
+    Examples:
+      kortex init
+      kortex init --slack socket --logs http://loki:3100 --metrics none --confirm @sre
+    """
     if config.suffix == _VARIABLES:
-        given.refuse(f"--config {config}: files of that name hold variables; choose another")
-    if os.path.lexists(config) and not given.force:
+        words = "files of that name hold variables; choose another"
+        raise click.BadParameter(words, param_hint=f"--config {config}")
+    if os.path.lexists(config) and not force:
         words = f"{config} exists. --force replaces it, --config PATH writes another."
         return _end(USAGE, f"{words} Nothing was written.")
     terminal = sys.stdin is not None and sys.stdin.isatty()
-    needed = [name for name in ("logs", "metrics", "confirm") if getattr(given, name) is None]
+    needed = [name for name in ("logs", "metrics", "confirm") if given[name] is None]
     if needed and not terminal:
         missing = ", ".join(f"--{name}" for name in needed)
-        given.refuse(f'missing {missing}: there is no terminal to ask at ("{NONE}" is an answer)')
+        words = f'missing {missing}: there is no terminal to ask at ("{NONE}" is an answer)'
+        raise click.UsageError(words, click.get_current_context())
     try:
         answers = _answers(given, _Asking(given, terminal=terminal))
     except ValueError as error:
@@ -55,27 +114,27 @@ def init(given: argparse.Namespace) -> int:
     except EOFError:
         return _end(USAGE, "the answers ended. Nothing was written.")
     try:
-        return _write(config, answers, force=given.force)
+        return _write(config, answers, force=force)
     except OSError as error:
         why = f"{error.filename or config}: {error.strerror}"
         return _end(FAILED, f"{config} was not written ({why}).")
 
 
 def _end(code: int, words: str) -> int:
-    print(f"kortex: {words}", file=sys.stderr)
+    complain(words)
     return code
 
 
 class _Asking:
     """Takes an argument, or asks at the terminal until the answer can be read."""
 
-    def __init__(self, given: argparse.Namespace, *, terminal: bool) -> None:
+    def __init__(self, given: Given, *, terminal: bool) -> None:
         self._given = given
         self._terminal = terminal
 
     def of(self, option: str, question: str, usual: str, read: Callable[[str], Read]) -> Read:
         """Raises ValueError for an argument that cannot be read, EOFError."""
-        text = getattr(self._given, option)
+        text = self._given[option]
         if text is not None or not self._terminal:
             try:
                 return read(usual if text is None else text)
@@ -89,7 +148,7 @@ class _Asking:
                 print(f"  {error}")
 
 
-def _answers(given: argparse.Namespace, asking: _Asking) -> Answers:
+def _answers(given: Given, asking: _Asking) -> Answers:
     env = environment()
     slack = asking.of("slack", "Slack mode, socket or http", "socket", mode)
     bot = asking.of("bot_token", "Variable of the bot token (xoxb-…)", "SLACK_BOT_TOKEN", variable)
@@ -118,7 +177,7 @@ def _answers(given: argparse.Namespace, asking: _Asking) -> Answers:
             "metrics", "Address of Prometheus or VictoriaMetrics, as http://host:9090", NONE, address
         ),
         products=asking.of("products", "Products of incident channels, as checkout, web", ALL, products),
-        provider=given.provider or next(iter(keyed), TRIAGE),
+        provider=given["provider"] or next(iter(keyed), TRIAGE),
         confirming=asking.of(
             "confirm", "Who may confirm: a user group as @sre, or people as U0123ABCD", NONE, confirming
         ),

@@ -1,19 +1,18 @@
-"""What `kortex token` does: make, show and revoke the tokens of callers over HTTP."""
+"""`kortex token`: make, list and revoke the tokens of callers over HTTP."""
 
-import getpass
 import re
 import sys
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final
 
-import orjson
+import click
 from pydantic import JsonValue
 
+from bot.commands.display import print_json, print_rows
 from bot.commands.ending import FAILED, OK
-from bot.commands.verbs import guarded, loaded
+from bot.commands.invocation import complain, configured, operator
+from bot.commands.options import json_option
 from bot.domain.callers import CallerKind, KnownCaller, TokenEntry, caller_id
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -26,91 +25,107 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ACCOUNT: Final = re.compile(r"(?:T[A-Z0-9]{1,30}/)?[UW][A-Z0-9]{1,30}")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """As it was typed."""
-
-    name: str
-    is_service: bool
-    roles: tuple[str, ...]
-    account: str
-    expires: str
+@click.group()
+def token() -> None:
+    """Manage the tokens of people and programs that call over HTTP."""
 
 
-def create(config: Path, wanted: Wanted, *, as_json: bool) -> int:
-    """`kortex token create`."""
+@token.command()
+@click.argument("name")
+@click.option("--service", is_flag=True, help="It is a program's, which never confirms anything.")
+@click.option("--role", "roles", multiple=True, metavar="ROLE", help="Of [roles.ROLE]; repeatable.")
+@click.option(
+    "--slack",
+    "account",
+    default="",
+    metavar="USER",
+    help="The person's Slack user id (U0123, or T0123/U0123): the roles of that account count.",
+)
+@click.option("--expires", default="", metavar="TIME", help="Such as 12h or 90d (default: never).")
+@json_option
+@configured
+async def create(
+    settings: Settings,
+    name: str,
+    service: bool,
+    roles: tuple[str, ...],
+    account: str,
+    expires: str,
+    as_json: bool,
+) -> int:
+    """Make a token of NAME; it is shown once.
 
-    async def work(settings: Settings) -> int:
-        caller, lives = _caller(wanted, settings), _lives(wanted.expires)
-        async with AsyncExitStack() as stack:
-            stores = await open_stores(settings, stack)
-            try:
-                made = await stores.callers.create(caller, lives, _by())
-            except CallerDiffers as error:
-                raise ConfigurationError(str(error)) from error
-        if as_json:
-            _out({"id": made.id, "token": made.token, "caller": caller.user})
-            return OK
-        print(made.token)
-        print(
-            f"This is {caller.name}'s, as {made.id}; it is not shown again. Callers send it as "
-            "`Authorization: Bearer ...`.",
-            file=sys.stderr,
-        )
+    \b
+    Examples:
+      kortex token create alice --slack U0123ABCD --expires 90d
+      kortex token create ci --service --role responder
+    """
+    kind = CallerKind.SERVICE if service else CallerKind.PERSON
+    caller = KnownCaller(caller_id(kind, name), kind, name, frozenset(roles), account)
+    _check(caller, settings)
+    lives = _lives(expires)
+    async with AsyncExitStack() as stack:
+        stores = await open_stores(settings, stack)
+        try:
+            made = await stores.callers.create(caller, lives, operator())
+        except CallerDiffers as error:
+            raise ConfigurationError(str(error)) from error
+    if as_json:
+        print_json({"id": made.id, "token": made.token, "caller": caller.user})
         return OK
+    print(made.token)
+    print(
+        f"This is {caller.name}'s, as {made.id}; it is not shown again. Callers send it as "
+        "`Authorization: Bearer ...`.",
+        file=sys.stderr,
+    )
+    return OK
 
-    return guarded(lambda: work(loaded(config)))
 
-
-def show_all(config: Path, *, as_json: bool) -> int:
-    """`kortex token list`."""
-
-    async def work(settings: Settings) -> int:
-        async with AsyncExitStack() as stack:
-            found = await (await open_stores(settings, stack)).callers.tokens()
-        if as_json:
-            _out([_entry_json(each) for each in found])
-            return OK
-        for each in found:
-            print(_line(each))
-        if not found:
-            print("There is no token yet: kortex token create NAME")
+@token.command("list")
+@json_option
+@configured
+async def show_all(settings: Settings, as_json: bool) -> int:
+    """List every token: whose it is, its state, and when it was used."""
+    async with AsyncExitStack() as stack:
+        found = await (await open_stores(settings, stack)).callers.tokens()
+    if as_json:
+        print_json([_entry_json(each) for each in found])
         return OK
-
-    return guarded(lambda: work(loaded(config)))
-
-
-def revoke(config: Path, token: str) -> int:
-    """`kortex token revoke`: exit 1 when there is no such live token."""
-
-    async def work(settings: Settings) -> int:
-        async with AsyncExitStack() as stack:
-            done = await (await open_stores(settings, stack)).callers.revoke(token, _by())
-        if not done:
-            print("kortex: no live token has this id; see `kortex token list`", file=sys.stderr)
-            return FAILED
-        print(f"{token} is refused from now on")
-        return OK
-
-    return guarded(lambda: work(loaded(config)))
+    print_rows([_row(each) for each in found])
+    if not found:
+        print("There is no token yet: kortex token create NAME")
+    return OK
 
 
-def _caller(wanted: Wanted, settings: Settings) -> KnownCaller:
-    if not _NAME.fullmatch(wanted.name):
+@token.command()
+@click.argument("token_id", metavar="ID")
+@configured
+async def revoke(settings: Settings, token_id: str) -> int:
+    """Refuse the token ID from now on, everywhere. Exit 1: no live token has this id."""
+    async with AsyncExitStack() as stack:
+        done = await (await open_stores(settings, stack)).callers.revoke(token_id, operator())
+    if not done:
+        complain("no live token has this id; see `kortex token list`")
+        return FAILED
+    print(f"{token_id} is refused from now on")
+    return OK
+
+
+def _check(caller: KnownCaller, settings: Settings) -> None:
+    """Raises ConfigurationError for a caller that cannot be."""
+    if not _NAME.fullmatch(caller.name):
         raise ConfigurationError(
             "NAME: 1 to 64 of a-z, 0-9, '.', '_' and '-', beginning with a letter or digit"
         )
-    if wanted.account and (wanted.is_service or wanted.roles):
+    if caller.account and (caller.kind is CallerKind.SERVICE or caller.roles):
         raise ConfigurationError(
             "--slack: a person's roles are then those of that account; leave out --role and --service"
         )
-    if wanted.account and not _ACCOUNT.fullmatch(wanted.account):
+    if caller.account and not _ACCOUNT.fullmatch(caller.account):
         raise ConfigurationError("--slack: a Slack user id, such as U0123 or T0123/U0123")
-    if unknown := sorted(set(wanted.roles) - set(settings.roles)):
+    if unknown := sorted(caller.roles - set(settings.roles)):
         raise ConfigurationError(f"--role: {unknown[0]!r} is not defined; add [roles.{unknown[0]}]")
-    kind = CallerKind.SERVICE if wanted.is_service else CallerKind.PERSON
-    user = caller_id(kind, wanted.name)
-    return KnownCaller(user, kind, wanted.name, frozenset(wanted.roles), wanted.account)
 
 
 def _lives(text: str) -> timedelta | None:
@@ -125,12 +140,11 @@ def _lives(text: str) -> timedelta | None:
     return found
 
 
-def _line(entry: TokenEntry) -> str:
+def _row(entry: TokenEntry) -> tuple[str, ...]:
     caller = entry.caller
     told = f"Slack {caller.account}" if caller.account else ", ".join(sorted(caller.roles))
     used = f"used {entry.last_used_at:%Y-%m-%d %H:%M}Z" if entry.last_used_at else "never used"
-    words = (caller.kind.value, caller.name, told or "no role", _state(entry), used)
-    return f"{entry.id}  {'  '.join(words)}"
+    return (entry.id, caller.kind.value, caller.name, told or "no role", _state(entry), used)
 
 
 def _state(entry: TokenEntry) -> str:
@@ -160,11 +174,3 @@ def _entry_json(entry: TokenEntry) -> JsonValue:
 
 def _at(instant: datetime | None) -> str | None:
     return instant.isoformat() if instant else None
-
-
-def _by() -> str:
-    return f"cli:{getpass.getuser()}"
-
-
-def _out(value: JsonValue) -> None:
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")

@@ -1,19 +1,19 @@
-"""What `kortex budget` and `kortex usage export` do."""
+"""`kortex budget` and `kortex usage export`: what model calls cost."""
 
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 
-import orjson
+import click
 from pydantic import JsonValue
 
 from bot.chat.budget_report import BudgetReport, budget_report
+from bot.commands.display import print_json, print_json_line
 from bot.commands.ending import OK
-from bot.commands.instant_option import instant_option
-from bot.commands.verbs import guarded, loaded
+from bot.commands.invocation import configured
+from bot.commands.options import WHEN, instant, jsonl_option
 from bot.domain.ids import MessageTs, Place, UserId
 from bot.ports.ledger import DatedEntry
 from bot.settings.model import Settings
@@ -26,21 +26,19 @@ _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def budget(config: Path, *, as_json: bool) -> int:
-    """`kortex budget`."""
-
-    async def work(settings: Settings) -> int:
-        async with AsyncExitStack() as stack:
-            stores = await open_stores(settings, stack)
-            report = await budget_report(stores.ledger, rules.budget_limits(settings))
-            if as_json:
-                told = await budget_told(report, _naming(stores))
-                _out(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
-            else:
-                _print_report(report, await labels(report, _naming(stores)))
-        return OK
-
-    return guarded(lambda: work(loaded(config)))
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Whole micro-dollars, as JSON.")
+@configured
+async def budget(settings: Settings, as_json: bool) -> int:
+    """Show what was spent today, by person, channel and model."""
+    async with AsyncExitStack() as stack:
+        stores = await open_stores(settings, stack)
+        report = await budget_report(stores.ledger, rules.budget_limits(settings))
+        if as_json:
+            print_json(await budget_told(report, _naming(stores)))
+        else:
+            _print_report(report, await labels(report, _naming(stores)))
+    return OK
 
 
 def _naming(stores: Stores) -> Naming:
@@ -55,19 +53,23 @@ def _naming(stores: Stores) -> Naming:
     return Naming(stores.names.last_read, name_of, no_link, time.monotonic)
 
 
-def export(config: Path, since: str, until: str) -> int:
-    """`kortex usage export`: one JSON object a line, oldest first, on standard output."""
+@click.group()
+def usage() -> None:
+    """Export what every model call used and cost."""
 
-    async def work(settings: Settings) -> int:
-        start = instant_option("--since", since) if since else _EVER
-        end = instant_option("--until", until) if until else _NEVER
-        async with AsyncExitStack() as stack:
-            stores = await open_stores(settings, stack)
-            async for dated in stores.ledger.entries(start, end):
-                sys.stdout.write(orjson.dumps(entry_json(dated)).decode() + "\n")
-        return OK
 
-    return guarded(lambda: work(loaded(config)))
+@usage.command()
+@jsonl_option
+@click.option("--since", type=instant, metavar="WHEN", help=f"From then on: {WHEN}.")
+@click.option("--until", type=instant, metavar="WHEN", help=f"Before then: {WHEN}.")
+@configured
+async def export(settings: Settings, since: datetime | None, until: datetime | None) -> int:
+    """Print every round of a model, oldest first, one JSON object a line."""
+    async with AsyncExitStack() as stack:
+        stores = await open_stores(settings, stack)
+        async for dated in stores.ledger.entries(since or _EVER, until or _NEVER):
+            print_json_line(entry_json(dated))
+    return OK
 
 
 def entry_json(dated: DatedEntry) -> dict[str, JsonValue]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import structlog
 
-from bot.commands import verbs
+from bot.commands.invocation import guarded
+from bot.commands.serve import stay
 from bot.service.lifecycle import RELOADED, Service, serving
 from bot.service.times import Times
 from bot.service.worker import Worker
@@ -26,7 +27,7 @@ def _main(signals: Signals) -> int:
     link = Link(int(sys.argv[1]))
     config, settings, worker, times, rates = link.parameters()
     link.watch()
-    return verbs.guarded(lambda: _serve(config, settings, worker, times, rates, signals, link))
+    return guarded(lambda: _serve(config, settings, worker, times, rates, signals, link))
 
 
 async def _serve(
@@ -49,7 +50,7 @@ async def _serve(
         link.report()
 
     opening = serving(settings, rates, times=times, read=lambda: load(config), worker=worker)
-    return await verbs.stay(opening, signals, ready, tell=lambda _: None)
+    return await stay(opening, signals, ready, tell=lambda _: None)
 
 
 def _compare(settings: Settings, config: Path) -> None:

@@ -7,8 +7,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from bot.commands import verbs
 from bot.commands.ending import announce
+from bot.commands.invocation import loaded, mendable
+from bot.commands.serve import STOPPING
 from bot.service.times import Times
 from bot.service.worker import Worker
 from bot.settings.environment import environment
@@ -41,13 +42,13 @@ def run_workers(
     `rates` of the whole service replace those of the configuration.
     """
     logs.configure(None)
-    return verbs.mendable(lambda: _supervised(config, count, signals, times, rates))
+    return mendable(lambda: _supervised(config, count, signals, times, rates))
 
 
 def _supervised(
     config: Path, count: int, signals: Signals, times: Times, rates: Rates | None
 ) -> int:
-    held = verbs.loaded(config)
+    held = loaded(config)
     _check(held, count)
     with ExitStack() as kept:
         port, *own = [kept.enter_context(_port(held, number)) for number in range(1 + count)]
@@ -70,7 +71,7 @@ def _supervised(
             parameters,
             signals,
             on_ready=ready,
-            on_stop=lambda: announce(verbs.STOPPING),
+            on_stop=lambda: announce(STOPPING),
             on_reload=reloaded,
         ).run()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from bot.commands import verbs
+from bot.commands.ask import ask_with
 from bot.settings.model import Settings
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_database import place_sqlite
@@ -59,7 +59,7 @@ async def asked(folder: Path, models: ModelServer, *, as_json: bool) -> int:
             ],
         }
     )
-    return await verbs.ask_with(settings, "what time is it?", "incident-x", as_json=as_json)
+    return await ask_with(settings, "what time is it?", "incident-x", as_json=as_json)
 
 
 @pytest.fixture(autouse=True)
@@ -143,7 +143,8 @@ async def test_how_to_get_a_card_is_printed_with_what_would_be_proposed(
         await asked(tmp_path, models, as_json=False)
 
     *_, would, how = capsys.readouterr().out.splitlines()
-    assert would.startswith('would propose: {"action":"undo","product":"checkout"')
+    assert would.startswith("would propose: undo for checkout")
+    assert would.endswith("May confirm: responder")
     assert how == (
-        "Nobody can confirm it here, so no card was raised: ask in a channel or with `kortex chat` to get one."
+        "Nobody can confirm it here, so no card was raised. Ask in a channel or with `kortex chat`."
     )

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from cryptography.fernet import Fernet
 
-from bot.commands import health_check, outlet_check, patience, verbs
+from bot.commands import health_check, outlet_check, patience
 from bot.commands.health_check import PARTS, examine
 from bot.commands.patience import (
     AFTER_S,
@@ -35,6 +35,7 @@ from bot.settings.reading import parse
 from bot.store.database import Database
 from bot.store.installations import StoredInstallations
 from tests.fixtures_http import serving
+from tests.kortex_command import run
 
 EVERYTHING = """
 [slack]
@@ -217,7 +218,7 @@ def test_a_name_server_that_is_away_keeps_nobody_waiting(
     config.write_text(text.replace(f"{tmp_path}/nowhere", f"{tmp_path}/runbooks"))
 
     started = time.monotonic()
-    verbs.check(config, as_json=True)
+    run("check", "--json", "--config", str(config))
     back.set()
 
     assert time.monotonic() - started < 20

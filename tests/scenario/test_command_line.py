@@ -8,10 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from blockbuster import BlockBuster
 
 from bot import cli
+from tests.kortex_command import run
 from tests.plain_logging import logging_put_back
 
 KORTEX = [sys.executable, "-m", "bot"]
@@ -26,13 +28,6 @@ def _a_process_of_its_own(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with logging_put_back():
         yield
-
-
-def ran(*arguments: str) -> int:
-    """The exit code of `kortex ...`."""
-    with pytest.raises(SystemExit) as ended:
-        cli.main(arguments)
-    return int(str(ended.value.code))
 
 
 @pytest.fixture
@@ -72,29 +67,31 @@ def test_an_output_that_cannot_be_written_is_said() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--port", "80000"], "'80000' is no port"),
-        (["--port", "-1"], "'-1' is no port"),
-        (["--port", "http"], "'http' is no port"),
+        (["--port", "80000"], "'--port': 80000 is not in the range 0<=x<=65535"),
+        (["--port", "-1"], "'--port': -1 is not in the range"),
+        (["--port", "http"], "'--port': 'http' is not a valid integer"),
+        (["--ask", ""], "the question is empty"),
+        (["--ask", " "], "the question is empty"),
         (["--channel", "incident-quiet"], "--channel goes with --ask"),
         (["--json"], "--json goes with --ask"),
-        (["--ask", "why?", "--port", "8420"], "--port is of the page"),
-        (["--ask", "why?", "--host", "0.0.0.0"], "--host is of the page"),
-        (["--host", "192.0.2.1"], "invalid choice: '192.0.2.1'"),
-        (["--ask", "why?", "--workspace"], "--workspace is a page"),
+        (["--ask", "why?", "--port", "8420"], "--port is an option of the page"),
+        (["--ask", "why?", "--host", "0.0.0.0"], "--host is an option of the page"),
+        (["--host", "192.0.2.1"], "'192.0.2.1' is not one of '127.0.0.1', '0.0.0.0'"),
+        (["--ask", "why?", "--workspace"], "--workspace is an option of the page"),
         (["--ask", "why?", "--channel", "incident-chekout"], "incident-checkout"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ran("demo", *arguments) == 2
+    assert run("demo", *arguments) == 2
     assert words in capsys.readouterr().err
 
 
 def test_a_busy_port_of_the_page_is_said(
     taken_port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ran("demo", "--port", str(taken_port)) == 2
+    assert run("demo", "--port", str(taken_port)) == 2
 
     told = capsys.readouterr().err
     assert f"--port: port {taken_port} of 127.0.0.1 is in use" in told
@@ -138,7 +135,7 @@ def test_slips_in_a_configuration_are_told_by_line_with_what_was_meant(
     path = tmp_path / "kortex.toml"
     path.write_text(MISTAKES)
 
-    assert ran("tools", "--config", str(path)) == 2
+    assert run("tools", "--config", str(path)) == 2
 
     told = capsys.readouterr().err.removeprefix("kortex: ").replace(f"{path}:", "").splitlines()
     beginnings = [
@@ -213,7 +210,7 @@ def test_tokens_are_told_apart_without_asking_slack(
     path = tmp_path / "kortex.toml"
     path.write_text(SLACK.format(bot=bot, app=app, folder=tmp_path))
 
-    assert ran("run", "--config", str(path)) == 2
+    assert run("run", "--config", str(path)) == 2
     assert words in capsys.readouterr().err
 
 
@@ -223,16 +220,16 @@ def test_check_says_first_what_failed_and_logs_elsewhere(
     path = tmp_path / "kortex.toml"
     path.write_text(SLACK.format(bot="${SLACK_BOT_TOKN}", app="xapp-1", folder=tmp_path))
 
-    assert ran("check", "--config", str(path)) == 1
+    assert run("check", "--config", str(path)) == 1
 
     table = capsys.readouterr().out.splitlines()
     marks = [line[:7].strip() for line in table if line[:7].strip()]
     ranks = [("FAILED", "WARNING", "ok", "not set").index(mark) for mark in marks]
     assert ranks == sorted(ranks)
     assert {"FAILED", "WARNING", "ok", "not set"} == set(marks)
-    warned = next(line for line in table if line.startswith("WARNING environment"))
+    warned = next(line for line in table if line.startswith("WARNING  environment"))
     assert "slack.bot_token: the environment has no SLACK_BOT_TOKN" in warned
-    unset = next(line for line in table if line.startswith("not set environment"))
+    unset = next(line for line in table if line.startswith("not set  environment"))
     assert "OPENAI_API_KEY (llm.providers.openai.api_key)" in unset
 
 
@@ -249,7 +246,7 @@ def test_a_busy_port_of_the_service_is_said(
             text = SLACK.format(bot=workspace.bot_token, app=workspace.app_token, folder=tmp_path)
             text = text.replace("http://127.0.0.1:9/", f"{workspace.origin}/api/")
             path.write_text(f"{text}[http]\nport = {taken_port}\n")
-            return await asyncio.to_thread(ran, "run", "--config", str(path))
+            return await asyncio.to_thread(run, "run", "--config", str(path))
 
     assert asyncio.run(both()) == 2
     told = capsys.readouterr().err
@@ -276,50 +273,108 @@ def test_an_answer_without_the_model_that_was_wanted_is_exit_1(
     path = tmp_path / "kortex.toml"
     path.write_text(ASK.format(folder=tmp_path, first=first))
 
-    assert ran("ask", "why is checkout slow?", "--config", str(path)) == code
+    assert run("ask", "why is checkout slow?", "--config", str(path)) == code
     assert ("no model answered" in capsys.readouterr().err) is bool(code)
 
 
-def completed(script: str, *words: str) -> list[str]:
-    """What a real bash offers for the last of these words."""
-    typed = " ".join(f"'{word}'" for word in words)
-    line = (
-        f"set -u; source /dev/stdin; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; "
-        '_kortex; printf "%s\\n" "${COMPREPLY[@]}"'
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ask"], "Missing argument 'QUESTION'"),
+        (["ask", ""], "is empty"),
+        (["ask", "why?", "--sesion", "x"], "'--session'"),
+        (["chek"], "Did you mean 'check'?"),
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["audit", "verfy"], "Did you mean 'verify'?"),
+        (["audit", "export"], "Give --session or --since"),
+        (["audit", "export", "--session", "s", "--since", "1h"], "only one of them"),
+        (["audit", "export", "--since", "yesterday"], 'yesterday: write "24h"'),
+        (["ask", "why?", "--time-zone", "Mars"], 'Mars: write a name such as "Europe/Berlin"'),
+        (["records", "delete", "--session", "s"], "Missing option '--reason'"),
+        (["incident", "report"], "Missing argument 'SESSION'"),
+        (["incident", "report", "--demo", "--post"], "It does not go with --demo"),
+        (["eval"], "Missing argument 'PACK...'"),
+        (["eval", "pack", "--limit", "0"], "0 is not in the range x>=1"),
+    ],
+)
+def test_a_usage_error_is_exit_2_with_usage_and_what_was_meant(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kortex.toml").write_text("")
+
+    assert run(*arguments) == 2
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("Usage: kortex ")
+    assert words in told.err
+
+
+def test_help_lists_every_command_and_imports_none() -> None:
+    program = (
+        "import sys; from bot import cli\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit as ended: code = ended.code\n"
+        "print(code, *(n for n in sys.modules if n.startswith('bot.commands.')))"
     )
-    shell = ["bash", "--norc", "-c", line]
-    done = subprocess.run(shell, input=script.encode(), capture_output=True, check=True, timeout=60)
-    return done.stdout.decode().split()
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert all(f"\n  {name} " in done.stdout for name in cli.TABLE)
+    assert done.stdout.splitlines()[-1] == "0 bot.commands.ending"
 
 
-@pytest.fixture
-def script(capsys: pytest.CaptureFixture[str]) -> str:
-    ran("completion", "bash")
-    return capsys.readouterr().out
+def test_each_command_of_the_table_is_there_under_its_name() -> None:
+    context = click.Context(cli.kortex)
+
+    found = {name: cli.kortex.get_command(context, name) for name in cli.TABLE}
+
+    assert {name: command.name for name, command in found.items() if command} == {
+        name: name for name in cli.TABLE
+    }
 
 
-def test_bash_completes_commands_options_and_their_values(script: str) -> None:
-    assert completed(script, "kortex", "mi") == ["migrate"]
-    assert completed(script, "kortex", "audit", "ve") == ["verify"]
-    assert completed(script, "kortex", "audit", "verify", "--ch") == ["--checkpoint"]
-    assert completed(script, "kortex", "demo", "--channel", "incident-q") == ["incident-quiet"]
-    assert completed(script, "kortex", "completion", "") == ["--help", "bash", "zsh"]
-    assert completed(script, "kortex", "run", "--config", "") == []  # bash itself offers files then
+def completed(*words: str) -> list[str]:
+    """The values that click offers a shell for the last of these words."""
+    done = subprocess.run(
+        KORTEX,
+        env={
+            **os.environ,
+            "_KORTEX_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(words),
+            "COMP_CWORD": str(len(words) - 1),
+        },
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_the_script_names_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ran("completion", shell) == 0
+def test_a_shell_completes_commands_options_and_their_values() -> None:
+    assert completed("kortex", "mi") == ["migrate"]
+    assert completed("kortex", "audit", "ve") == ["verify"]
+    assert completed("kortex", "audit", "verify", "--ch") == ["--checkpoint"]
+    assert completed("kortex", "demo", "--channel", "incident-q") == ["incident-quiet"]
+    assert completed("kortex", "completion", "") == ["bash", "zsh", "fish"]
 
-    script = capsys.readouterr().out
-    commands = ["demo", "run", "check", "migrate", "ask", "audit", "incident", "eval", "completion"]
-    assert [name for name in commands if f'" {name}"' not in script] == []
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_is_clicks(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("completion", shell) == 0
+
+    assert f"_KORTEX_COMPLETE={shell}_complete" in capsys.readouterr().out
 
 
-def test_bash_reads_the_script(script: str) -> None:
-    done = subprocess.run(["bash", "-n"], input=script.encode(), check=False, timeout=60)
+def test_bash_reads_the_script(capsys: pytest.CaptureFixture[str]) -> None:
+    run("completion", "bash")
+    script = capsys.readouterr().out.encode()
 
-    assert done.returncode == 0
+    assert subprocess.run(["bash", "-n"], input=script, check=False, timeout=60).returncode == 0
 
 
 POSTGRESQL = """
@@ -352,7 +407,7 @@ def test_what_workers_cannot_share_is_said_before_any_of_them_starts(
     path = tmp_path / "kortex.toml"
     path.write_text(POSTGRESQL.format(mode=mode, port=taken_port))
 
-    assert ran("run", "--workers", str(count), "--config", str(path)) == 2
+    assert run("run", "--workers", str(count), "--config", str(path)) == 2
     told = capsys.readouterr().err
     assert why.format(port=taken_port) in told
     assert told.count("kortex: ") == 1
@@ -364,7 +419,7 @@ def test_several_workers_on_sqlite_are_refused_with_what_to_do(
     path = tmp_path / "kortex.toml"
     path.write_text(f'[database]\nurl = "sqlite+aiosqlite:///{tmp_path}/kortex.db"\n')
 
-    assert ran("run", "--workers", "2", "--config", str(path)) == 2
+    assert run("run", "--workers", "2", "--config", str(path)) == 2
     told = capsys.readouterr().err
     assert "kortex: --workers 2 needs PostgreSQL: SQLite has one writer" in told
     assert "set [database] url" in told
@@ -373,6 +428,6 @@ def test_several_workers_on_sqlite_are_refused_with_what_to_do(
 
 @pytest.mark.parametrize("count", ["0", "-1", "two", "1000", "²"])
 def test_how_many_workers_is_a_number(count: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ran("run", "--workers", count) == 2
+    assert run("run", "--workers", count) == 2
 
-    assert "--workers: must be a number from 1 to 16" in capsys.readouterr().err
+    assert "Invalid value for '--workers'" in capsys.readouterr().err

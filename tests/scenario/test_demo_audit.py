@@ -194,7 +194,7 @@ def test_a_database_that_is_none_is_said(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["incident", "report"], "required: SESSION"),
+        (["incident", "report"], "Missing argument 'SESSION'"),
         (["incident", "report", "--demo", "--post"], "does not go with --demo"),
     ],
 )

@@ -118,11 +118,11 @@ def test_recording_is_on_record(
 @pytest.mark.parametrize(
     ("wrong", "names"),
     [
-        (["--since", "yesterday"], "--since yesterday"),
+        (["--since", "yesterday"], "'--since': yesterday"),
         (["--since", "2026-11-20T10:00", "--until", "2026-11-20T09:00"], "--since"),
         (["--since", "90h"], "up to 24 h"),
-        (["--before", "much"], "--before much"),
-        (["--before", "1000h"], "--before 1000h"),
+        (["--before", "much"], "'--before': much"),
+        (["--before", "1000h"], "'--before': 1000h"),
         (["--output", "."], "is there already"),
     ],
 )

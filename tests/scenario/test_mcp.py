@@ -12,13 +12,13 @@ import pytest
 from adapters.mcp.definition import Definition
 from bot.commands.health_check import examine
 from bot.commands.mcp_check import report
-from bot.commands.verbs import check
 from bot.settings.model import Settings
 from tests.fakes import mcp_server
 from tests.fakes.mcp_http import TOOL, McpHttp
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_http import serving
 from tests.fixtures_service import Start, stage
+from tests.kortex_command import run
 from tests.stage import results
 
 __all__ = ["stage"]
@@ -112,7 +112,7 @@ def test_check_names_a_server_that_cannot_be_started(
         '[mcp.servers.gone]\ncommand = ["/no/such/program"]\n'
     )
 
-    code = check(config, as_json=False)
+    code = run("check", "--config", str(config))
 
     (line,) = [row for row in capsys.readouterr().out.splitlines() if "mcp gone" in row]
     assert code == 1

@@ -10,9 +10,8 @@ from aiohttp import web
 from prometheus_client import generate_latest
 
 from bot.commands.health_check import examine
-from bot.commands.live import tools_report_of
 from bot.commands.part_check import check_plugins
-from bot.commands.verbs import check_plugin
+from bot.commands.status import tools_report_of
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.settings.model import Settings
 from bot.settings.policy import PolicySettings
@@ -21,6 +20,7 @@ from tests.fakes.model_server import Call, Recorded, Round
 from tests.fakes.plugin_bridge import NAME, TOKEN, Bridge, manifest
 from tests.fixtures_http import serving
 from tests.fixtures_service import Start, stage
+from tests.kortex_command import ran
 from tests.stage import results
 
 __all__ = ["stage"]
@@ -132,7 +132,8 @@ async def test_check_tries_a_plugin_and_names_what_is_wrong(
 
     async def check(text: str) -> int:
         await asyncio.to_thread(file.write_text, text)
-        return await asyncio.to_thread(check_plugin, tmp_path / "none.toml", file, "")
+        none = str(tmp_path / "none.toml")
+        return await ran("check", "--plugin", str(file), "--config", none)
 
     async with serving(bridge.handle) as url:
         good = await check(manifest(url))

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from bot.commands.token import Wanted, create, revoke, show_all
+from tests.kortex_command import run
 
 CONFIG = """
 [database]
@@ -13,7 +13,6 @@ url = "sqlite+aiosqlite:///{folder}/kortex.db"
 [roles.responder]
 users = ["U1"]
 """
-ALICE = Wanted("alice", False, ("responder",), "", "90d")
 
 
 @pytest.fixture
@@ -26,38 +25,39 @@ def config(tmp_path: Path) -> Path:
 def test_a_token_is_shown_once_and_then_listed_and_revoked(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert create(config, ALICE, as_json=False) == 0
+    at = ("--config", str(config))
+    assert run("token", "create", "alice", "--role", "responder", "--expires", "90d", *at) == 0
     token = capsys.readouterr().out.strip()
     assert token.startswith("kortex_")
 
-    assert show_all(config, as_json=True) == 0
+    assert run("token", "list", "--json", *at) == 0
     told = capsys.readouterr().out
     (entry,) = orjson.loads(told)
     assert token not in told
     assert (entry["name"], entry["roles"], entry["live"]) == ("alice", ["responder"], True)
 
-    assert revoke(config, entry["id"]) == 0
-    assert revoke(config, entry["id"]) == 1
+    assert run("token", "revoke", entry["id"], *at) == 0
+    assert run("token", "revoke", entry["id"], *at) == 1
     capsys.readouterr()
-    assert show_all(config, as_json=False) == 0
+    assert run("token", "list", *at) == 0
     assert "revoked" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("wanted", "why"),
+    ("options", "why"),
     [
-        (Wanted("Alice!", False, (), "", ""), "NAME"),
-        (Wanted("alice", False, ("nobody",), "", ""), "[roles.nobody]"),
-        (Wanted("alice", False, ("responder",), "U1", ""), "--slack"),
-        (Wanted("ci", True, (), "U1", ""), "--slack"),
-        (Wanted("alice", False, (), "alice", ""), "--slack"),
-        (Wanted("alice", False, (), "", "soon"), "--expires"),
-        (Wanted("alice", False, (), "", "0s"), "--expires"),
-        (Wanted("alice", False, (), "", "999d"), "--expires"),
+        (["Alice!"], "NAME"),
+        (["alice", "--role", "nobody"], "[roles.nobody]"),
+        (["alice", "--role", "responder", "--slack", "U1"], "--slack"),
+        (["ci", "--service", "--slack", "U1"], "--slack"),
+        (["alice", "--slack", "alice"], "--slack"),
+        (["alice", "--expires", "soon"], "--expires"),
+        (["alice", "--expires", "0s"], "--expires"),
+        (["alice", "--expires", "999d"], "--expires"),
     ],
 )
 def test_what_cannot_be_a_token_is_refused_in_words(
-    config: Path, capsys: pytest.CaptureFixture[str], wanted: Wanted, why: str
+    config: Path, capsys: pytest.CaptureFixture[str], options: list[str], why: str
 ) -> None:
-    assert create(config, wanted, as_json=False) == 2
+    assert run("token", "create", *options, "--config", str(config)) == 2
     assert why in capsys.readouterr().err

@@ -5,7 +5,8 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Final
+
+import click
 
 from adapters.errors import AdapterError
 from adapters.http import http_client
@@ -13,14 +14,46 @@ from bot.commands.chat.client import READ_S, ChatClient, ChatFailed
 from bot.commands.chat.credentials import Unusable, token, where
 from bot.commands.chat.screen import Screen
 from bot.commands.chat.talk import Talk
-from bot.commands.ending import FAILED, OK, USAGE
+from bot.commands.ending import FAILED, INTERRUPTED, OK, USAGE
 from bot.settings.environment import environment
 
-LEFT: Final = 130  # as a shell says of a program that Ctrl-C ended
 
-
+@click.command()
+@click.option(
+    "--url",
+    help="The address of the service (default: KORTEX_URL, else [http] of the configuration, else "
+    "http://127.0.0.1:3000).",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A file that holds the token.",
+)
+@click.option(
+    "--channel",
+    default="incident-console",
+    metavar="NAME",
+    show_default=True,
+    help="The channel, which sets permissions.",
+)
+@click.option("--session", default="", metavar="ID", help="Go on with a conversation of yours.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    default=Path("kortex.toml"),
+    metavar="PATH",
+    help="The service's configuration, if it is on this machine (default: ./kortex.toml).",
+)
 def chat(url: str | None, config: Path, token_file: Path | None, channel: str, session: str) -> int:
-    """Until the input ends. 0, 1 when a question got no answer, 2 for what cannot be used."""
+    """Talk with a running Kortex in this terminal, over its HTTP API.
+
+    The token says who you are. `kortex token create NAME` makes one, where the service runs. It is
+    read from KORTEX_TOKEN or from ~/.config/kortex/token, which only you may read. Lines of a pipe
+    are asked one after the other.
+
+    Exit 1: a question got no answer. Exit 2: the address or the token cannot be used.
+    """
     try:
         found = where(url, config, environment(), _tell)
         shown = token(token_file, environment())
@@ -74,7 +107,7 @@ async def _until_left(talk: Talk) -> int:
         for each in (running, leaving):
             each.cancel()
     if left.is_set():
-        return LEFT
+        return INTERRUPTED
     return FAILED if talk.failed else OK
 
 

@@ -15,7 +15,8 @@ from typing import cast
 
 from dbos import Queue
 
-from bot.commands import verbs
+from bot.commands.invocation import guarded
+from bot.commands.serve import stay
 from bot.service.lifecycle import serving
 from bot.service.times import Times
 from bot.settings.reading import load
@@ -101,7 +102,7 @@ def _main(config: Path, times: Times, ready: Connection) -> None:
     log = os.open(config.with_suffix(".log"), os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
-    code = verbs.guarded(lambda: _serve(config, times, signals, ready))
+    code = guarded(lambda: _serve(config, times, signals, ready))
     signals.ignore()
     sys.exit(code)
 
@@ -115,7 +116,7 @@ async def _serve(config: Path, times: Times, signals: Signals, ready: Connection
         times=times,
         read=lambda: load(config),
     )
-    return await verbs.stay(
+    return await stay(
         opening,
         signals,
         lambda service: ready.send((service.engine.executor_id, service.http_port)),

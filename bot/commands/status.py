@@ -1,4 +1,4 @@
-"""`kortex providers` and `kortex tools`: the running service's word, else the configuration's.
+"""`kortex providers` and `kortex tools`: as the running service knows them, else as configured.
 
 The service is asked from its own host.
 """
@@ -9,11 +9,16 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+import click
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from adapters.errors import AdapterError
 from adapters.http import check_status, http_client, mapped_errors
 from bot.chat.rounds import Rounds
+from bot.commands.display import print_json, print_rows
+from bot.commands.ending import OK
+from bot.commands.invocation import configured
+from bot.commands.options import json_option
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport, report_from_json
 from bot.reports.provider_report import provider_report
@@ -28,10 +33,53 @@ from bot.wiring.toolboxes import policy_of
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 
+_ASKED: Final = "(it is asked where [http] api_token is set)"
 TIMEOUT_S: Final = 2.0  # the service is on this machine; a slow one is as good as none
 
 
-async def asked(http: HttpSettings, path: str) -> bytes | None:
+@click.command()
+@json_option
+@configured
+async def providers(settings: Settings, as_json: bool) -> int:
+    """List the model providers, and whether each can be used."""
+    report = await providers_report_of(settings)
+    if as_json:
+        rows: list[JsonValue] = [status.as_json() for status in report.providers]
+        print_json({"live": report.live, "providers": rows})
+        return OK
+    print_rows(
+        [
+            ("ok" if status.available else "--", status.name, status.as_words(live=report.live))
+            for status in report.providers
+        ]
+    )
+    if not report.live:
+        print(f"No running service answered {_ASKED}, so answers and failures are not known.")
+    return OK
+
+
+@click.command()
+@json_option
+@configured
+async def tools(settings: Settings, as_json: bool) -> int:
+    """List every tool: its toolsets, how its calls went, and what was not loaded."""
+    report, live = await tools_report_of(settings)
+    if as_json:
+        print_json({"live": live, "report": report.as_json()})
+        return OK
+    rows = [
+        ("--" if tool.reason else "ok", tool.id, tool.as_words(live=live)) for tool in report.tools
+    ]
+    print_rows(rows)
+    print_rows([("!!", note) for note in report.notes])
+    for toolset in report.toolsets:
+        print(f"{toolset.name}: {toolset.as_words()}")
+    if not live:
+        print(f"No running service answered {_ASKED}, so calls and backends' state are not known.")
+    return OK
+
+
+async def _answer(http: HttpSettings, path: str) -> bytes | None:
     """The body of its answer; None when nobody runs here, or there is no `[http] api_token`."""
     token = http.api_token.get_secret_value()
     if not token:
@@ -58,7 +106,7 @@ async def tools_report_of(settings: Settings) -> tuple[ToolReport, bool]:
 
     Raises ConfigurationError.
     """
-    body = await asked(settings.http, PATH)
+    body = await _answer(settings.http, PATH)
     if body is not None:
         try:
             return report_from_json(body), True
@@ -114,7 +162,7 @@ async def providers_report_of(settings: Settings) -> Report:
 
     Raises ConfigurationError for providers that cannot be made.
     """
-    body = await asked(settings.http, PROVIDERS_PATH)
+    body = await _answer(settings.http, PROVIDERS_PATH)
     live = _live(body) if body is not None else None
     return live or await _configured(settings)
 

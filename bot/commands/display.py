@@ -1,0 +1,87 @@
+"""What commands print: tables and answers by rich in a terminal, plain lines in a pipe, JSON as it is."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import orjson
+from pydantic import JsonValue
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.theme import Theme
+
+from tools.output import clean_text
+
+_STYLES: Final[Mapping[str, str]] = {
+    "ok": "green",
+    "FAILED": "bold red",
+    "WARNING": "yellow",
+    "BAD": "bold red",
+    "!!": "yellow",
+    "--": "dim",
+    "not set": "dim",
+}
+
+
+def print_json(value: JsonValue) -> None:
+    """Print an indented JSON document."""
+    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def print_json_line(value: JsonValue) -> None:
+    """Print one line of JSON."""
+    sys.stdout.write(orjson.dumps(value).decode() + "\n")
+
+
+def print_rows(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
+    """Print aligned columns, the last of which may have several lines.
+
+    A terminal gets colours for a mark in the first column and wrapped lines; a pipe gets the lines
+    as they are.
+    """
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        for line in _lines([headings, *rows] if headings else rows):
+            print(line)
+        return
+    table = Table(box=None, pad_edge=False, show_header=bool(headings), header_style="bold")
+    columns = max(map(len, rows), default=0)
+    for at in range(columns):
+        heading = headings[at] if headings else ""
+        is_last = at == columns - 1
+        table.add_column(heading, no_wrap=not is_last, overflow="fold" if is_last else "ellipsis")
+    for row in rows:
+        mark, *cells = row
+        table.add_row(
+            Text(mark, _STYLES.get(mark.strip(), "")), *(Text(clean_text(cell)) for cell in cells)
+        )
+    console.print(table)
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> Sequence[str]:
+    columns = max(map(len, rows), default=0)
+    widths = [max(len(row[at]) for row in rows) for at in range(columns - 1)]
+    lines = []
+    for *cells, last in rows:
+        first, *more = last.splitlines() or [""]
+        padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+        lines.append("  ".join([*padded, first]).rstrip())
+        indent = " " * (sum(widths) + 2 * len(widths))
+        lines += [f"{indent}{line}" for line in more]
+    return lines
+
+
+def print_answer(text: str) -> None:
+    """Print an answer's Markdown: formatted in a terminal, as it is in a pipe.
+
+    A link is shown with its address, so that its words cannot hide where it leads.
+    """
+    console = Console(highlight=False, theme=Theme({"markdown.code": "cyan"}))
+    if not console.is_terminal:
+        print(text)
+        return
+    from rich.markdown import Markdown  # a tenth of a second, for answers only
+
+    lines = clean_text(text).replace("\n", "  \n")  # Markdown joins lines without the two blanks
+    console.print(Markdown(lines, hyperlinks=False))
