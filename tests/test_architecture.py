@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from adapters.llm.messages import CompleteRequest, Message, Meta
 from bot.chat.prompts import PromptFacts
 from bot.domain.proposal import Proposal
 from bot.domain.session import Ask
+from tests.foreign_names import reaches
 from tests.sources import PACKAGES, ROOT, Source, code_lines, migrations, sources
 from tools.capabilities import CallContext, ProposalDraft
 from tools.records import ToolInvocationRecord, ToolOutcome
@@ -239,3 +241,95 @@ def _told_of(name: str, line: str) -> str:
     module = name.removesuffix(".py").replace("/", ".")
     imported = re.search(r"import (\S+)$", line)
     return f"{module} -> {imported[1]} " if imported else f"- {module} "
+
+
+# By file: why it must reach into a library, and the issue upstream that would end it.
+FOREIGN_NAMES: dict[str, str] = {}
+# Files that are being replaced. The list only shrinks.
+TO_BE_REPLACED = {
+    "adapters/arriving.py",
+    "adapters/connector.py",
+    "adapters/gathered.py",
+    "bot/commands/completion.py",
+    "bot/engine/joint_records.py",
+    "bot/engine/quiet.py",
+    "bot/store/columns.py",
+}
+
+
+def test_libraries_are_used_by_their_public_names() -> None:
+    found = reaches()
+    allowed = FOREIGN_NAMES.keys() | TO_BE_REPLACED
+
+    assert [str(each) for each in found if each.path not in allowed] == []
+    assert FOREIGN_NAMES.keys() - {each.path for each in found} == set()
+
+
+REACHED = {
+    "import lib._inner": "imports lib._inner",
+    "from lib._inner import name": "imports lib._inner.name",
+    "from lib import _name": "imports lib._name",
+    "import lib\nlib.thing._name": "uses lib.thing._name",
+    "import lib\nlib.thing.name = print": "sets lib.thing.name",
+    "import lib\ndel lib.name": "sets lib.name",
+    "from lib import Kind\nalias = Kind\nalias.method = print": "sets lib.Kind.method",
+    "from lib import Kind\nsetattr(Kind, 'method', print)": "setattr of Kind",
+    "from lib import Kind\nobject.__setattr__(Kind(), 'a', 1)": "sets an attribute of Kind()",
+    "import lib\ngetattr(lib.thing, '_name', None)": "uses lib.thing._name",
+    "def f(thing):\n    thing.inner._name()": "uses thing.inner._name",
+    "def f(thing):\n    thing.__class__ = int": "sets __class__",
+    "import sys\nsys.meta_path.insert(0, None)": "uses sys.meta_path",
+    "import sys\nsys.modules['lib'] = None": "changes sys.modules",
+    "from sys import modules\nmodules.pop('lib')": "changes sys.modules",
+    "import queue\nclass A(queue.Queue):\n    def f(self):\n        self._inner": "uses _inner, which no class of ours defines",
+    "import queue\nclass A(queue.Queue):\n    def _put(self, item):\n        pass": "A overrides _put of queue.Queue",
+    "class A:\n    def f(self, other: 'B'):\n        self._a = other._a": "uses other._a",
+    "class A:\n    def f(self):\n        super()._name": "uses _name, which no class of ours defines",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", REACHED)
+def test_a_reach_into_a_library_is_found(planted: str) -> None:
+    assert REACHED[planted] in {each.what for each in reaches({"tools/planted.py": planted})}
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [
+        "class A:\n    _b = 1\nclass C(A):\n    def f(self):\n        self._b",
+        "class A:\n    __slots__ = ('_b',)\n    def f(self, other: 'A'):\n        self._b = other._b",
+        "from tools.planted import _name",
+        "import lib\nlib.name.method()\nlib._replace(a=1)",
+        "import sys\nsys.modules['lib']",
+        "import queue\nclass A(queue.Queue):\n    def __init__(self):\n        self._mine = 1",
+    ],
+)
+def test_what_is_ours_or_public_is_no_reach(ours: str) -> None:
+    assert reaches({"tools/planted.py": ours}) == []
+
+
+# Each package that the product must stand on, and where it serves.
+SERVES = {
+    "slack-bolt": "bot/slack/",
+    "aiohttp": "bot/web/",
+    "pydantic": "tools/",
+    "jsonschema": "tools/",
+    "sqlalchemy": "bot/store/",
+    "apscheduler": "bot/upkeep/",
+}
+
+
+def test_the_chosen_packages_are_dependencies() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {re.split(r"[\[<>=~ ]", each)[0] for each in project["dependencies"]}
+
+    assert {*SERVES, "aiosqlite", "httpx"} - names == set()
+
+
+@pytest.mark.parametrize("package", SERVES)
+def test_a_chosen_package_is_imported_where_it_serves(package: str) -> None:
+    imported = re.compile(rf"^\s*(?:import|from) {package.replace('-', '_')}\b", re.MULTILINE)
+
+    assert any(
+        each.path.startswith(SERVES[package]) and imported.search(each.text) for each in sources()
+    )

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from json import JSONDecodeError, loads
+from typing import Any
 
 import re2
 
@@ -165,7 +166,8 @@ def _stage_test(stage: Stage) -> LineTest:
     return lambda line: (pattern.search(line) is not None) is wanted
 
 
-def _compiled(pattern: str) -> re2._Regexp:
+def _compiled(pattern: str) -> Any:
+    """As of `re`."""
     options = re2.Options()
     options.log_errors = False  # RE2 would print to stderr
     options.max_mem = _MAX_REGEX_BYTES
