@@ -10,10 +10,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
+import httpx
+
 from adapters.control_plane.orders import Executors
 from adapters.control_plane.probe import HttpProbe
-from adapters.egress import confined_to
-from adapters.http_client import HttpClient
+from adapters.http.egress import confined_to
 from adapters.llm.port import Provider
 from bot.actions.catalog import ActionCatalog, OfferedOperations
 from bot.actions.decide import Decide
@@ -84,7 +85,7 @@ class Base:
     clock: Clock
     observed_in: ObservedIn
     own_adapters: Mapping[str, object]
-    orders: HttpClient
+    orders: httpx.AsyncClient
     redactor: TextRedactor
     placeholders: Placeholders
     providers: Mapping[str, Provider]

@@ -174,7 +174,7 @@ PLANTED = {
     "tools know no adapter": ("tools/policy.py", "import adapters.errors"),
     "adapters know no bot": ("adapters/errors.py", "import bot.domain.ids"),
     "the domain is free of I/O": ("bot/domain/ids.py", "import sqlalchemy"),
-    "the loop is free of I/O": ("bot/chat/loop.py", "import aiohttp"),
+    "the loop is free of I/O": ("bot/chat/loop.py", "import httpx"),
     "tools are free of I/O": ("tools/policy.py", "import aiohttp"),
     "chat knows no store": ("bot/chat/turn.py", "import bot.store.tables"),
     "settings are read by the root": ("bot/slack/roles/directory.py", "import bot.settings.model"),

@@ -8,7 +8,10 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.audit.event import cloud_event
-from adapters.http import Way, check_status, http_client, mapped_errors, read_capped
+from adapters.http.body import read_capped
+from adapters.http.client import http_client
+from adapters.http.errors import check_status, mapped_errors
+from adapters.http.transport import Way
 
 MAX_ANSWER_BYTES: Final = 4_096
 
@@ -53,7 +56,7 @@ class AuditHttp:
                 content=body,
                 headers={"content-type": kind},
             )
-            response = await self._client.send(request)
+            response = await self._client.send(request, stream=True)
             try:
                 check_status(response)
                 await read_capped(response, MAX_ANSWER_BYTES)

@@ -22,8 +22,8 @@ from nats.js.errors import APIError, NoStreamResponseError
 from pydantic import JsonValue
 
 from adapters.audit.event import EVENT_TYPE, cloud_event, event_id
-from adapters.egress import check_egress, check_resolved
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
+from adapters.http.egress import check_egress, check_resolved
 
 SEND_TIMEOUT_S: Final = 10.0
 CLOSE_TIMEOUT_S: Final = 0.1  # the rows are acknowledged by then, or the batch has failed

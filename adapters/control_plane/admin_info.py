@@ -3,12 +3,13 @@
 import asyncio
 from typing import Final
 
+import httpx
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from adapters.audit_identity import identity_headers
 from adapters.control_plane.port import BadTemplate, fill
-from adapters.http_client import HttpClient
-from adapters.lookup import answer_to, tool_errors
+from adapters.http.client import answer_to
+from adapters.http.errors import tool_errors
 from tools.capabilities import CallContext
 from tools.errors import InvalidArguments, UpstreamFailed
 
@@ -21,7 +22,7 @@ _ENVELOPE: Final = TypeAdapter(dict[str, JsonValue])
 class HttpAdminInfo:
     """GETs `info_url` with the product filled in. The caller owns the client and its token."""
 
-    def __init__(self, client: HttpClient, info_url: str) -> None:
+    def __init__(self, client: httpx.AsyncClient, info_url: str) -> None:
         self._client = client
         self._info_url = info_url
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import quote
 
-from adapters.address import merged, url_of
+import httpx
+
 from adapters.control_plane.exchange import exchange, never_connected, unformed, value_of
 from adapters.control_plane.orders import order_body
 from adapters.control_plane.port import AnswerKind, BadTemplate, ControlAnswer, ControlOrder, fill
 from adapters.errors import AdapterError
-from adapters.http_answer import Request
-from adapters.http_client import HttpClient
 
 # Words that a status answer may use for `state` (or `status`); anything else in a 2xx JSON object
 # is the recorded answer itself.
@@ -28,7 +27,7 @@ Credentials = Callable[[str], str]
 class HttpControlPlane:
     """Implements `ControlPlane`. Safe for concurrent use; the caller owns the client."""
 
-    def __init__(self, client: HttpClient, credentials: Credentials) -> None:
+    def __init__(self, client: httpx.AsyncClient, credentials: Credentials) -> None:
         self._client = client
         self._credentials = credentials
 
@@ -69,10 +68,10 @@ class HttpControlPlane:
         *,
         body: bytes | None = None,
         params: Mapping[str, str] | None = None,
-    ) -> Request:
+    ) -> httpx.Request:
         """Raises BadTemplate, KeyError (no such credential)."""
         endpoint = order.endpoint
-        url = url_of(fill(template, order.product))
+        url = httpx.URL(fill(template, order.product))
         headers = {
             "Accept": "application/json",
             "Content-Type": "application/json",
@@ -83,7 +82,7 @@ class HttpControlPlane:
             headers["Authorization"] = f"Bearer {token}"
         return self._client.build_request(
             method,
-            merged(url, params) if params else url,
+            url.copy_merge_params(params) if params else url,
             headers=headers,
             content=body,
             timeout=endpoint.timeout_s,

@@ -3,35 +3,37 @@
 import asyncio
 from typing import Final
 
-import aiohttp
+import httpx
 import orjson
 from pydantic import JsonValue
 
 from adapters.control_plane.port import BadTemplate
 from adapters.errors import AdapterError
-from adapters.http import mapped_errors, read_capped
-from adapters.http_answer import Answer, Request
-from adapters.http_client import HttpClient
+from adapters.http.body import read_capped
+from adapters.http.errors import mapped_errors
 
 MAX_ANSWER_BYTES: Final = 65_536
 MAX_WORDS: Final = 500  # characters of an answer that is not JSON
+_NOT_CONNECTED: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
-async def exchange(client: HttpClient, request: Request, timeout_s: float) -> tuple[int, bytes]:
+async def exchange(
+    client: httpx.AsyncClient, request: httpx.Request, timeout_s: float
+) -> tuple[int, bytes]:
     """The status and body; a body that breaks off or is too long is left out.
 
     Raises AdapterError when no status arrived.
     """
     with mapped_errors(f"the control plane at {request.url.host}"):
         async with asyncio.timeout(timeout_s):
-            response = await client.send(request)
+            response = await client.send(request, stream=True)
             try:
                 return response.status_code, await _body_or_nothing(response)
             finally:
                 await response.aclose()
 
 
-async def _body_or_nothing(response: Answer) -> bytes:
+async def _body_or_nothing(response: httpx.Response) -> bytes:
     """A status that has arrived stays true when its body does not."""
     try:
         return await read_capped(response, MAX_ANSWER_BYTES)
@@ -50,11 +52,7 @@ def value_of(body: bytes) -> JsonValue:
 
 def never_connected(error: BaseException) -> bool:
     """Whether the network says that no connection was made: no byte can have left."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-        if isinstance(error, aiohttp.ClientConnectorError):
-            return True
-    return False
+    return isinstance(error.__cause__, _NOT_CONNECTED)
 
 
 def unformed(error: BadTemplate | KeyError) -> str:

@@ -8,15 +8,13 @@ looked for by it. A workflow needs `run-name: ${{ inputs.kortex_proposal }}` and
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
+import httpx
 import orjson
 from pydantic import JsonValue
 
-from adapters.address import merged, url_of
 from adapters.control_plane.exchange import exchange, never_connected, unformed, value_of
 from adapters.control_plane.port import AnswerKind, BadTemplate, ControlAnswer, ControlOrder, fill
 from adapters.errors import AdapterError
-from adapters.http_answer import Request
-from adapters.http_client import HttpClient
 
 # docs.github.com/rest/actions/workflow-runs: `status`, then `conclusion` of a completed run.
 # docs.gitlab.com/api/pipelines: `status`.
@@ -63,7 +61,9 @@ class Service(Protocol):
 class Pipelines:
     """Implements `ControlPlane` over one service. The caller owns the client."""
 
-    def __init__(self, service: Service, client: HttpClient, credentials: Credentials) -> None:
+    def __init__(
+        self, service: Service, client: httpx.AsyncClient, credentials: Credentials
+    ) -> None:
         self._service = service
         self._client = client
         self._credentials = credentials
@@ -122,14 +122,14 @@ class Pipelines:
         *,
         content: bytes | None = None,
         query: Mapping[str, str] | None = None,
-    ) -> Request:
+    ) -> httpx.Request:
         """Raises BadTemplate, KeyError (no such credential)."""
         endpoint = order.endpoint
-        url = url_of(fill(endpoint.url, order.product).rstrip("/") + path)
+        url = httpx.URL(fill(endpoint.url, order.product).rstrip("/") + path)
         token = self._credentials(endpoint.credential_id) if endpoint.credential_id else ""
         return self._client.build_request(
             method,
-            merged(url, query) if query else url,
+            url.copy_merge_params(query) if query else url,
             headers={**self._service.headers(token), "Content-Type": "application/json"},
             content=content,
             timeout=endpoint.timeout_s,

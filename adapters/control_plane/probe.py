@@ -11,15 +11,14 @@ from typing import Final
 from urllib.parse import quote
 from uuid import uuid4
 
+import httpx
 import orjson
 from pydantic import JsonValue
 
-from adapters.address import merged, url_of
 from adapters.control_plane.exchange import exchange, value_of
 from adapters.control_plane.orders import order_body
 from adapters.control_plane.port import BadTemplate, ControlOrder, Objects, ProbeFailed, fill
 from adapters.errors import AdapterError
-from adapters.http_client import HttpClient
 
 MAX_NAMES: Final = 50
 MAX_FACT_CHARS: Final = 300
@@ -39,7 +38,7 @@ class HttpProbe:
     `credentials` gives the reading token of a credential id; raises KeyError when there is none.
     """
 
-    def __init__(self, client: HttpClient, credentials: Callable[[str], str]) -> None:
+    def __init__(self, client: httpx.AsyncClient, credentials: Callable[[str], str]) -> None:
         self._client = client
         self._credentials = credentials
 
@@ -86,7 +85,7 @@ class HttpProbe:
     ) -> JsonValue:
         reads = order.endpoint.reads
         try:
-            url = url_of(fill(template, order.product, order.params))
+            url = httpx.URL(fill(template, order.product, order.params))
             headers = self._headers(order, key)
         except BadTemplate as error:
             raise ProbeFailed(f"the action's URL cannot be used: {error}") from error
@@ -94,7 +93,7 @@ class HttpProbe:
             raise ProbeFailed("the action's reading credential is not configured") from error
         request = self._client.build_request(
             method,
-            merged(url, query) if query else url,
+            url.copy_merge_params(query) if query else url,
             headers=headers,
             content=content,
             timeout=reads.timeout_s,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+import httpx
 from pydantic import (
     AliasChoices,
     AwareDatetime,
@@ -20,7 +21,6 @@ from pydantic import (
 )
 
 from adapters.deploys.feed import Name, Number, Words, asked
-from adapters.http_client import HttpClient
 from adapters.told import IngestedEvent
 
 SOURCE = "argocd"
@@ -140,9 +140,9 @@ _APPLICATIONS: Final = TypeAdapter(_Applications)
 class ArgoDeploys:
     """`DeployFeed` of every Application that the token may see; of `projects` alone, if any."""
 
-    def __init__(self, client: HttpClient, projects: Sequence[str]) -> None:
+    def __init__(self, client: httpx.AsyncClient, projects: Sequence[str]) -> None:
         self._client = client
-        self._query = [("projects", name) for name in projects]
+        self._query = httpx.QueryParams([("projects", name) for name in projects])
 
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
         """Of the last ten syncs of each Application. See `DeployFeed.since`."""

@@ -2,18 +2,16 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Final, Protocol, TypeVar
 
+import httpx
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from adapters.address import Params
 from adapters.errors import BadAnswer, RateLimited
-from adapters.http import check_status, mapped_errors
-from adapters.http_answer import Answer
-from adapters.http_client import HttpClient
-from adapters.lookup import answer_to
+from adapters.http.client import answer_to
+from adapters.http.errors import check_status, mapped_errors
 from adapters.told import IngestedEvent
 
 MAX_BYTES: Final = 16 << 20  # a page of Argo CD applications with their resources
@@ -36,7 +34,7 @@ Number = Annotated[int, Field(ge=0, lt=1 << 63)]
 Words = Annotated[str, AfterValidator(lambda text: text[:4000])]
 
 
-def _check_limit(response: Answer) -> None:
+def _check_limit(response: httpx.Response) -> None:
     """Raises RateLimited for what GitHub says with 403: not forbidden, but too often.
 
     https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
@@ -61,11 +59,11 @@ class DeployFeed(Protocol):
 
 
 async def asked(
-    client: HttpClient,
+    client: httpx.AsyncClient,
     name: str,
     path: str,
     answer: TypeAdapter[AnswerT],
-    params: Params | None = None,
+    params: httpx.QueryParams | Mapping[str, str] | None = None,
 ) -> AnswerT:
     """A GET of `path` below the client's address. Raises AdapterError; no value is repeated in it."""
     with mapped_errors(name):

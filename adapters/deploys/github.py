@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
+import httpx
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue, OnErrorOmit, TypeAdapter
 
 from adapters.deploys.feed import Name, Number, Words, asked
-from adapters.http_client import HttpClient
 from adapters.told import IngestedEvent
 
 SOURCE = "github"
@@ -106,7 +106,7 @@ class GitHubDeploys:
     One asks for a repository's deployments, one more for the statuses of each that changed.
     """
 
-    def __init__(self, client: HttpClient, repository: str) -> None:
+    def __init__(self, client: httpx.AsyncClient, repository: str) -> None:
         self._client = client
         self._repository = repository
         self._read: Mapping[tuple[int, datetime], Sequence[IngestedEvent]] = {}

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Annotated, Final
 from urllib.parse import quote
 
+import httpx
 from pydantic import (
     AwareDatetime,
     BaseModel,
@@ -23,7 +24,6 @@ from pydantic import (
 )
 
 from adapters.deploys.feed import Name, Number, asked
-from adapters.http_client import HttpClient
 from adapters.told import IngestedEvent
 
 SOURCE: Final = "gitlab"
@@ -102,7 +102,7 @@ _PROJECT: Final = TypeAdapter(_Project)
 class GitLabDeploys:
     """`DeployFeed` of a project, by path or number. A renamed one keeps its name until a restart."""
 
-    def __init__(self, client: HttpClient, project: str) -> None:
+    def __init__(self, client: httpx.AsyncClient, project: str) -> None:
         self._client = client
         self._where = f"api/v4/projects/{quote(project, safe='')}"
         self._path = ""

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
+import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from adapters.errors import BadAnswer
-from adapters.http import http_client
-from adapters.http_answer import Answer
-from adapters.http_client import HttpClient
+from adapters.http.client import answer_to, http_client
+from adapters.http.errors import tool_errors
 from adapters.kubernetes.config import Access, AccessInvalid
 from adapters.kubernetes.exec_credentials import NO_PAIR, Credential, ExecCredentials
-from adapters.lookup import answer_to, tool_errors
 from tools.errors import InvalidArguments, UpstreamFailed
 
 MAX_BYTES: Final = 8 << 20
@@ -67,7 +66,7 @@ class KubernetesApi:
         self._plugin = ExecCredentials(access.plugin) if access.plugin else None
         self._goes_as: Credential | None = None
         self._changing = asyncio.Lock()
-        self._before: list[HttpClient] = []
+        self._before: list[httpx.AsyncClient] = []
 
     @property
     def namespace(self) -> str:
@@ -79,7 +78,7 @@ class KubernetesApi:
         for each in (*self._before, self._client):
             await each.aclose()
 
-    def _open(self, tls: ssl.SSLContext | None) -> HttpClient:
+    def _open(self, tls: ssl.SSLContext | None) -> httpx.AsyncClient:
         return http_client(
             base_url=self._access.server.rstrip("/"),
             tls=tls,
@@ -155,7 +154,7 @@ class KubernetesApi:
         params: dict[str, str],
         accept: str,
         body: Mapping[str, object] | None,
-    ) -> tuple[Answer, bytes]:
+    ) -> tuple[httpx.Response, bytes]:
         with tool_errors("the Kubernetes API"):
             async with asyncio.timeout(TIMEOUT_S if body is None else REVIEW_TIMEOUT_S):
                 used = await self._plugin.now() if self._plugin else None
@@ -176,7 +175,7 @@ class KubernetesApi:
         params: dict[str, str],
         accept: str,
         body: Mapping[str, object] | None,
-    ) -> tuple[Answer, bytes]:
+    ) -> tuple[httpx.Response, bytes]:
         if credential is None:
             token = await self._current_token()
         else:

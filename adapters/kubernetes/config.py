@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import httpx
 import yaml
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from adapters.kubernetes.exec_credentials import API_VERSIONS, Plugin, own_environment
-from adapters.trust import public_trust
 
 # Where every pod finds its service account.
 # https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
@@ -241,7 +241,7 @@ def _tls_of(path: Path, cluster: _Cluster, user: _User) -> ssl.SSLContext:
 
 def _tls(cafile: str | None = None, cadata: str | None = None) -> ssl.SSLContext:
     if cafile is None and cadata is None:
-        return public_trust()
+        return httpx.create_ssl_context(trust_env=False)
     return ssl.create_default_context(cafile=cafile, cadata=cadata)
 
 

@@ -19,8 +19,8 @@ from typing import Final
 
 from pydantic import BaseModel, Field, ValidationError
 
-from adapters.egress import check_program
 from adapters.errors import BadAnswer, Refused, TimedOut, Unreachable
+from adapters.http.egress import check_program
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 REAP_S: Final = 1.0  # of a program that was killed

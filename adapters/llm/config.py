@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import httpx
 from pydantic import JsonValue
-from yarl import URL
 
-from adapters.address import InvalidURL, url_of
 from adapters.llm.model_table import ModelOverride
 
 _VERSIONED: Final = re.compile(r"/v\d+(?:alpha|beta)?$")
@@ -44,16 +43,17 @@ def unusable(config: ProviderConfig, *secrets: str) -> str | None:
         return "its key holds a line break or another character that no header may hold"
     address = config.base_url
     try:
-        url = url_of(address if "://" in address else f"https://{address}")
-    except InvalidURL:
+        url = httpx.URL(address if "://" in address else f"https://{address}")
+        named, _ = url.userinfo, url.host  # a host that only looks like punycode raises here
+    except (httpx.InvalidURL, ValueError, UnicodeError):
         # As it is, unless it may hold a password.
         return "base_url is not an http(s) address" + ("" if "@" in address else f": {address!r}")
-    if url.raw_user or url.raw_password:
+    if named:
         return "base_url holds a user name or a password; write the key into api_key"
     return None
 
 
-def endpoint(base_url: str, version: str, resource: str) -> URL | None:
+def endpoint(base_url: str, version: str, resource: str) -> httpx.URL | None:
     """The full URL of a resource under whatever form of base URL operators write.
 
     `https://host`, `https://host/v1/`, `https://host/v1/<resource>` and a gateway's path all
@@ -64,13 +64,15 @@ def endpoint(base_url: str, version: str, resource: str) -> URL | None:
     if "://" not in text:
         text = f"https://{text}"
     try:
-        url = url_of(text)
-    except InvalidURL:
+        url = httpx.URL(text)
+        host = url.host
+    except (httpx.InvalidURL, ValueError, UnicodeError):
         return None
-    if url.scheme not in {"http", "https"} or not url.host:
+    if url.scheme not in {"http", "https"} or not host:
         return None
     # As it is sent: percent-encoded, so that it is ASCII.
-    path = url.raw_path.rstrip("/").removesuffix(f"/{resource}")
+    path = url.raw_path.partition(b"?")[0].decode("ascii").rstrip("/").removesuffix(f"/{resource}")
     if version and not _VERSIONED.search(path):
         path = f"{path}/{version}"
-    return url.with_path(f"{path}/{resource}", encoded=True, keep_query=True)
+    query = f"?{url.query.decode('ascii')}" if url.query else ""
+    return url.copy_with(raw_path=f"{path}/{resource}{query}".encode("ascii"))

@@ -9,17 +9,17 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
 
-from yarl import URL
+import httpx
 
-from adapters.arriving import Body
 from adapters.errors import AdapterError, BadAnswer
-from adapters.http import check_status, http_client, mapped_errors, read_capped
-from adapters.http_answer import Answer, Headers, Request
+from adapters.http.body import read_capped
+from adapters.http.client import http_client
+from adapters.http.errors import check_status, mapped_errors
+from adapters.http.gathered import GatheredBody
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
 from adapters.llm.framing import MAX_ANSWER_BYTES, round_limit_s
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk, TextChunk
-from adapters.llm.pace import ReadPace
 from adapters.llm.port import decoding
 from adapters.llm.wire_json import parse
 
@@ -30,6 +30,10 @@ _LONGEST_HOLD_S: Final = 0.000_25
 _SLICE_BYTES: Final = 512 * 1024
 _MAX_ERROR_BYTES: Final = 64 * 1024
 _MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
+# An answer that flows is read ten times a second: edits of a message are a second apart, and each
+# read wakes the process. It flows from its first text on, or after so many events without any.
+READ_EVERY_S: Final = 0.1
+_FIRST_EVENTS: Final = 12
 # How long to wait for the last bytes of a finished answer, so that the connection can be reused.
 _DRAIN_S: Final = 0.05
 # Beyond the first silence: what it takes to reach a backend.
@@ -43,7 +47,7 @@ _MAX_STREAMS: Final = 1000
 _End = DoneChunk | ErrorChunk
 _ENDS: Final = (DoneChunk, ErrorChunk)
 
-ReadError = Callable[[int, Headers, bytes], VendorError]
+ReadError = Callable[[int, httpx.Headers, bytes], VendorError]
 
 
 async def only(chunk: StreamChunk) -> AsyncGenerator[StreamChunk, None]:
@@ -61,17 +65,18 @@ class Exchange:
     def __init__(
         self,
         provider: str,
-        url: URL,
+        url: httpx.URL,
         headers: Mapping[str, str],
         timeout_s: float,
         allowed_hosts: frozenset[str] | None = None,
     ) -> None:
-        own = frozenset({url.raw_host or ""})
+        own = frozenset({url.raw_host.decode("ascii")})
         self._provider = provider
         self._timeout_s = timeout_s
         self.client = http_client(
             headers={"accept-encoding": "identity", "content-type": "application/json", **headers},
             read_s=timeout_s,
+            streams=True,
             max_connections=_MAX_STREAMS,
             allowed_hosts=own if allowed_hosts is None else own & allowed_hosts,
         )
@@ -82,7 +87,7 @@ class Exchange:
 
     async def stream(
         self,
-        url: URL,
+        url: httpx.URL,
         body: bytes,
         decoder: Decoder,
         read_error: ReadError,
@@ -96,7 +101,7 @@ class Exchange:
             with mapped_errors(self._provider):
                 request = self._request(url, body, headers or {})
                 async with asyncio.timeout(self._timeout_s + _CONNECT_S):
-                    response = await self.client.send(request)
+                    response = await self.client.send(request, stream=True)
         except AdapterError as error:
             yield from_adapter_error(error)
             return
@@ -114,7 +119,7 @@ class Exchange:
             await response.aclose()
         yield end
 
-    async def ask(self, method: str, url: URL, body: bytes = b"") -> object:
+    async def ask(self, method: str, url: httpx.URL, body: bytes = b"") -> object:
         """One question outside of a conversation; the JSON answered. Raises AdapterError."""
         with mapped_errors(self._provider):
             async with (
@@ -128,14 +133,14 @@ class Exchange:
         except ValueError as error:
             raise BadAnswer(f"{self._provider} answered with something that is not JSON") from error
 
-    def _request(self, url: URL, body: bytes, headers: Mapping[str, str]) -> Request:
+    def _request(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> httpx.Request:
         """A large body goes out in slices, so that copying it does not hold up the loop."""
         if len(body) <= _SLICE_BYTES:
             return self.client.build_request("POST", url, content=body, headers=headers)
         sized = {**headers, "content-length": str(len(body))}
         return self.client.build_request("POST", url, content=_slices(body), headers=sized)
 
-    async def _failed(self, response: Answer, read_error: ReadError) -> ErrorChunk:
+    async def _failed(self, response: httpx.Response, read_error: ReadError) -> ErrorChunk:
         try:
             with mapped_errors(self._provider):
                 async with asyncio.timeout(self._timeout_s):
@@ -149,7 +154,7 @@ class Exchange:
 
 
 class _Answer:
-    """One answer on its way: read at its pace, decoded in parts, and watched for signs of life.
+    """One answer on its way: read ten times a second, decoded in parts, watched for signs of life.
 
     `end` is its terminal chunk, once that was decoded.
     """
@@ -157,30 +162,26 @@ class _Answer:
     __slots__ = (
         "_body",
         "_decoder",
-        "_heard",
         "_heard_at",
         "_is_delimited",
         "_now",
-        "_pace",
         "_parts",
         "_provider",
         "_rested_at",
-        "_said",
-        "_size",
         "_vitals",
         "end",
     )
 
-    def __init__(self, provider: str, timeout_s: float, response: Answer, decoder: Decoder) -> None:
+    def __init__(
+        self, provider: str, timeout_s: float, response: httpx.Response, decoder: Decoder
+    ) -> None:
         self._provider = provider
-        self._body = Body(response)
+        self._body = GatheredBody(response)
         self._decoder = decoder
         self._is_delimited = _is_delimited(response)
         self._now = asyncio.get_running_loop().time
-        self._vitals, self._pace = Vitals(self._now(), timeout_s), ReadPace(self._now())
+        self._vitals = Vitals(self._now(), timeout_s)
         self._parts: Iterator[bytes] = iter(())
-        # Of the last read: its bytes, what had been heard before it, and how much it said.
-        self._size = self._heard = self._said = 0
         # The loop is held since then, and known to be until then.
         self._rested_at = self._heard_at = self._now()
         self.end: _End | None = None
@@ -198,7 +199,8 @@ class _Answer:
                 self.end = from_adapter_error(error)
                 return ()
         chunks = self._decoded(part)
-        self._said += _text_chars(chunks)
+        if self._decoder.heard > _FIRST_EVENTS or any(isinstance(c, TextChunk) for c in chunks):
+            self._body.pause(READ_EVERY_S)
         if chunks and isinstance(chunks[-1], _ENDS):
             self.end = chunks[-1]
             return chunks[:-1]
@@ -209,8 +211,7 @@ class _Answer:
         if isinstance(end, ErrorChunk):
             usage = end.usage or self._decoder.billed  # nobody else knows
             return replace(end, usage=usage, began=end.kind in _BROKEN_OFF)
-        if self._size and not self._body.is_over:
-            await _drain(self._body)
+        await _drain(self._body)
         return end
 
     async def aclose(self) -> None:
@@ -219,12 +220,8 @@ class _Answer:
 
     async def _read(self) -> bytes:
         """The first part of what comes next; empty at the end of the bytes."""
-        now, heard = self._now(), self._decoder.heard
-        if self._size:
-            self._pace.read(now, self._size, heard - self._heard, self._said)
         with mapped_errors(self._provider):
-            data = await self._body.more(self._pace.wait_s(now))
-        self._size, self._heard, self._said = len(data), heard, 0
+            data = await self._body.more()
         if len(data) <= _PART_BYTES:
             self._rested_at = self._now()  # what is no backlog was waited for
             return data
@@ -273,22 +270,19 @@ def _parts(data: bytes) -> Sequence[bytes]:
     return [data[start : start + _PART_BYTES] for start in range(0, len(data), _PART_BYTES)]
 
 
-def _text_chars(chunks: Sequence[StreamChunk]) -> int:
-    return sum([len(chunk.text) for chunk in chunks if isinstance(chunk, TextChunk)])
-
-
 async def _slices(body: bytes) -> AsyncIterator[bytes]:
     for start in range(0, len(body), _SLICE_BYTES):
         yield body[start : start + _SLICE_BYTES]
 
 
-def _is_delimited(response: Answer) -> bool:
+def _is_delimited(response: httpx.Response) -> bool:
     """Whether the transfer tells its end (RFC 9112 §6.3), so that a cut one raises an error."""
     return "content-length" in response.headers or "transfer-encoding" in response.headers
 
 
-async def _drain(body: Body) -> None:
-    """Read a finished answer to its end, if that end is near."""
+async def _drain(body: GatheredBody) -> None:
+    """Read a finished answer to its end, if that end is near, so that the connection is kept."""
+    body.pause(0)
     try:
         async with asyncio.timeout(_DRAIN_S):
             with mapped_errors():

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import httpx
+
 from adapters.errors import (
     AdapterError,
     BadAnswer,
@@ -21,8 +23,7 @@ from adapters.errors import (
     Unreachable,
 )
 from adapters.fault import fault_of
-from adapters.http import retry_after_s
-from adapters.http_answer import Headers
+from adapters.http.errors import retry_after_s
 from adapters.llm.messages import ErrorChunk, ErrorKind
 from adapters.llm.wire_json import as_object, parse
 
@@ -67,13 +68,13 @@ class VendorError:
     kind: ErrorKind | None
 
 
-ReadError = Callable[[int, Headers, bytes], VendorError]
+ReadError = Callable[[int, httpx.Headers, bytes], VendorError]
 
 
 def error_reader(error_of: Callable[[Mapping[str, object]], VendorError]) -> ReadError:
     """Reads the error in an HTTP answer; a body of another shape decides nothing."""
 
-    def read_error(_status: int, _headers: Headers, body: bytes) -> VendorError:
+    def read_error(_status: int, _headers: httpx.Headers, body: bytes) -> VendorError:
         try:
             return error_of(as_object(parse(body)))
         except ValueError:
@@ -124,7 +125,9 @@ def safe_words(kind: ErrorKind, error: VendorError) -> str:
     return said if len(said) <= _MAX_WORDS else said[: _MAX_WORDS - 1] + "…"
 
 
-def from_answer(provider: str, status: int, headers: Headers, error: VendorError) -> ErrorChunk:
+def from_answer(
+    provider: str, status: int, headers: httpx.Headers, error: VendorError
+) -> ErrorChunk:
     """The chunk for an HTTP error answer."""
     kind = error.kind or kind_of_status(status)
     words = safe_words(kind, error)

@@ -4,9 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import ClassVar
 
-from yarl import URL
+import httpx
 
-from adapters.address import url_of
 from adapters.llm.config import ProviderConfig, endpoint, unusable
 from adapters.llm.decoding import Decoder
 from adapters.llm.exchange import Exchange, ReadError, only
@@ -58,7 +57,7 @@ class HostedProvider(ABC):
         return self.config.base_url or self.default_base_url
 
     @property
-    def address(self) -> URL:
+    def address(self) -> httpx.URL:
         """The URL of the resource, the provider being available."""
         if self.url is None:
             raise AssertionError("an unavailable provider was asked to send")
@@ -67,7 +66,7 @@ class HostedProvider(ABC):
     @property
     def is_vendors_own(self) -> bool:
         """Whether requests go to the vendor itself."""
-        return self.url is not None and self.url.host == url_of(self.default_base_url).host
+        return self.url is not None and self.url.host == httpx.URL(self.default_base_url).host
 
     @property
     def unavailable_reason(self) -> str | None:
@@ -127,7 +126,7 @@ class HostedProvider(ABC):
         decoder: Decoder,
         read_error: ReadError,
         *,
-        url: URL | None = None,
+        url: httpx.URL | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[StreamChunk, None]:
         """Send a body to the provider's resource, or to another one of the same host."""
@@ -135,7 +134,7 @@ class HostedProvider(ABC):
             raise AssertionError("an unavailable provider was asked to send")
         return self._exchange.stream(url or self.address, body, decoder, read_error, headers)
 
-    async def ask(self, method: str, url: URL) -> object:
+    async def ask(self, method: str, url: httpx.URL) -> object:
         """One question outside of a conversation; the JSON answered. Raises AdapterError."""
         if self._exchange is None:
             raise AssertionError("an unavailable provider was asked to send")

@@ -7,13 +7,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
+import httpx
 import httpx2
 from mcp_types import INTERNAL_ERROR
 
 from adapters.errors import BadAnswer, Refused
-from adapters.http import mapped_errors
-from adapters.http_answer import Answer
-from adapters.http_client import HttpClient
+from adapters.http.errors import mapped_errors
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 _END_S: Final = 2.0  # for the end of a session, which is a courtesy
@@ -24,7 +23,7 @@ _REFUSED: Final = frozenset({401, 403, 429})
 class ConfinedTransport(httpx2.AsyncBaseTransport):
     """Sends through `client`, which its owner closes. Raises AdapterError."""
 
-    def __init__(self, client: HttpClient, what: str) -> None:
+    def __init__(self, client: httpx.AsyncClient, what: str) -> None:
         self._client = client
         self._what = what
 
@@ -38,20 +37,17 @@ class ConfinedTransport(httpx2.AsyncBaseTransport):
         )
         with mapped_errors(self._what):
             async with asyncio.timeout(_END_S if request.method == "DELETE" else None):
-                response = await self._client.send(sent)
+                response = await self._client.send(sent, stream=True)
         status = response.status_code
         if status in _REFUSED or status >= 500:
             await response.aclose()
             return _told(status, f"{self._what} answered {status}")
-        if response.headers.get("content-encoding", "identity") != "identity":
-            await response.aclose()
-            raise BadAnswer(f"{self._what} answered compressed, which was not asked for")
         if 300 <= status < 400:
             await response.aclose()
             raise Refused(f"{self._what} answered a redirect, which is not followed")
         return httpx2.Response(
             status,
-            headers=response.headers.multi_items(),
+            headers=list(response.headers.multi_items()),
             stream=_Body(response, self._what),
         )
 
@@ -65,7 +61,7 @@ def _told(status: int, words: str) -> httpx2.Response:
 class _Body(httpx2.AsyncByteStream):
     """Bytes as they come. Events are bounded one by one by the SDK, everything else as a whole."""
 
-    def __init__(self, response: Answer, what: str) -> None:
+    def __init__(self, response: httpx.Response, what: str) -> None:
         self._response = response
         self._what = what
         self._events = response.headers.get("content-type", "").startswith("text/event-stream")
@@ -83,7 +79,7 @@ class _Body(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def sdk_client(client: HttpClient, what: str) -> httpx2.AsyncClient:
+def sdk_client(client: httpx.AsyncClient, what: str) -> httpx2.AsyncClient:
     """The SDK's client whose every request goes through ours."""
     return httpx2.AsyncClient(
         transport=ConfinedTransport(client, what),

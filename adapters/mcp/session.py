@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, Final
 
+import httpx
 import mcp_types as types
 from mcp.client.client import Client
 from mcp.client.session import IncomingMessage
@@ -19,7 +20,6 @@ from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
 from pydantic import JsonValue, ValidationError
 
 from adapters.errors import AdapterError, BadAnswer, Unreachable
-from adapters.http_client import HttpClient
 from adapters.mcp.answer import Answer
 from adapters.mcp.definition import Definition
 from adapters.mcp.http_transport import sdk_client
@@ -147,7 +147,9 @@ async def over_stdio(
 
 
 @asynccontextmanager
-async def over_http(url: str, client: HttpClient, wake: asyncio.Event) -> AsyncIterator[Connection]:
+async def over_http(
+    url: str, client: httpx.AsyncClient, wake: asyncio.Event
+) -> AsyncIterator[Connection]:
     """Streamable HTTP through `client`, which stays its owner's. Raises AdapterError."""
     with _explained(None):
         async with AsyncExitStack() as stack:

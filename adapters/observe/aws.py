@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+import httpx
 import orjson
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from adapters.http_client import HttpClient
 from adapters.observe.backend import Answer, Backend, refusal
 from adapters.sigv4 import AwsKey, signed_headers
 from tools.errors import InvalidArguments, UpstreamFailed
@@ -60,7 +60,7 @@ class Aws:
     def __init__(
         self,
         service: AwsService,
-        client: HttpClient,
+        client: httpx.AsyncClient,
         key: AwsKey,
         region: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -71,8 +71,8 @@ class Aws:
         self._backend = Backend(service.name, client)
         self._key = key
         self._region = region
-        self._host = client.base_url.host_port_subcomponent or ""
-        self._path = client.base_url.raw_path.rstrip("/") + "/"
+        self._host = client.base_url.netloc.decode("ascii")
+        self._path = client.base_url.raw_path.decode("ascii").rstrip("/") + "/"
         self._now = now
         self._waits_s = waits_s
 

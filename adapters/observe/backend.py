@@ -8,12 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from adapters.http import retry_after_s
-from adapters.http_answer import Request
-from adapters.http_client import HttpClient
-from adapters.lookup import answer_to, tool_errors
+from adapters.http.client import answer_to
+from adapters.http.errors import retry_after_s, tool_errors
 from tools.errors import UpstreamFailed
 
 _MAX_BYTES: Final = 32 << 20  # a page of 600 of Loki's longest lines (256 KiB) would not be shown
@@ -51,7 +50,7 @@ class Backend:
     """
 
     def __init__(
-        self, name: str, client: HttpClient, org_id: str = "", timeout_s: float = _TIMEOUT_S
+        self, name: str, client: httpx.AsyncClient, org_id: str = "", timeout_s: float = _TIMEOUT_S
     ) -> None:
         self.name = name
         self._client = client
@@ -83,7 +82,7 @@ class Backend:
         request = self._client.build_request("POST", path, content=body, headers=sent)
         return await self._send(request)
 
-    async def _send(self, request: Request) -> Answer:
+    async def _send(self, request: httpx.Request) -> Answer:
         with tool_errors(self.name):
             async with asyncio.timeout(self._timeout_s):
                 response, body = await answer_to(self._client, request, _MAX_BYTES)

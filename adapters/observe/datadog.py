@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+import httpx
 from pydantic import BaseModel, Field, TypeAdapter
 
-from adapters.http_client import HttpClient
 from adapters.observe.backend import Answer, Backend, read_body, refusal
 from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.metric_source import Asked, Catalogue, How, Row, Rows
@@ -90,7 +90,7 @@ class Datadog:
 
     def __init__(
         self,
-        client: HttpClient,
+        client: httpx.AsyncClient,
         product_tag: str = SERVICE,
         conventions: Conventions = SHIPPED,
     ) -> None:

@@ -13,9 +13,9 @@ from datetime import timedelta
 from typing import Final
 from urllib.parse import quote
 
+import httpx
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
-from adapters.http_client import HttpClient
 from adapters.observe.backend import Answer, Backend, read_body, refusal
 from adapters.observe.instants import checked_ns, ns_of, ns_text, to_ns
 from adapters.observe.levels import at_least
@@ -128,7 +128,7 @@ class Elasticsearch:
 
     def __init__(
         self,
-        client: HttpClient,
+        client: httpx.AsyncClient,
         index: str,
         fields: LogFields = USUAL_FIELDS,
         name: str = "Elasticsearch",

@@ -10,10 +10,9 @@ from datetime import timedelta
 from typing import Final
 from urllib.parse import quote
 
+import httpx
 from pydantic import BaseModel, ValidationError
 
-from adapters.http_answer import Request
-from adapters.http_client import HttpClient
 from adapters.observe.backend import Backend, refusal
 from adapters.observe.remembered import Remembered
 from tools.errors import UpstreamFailed
@@ -37,30 +36,30 @@ def proxied(address: str, uid: str) -> str:
     return f"{address.strip().rstrip('/')}/api/datasources/proxy/uid/{uid}"
 
 
-def read_through(client: HttpClient, name: str) -> None:
+def read_through(client: httpx.AsyncClient, name: str) -> None:
     """Lead all that this client of a Grafana asks to the data source of that name.
 
     It is looked up at the first request, which raises UpstreamFailed where there is none.
     """
-    client.before = _Proxy(client, name)
+    client.event_hooks = {"request": [_Proxy(client, name)]}
 
 
 class _Proxy:
     """Runs before each request of its client."""
 
-    def __init__(self, client: HttpClient, name: str) -> None:
+    def __init__(self, client: httpx.AsyncClient, name: str) -> None:
         self._backend = Backend("Grafana", client)
-        self._base = client.base_url.raw_path.rstrip("/")
+        self._base = client.base_url.raw_path.rstrip(b"/")
         self._name = name
         self._uid: Remembered[str] = Remembered(_REMEMBERED_FOR)
 
-    async def __call__(self, request: Request) -> None:
+    async def __call__(self, request: httpx.Request) -> None:
         asked = request.url.raw_path.removeprefix(self._base)
-        if asked.startswith(_BY_NAME):
+        if asked.startswith(_BY_NAME.encode()):
             return
         uid = await self._uid.get("", self._look_up)
-        path = self._base + proxied("", uid) + asked
-        request.url = request.url.with_path(path, encoded=True, keep_query=True)
+        path = self._base + proxied("", uid).encode("ascii") + asked
+        request.url = request.url.copy_with(raw_path=path)
 
     async def _look_up(self) -> str:
         answer = await self._backend.get(f"{_BY_NAME}{quote(self._name, safe='')}", {})

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final, Literal
 
+import httpx
 from pydantic import Field, OnErrorOmit, TypeAdapter
 
-from adapters.http_client import HttpClient
 from adapters.observe.backend import Backend, read_body
 from adapters.observe.instants import check_order, to_ns
 from adapters.observe.jaeger_answer import JaegerTrace
@@ -63,7 +63,7 @@ _V3_FAILURE: Final = TypeAdapter(_V3Failure)
 class JaegerTraces:
     """Traces by id and by search. `api` is `v1`, what Jaeger's own page uses, or `v3`, the stable one."""
 
-    def __init__(self, client: HttpClient, api: Literal["v1", "v3"] = "v1") -> None:
+    def __init__(self, client: httpx.AsyncClient, api: Literal["v1", "v3"] = "v1") -> None:
         self._backend = Backend("Jaeger", client)
         self._v3 = api == "v3"
         self._known: Remembered[Sequence[str]] = Remembered(_SERVICES_LAST)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from adapters.http_client import HttpClient
+import httpx
+
 from adapters.observe.backend import Answer, Backend
 from adapters.observe.cursor import CursorCodec, Position, page_size, resume, suspend
 from adapters.observe.instants import check_order, to_ns
@@ -48,7 +49,7 @@ class LokiLogs:
 
     def __init__(
         self,
-        client: HttpClient,
+        client: httpx.AsyncClient,
         codec: CursorCodec,
         selector: str = "",
         org_id: str = "",

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from adapters.http_client import HttpClient
+import httpx
+
 from adapters.observe.backend import Backend
 from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.instants import check_order, seconds_text
@@ -58,7 +59,7 @@ class PrometheusMetrics:
 
     def __init__(
         self,
-        client: HttpClient,
+        client: httpx.AsyncClient,
         clock: Clock,
         product_label: str = "",
         org_id: str = "",

@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import httpx
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
-from adapters.http_client import HttpClient
 from adapters.observe.backend import Answer, Backend, read_body, refusal
 from adapters.observe.remembered import Remembered
 from adapters.observe.sentry_answer import Issue, WholeIssue, issues_in, projects_in, told
@@ -56,10 +56,10 @@ class Sentry:
     name = "Sentry"
 
     def __init__(
-        self, client: HttpClient, organization: str, projects: Mapping[str, Sequence[str]]
+        self, client: httpx.AsyncClient, organization: str, projects: Mapping[str, Sequence[str]]
     ) -> None:
         self._backend = Backend(self.name, client)
-        self._host = client.base_url.host or ""
+        self._host = client.base_url.host
         self._path = f"/api/0/organizations/{organization}"
         self._projects = projects
         self._known: Remembered[Mapping[str, str]] = Remembered(_REMEMBERED, 1)

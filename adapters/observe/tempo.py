@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+import httpx
 from pydantic import Field, OnErrorOmit, TypeAdapter
 
-from adapters.http_client import HttpClient
 from adapters.observe.backend import Answer, Backend, read_body
 from adapters.observe.instants import check_order
 from adapters.observe.line_filter import quoted
@@ -95,7 +95,7 @@ class TempoTraces:
     """Traces by id and by search. `org_id` is the tenant; `again_after_s` how long late spans are waited for."""
 
     def __init__(
-        self, client: HttpClient, org_id: str = "", again_after_s: float = AGAIN_AFTER_S
+        self, client: httpx.AsyncClient, org_id: str = "", again_after_s: float = AGAIN_AFTER_S
     ) -> None:
         self._backend = Backend("Tempo", client, org_id)
         self._again_after_s = again_after_s

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import httpx
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from adapters.http_client import HttpClient
 from adapters.observe.backend import Answer, Backend, refusal
 from adapters.observe.instants import ns_of, ns_text, to_ns
 from adapters.observe.levels import at_least, stated_in_lines
@@ -45,7 +45,7 @@ class VictoriaLogs:
     name = "VictoriaLogs"
     most = _MOST
 
-    def __init__(self, client: HttpClient) -> None:
+    def __init__(self, client: httpx.AsyncClient) -> None:
         self._backend = Backend(self.name, client)
 
     def filters(self, text: str) -> bool:

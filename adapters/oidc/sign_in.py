@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
+import httpx
 import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from adapters.address import merged, url_of
 from adapters.errors import BadAnswer
-from adapters.http import DIRECT, Way, check_status, read_capped
-from adapters.http_client import basic_credentials
+from adapters.http.body import read_capped
+from adapters.http.client import DIRECT
+from adapters.http.errors import check_status
+from adapters.http.transport import Way
 from adapters.on_call.reading import get_json, reading
 
 TIMEOUT_S: Final = 5.0
@@ -72,7 +74,7 @@ class OidcSignIn:
             "code_challenge_method": "S256",
         }
         endpoint = (await self._metadata()).authorization_endpoint
-        return str(merged(url_of(endpoint), query))
+        return str(httpx.URL(endpoint).copy_merge_params(query))
 
     async def id_token(self, code: str, redirect_uri: str, verifier: str) -> str:
         """What the provider gives for that code, unchecked. Raises AdapterError."""
@@ -85,12 +87,11 @@ class OidcSignIn:
         }
         secret = self._client.client_secret
         endpoint = (await self._metadata()).token_endpoint
-        headers = {"Accept": "application/json"}
-        if secret:
-            headers["Authorization"] = basic_credentials(self._client.client_id, secret)
+        basic = httpx.BasicAuth(self._client.client_id, secret) if secret else None
         async with reading(endpoint, TIMEOUT_S, self._way) as client:
+            headers = {"Accept": "application/json"}
             request = client.build_request("POST", endpoint, data=form, headers=headers)
-            response = await client.send(request)
+            response = await client.send(request, auth=basic, stream=True)
             try:
                 check_status(response)
                 body = await read_capped(response, MAX_ANSWER_BYTES)

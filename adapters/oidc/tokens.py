@@ -15,7 +15,8 @@ import jwt
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from adapters.errors import AdapterError, BadAnswer
-from adapters.http import DIRECT, Way
+from adapters.http.client import DIRECT
+from adapters.http.transport import Way
 from adapters.on_call.reading import get_json, reading
 
 FETCH_S: Final = 5.0

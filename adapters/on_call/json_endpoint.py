@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from adapters.http import DIRECT, Way
+from adapters.http.client import DIRECT
+from adapters.http.transport import Way
 from adapters.on_call.port import checked, steps, texts_at
 from adapters.on_call.reading import get_json, reading
 

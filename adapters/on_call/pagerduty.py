@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import httpx
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapters.errors import BadAnswer
-from adapters.http import DIRECT, Way
-from adapters.http_client import HttpClient
+from adapters.http.client import DIRECT
+from adapters.http.transport import Way
 from adapters.on_call.port import checked
 from adapters.on_call.reading import get_json, reading
 
@@ -71,7 +72,7 @@ class PagerDutyOnCall:
             raise BadAnswer("PagerDuty tells no e-mail address of who is on call")
         return checked(emails)
 
-    async def _entries(self, client: HttpClient) -> list[_Entry]:
+    async def _entries(self, client: httpx.AsyncClient) -> list[_Entry]:
         entries: list[_Entry] = []
         for number in range(_MAX_PAGES):
             page = await self._page(client, number * _PAGE)
@@ -80,7 +81,7 @@ class PagerDutyOnCall:
                 return entries
         raise BadAnswer(f"PagerDuty lists more than {_MAX_PAGES * _PAGE} on-calls")
 
-    async def _page(self, client: HttpClient, offset: int) -> _Page:
+    async def _page(self, client: httpx.AsyncClient, offset: int) -> _Page:
         headers = {
             "Accept": "application/vnd.pagerduty+json;version=2",
             # https://developer.pagerduty.com/docs/authentication

@@ -10,18 +10,21 @@ from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
+import httpx
 import orjson
 from pydantic import JsonValue
 
 from adapters.errors import BadAnswer
-from adapters.http import Way, check_status, http_client, mapped_errors, read_capped
-from adapters.http_client import HttpClient
+from adapters.http.body import read_capped
+from adapters.http.client import http_client
+from adapters.http.errors import check_status, mapped_errors
+from adapters.http.transport import Way
 
 MAX_ANSWER_BYTES: Final = 1_048_576
 
 
 @asynccontextmanager
-async def reading(url: str, timeout_s: float, way: Way) -> AsyncIterator[HttpClient]:
+async def reading(url: str, timeout_s: float, way: Way) -> AsyncIterator[httpx.AsyncClient]:
     """A client that reaches the URL's host only, that way, for `timeout_s` in all. Raises AdapterError."""
     host = urlsplit(url).hostname or ""
     with mapped_errors(host):
@@ -38,14 +41,14 @@ async def reading(url: str, timeout_s: float, way: Way) -> AsyncIterator[HttpCli
 
 
 async def get_json(
-    client: HttpClient,
+    client: httpx.AsyncClient,
     url: str,
     headers: Mapping[str, str],
     params: Mapping[str, str | int | Sequence[str]] | None = None,
 ) -> JsonValue:
     """The whole answer. Raises AdapterError, and foreign errors for `reading` to map."""
     request = client.build_request("GET", url, headers=headers, params=params)
-    response = await client.send(request)
+    response = await client.send(request, stream=True)
     try:
         check_status(response)
         body = await read_capped(response, MAX_ANSWER_BYTES)

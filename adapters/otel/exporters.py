@@ -15,9 +15,10 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from requests.adapters import HTTPAdapter
 
-from adapters.egress import check_egress, check_resolved
-from adapters.http import check_status, http_client, mapped_errors
-from adapters.trust import usual_trust
+from adapters.http.client import http_client
+from adapters.http.egress import check_egress, check_resolved
+from adapters.http.errors import check_status, mapped_errors
+from adapters.http.tls import usual_trust
 
 SEND_TIMEOUT_S: Final = 10.0  # the specification's default, OTEL_EXPORTER_OTLP_TIMEOUT
 TRACES: Final = "/v1/traces"

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
+import httpx
+
 from adapters.audit_identity import identity_headers
-from adapters.http_client import HttpClient
-from adapters.lookup import answer_to, tool_errors
+from adapters.http.client import answer_to
+from adapters.http.errors import tool_errors
 from adapters.platform import answers
 from adapters.platform.connections import PREFIX
 from tools.capabilities import CallContext
@@ -29,7 +31,7 @@ Credentials = Callable[[str], str]
 class HttpPlatform:
     """Safe for concurrent use; the caller owns the client, which has no credentials of its own."""
 
-    def __init__(self, client: HttpClient, credentials: Credentials) -> None:
+    def __init__(self, client: httpx.AsyncClient, credentials: Credentials) -> None:
         self._client = client
         self._credentials = credentials
 

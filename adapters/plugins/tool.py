@@ -9,16 +9,17 @@ from enum import Enum
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
 
+import httpx
 import orjson
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError, create_model
 
 from adapters.errors import AdapterError, Unreachable
-from adapters.http import mapped_errors, read_capped
-from adapters.http_client import HttpClient
+from adapters.http.body import read_capped
+from adapters.http.client import reach
+from adapters.http.errors import mapped_errors
 from adapters.plugins.manifest import CEILING_S, PREFIX, Endpoint, Manifest, ReadManifest, hole
 from adapters.plugins.parameters import fields_of
 from adapters.plugins.yaml_source import ManifestInvalid
-from adapters.reach import reach
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import CatalogInvalid, checked_contract
 from tools.contract import Effect, Timeouts, ToolContract, ToolInput, ToolOutput
@@ -45,7 +46,7 @@ class PluginOutput(ToolOutput):
 class PluginTool:
     """Asks the declared endpoint. The caller owns the client, which carries the credentials."""
 
-    def __init__(self, read: ReadManifest, client: HttpClient) -> None:
+    def __init__(self, read: ReadManifest, client: httpx.AsyncClient) -> None:
         self.manifest = read.manifest
         self.contract = contract_of(read)
         self._client = client
@@ -94,7 +95,7 @@ class PluginTool:
             headers={"Accept": "application/json"},
             json=body,
         )
-        response = await self._client.send(request)
+        response = await self._client.send(request, stream=True)
         try:
             return response.status_code, await read_capped(response, MAX_BYTES)
         finally:

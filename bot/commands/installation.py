@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from adapters.deploys.feed import DeployFeed
-from adapters.egress import LocalHosts, confined_to
+from adapters.http.egress import LocalHosts, confined_to
 from adapters.llm.port import Provider
 from bot.domain.channel import UNKNOWN, ChannelRule, ChosenBackends
 from bot.reports.finding import Finding

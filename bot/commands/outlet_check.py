@@ -15,8 +15,8 @@ from pydantic import SecretStr
 
 from adapters.errors import AdapterError
 from adapters.fault import fault_of
-from adapters.http import http_client, mapped_errors
-from adapters.reach import REACH_S, reach, reach_alone
+from adapters.http.client import REACH_S, http_client, reach, reach_alone
+from adapters.http.errors import mapped_errors
 from bot.commands.alert_check import postable
 from bot.commands.installation import Asked
 from bot.commands.patience import AFTER_S, PROBE_S, in_time, within

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from adapters.egress import LocalHosts, confined_to
+from adapters.http.egress import LocalHosts, confined_to
 from adapters.plugins.manifest import ReadManifest, read_manifest
 from bot.privacy.redactor import TextRedactor
 from bot.settings.environment import environment

@@ -13,7 +13,8 @@ import click
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from adapters.errors import AdapterError
-from adapters.http import check_status, http_client, mapped_errors
+from adapters.http.client import http_client
+from adapters.http.errors import check_status, mapped_errors
 from bot.chat.rounds import Rounds
 from bot.commands.display import print_json, print_rows
 from bot.commands.ending import OK

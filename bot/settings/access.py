@@ -56,8 +56,8 @@ class RouteSettings(Section):
     """How a server is reached, whoever asks. Files are PEM and are read at the start.
 
     `ca_file` replaces the authorities that are trusted otherwise. `client_key` is left out where
-    the key stands in `client_certificate`. `proxy` may hold a user and a password. `timeout` is the
-    longest silence within one answer.
+    the key stands in `client_certificate`. `proxy` may hold a user and a password. An answer
+    has to be whole within `connect_timeout` and `timeout` together.
     """
 
     headers: dict[HeaderName, Token] = Field(default_factory=dict)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from tools.redactor import RedactionFailed, Redactor
 
-_NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "dbos", "asyncio")
+_NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "dbos", "httpx", "asyncio")
 # The MCP SDK writes a traceback for every line of nonsense that a server may send without end.
 _MUTE = ("mcp", "client")
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
-from adapters.http_client import HttpClient
+import httpx
+
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.grafana import proxied, read_through
 from adapters.sigv4 import AwsKey
@@ -158,7 +159,7 @@ def open_errors(backend: ErrorsBackend, table: str, stack: AsyncExitStack) -> Er
     return Sentry(client, backend.organization, backend.projects)
 
 
-def _client(backend: ObservedBackend, table: str, stack: AsyncExitStack) -> HttpClient:
+def _client(backend: ObservedBackend, table: str, stack: AsyncExitStack) -> httpx.AsyncClient:
     """Directly, or through Grafana's proxy."""
     uid = backend.data_source_uid
     address = proxied(backend.url, uid) if uid else backend.url

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 from pydantic import JsonValue
 
 from adapters.control_plane.client import HttpControlPlane
 from adapters.control_plane.orders import Executors, Rehearsal
 from adapters.control_plane.pipelines import GitHub, GitLab, Pipelines
 from adapters.control_plane.port import ExecutorKind
-from adapters.http_client import HttpClient
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.model_table import ModelOverride
@@ -230,7 +230,7 @@ async def open_freezes(
     return FreezeJudge(switch, actions, windows)
 
 
-def make_executors(credentials: Callable[[str], str], client: HttpClient) -> Executors:
+def make_executors(credentials: Callable[[str], str], client: httpx.AsyncClient) -> Executors:
     """`credentials` gives an action's token; it is asked when an order is sent, after a Confirm."""
     return Executors(
         {

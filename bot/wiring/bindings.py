@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
-from adapters.http_client import HttpClient
+import httpx
+
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.ways import backend_client
 from tools.port import Port
 
-Bindings = Mapping[Port[Any], Callable[[HttpClient], object]]
+Bindings = Mapping[Port[Any], Callable[[httpx.AsyncClient], object]]
 
 # PORT: Adapter. The adapter is given a client that reaches its own address and no other host.
 BINDINGS: Bindings = {}

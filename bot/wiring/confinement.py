@@ -1,6 +1,6 @@
 """What "local-only" means for this configuration: who may be asked, and which hosts are local.
 
-The guard itself is in `adapters.egress`.
+The guard itself is in `adapters.http.egress`.
 """
 
 import re
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
-from adapters.egress import LocalHosts
+from adapters.http.egress import LocalHosts
 from adapters.llm.port import Provider
 from bot.settings.model import ProviderSettings, Settings
 from bot.settings.named_backends import NAMED

@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from adapters.egress import ReachableAddresses
-from adapters.http import http_client
+from adapters.http.client import http_client
+from adapters.http.egress import ReachableAddresses
 from bot.settings.environment import environment
 from bot.settings.mcp import McpServerSettings
 from bot.settings.model import Settings
@@ -188,6 +188,7 @@ async def _address(own: McpServerSettings, wake: asyncio.Event) -> "AsyncIterato
     client = http_client(
         headers={"Authorization": f"Bearer {bearer}"} if bearer else None,
         read_s=_SILENCE_S,
+        streams=True,
         max_connections=MAX_CALLS + 4,  # and the streams that it keeps open
         allowed_hosts=frozenset({urlsplit(own.url).hostname or ""}),
         reachable=ReachableAddresses(own.networks),

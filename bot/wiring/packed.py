@@ -53,7 +53,7 @@ async def with_metrics_at(
         return world
     mark = uuid.uuid4().hex
     client = backend_client(url, RouteSettings(), "--metrics-url", stack)
-    client.params = {"extra_filters[]": f'{{{MARK}="{mark}"}}'}
+    client.params = client.params.set("extra_filters[]", f'{{{MARK}="{mark}"}}')
     await load_metrics(client, recording.series, mark)
     metrics = PrometheusMetrics(client, world.clock, conventions=conventions)
     return replace(world, observed=replace(world.observed, metrics=metrics))

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from adapters.egress import LocalHosts, ReachableAddresses
-from adapters.http import http_client
+from adapters.http.client import http_client
+from adapters.http.egress import LocalHosts, ReachableAddresses
 from adapters.plugins.yaml_source import ManifestInvalid
 from bot.settings.environment import environment
 from bot.settings.model import Settings

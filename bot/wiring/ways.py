@@ -3,14 +3,17 @@
 Reads certificates, so it runs in a thread.
 """
 
+import base64
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from adapters.http import Way, http_client
-from adapters.http_client import HttpClient, basic_credentials
-from adapters.trust import FileUnusable, own_trust
+import httpx
+
+from adapters.http.client import http_client
+from adapters.http.tls import FileUnusable, own_trust
+from adapters.http.transport import Way
 from bot.settings.access import AUTHORIZATION, AccessSettings, RouteSettings
 from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError
@@ -18,7 +21,9 @@ from bot.settings.reading import ConfigurationError
 BACKEND_CONNECTIONS: Final = 32  # per backend: more parallel queries would queue there anyway
 
 
-def backend_client(url: str, route: RouteSettings, key: str, stack: AsyncExitStack) -> HttpClient:
+def backend_client(
+    url: str, route: RouteSettings, key: str, stack: AsyncExitStack
+) -> httpx.AsyncClient:
     """A client with `url` as its base that reaches that host alone, already authenticated.
 
     `key` is what an error names, such as `observe.logs.url`; the stack closes the client. A name
@@ -49,7 +54,7 @@ def backend_client(url: str, route: RouteSettings, key: str, stack: AsyncExitSta
     return client
 
 
-def orders_client(plane: ControlPlaneSettings, stack: AsyncExitStack) -> HttpClient:
+def orders_client(plane: ControlPlaneSettings, stack: AsyncExitStack) -> httpx.AsyncClient:
     """For what actions order and read, wherever they say. Raises ConfigurationError.
 
     The host of `[control_plane] info_url` is reached by that table's way, without its credentials:
@@ -100,7 +105,7 @@ def _credentials(access: AccessSettings) -> dict[str, str]:
     if bearer:
         return {"Authorization": f"Bearer {bearer}"}
     if access.user:
-        return {"Authorization": basic_credentials(access.user, access.password.get_secret_value())}
+        return {"Authorization": _basic(access.user, access.password.get_secret_value())}
     return {}
 
 
@@ -112,5 +117,9 @@ def _in_the_address(parts: SplitResult, way: Way, key: str) -> dict[str, str]:
         raise ConfigurationError(
             f"{key}: has a user in the address, and credentials beside it; set one of them"
         )
-    pair = basic_credentials(unquote(parts.username), unquote(parts.password or ""))
+    pair = _basic(unquote(parts.username), unquote(parts.password or ""))
     return {**dict(way.headers), "Authorization": pair}
+
+
+def _basic(user: str, password: str) -> str:
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from adapters.http import http_client
+from adapters.http.client import http_client
 from adapters.recorded.packs.archive import case_files
 from adapters.recorded.packs.loading import load_metrics
 from adapters.recorded.packs.recording import read_recording

@@ -11,11 +11,10 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
+import httpx
 import pytest
-from yarl import URL
 
-from adapters.http import check_status, http_client
-from adapters.http_client import basic_credentials
+from adapters.http.client import http_client
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.elasticsearch import Elasticsearch
 from adapters.observe.field_logs import FieldLogs
@@ -59,6 +58,10 @@ async def there(source: LogSource) -> Logs:
     return logs
 
 
+async def sent(response: httpx.Response) -> None:
+    response.raise_for_status()
+
+
 @pytest.mark.skipif("KORTEX_TEST_VICTORIALOGS_URL" not in os.environ, reason="none is given")
 class TestVictoriaLogs(LogsContract):
     @pytest.fixture
@@ -72,9 +75,7 @@ class TestVictoriaLogs(LogsContract):
             if not await source.values(RUN, contract_range(NOW)):  # equal lines would be kept apart
                 lines = "".join(f"{json.dumps(one)}\n" for one in rows("_msg", "_time"))
                 params = {"_stream_fields": RUN}
-                check_status(
-                    await client.post("/insert/jsonline", params=params, content=lines.encode())
-                )
+                await sent(await client.post("/insert/jsonline", params=params, content=lines))
             yield await there(source)
 
 
@@ -90,17 +91,16 @@ class TestOpenSearch(LogsContract):
         fields = dict.fromkeys((RUN, "level", "host.name", "trace_id"), keyword)
         time, text = {"type": "date_nanos"}, {"type": "text"}
         mapping = {"properties": {**fields, "@timestamp": time, "message": text}}
-        url = URL(os.environ["KORTEX_TEST_OPENSEARCH_URL"])
-        pair = basic_credentials(url.user or "", url.password or "")
-        address, signed = str(url.with_user(None)), {"authorization": pair}
-        async with http_client(base_url=address, headers=signed) as client:
-            if (await client.request("HEAD", f"/{RUN}")).status_code == 404:
-                check_status(await client.request("PUT", f"/{RUN}", json={"mappings": mapping}))
+        url = httpx.URL(os.environ["KORTEX_TEST_OPENSEARCH_URL"])
+        async with http_client(base_url=str(url.copy_with(username=None, password=None))) as client:
+            client.auth = httpx.BasicAuth(url.username, url.password)
+            if (await client.head(f"/{RUN}")).status_code == 404:
+                await sent(await client.put(f"/{RUN}", json={"mappings": mapping}))
                 lines = "".join(
                     f"{json.dumps({'create': {}})}\n{json.dumps(one)}\n"
                     for one in rows("message", "@timestamp")
                 )
                 headers = {"content-type": "application/x-ndjson"}
                 bulk = f"/{RUN}/_bulk?refresh=true"
-                check_status(await client.post(bulk, content=lines.encode(), headers=headers))
+                await sent(await client.post(bulk, content=lines, headers=headers))
             yield await there(Elasticsearch(client, RUN, name="OpenSearch"))

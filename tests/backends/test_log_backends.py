@@ -9,10 +9,10 @@ import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
+import httpx
 import pytest
 
-from adapters.http import check_status, http_client
-from adapters.http_client import HttpClient
+from adapters.http.client import http_client
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.loki import LokiLogs
 from adapters.recorded.simulator.dataset import floored_to_minute
@@ -30,7 +30,7 @@ pytestmark = [
 ]
 
 
-async def push(client: HttpClient, product: str, lines: list[LogLine]) -> None:
+async def push(client: httpx.AsyncClient, product: str, lines: list[LogLine]) -> None:
     """Level and trace id as structured metadata, as OpenTelemetry's collector sends them."""
     streams = [
         {
@@ -43,7 +43,7 @@ async def push(client: HttpClient, product: str, lines: list[LogLine]) -> None:
         }
         for host in sorted({line.host for line in lines})
     ]
-    check_status(await client.post("/loki/api/v1/push", json={"streams": streams}))
+    (await client.post("/loki/api/v1/push", json={"streams": streams})).raise_for_status()
 
 
 def trace_of(line: LogLine) -> dict[str, str]:

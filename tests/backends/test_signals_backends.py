@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.http import http_client
+from adapters.http.client import http_client
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.recorded.simulator.dataset import floored_to_minute
 from tests.backends.dialects import Shop, shop

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from adapters.http import check_status, http_client
+from adapters.http.client import http_client
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.tempo import TempoTraces
 from adapters.recorded.simulator.dataset import floored_to_minute
@@ -34,7 +34,7 @@ async def pushed(traces: list[Trace]) -> None:
     async with http_client(base_url=os.environ["KORTEX_TEST_OTLP_URL"]) as client:
         for trace in traces:
             body = {"resourceSpans": otlp_json(trace, same, enums_as_words=False)}
-            check_status(await client.post("/v1/traces", json=body))
+            (await client.post("/v1/traces", json=body)).raise_for_status()
 
 
 async def arrived(traces: Traces, trace: Trace) -> None:

@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.control_plane.admin_info import HttpAdminInfo
-from adapters.http import http_client
+from adapters.http.client import http_client
 from adapters.recorded.incidents import INCIDENTS
 from adapters.recorded.platform import RecordedAdminInfo
 from adapters.recorded.simulator.dataset import Dataset

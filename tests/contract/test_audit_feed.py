@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from adapters.audit.http import AuditHttp
 from adapters.errors import Unreachable
-from adapters.http import Way
+from adapters.http.transport import Way
 from bot.audit import feed as audit_feed
 from bot.audit.feed import EventFeed, Sink
 from bot.audit.share import SHARE

@@ -87,7 +87,7 @@ async def asked(url: str, monkeypatch: pytest.MonkeyPatch, limit: str = "10s") -
     [
         (endless, "10s", ToolErrorCode.UPSTREAM, "more than 524288 bytes"),
         (trickle, SOON, ToolErrorCode.TOOL_TIMEOUT, "ticket_search"),
-        (short_of_its_length, "10s", ToolErrorCode.UNAVAILABLE, "ContentLengthError"),
+        (short_of_its_length, "10s", ToolErrorCode.UNAVAILABLE, "ReadError"),
         (stalled, SOON, ToolErrorCode.TOOL_TIMEOUT, "ticket_search"),
         (never, SOON, ToolErrorCode.TOOL_TIMEOUT, "ticket_search"),
     ],

@@ -2,21 +2,16 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
 
-import aiohttp
+import httpx
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
-from yarl import URL
 
-from adapters.arriving import Body
-from adapters.http import http_client
-from adapters.http_answer import Answer, Request
-from adapters.http_client import HttpClient, times_of
+from adapters.http.client import http_client
+from adapters.http.gathered import GatheredBody
+from adapters.llm.exchange import READ_EVERY_S
 from adapters.llm.messages import (
     DoneChunk,
     ErrorChunk,
@@ -24,10 +19,8 @@ from adapters.llm.messages import (
     TextChunk,
     ToolCallChunk,
 )
-from adapters.llm.pace import READ_EVERY_S
-from tests.fakes.http_answers import Given, opened
-from tests.fakes.model_server import Call, ModelServer, Round
-from tests.fixtures_http import Handler
+from tests.fakes.model_server import Call, Round
+from tests.fixtures_http import serving as serving_http
 from tests.fixtures_providers import ASKED, WIRES, everything, serving
 from tests.fixtures_tls import certificate, serving_tls
 
@@ -102,61 +95,8 @@ async def test_connections_of_fast_answers_are_used_again(wire: str) -> None:
     assert server.connections == 1
 
 
-async def rest_of(body: Body) -> bytes:
-    return b"".join([part async for part in _parts(body)])
-
-
-async def _parts(body: Body) -> AsyncIterator[bytes]:
-    while part := await body.more():
-        yield part
-
-
-async def test_what_comes_during_a_rest_is_read_after_it() -> None:
-    """The socket is left alone, not only the reader: that is what wakes nobody."""
-    on = asyncio.Event()
-    round_ = Round(text=("one ", "two ", "three"), hold=on, hold_at=3)
-    async with ModelServer([round_]) as server, http_client() as client:
-        url = f"{server.url}/v1/chat/completions"
-        async with client.stream("POST", url, json={"model": "m"}) as response:
-            body = Body(response)
-            read = await body.more()
-            await server.started.wait()
-            async with asyncio.TaskGroup() as tasks:
-                reader = tasks.create_task(body.more(2 * READ_EVERY_S))
-                on.set()
-                await asyncio.sleep(READ_EVERY_S)
-                while_resting = reader.done()
-            read += reader.result()
-            read += await rest_of(body)
-
-    assert not while_resting
-    assert read.endswith(b"data: [DONE]\n\n")
-
-
-async def test_an_answer_without_a_connection_is_read_at_once() -> None:
-    body = Body(opened(Request("GET", URL(), {}, None, times_of(1, 1)), Given(200, b"whole")))
-
-    assert [await body.more(60.0), await body.more(60.0)] == [b"whole", b""]
-
-
-async def test_a_rest_ends_with_who_waits_for_it() -> None:
-    never = asyncio.Event()
-    round_ = Round(text=("one ", "two ", "three"), hold=never, hold_at=2)
-    async with ModelServer([round_]) as server, http_client() as client:
-        url = f"{server.url}/v1/chat/completions"
-        async with client.stream("POST", url, json={"model": "m"}) as response:
-            body = Body(response)
-            await body.more()
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.01):
-                    await body.more(60.0)
-            never.set()
-            read = await rest_of(body)
-
-    assert read.endswith(b"data: [DONE]\n\n")
-
-
 STEPS = 60
+ALL = b"".join(b"%d," % number for number in range(STEPS))
 
 
 async def in_steps(request: web.Request) -> web.StreamResponse:
@@ -171,36 +111,25 @@ async def in_steps(request: web.Request) -> web.StreamResponse:
     return response
 
 
-def transport_of(answer: Answer) -> Any:
-    assert answer.wire is not None
-    assert answer.wire.connection is not None
-    return answer.wire.connection.transport
-
-
-ALL = b"".join(b"%d," % number for number in range(STEPS))
-
-
-async def read_in_rests(client: HttpClient, url: str) -> tuple[bytes, int, bool]:
-    """What came, in how many reads, and whether its connection heard of what comes at the end."""
-    async with client.stream("GET", url) as response, aclosing(Body(response)) as body:
-        transport = transport_of(response)
-        raw = transport._ssl_protocol._transport if url.startswith("https") else transport
+async def read_in_steps(client: httpx.AsyncClient, url: str) -> tuple[bytes, int]:
+    """The bytes that came, and the number of reads."""
+    async with client.stream("GET", url) as response, aclosing(GatheredBody(response)) as body:
+        body.pause(0.1)
         read, reads = b"", 0
         try:
-            while part := await body.more(0.02):
+            while part := await body.more():
                 read, reads = read + part, reads + 1
-        except aiohttp.ClientPayloadError:
-            return read, reads, raw.is_reading()
-        return read, reads, raw.is_reading()
+        except httpx.ReadError:
+            read += b"broken"
+        return read, reads
 
 
-async def test_an_answer_is_read_whole_where_nobody_waits_for_its_socket() -> None:
-    async with TestServer(stepping()) as server, http_client() as client:
-        read, reads, hears = await read_in_rests(client, str(server.make_url("/")))
+async def test_a_paused_answer_comes_whole_in_few_reads() -> None:
+    async with serving_http(in_steps) as url, http_client() as client:
+        read, reads = await read_in_steps(client, url)
 
     assert read == ALL
     assert reads < STEPS / 3
-    assert hears, "a connection that is kept could not be closed"
 
 
 async def test_one_over_tls_too(tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -208,66 +137,73 @@ async def test_one_over_tls_too(tmp_path: Path, request: pytest.FixtureRequest) 
     file = certificate(tmp_path, "localhost")
     trust = ssl.create_default_context(cafile=str(file))
     async with serving_tls(file, in_steps) as url, http_client(tls=trust) as client:
-        found = [await read_in_rests(client, f"{url}/{n}") for n in range(2)]
+        found = [await read_in_steps(client, f"{url}/{n}") for n in range(2)]
 
-    assert [(read, hears) for read, _, hears in found] == [(ALL, True)] * 2
-    assert all(reads < STEPS / 3 for _, reads, _ in found)
-
-
-async def test_one_that_breaks_off_tells_all_that_came() -> None:
-    async with TestServer(stepping()) as server, http_client() as client:
-        read, _, hears = await read_in_rests(client, str(server.make_url("/cut")))
-
-    assert read == ALL
-    assert not hears
+    assert [read for read, _ in found] == [ALL] * 2
+    assert all(reads < STEPS / 3 for _, reads in found)
 
 
-async def test_while_it_flows_its_socket_is_left_alone_between_reads_too() -> None:
+async def test_one_that_breaks_off_gives_all_that_came() -> None:
+    async with serving_http(in_steps) as url, http_client() as client:
+        read, _ = await read_in_steps(client, f"{url}/cut")
+
+    assert read == ALL + b"broken"
+
+
+async def test_an_answer_without_a_connection_is_read_at_once() -> None:
+    body = GatheredBody(httpx.Response(200, stream=httpx.ByteStream(b"whole")))
+    body.pause(60.0)
+
+    assert [await body.more(), await body.more()] == [b"whole", b""]
+
+
+@pytest.mark.parametrize(("count", "size"), [(40, 100_000), (60_000, 1), (500, 150), (1, 3)])
+async def test_an_answer_that_comes_faster_than_it_is_read_comes_whole(
+    count: int, size: int
+) -> None:
+    async def pieces(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for number in range(count):
+            await response.write(bytes([ord("a") + number % 26]) * size)
+        return response
+
+    read = bytearray()
     async with (
-        TestServer(stepping()) as server,
+        serving_http(pieces) as url,
         http_client() as client,
-        client.stream("GET", str(server.make_url("/"))) as response,
-        aclosing(Body(response)) as body,
+        client.stream("GET", url) as response,
+        aclosing(GatheredBody(response)) as body,
     ):
-        transport = transport_of(response)
-        read = await body.more()
-        read += await body.more(0.02)
-        left_alone = not transport.is_reading()
-        read += await body.more()
-        hears = transport.is_reading()
-        read += await rest_of(body)
+        while data := await body.more():
+            read += data
+            await asyncio.sleep(0.005 if len(read) < 500_000 else 0)
 
-    assert left_alone
-    assert hears
-    assert read == ALL
+    assert bytes(read) == b"".join(bytes([ord("a") + n % 26]) * size for n in range(count))
 
 
-async def test_a_rest_without_anything_is_followed_by_a_wait() -> None:
-    """What comes after it is given when it comes."""
+async def test_a_pause_ends_when_the_answer_is_wanted_at_once() -> None:
+    on = asyncio.Event()
 
     async def late(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
         await response.write(b"first")
-        await asyncio.sleep(0.1)
+        await on.wait()
         await response.write(b"second")
         return response
 
     async with (
-        TestServer(stepping(late)) as server,
+        serving_http(late) as url,
         http_client() as client,
-        client.stream("GET", str(server.make_url("/"))) as response,
-        aclosing(Body(response)) as body,
+        client.stream("GET", url) as response,
+        aclosing(GatheredBody(response)) as body,
+        asyncio.timeout(5),
     ):
-        began = asyncio.get_running_loop().time()
-        read = [await body.more(), await body.more(0.01), await body.more(60.0)]
-        took_s = asyncio.get_running_loop().time() - began
+        read = [await body.more()]
+        body.pause(60.0)
+        on.set()
+        body.pause(0)
+        read += [await body.more(), await body.more()]
 
     assert read == [b"first", b"second", b""]
-    assert took_s < 1.0
-
-
-def stepping(handler: Handler = in_steps) -> web.Application:
-    app = web.Application()
-    app.router.add_get("/{tail:.*}", handler)
-    return app

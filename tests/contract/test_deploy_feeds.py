@@ -18,7 +18,7 @@ from adapters.deploys.flux import FluxDeploys, FluxNotification
 from adapters.deploys.github import DeploymentStatus, GitHubDeploys
 from adapters.deploys.gitlab import DeploymentHook, GitLabDeploys
 from adapters.errors import AdapterError, RateLimited
-from adapters.http import http_client
+from adapters.http.client import http_client
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access
 from adapters.told import IngestedEvent
@@ -133,7 +133,7 @@ async def test_gitlab_is_told_from_when_on(
 ) -> None:
     await feeds["gitlab"].since(DAY)
 
-    assert "updated_after=2026-04-06T14:32:00%2B00:00" in systems.asked[0]
+    assert "updated_after=2026-04-06T14%3A32%3A00%2B00%3A00" in systems.asked[0]
 
 
 async def test_argo_is_asked_for_the_projects_that_are_named(

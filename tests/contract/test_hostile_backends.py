@@ -8,10 +8,9 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
-from adapters.http_answer import Request
-from adapters.http_client import HttpClient
 from adapters.observe.aws import Aws
 from adapters.observe.cloudwatch_logs import CloudWatchLogs
 from adapters.observe.cloudwatch_metrics import CloudWatchMetrics
@@ -24,14 +23,13 @@ from adapters.observe.metric_source import MetricSource
 from adapters.observe.named_metrics import NamedMetrics
 from adapters.observe.victorialogs import VictoriaLogs
 from tests.fakes.aws import cloudwatch, cloudwatch_logs
-from tests.fakes.http_answers import Given, answering, body_of, json_given
 from tests.fakes.set_clock import SetClock
 from tools.capabilities import Interval, LogQuery, LogSweepQuery, MetricQuery, SweepQuery
 from tools.errors import InvalidArguments, ToolError, UpstreamFailed
 
 NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
 HOUR = Interval(NOW - timedelta(hours=1), NOW)
-Answer = Callable[[Request], Given]
+Answer = Callable[[httpx.Request], httpx.Response]
 KINDS = ["victorialogs", "elasticsearch", "cloudwatch logs", "datadog", "cloudwatch"]
 CAPS = {"fields": {"service.name": {"keyword": {"type": "keyword"}}}}
 GROUPED = {"buckets": [{"key": "checkout", "doc_count": 3}]}
@@ -86,12 +84,14 @@ BODIES: list[bytes] = [
 ]  # fmt: skip
 
 
-def client(answer: Answer) -> HttpClient:
-    return answering(answer, "http://backend.test/base")
+def client(answer: Answer) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        transport=httpx.MockTransport(answer), base_url="http://backend.test/base"
+    )
 
 
 def source(kind: str, answer: Answer) -> LogSource | MetricSource:
-    made: dict[str, Callable[[HttpClient], LogSource | MetricSource]] = {
+    made: dict[str, Callable[[httpx.AsyncClient], LogSource | MetricSource]] = {
         "victorialogs": VictoriaLogs,
         "elasticsearch": lambda c: Elasticsearch(c, "logs-*"),
         "cloudwatch logs": lambda c: CloudWatchLogs(cloudwatch_logs(c), polls_s=(0.0,)),
@@ -127,11 +127,11 @@ async def all_of(kind: str, answer: Answer) -> AsyncIterator[object]:
 def sound_but(kind: str, last: Answer) -> Answer:
     """Says which products there are, and answers the rest by `last`."""
 
-    def answer(request: Request) -> Given:
-        asked = f"{request.url} {request.headers.get('x-amz-target')} {body_of(request).decode()}"
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked = f"{request.url} {request.headers.get('x-amz-target')} {request.content.decode()}"
         known = (body for part, body in SOUND[kind].items() if part in asked)
         body = next(known, None)
-        return last(request) if body is None else json_given(body)
+        return last(request) if body is None else httpx.Response(200, json=body)
 
     return answer
 
@@ -141,8 +141,8 @@ def sound_but(kind: str, last: Answer) -> Answer:
 async def test_no_answer_raises_what_tools_do_not_know(kind: str, sound: bool) -> None:
     for status, body in itertools.product((200, 400, 503), BODIES):
 
-        def answer(_request: Request, s: int = status, b: bytes = body) -> Given:
-            return Given(s, b)
+        def answer(_request: httpx.Request, s: int = status, b: bytes = body) -> httpx.Response:
+            return httpx.Response(s, content=b)
 
         async for ask in all_of(kind, sound_but(kind, answer) if sound else answer):
             with suppress(ToolError):
@@ -151,8 +151,8 @@ async def test_no_answer_raises_what_tools_do_not_know(kind: str, sound: bool) -
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_who_asks_to_wait_is_quoted(kind: str) -> None:
-    def busy(_request: Request) -> Given:
-        return json_given({"errors": ["slow down"]}, 429, {"Retry-After": "7"})
+    def busy(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(429, headers={"Retry-After": "7"}, json={"errors": ["slow down"]})
 
     first = await anext(all_of(kind, busy))
     with pytest.raises(UpstreamFailed, match="wait 7 s") as refused:
@@ -170,8 +170,8 @@ async def test_fifty_megabytes_are_not_read(kind: str) -> None:
             sent += 1
             yield b" " * (1 << 20)
 
-    def answer(_request: Request) -> Given:
-        return Given(200, much())
+    def answer(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=much())
 
     first = await anext(all_of(kind, answer))
     sent = 0
@@ -184,10 +184,10 @@ async def test_fifty_megabytes_are_not_read(kind: str) -> None:
 async def test_paging_that_never_ends_ends(kind: str) -> None:
     asked = itertools.count()
 
-    def endless(_request: Request) -> Given:
+    def endless(_request: httpx.Request) -> httpx.Response:
         token = str(next(asked))
         body = {"nextToken": token, "NextToken": token, "Metrics": [METRIC], "logGroups": []}
-        return json_given({**body, "MetricDataResults": []})
+        return httpx.Response(200, json={**body, "MetricDataResults": []})
 
     async for ask in all_of(kind, endless):
         with suppress(ToolError):
@@ -196,8 +196,8 @@ async def test_paging_that_never_ends_ends(kind: str) -> None:
 
 
 async def test_data_in_parts_without_an_end_is_no_answer() -> None:
-    def endless(_request: Request) -> Given:
-        return json_given({"MetricDataResults": [], "NextToken": "more"})
+    def endless(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"MetricDataResults": [], "NextToken": "more"})
 
     metrics = NamedMetrics(
         CloudWatchMetrics(cloudwatch(client(sound_but("cloudwatch", endless)))), SetClock(NOW)
@@ -207,8 +207,8 @@ async def test_data_in_parts_without_an_end_is_no_answer() -> None:
 
 
 async def test_waiting_for_a_query_ends_with_who_waits() -> None:
-    def running(_request: Request) -> Given:
-        return json_given({"status": "Running", "results": []})
+    def running(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"status": "Running", "results": []})
 
     aws: Aws = cloudwatch_logs(client(sound_but("cloudwatch logs", running)))
     found = CloudWatchLogs(aws, polls_s=(30.0,))
@@ -223,7 +223,7 @@ async def test_waiting_for_a_query_ends_with_who_waits() -> None:
 @pytest.mark.parametrize("text", ["half \ud800 a character", '|~ "("', "{app}", "x" * 2001])
 @pytest.mark.parametrize("kind", KINDS[:3])
 async def test_filter_that_is_none_is_never_sent(kind: str, text: str) -> None:
-    def never(_request: Request) -> Given:
+    def never(_request: httpx.Request) -> httpx.Response:
         raise AssertionError("asked")
 
     made = source(kind, never)

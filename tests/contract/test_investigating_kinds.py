@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 from aiohttp.test_utils import TestServer
 
-from adapters.http import http_client
-from adapters.http_client import HttpClient
+from adapters.http.client import http_client
 from adapters.observe.cloudwatch_logs import CloudWatchLogs
 from adapters.observe.cloudwatch_metrics import CloudWatchMetrics
 from adapters.observe.cursor import UnsealedCodec
@@ -69,7 +69,7 @@ def series() -> Sequence[StoredSeries]:
 
 
 @asynccontextmanager
-async def client_of(server: TestServer) -> AsyncIterator[HttpClient]:
+async def client_of(server: TestServer) -> AsyncIterator[httpx.AsyncClient]:
     async with server, http_client(base_url=str(server.make_url("/"))) as client:
         yield client
 
@@ -117,7 +117,7 @@ async def logs_of(kind: str) -> AsyncIterator[Logs]:
 @asynccontextmanager
 async def metrics_of(kind: str) -> AsyncIterator[Metrics]:
     apps: dict[str, Any] = {"datadog": DatadogServer, "cloudwatch": CloudWatchServer}
-    sources: dict[str, Callable[[HttpClient], MetricSource]] = {
+    sources: dict[str, Callable[[httpx.AsyncClient], MetricSource]] = {
         "datadog": Datadog,
         "cloudwatch": lambda client: CloudWatchMetrics(cloudwatch(client)),
     }

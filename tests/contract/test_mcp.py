@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from adapters.egress import LocalHosts, confined_to
 from adapters.errors import AdapterError
+from adapters.http.egress import LocalHosts, confined_to
 from adapters.mcp.definition import Definition
 from adapters.mcp.session import over_stdio
 from bot.settings.model import Settings
@@ -159,7 +159,7 @@ REFUSALS: dict[str, tuple[Callable[[], web.StreamResponse], str]] = {
             body=gzip.compress(b" " * 3_000_000),
             headers={"Content-Encoding": "gzip", "Content-Type": "application/json"},
         ),
-        "answered compressed",
+        "answered more than",
     ),
     "too much": (
         lambda: web.Response(body=b" " * 3_000_000, content_type="application/json"),

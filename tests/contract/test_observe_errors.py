@@ -9,16 +9,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import orjson
 import pytest
-from yarl import URL
 
 from adapters.errors import Refused
-from adapters.http import http_client
-from adapters.http_answer import Request
+from adapters.http.client import http_client
 from adapters.observe.sentry import Sentry
 from tests.fakes.capabilities import fake_capabilities
-from tests.fakes.http_answers import Given, answering, json_given
 from tests.fakes.tools import bench
 from tools.core.get_errors import GetErrors
 from tools.error_issues import IssueQuery
@@ -58,9 +56,9 @@ class Server:
     whole: Any = field(default_factory=lambda: WHOLE)
     projects: Any = field(default_factory=lambda: LISTED)
     link: str = ""
-    asked: list[URL] = field(default_factory=list)
+    asked: list[httpx.URL] = field(default_factory=list)
 
-    def __call__(self, request: Request) -> Given:
+    def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request.url)
         path, headers = request.url.path, {"link": self.link}
         if path == PROJECTS:
@@ -73,12 +71,19 @@ class Server:
         return made(self, projects)
 
 
-def _answer(body: Any, headers: dict[str, str]) -> Given:
-    return body if isinstance(body, Given) else json_given(body, headers=headers)
+def _answer(body: Any, headers: dict[str, str]) -> httpx.Response:
+    return (
+        body
+        if isinstance(body, httpx.Response)
+        else httpx.Response(200, json=body, headers=headers)
+    )
 
 
-def made(answer: Callable[[Request], Given], projects: dict[str, tuple[str, ...]]) -> Sentry:
-    return Sentry(answering(answer, BASE), "acme", projects)
+def made(
+    answer: Callable[[httpx.Request], httpx.Response], projects: dict[str, tuple[str, ...]]
+) -> Sentry:
+    transport = httpx.MockTransport(answer)
+    return Sentry(httpx.AsyncClient(transport=transport, base_url=BASE), "acme", projects)
 
 
 def asked_for(product: str = "pump-station", **more: Any) -> IssueQuery:
@@ -105,8 +110,8 @@ async def test_what_is_asked_is_what_is_documented(by_count: bool, sort: str) ->
     await sentry.search(asked_for("pumps", by_count=by_count, limit=5))
 
     url = next(url for url in server.asked if url.path == ISSUES)
-    assert url.query.getall("project") == ["2", "3"]
-    assert {key: url.query[key] for key in ("query", "start", "end", "sort", "limit")} == {
+    assert url.params.get_list("project") == ["2", "3"]
+    assert {key: url.params[key] for key in ("query", "start", "end", "sort", "limit")} == {
         "query": "issue.category:error", "start": "2018-11-06T21:00:00",
         "end": "2018-11-06T22:00:00", "sort": sort, "limit": "5",
     }  # fmt: skip
@@ -118,7 +123,7 @@ async def test_what_is_asked_is_what_is_documented(by_count: bool, sort: str) ->
     [
         ({"firstSeen": "2017-01-01T00:00:00Z"}, WHOLE, "2017-01-01"),
         (None, {**WHOLE, "firstSeen": "2017-01-01T00:00:00Z"}, "2017-01-01"),
-        (None, Given(503), None),
+        (None, httpx.Response(503), None),
         ({"firstSeen": None}, {}, None),
     ],
     ids=["lifetime", "the issue itself", "nobody says", "nothing in either"],
@@ -133,7 +138,7 @@ async def test_an_error_is_not_called_new_by_its_first_time_within_the_range(
 
 
 async def test_a_release_that_cannot_be_read_is_told_and_keeps_the_issues() -> None:
-    found = await Server(whole=Given(429)).sentry().search(asked_for())
+    found = await Server(whole=httpx.Response(429)).sentry().search(asked_for())
 
     assert [issue.release for issue in found.issues] == [""]
     assert found.notes == ["not every release could be read"]
@@ -176,16 +181,16 @@ def following(cursor: str, results: str = "true") -> str:
 
 
 async def test_a_short_page_is_continued_by_its_cursor_alone() -> None:
-    asked: list[URL] = []
+    asked: list[httpx.URL] = []
 
-    def answer(request: Request) -> Given:
+    def answer(request: httpx.Request) -> httpx.Response:
         asked.append(request.url)
         if request.url.path != ISSUES:
             return Server()(request)
-        last = request.url.query.get("cursor") == "0:100:0"
+        last = request.url.params.get("cursor") == "0:100:0"
         link = following("0:200:0", "false") if last else following("0:100:0")
         body = [{**ISSUE, "id": "2" if last else "1"}]
-        return json_given(body, headers={"link": link})
+        return httpx.Response(200, json=body, headers={"link": link})
 
     found = await made(answer, {}).search(asked_for())
 
@@ -201,11 +206,11 @@ async def test_a_short_page_is_continued_by_its_cursor_alone() -> None:
 async def test_endless_pages_end(cursors: Iterator[str], asked: int) -> None:
     count = itertools.count()
 
-    def answer(request: Request) -> Given:
+    def answer(request: httpx.Request) -> httpx.Response:
         if request.url.path != ISSUES:
             return Server()(request)
         next(count)
-        return json_given([], headers={"link": following(next(cursors))})
+        return httpx.Response(200, json=[], headers={"link": following(next(cursors))})
 
     found = await made(answer, {}).search(asked_for())
 
@@ -224,7 +229,7 @@ async def test_endless_projects_are_not_taken_for_all_of_them() -> None:
     cursors = map("0:{}:0".format, itertools.count())
     with pytest.raises(UpstreamFailed, match="more than 2000 projects"):
         await made(
-            lambda _: json_given(LISTED, headers={"link": following(next(cursors))}),
+            lambda _: httpx.Response(200, json=LISTED, headers={"link": following(next(cursors))}),
             {},
         ).search(asked_for())
 
@@ -285,9 +290,9 @@ BODIES: list[bytes] = [
 async def test_no_answer_raises_what_tools_do_not_know(part: str) -> None:
     for status, body in itertools.product((200, 302, 400, 403, 503), BODIES):
 
-        def answer(request: Request, s: int = status, b: bytes = body) -> Given:
+        def answer(request: httpx.Request, s: int = status, b: bytes = body) -> httpx.Response:
             hit = request.url.path == part
-            return Given(s, b) if hit else Server()(request)
+            return httpx.Response(s, content=b) if hit else Server()(request)
 
         with suppress(ToolError):
             await made(answer, {}).search(asked_for())
@@ -304,7 +309,7 @@ async def test_what_is_too_large_is_not_read() -> None:
             sent += 1
             yield b"[" + b" " * (1 << 20)
 
-    server = Server(issues=Given(200, endless()))
+    server = Server(issues=httpx.Response(200, content=endless()))
     with pytest.raises(UpstreamFailed, match="answered more than"):
         await server.sentry().search(asked_for())
     assert sent < 40
@@ -313,13 +318,13 @@ async def test_what_is_too_large_is_not_read() -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (json_given({"detail": "slow down"}, 429, {"retry-after": "7"}),
+        (httpx.Response(429, headers={"retry-after": "7"}, json={"detail": "slow down"}),
          "slow down; it asks to wait 7 s"),
-        (json_given({"detail": "Invalid token"}, 401), "Invalid token"),
-        (json_given({"detail": "The requested resource does not exist"}, 404), "not exist"),
+        (httpx.Response(401, json={"detail": "Invalid token"}), "Invalid token"),
+        (httpx.Response(404, json={"detail": "The requested resource does not exist"}), "not exist"),
     ],
 )  # fmt: skip
-async def test_a_refusal_is_told_in_sentry_s_words(answer: Given, why: str) -> None:
+async def test_a_refusal_is_told_in_sentry_s_words(answer: httpx.Response, why: str) -> None:
     with pytest.raises(UpstreamFailed, match=why):
         await Server(issues=answer).sentry().search(asked_for())
     with pytest.raises(UpstreamFailed, match=why):
@@ -341,8 +346,8 @@ async def test_a_client_reaches_no_host_but_its_own() -> None:
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
-    def nobody(_request: Request) -> Given:
-        raise ConnectionRefusedError
+    def nobody(_request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
 
     with pytest.raises(CapabilityUnavailable):
         await made(nobody, {}).discover([])
@@ -351,12 +356,12 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
 async def test_a_cancelled_question_ends_at_once() -> None:
     asked = asyncio.Event()
 
-    async def silent(_request: Request) -> Given:
+    async def silent(_request: httpx.Request) -> httpx.Response:
         asked.set()
         await asyncio.Event().wait()
         raise AssertionError
 
-    client = answering(silent, BASE)
+    client = httpx.AsyncClient(transport=httpx.MockTransport(silent), base_url=BASE)
     task = asyncio.create_task(Sentry(client, "acme", {}).search(asked_for()))
     await asked.wait()
     task.cancel()
@@ -403,7 +408,7 @@ async def test_the_tool_calls_old_errors_old_and_others_neither() -> None:
         {**ISSUE, "id": "1", "lifetime": {"firstSeen": "2017-01-01T00:00:00Z"}},
         {**ISSUE, "id": "2"},
     ]
-    outcome = await ask(Server(issues=rows, whole=Given(500)))
+    outcome = await ask(Server(issues=rows, whole=httpx.Response(500)))
 
     assert [row.get("new") for row in orjson.loads(outcome.content)["issues"]] == [False, None]
     assert outcome.summary == "2 kinds of errors of pump-station"

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.http import http_client
+from adapters.http.client import http_client
 from adapters.observe.cloudwatch_logs import CloudWatchLogs
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.elasticsearch import Elasticsearch

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.http import http_client
+from adapters.http.client import http_client
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.recorded.observability import RecordedMetrics
 from tests.fakes.prometheus_server import PrometheusServer

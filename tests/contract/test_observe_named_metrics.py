@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp.test_utils import TestServer
 
-from adapters.http import http_client
+from adapters.http.client import http_client
 from adapters.observe.cloudwatch_metrics import CloudWatchMetrics
 from adapters.observe.datadog import Datadog
 from adapters.observe.named_metrics import NamedMetrics

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.http import http_client
+from adapters.http.client import http_client
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.tempo import TempoTraces
 from adapters.recorded.incidents import INCIDENTS

@@ -13,7 +13,7 @@ import pytest_asyncio
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 
-from adapters.egress import LocalHosts, confined_to
+from adapters.http.egress import LocalHosts, confined_to
 from adapters.llm.messages import Usage
 from adapters.otel.exporters import Collector
 from bot.telemetry import conventions as names

@@ -1,7 +1,6 @@
 """Certificates that prove nothing: the connection fails, whoever the client belongs to."""
 
 import ssl
-import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -9,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from adapters.errors import Unreachable
-from adapters.http import http_client, mapped_errors
-from adapters.http_client import HttpClient
-from adapters.transport import GuardedTransport
-from tests.fixtures_http import serving
-from tests.fixtures_tls import NOW, certificate, serving_tls, told_authorization
+from adapters.http.client import http_client
+from adapters.http.errors import mapped_errors
+from tests.fixtures_tls import NOW, certificate, serving_tls
 
 
 def nobody(file: Path) -> None:
@@ -52,24 +49,3 @@ async def test_one_that_can_is_asked(tmp_path: Path, request: pytest.FixtureRequ
     headers = {"authorization": "Bearer t"}
     async with serving_tls(file) as url, http_client(tls=its_authority(file), headers=headers) as c:
         assert (await c.get(url)).text == "Bearer t"
-
-
-async def test_the_usual_trust_is_read_once_and_only_for_a_server_that_is_to_prove_itself(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
-    file, asked = certificate(tmp_path, "localhost", NOW + timedelta(days=9)), list[int]()
-
-    def usual() -> ssl.SSLContext:
-        asked.append(threading.get_ident())
-        return its_authority(file)
-
-    async with serving(told_authorization) as plain, serving_tls(file) as url:
-        client = HttpClient(GuardedTransport(None, usual, max_connections=9))
-        told = [(await client.get(plain)).text, len(asked)]
-        told += [(await client.get(f"{url}/{number}")).text for number in range(2)]
-        await client.aclose()
-
-    assert told == ["nothing", 0, "nothing", "nothing"]
-    assert len(asked) == 1
-    assert asked != [threading.get_ident()]

@@ -6,16 +6,17 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp import web
 from pydantic import ValidationError
 
 from adapters.audit.http import AuditHttp
-from adapters.egress import LocalHosts, ReachableAddresses, confined_to
 from adapters.errors import Refused, Unreachable
-from adapters.http import http_client, mapped_errors
-from adapters.http_client import HttpClient
-from adapters.trust import MAX_FILE_BYTES
+from adapters.http.client import http_client
+from adapters.http.egress import LocalHosts, ReachableAddresses, confined_to
+from adapters.http.errors import mapped_errors
+from adapters.http.tls import MAX_FILE_BYTES
 from bot.app import build_base
 from bot.settings.access import AccessSettings
 from bot.settings.model import ControlPlaneSettings, Settings
@@ -55,7 +56,7 @@ def files(request: pytest.FixtureRequest) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
 
 
-def client_to(url: str, stack: AsyncExitStack, **access: Any) -> HttpClient:
+def client_to(url: str, stack: AsyncExitStack, **access: Any) -> httpx.AsyncClient:
     return backend_client(url, AccessSettings(**access), KEY, stack)
 
 
@@ -253,6 +254,8 @@ async def test_a_redirect_carries_nothing_to_another_host(stack: AsyncExitStack)
     client = client_to(url, stack, token="t-1", headers={"X-Key": "k"})
 
     assert (await client.get("/")).status_code == 307
+    with pytest.raises(Refused):
+        await client.get("/", follow_redirects=True)
     assert reached == []
 
 

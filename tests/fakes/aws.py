@@ -1,6 +1,7 @@
 """Clients of the stand-ins for AWS: keys of the published examples, and no waiting."""
 
-from adapters.http_client import HttpClient
+import httpx
+
 from adapters.observe.aws import CLOUDWATCH, CLOUDWATCH_LOGS, Aws
 from adapters.sigv4 import AwsKey
 
@@ -8,9 +9,9 @@ KEY = AwsKey("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
 REGION = "eu-central-1"
 
 
-def cloudwatch_logs(client: HttpClient) -> Aws:
+def cloudwatch_logs(client: httpx.AsyncClient) -> Aws:
     return Aws(CLOUDWATCH_LOGS, client, KEY, REGION, waits_s=(0.0, 0.0))
 
 
-def cloudwatch(client: HttpClient) -> Aws:
+def cloudwatch(client: httpx.AsyncClient) -> Aws:
     return Aws(CLOUDWATCH, client, KEY, REGION, waits_s=(0.0, 0.0))

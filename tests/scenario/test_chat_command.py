@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from adapters.http import http_client
+from adapters.http.client import http_client
 from bot.commands.chat.client import ChatClient
 from bot.commands.chat.screen import Screen
 from bot.commands.chat.talk import Talk

@@ -90,6 +90,7 @@ async def test_a_local_model_that_is_down_falls_back_to_triage_and_not_outside(
     assert reached == {("127.0.0.1", 9), slack}
 
 
+NETWORK = "adapters/http/network.py"
 BACKENDS: dict[str, dict[str, Any]] = {
     "otel.endpoint": {"otel": {"endpoint": "https://logs.example:4318"}},
     "roles.sre.oncall.url": {
@@ -150,8 +151,9 @@ def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_firs
         for path in (root / "adapters").rglob("*.py")
         for word in (
             "AsyncClient(",
+            "AsyncHTTPTransport(",
+            "AsyncConnectionPool(",
             "ClientSession(",
-            "GuardedTransport(",
             "open_connection(",
             "create_connection(",
             "client.connect(",
@@ -161,15 +163,18 @@ def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_firs
 
     # The MCP SDK wants a client of its own kind; its transport sends through one of the factory's.
     assert openers == {
-        "adapters/http.py",
-        "adapters/transport.py",
+        "adapters/http/client.py",
+        "adapters/http/transport.py",
         "adapters/mcp/http_transport.py",
         "adapters/audit/nats.py",
     }
-    for own in ("adapters/transport.py", "adapters/audit/nats.py"):
-        text = (root / own).read_text(encoding="utf-8")
-        assert "check_egress(" in text
-        assert "check_resolved(" in text
+    texts = {own: (root / own).read_text(encoding="utf-8") for own in openers | {NETWORK}}
+    assert "GuardedTransport(" in texts["adapters/http/client.py"]
+    assert "CheckedNetwork(" in texts["adapters/http/transport.py"]
+    for own in ("adapters/http/transport.py", "adapters/audit/nats.py"):
+        assert "check_egress(" in texts[own]
+    for own in (NETWORK, "adapters/audit/nats.py"):
+        assert "check_resolved(" in texts[own]
 
 
 @pytest.mark.parametrize(

@@ -106,13 +106,13 @@ TICKETS = Port[Tickets]("tickets")
 class CountTickets'''
 ADAPTER = '''"""Tickets over HTTP."""
 
-from adapters.http_client import HttpClient
+import httpx
 
 
 class HttpTickets:
     """Implements `Tickets`."""
 
-    def __init__(self, client: HttpClient) -> None:
+    def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
     async def count(self) -> str:

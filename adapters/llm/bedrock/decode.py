@@ -7,7 +7,8 @@ an answer is whole only with both. Input tokens exclude cached ones.
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
-from adapters.http_answer import Headers
+import httpx
+
 from adapters.llm.bedrock.event_stream import EventStreamSplitter
 from adapters.llm.decoding import EventDecoder, OpenCall, new_call_id
 from adapters.llm.failures import VendorError, is_overflow
@@ -60,7 +61,7 @@ _FAILED: Final[Mapping[str, tuple[ErrorKind, str]]] = {
 _BLOCK_CHARS: Final = 32  # what a block counts that holds nothing
 
 
-def read_error(status: int, headers: Headers, body: bytes) -> VendorError:
+def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
     """The error in an HTTP answer: named by `x-amzn-errortype: Name:http://...` or `__type`."""
     del status
     try:

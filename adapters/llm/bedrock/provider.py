@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import ClassVar, Final
 from urllib.parse import quote
 
-from yarl import URL
+import httpx
 
 from adapters.llm.bedrock.decode import BedrockDecoder, read_error
 from adapters.llm.bedrock.encode import PROVIDER, encode
@@ -82,21 +82,23 @@ class Bedrock(HostedProvider):
         decoder = BedrockDecoder(model=model)
         return self.post(body, decoder, read_error, url=url, headers=self._signature(url, body))
 
-    def _address(self, model: str) -> URL:
+    def _address(self, model: str) -> httpx.URL:
         """An ARN's `/` belongs to the id. The transport sends `:` as it is, so it is signed so."""
         operation = "converse" if self.config.extra.get("streaming") is False else "converse-stream"
-        root = self.address.raw_path
-        return self.address.with_path(f"{root}/{quote(model, safe=':')}/{operation}", encoded=True)
+        root = self.address.raw_path.decode("ascii")
+        return self.address.copy_with(
+            raw_path=f"{root}/{quote(model, safe=':')}/{operation}".encode("ascii")
+        )
 
-    def _signature(self, url: URL, body: bytes) -> Mapping[str, str]:
+    def _signature(self, url: httpx.URL, body: bytes) -> Mapping[str, str]:
         if self.config.api_key:
             return {}
         return signed_headers(
             self._key,
             region=self._region,
             service=_SERVICE,
-            host=url.host_port_subcomponent or "",
-            path=url.raw_path,
+            host=url.netloc.decode("ascii"),
+            path=url.raw_path.decode("ascii"),
             body=body,
             headers={"content-type": "application/json"},
             now=self._clock(),

@@ -12,7 +12,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from adapters.address import merged
 from adapters.errors import AdapterError
 from adapters.llm.chat_completions import chat_messages, chat_tool
 from adapters.llm.config import ProviderConfig
@@ -116,7 +115,7 @@ class Nirmata(HostedProvider):
         decoder = NirmataDecoder(
             model=model, emulated=None if native_tools else names, streamed=streaming
         )
-        url = merged(self.address, {**named, **query})
+        url = self.address.copy_merge_params({**named, **query})
         return self.post(body, decoder, read_error, url=url)
 
     async def _can(self) -> _Can:
@@ -125,11 +124,9 @@ class Nirmata(HostedProvider):
             return self._tools[1]
         if self._tools_enabled == "false":
             return _Can(0)
-        path = self.address.raw_path.removesuffix(_CHAT) + _CAPABILITIES
+        path = self.address.path.removesuffix(_CHAT) + _CAPABILITIES
         try:
-            answer = as_object(
-                await self.ask("GET", self.address.with_path(path, encoded=True, keep_query=True))
-            )
+            answer = as_object(await self.ask("GET", self.address.copy_with(path=path)))
         except AdapterError:
             answer = {}  # older backends have no such endpoint; the request itself will tell
         is_enabled = self._tools_enabled == "true" or answer.get("tools_supported") is not False

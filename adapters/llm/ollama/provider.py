@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
-from yarl import URL
+import httpx
 
 from adapters.errors import AdapterError
 from adapters.llm.config import ProviderConfig, endpoint, unusable
@@ -36,16 +36,15 @@ _DEFAULT_NUM_CTX: Final = 16_384
 _CLOUD_HOST: Final = "ollama.com"
 
 
-def address(base_url: str) -> URL | None:
+def address(base_url: str) -> httpx.URL | None:
     """The server's root, from `host:port`, `http://host:port`, or any of its API paths."""
     text = base_url.strip()
     url = endpoint(text if "://" in text else f"http://{text}", "", "api")
     if url is None:
         return None
-    path = url.raw_path.removesuffix("/api").removesuffix("/v1")
+    path = url.path.removesuffix("/api").removesuffix("/v1")
     default = None if "://" in text else _DEFAULT_PORT
-    root = url.with_path(f"{path}/", encoded=True)
-    return root.with_port(default) if default and url.explicit_port is None else root
+    return url.copy_with(path=f"{path}/", query=None, port=url.port or default)
 
 
 def runs_in_cloud(model: str) -> bool:
@@ -70,7 +69,7 @@ class OllamaServer:
     """Questions to one server. Answers about tools are remembered for five minutes."""
 
     def __init__(
-        self, exchange: Exchange, root: URL, clock: Callable[[], float] = time.monotonic
+        self, exchange: Exchange, root: httpx.URL, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._exchange = exchange
         self._root = root
@@ -79,7 +78,7 @@ class OllamaServer:
 
     async def pulled(self) -> Sequence[PulledModel]:
         """The models of GET /api/tags, newest first. Raises AdapterError."""
-        answer = as_object(await self._exchange.ask("GET", self._root / "api/tags"))
+        answer = as_object(await self._exchange.ask("GET", self._root.join("api/tags")))
         entries = [as_object(entry) for entry in as_list(answer.get("models"))]
         return [
             PulledModel(as_text(entry.get("name")), _capabilities(entry))
@@ -104,7 +103,7 @@ class OllamaServer:
         for pulled in await self.pulled():
             if pulled.name in names and pulled.capabilities:
                 return pulled.capabilities
-        show = self._root / "api/show"
+        show = self._root.join("api/show")
         return _capabilities(await self._exchange.ask("POST", show, dump({"model": model})))
 
     def remember(self, model: str, has_tools: bool) -> bool:
@@ -131,7 +130,7 @@ class Ollama:
         self.max_context_tokens = as_int(config.extra.get("num_ctx")) or _DEFAULT_NUM_CTX
         self._unusable = unusable(config, config.api_key)
         self._root = None if self._unusable else address(config.base_url or _DEFAULT_URL)
-        host = (self._root and self._root.host) or ""
+        host = self._root.host if self._root else ""
         self.is_local = (
             config.extra.get("local") is not False
             and host.removeprefix("www.") != _CLOUD_HOST
@@ -211,7 +210,7 @@ class Ollama:
         decoder = OllamaDecoder(
             emulated=None if native_tools else names, num_ctx=self.max_context_tokens
         )
-        return self._exchange.stream(self._root / "api/chat", body, decoder, read_error)
+        return self._exchange.stream(self._root.join("api/chat"), body, decoder, read_error)
 
     async def _first_model(self) -> str:
         models = await self.models()

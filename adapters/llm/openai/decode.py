@@ -8,7 +8,8 @@ The stream is whole with its `[DONE]`, or with a `finish_reason` where the trans
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
-from adapters.http_answer import Headers
+import httpx
+
 from adapters.llm.chat_completions import ToolDeltas
 from adapters.llm.decoding import EventDecoder, new_call_id
 from adapters.llm.failures import VendorError, is_overflow, kind_of_status
@@ -40,7 +41,7 @@ _REASONS: Final[Mapping[str, StopReason]] = {
 }
 
 
-def read_error(status: int, headers: Headers, body: bytes) -> VendorError:
+def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
     """The error in an HTTP answer; a body of another shape decides nothing."""
     del headers
     try:

@@ -38,8 +38,8 @@ class OpenAI(HostedProvider):
         extra = self.config.extra
         if self.uses_responses(model):
             body = encode_responses(request, model, max_tokens, extra)
-            path = self.address.raw_path.removesuffix(self.resource) + _RESPONSES
-            url = self.address.with_path(path, encoded=True, keep_query=True)
+            path = self.address.path.removesuffix(self.resource) + _RESPONSES
+            url = self.address.copy_with(path=path)
             return self.post(body, ResponsesDecoder(), read_error, url=url)
         body = encode(request, model, max_tokens, extra, is_vendors_own=self.is_vendors_own)
         return self.post(body, OpenAIDecoder(), read_error)

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
+import httpx
 import orjson
 
-from adapters.http import check_status
-from adapters.http_client import HttpClient
-from adapters.lookup import answer_to, tool_errors
+from adapters.http.client import answer_to
+from adapters.http.errors import check_status, tool_errors
 from adapters.observe.backend import Backend
 from adapters.observe.instants import seconds_text
 from adapters.observe.prometheus_answer import vector_of
@@ -39,7 +39,7 @@ class NotLoaded(Exception):
 
 
 async def load_metrics(
-    client: HttpClient,
+    client: httpx.AsyncClient,
     series: Sequence[RecordedSeries],
     mark: str,
     patience_s: float = _PATIENCE_S,
@@ -74,7 +74,7 @@ async def load_metrics(
     )
 
 
-async def load_logs(client: HttpClient, lines: Sequence[RecordedLine], mark: str) -> None:
+async def load_logs(client: httpx.AsyncClient, lines: Sequence[RecordedLine], mark: str) -> None:
     """Into Loki, through its push API."""
     for batch in _batches(lines, _line_size):
         await _sent(client, "/loki/api/v1/push", _push_body(batch, mark), "Loki")
@@ -133,7 +133,7 @@ def _line_size(line: RecordedLine) -> int:
     return len(line.text) + 64
 
 
-async def _sent(client: HttpClient, path: str, body: bytes, name: str) -> None:
+async def _sent(client: httpx.AsyncClient, path: str, body: bytes, name: str) -> None:
     headers = {"Content-Type": "application/json"}
     request = client.build_request("POST", path, content=body, headers=headers)
     with _told(name), tool_errors(name):

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
+import httpx
 from pydantic import BaseModel, ValidationError
 
 from adapters.errors import AdapterError, BadAnswer
-from adapters.http import mapped_errors, read_capped
-from adapters.http_answer import Answer
-from adapters.http_client import HttpClient
+from adapters.http.body import read_capped
+from adapters.http.errors import mapped_errors
 from bot.domain.chats import ChatEventKind
 from bot.web.api import models
 
@@ -47,7 +47,7 @@ class Lost:
 class ChatClient:
     """Of one caller. `client` has the service's address and shows the caller's token."""
 
-    def __init__(self, client: HttpClient) -> None:
+    def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
     async def me(self) -> models.Me:
@@ -127,7 +127,7 @@ class ChatClient:
             "POST", path, content=body.model_dump_json().encode(), headers=shown
         )
         with mapped_errors(_SERVICE):
-            response = await self._client.send(request)
+            response = await self._client.send(request, stream=True)
             try:
                 if not response.is_success:
                     raise _refused(response, await read_capped(response, MAX_BYTES))
@@ -144,7 +144,7 @@ class ChatClient:
         headers = {"Content-Type": "application/json"} if content is not None else {}
         with mapped_errors(_SERVICE):
             request = self._client.build_request(method, path, content=content, headers=headers)
-            response = await self._client.send(request)
+            response = await self._client.send(request, stream=True)
             try:
                 raw = await read_capped(response, MAX_BYTES)
             finally:
@@ -157,7 +157,7 @@ class ChatClient:
             raise BadAnswer("this is not Kortex's chat API; check --url") from error
 
 
-async def _lines(response: Answer) -> AsyncIterator[tuple[int, str, bytes]]:
+async def _lines(response: httpx.Response) -> AsyncIterator[tuple[int, str, bytes]]:
     """Events as (id, name, data); https://html.spec.whatwg.org/multipage/server-sent-events.html.
 
     Of that what our service sends: one `data` line an event, and comments.
@@ -190,7 +190,7 @@ def _event(name: str, data: bytes) -> models.Event | None:
         raise BadAnswer(f"an event `{name}` that cannot be read", retryable=False) from error
 
 
-def _refused(response: Answer, raw: bytes) -> Exception:
+def _refused(response: httpx.Response, raw: bytes) -> Exception:
     """In the service's own words where it says any; retried where it asks for that."""
     try:
         error = models.Error.model_validate_json(raw).error

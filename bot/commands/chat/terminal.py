@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from adapters.errors import AdapterError
-from adapters.http import http_client
+from adapters.http.client import http_client
 from bot.commands.chat.client import READ_S, ChatClient, ChatFailed
 from bot.commands.chat.credentials import Unusable, token, where
 from bot.commands.chat.screen import Screen
@@ -67,7 +67,7 @@ async def _chat(url: str, shown: str, channel: str, session: str) -> int:
     typed = sys.stdin.isatty()
     screen = Screen(_write, colour=sys.stdout.isatty() and "NO_COLOR" not in environment())
     headers = {"Authorization": f"Bearer {shown}"}
-    client = http_client(base_url=url, headers=headers, read_s=READ_S)
+    client = http_client(base_url=url, headers=headers, read_s=READ_S, streams=True)
     talk = Talk(ChatClient(client), screen, _Lines(typed=typed).read, channel, session)
     try:
         me = await talk.client.me()

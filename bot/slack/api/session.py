@@ -16,7 +16,7 @@ from aiohttp import (
     TooManyRedirects,
 )
 
-from adapters.http import ssl_context
+from adapters.http.tls import ssl_context
 
 CONNECTIONS: Final = 100  # enough for edits of hundreds of live answers, which are paced anyway
 LONGEST_S: Final = 30.0  # of any request; most callers have a shorter deadline of their own

@@ -15,7 +15,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.http import ssl_context
+from adapters.http.tls import ssl_context
 from bot.slack.api.framework_log import framework_logger
 from bot.slack.api.web_api import refusal_of
 from bot.slack.connection.access import StartupError

@@ -9,7 +9,7 @@ import slack_bolt.listener_matcher.async_builtins  # noqa: F401
 import sqlalchemy.dialects.postgresql.psycopg
 import sqlalchemy.dialects.sqlite.pysqlite  # noqa: F401
 
-from adapters.http import ssl_context
+from adapters.http.tls import ssl_context
 from bot.privacy.detector import detector
 from tests.scenario.durability import replica  # noqa: F401
 

@@ -6,11 +6,11 @@ import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.address import url_of
 from adapters.control_plane.client import HttpControlPlane
 from adapters.control_plane.port import (
     AnswerKind,
@@ -20,7 +20,7 @@ from adapters.control_plane.port import (
     check_template,
     fill,
 )
-from adapters.http import http_client
+from adapters.http.client import http_client
 from tests.fakes.control_plane_server import (
     Answer,
     ControlPlaneServer,
@@ -235,12 +235,12 @@ async def test_a_hostile_product_stays_one_path_segment(
 def test_no_product_leaves_the_host_or_the_path(product: str) -> None:
     template = "https://control.example/v1/products/{product}/rollback?of={product}"
 
-    url = url_of(fill(template, product))
+    url = httpx.URL(fill(template, product))
 
     assert url.host == "control.example"
-    assert url.raw_path.startswith("/v1/products/")
-    assert url.raw_path.count("/") == 4
-    assert url.raw_path.endswith("/rollback")
+    assert url.raw_path.startswith(b"/v1/products/")
+    assert url.raw_path.split(b"?")[0].count(b"/") == 4
+    assert url.raw_path.split(b"?")[0].endswith(b"/rollback")
 
 
 @pytest.mark.parametrize("product", ["", ".", "..", "\ud800"])

@@ -1,18 +1,13 @@
 """When nothing may leave the network, every client is held to the hosts declared local."""
 
-import socket
-from collections.abc import Callable
-
-import aiohttp
 import pytest
 from aiohttp import web
-from aiohttp.abc import ResolveResult
 
-from adapters.egress import LocalHosts, confined_to
 from adapters.errors import Refused
-from adapters.http import http_client
+from adapters.http.client import http_client
+from adapters.http.egress import LocalHosts, confined_to
 from adapters.on_call.json_endpoint import JsonOnCall
-from tests.fixtures_http import serving
+from tests.fixtures_http import resolving, serving
 
 DECLARED = LocalHosts(["ollama.internal", "*.svc.cluster.local", "10.0.0.0/8", "fd00::1"])
 
@@ -58,35 +53,11 @@ async def test_of_two_confinements_both_hold() -> None:
                 await client.get("http://a.test/")
 
 
-class Resolver:
-    """DNS whose answer changes with every question."""
-
-    def __init__(self, *answers: str) -> None:
-        self._answers = list(answers)
-
-    async def resolve(self, host: str, port: int, family: int) -> list[ResolveResult]:
-        address = self._answers.pop(0)
-        kind = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=kind, proto=0, flags=0)
-        ]
-
-
-@pytest.fixture
-def dns(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resolver]:
-    def answering(*answers: str) -> Resolver:
-        resolver = Resolver(*answers)
-        monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", lambda _, *a: resolver.resolve(*a))
-        return resolver
-
-    return answering
-
-
 @pytest.mark.parametrize("address", ["203.0.112.9", "8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"])
 async def test_a_local_name_that_resolves_to_a_public_address_is_refused(
-    dns: Callable[..., Resolver], address: str
+    monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    dns(address)
+    resolving(monkeypatch, address)
     async with http_client() as client:
         with (
             confined_to(LocalHosts(["ollama.internal"])),
@@ -105,25 +76,25 @@ async def test_what_a_local_name_may_lead_to(address: str) -> None:
 
 
 async def test_the_connection_goes_to_the_address_that_was_checked(
-    dns: Callable[..., Resolver],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def handler(_: web.Request) -> web.Response:
         return web.Response(text="in", headers={"connection": "close"})
 
     async with serving(handler) as url, http_client() as client:
         there = url.replace("127.0.0.1", "ollama.internal")
-        dns("127.0.0.1", "8.8.8.8")
+        resolving(monkeypatch, "127.0.0.1", "8.8.8.8")
         with confined_to(LocalHosts(["ollama.internal"])):
             assert (await client.get(there)).text == "in"
 
 
-async def test_the_second_connection_is_checked_again(dns: Callable[..., Resolver]) -> None:
+async def test_the_second_connection_is_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def handler(_: web.Request) -> web.Response:
         return web.Response(text="in", headers={"connection": "close"})
 
     async with serving(handler) as url:
         there = url.replace("127.0.0.1", "ollama.internal")
-        dns("127.0.0.1", "8.8.8.8")
+        resolving(monkeypatch, "127.0.0.1", "8.8.8.8")
         with confined_to(LocalHosts(["ollama.internal"])):
             async with http_client() as client:
                 assert (await client.get(there)).text == "in"
@@ -132,7 +103,7 @@ async def test_the_second_connection_is_checked_again(dns: Callable[..., Resolve
                     await client.get(there)
 
 
-async def test_a_rota_is_held_to_it(dns: Callable[..., Resolver]) -> None:
-    dns("8.8.8.8")
+async def test_a_rota_is_held_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolving(monkeypatch, "8.8.8.8")
     with confined_to(LocalHosts(["rota.internal"])), pytest.raises(Refused, match="public"):
         await JsonOnCall("http://rota.internal/", "users", 1.0).people()

@@ -1,39 +1,32 @@
-"""The HTTP factory against real loopback servers, and the error table against aiohttp itself."""
+"""The HTTP factory against real loopback servers, and the error table against httpx itself."""
 
 import asyncio
 import gzip
 from email.utils import formatdate
 
-import aiohttp
+import httpx
 import pytest
 from aiohttp import web
 
 from adapters import errors
-from adapters.address import InvalidURL
-from adapters.http import (
-    ERROR_TABLE,
-    check_status,
-    http_client,
-    mapped_errors,
-    read_capped,
-    retry_after_s,
-    ssl_context,
-)
-from adapters.http_answer import Answer, DecodingError
-from adapters.http_client import HttpClient
-from tests.fakes.http_answers import Given, Handled, opened
+from adapters.http.body import read_capped
+from adapters.http.client import http_client
+from adapters.http.errors import check_status, mapped_errors, retry_after_s
+from adapters.http.tls import ssl_context
 from tests.fixtures_http import serving
 
+HTTPX_EXCEPTIONS = sorted(
+    {
+        kind
+        for kind in vars(httpx).values()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    },
+    key=lambda kind: kind.__name__,
+)
 
-def subclasses(root: type[BaseException]) -> list[type[BaseException]]:
-    return [root, *(below for child in root.__subclasses__() for below in subclasses(child))]
 
-
-FOREIGN = [*subclasses(aiohttp.ClientError), InvalidURL, DecodingError, TimeoutError, OSError]
-
-
-@pytest.mark.parametrize("kind", FOREIGN, ids=lambda kind: kind.__name__)
-def test_every_foreign_exception_class_becomes_one_of_ours(kind: type[Exception]) -> None:
+@pytest.mark.parametrize("kind", HTTPX_EXCEPTIONS, ids=lambda kind: kind.__name__)
+def test_every_httpx_exception_class_becomes_one_of_ours(kind: type[Exception]) -> None:
     error = kind.__new__(kind)
     Exception.__init__(error, "token=hunter2")
     with pytest.raises(errors.AdapterError) as caught, mapped_errors("Loki"):
@@ -43,22 +36,14 @@ def test_every_foreign_exception_class_becomes_one_of_ours(kind: type[Exception]
     assert "Loki" in caught.value.message
 
 
-@pytest.mark.parametrize("kind", subclasses(aiohttp.ClientError), ids=lambda kind: kind.__name__)
-def test_every_aiohttp_client_exception_class_has_a_row(kind: type[Exception]) -> None:
-    assert any(base in ERROR_TABLE for base in kind.__mro__)
-
-
 @pytest.mark.parametrize(
     ("foreign", "ours"),
     [
-        (aiohttp.SocketTimeoutError("x"), errors.TimedOut),
-        (aiohttp.ConnectionTimeoutError("x"), errors.TimedOut),
-        (aiohttp.ServerDisconnectedError("x"), errors.Unreachable),
-        (aiohttp.ClientOSError("x"), errors.Unreachable),
-        (aiohttp.ClientPayloadError("x"), errors.Unreachable),
-        (aiohttp.InvalidUrlClientError("x"), errors.BadRequest),
-        (InvalidURL("x"), errors.BadRequest),
-        (DecodingError("x"), errors.BadAnswer),
+        (httpx.ReadTimeout("x"), errors.TimedOut),
+        (httpx.PoolTimeout("x"), errors.TimedOut),
+        (httpx.ConnectError("x"), errors.Unreachable),
+        (httpx.RemoteProtocolError("x"), errors.BadAnswer),
+        (httpx.UnsupportedProtocol("x"), errors.BadRequest),
         (TimeoutError(), errors.TimedOut),
         (ConnectionResetError(), errors.Unreachable),
     ],
@@ -80,11 +65,6 @@ def test_our_own_errors_pass_through_unchanged() -> None:
     assert caught.value is mine
 
 
-def answered(url: str, status: int) -> Answer:
-    request = HttpClient(Handled(lambda _: Given())).build_request("GET", url)
-    return opened(request, Given(status, headers={"retry-after": "7"}))
-
-
 @pytest.mark.parametrize(
     ("status", "ours"),
     [
@@ -102,7 +82,8 @@ def answered(url: str, status: int) -> Answer:
     ],
 )
 def test_a_status_becomes_the_error_that_fits(status: int, ours: type[errors.AdapterError]) -> None:
-    response = answered("http://loki:3100/ready?token=hunter2", status)
+    request = httpx.Request("GET", "http://loki:3100/ready?token=hunter2")
+    response = httpx.Response(status, headers={"retry-after": "7"}, request=request)
     with pytest.raises(ours) as caught:
         check_status(response, "too busy")
     assert caught.value.status == status
@@ -111,7 +92,8 @@ def test_a_status_becomes_the_error_that_fits(status: int, ours: type[errors.Ada
 
 
 def test_a_success_passes_even_with_a_retry_after() -> None:
-    check_status(answered("http://loki:3100/ready", 200))
+    request = httpx.Request("GET", "http://loki:3100/ready")
+    check_status(httpx.Response(200, headers={"retry-after": "7"}, request=request))
 
 
 @pytest.mark.parametrize(
@@ -202,6 +184,18 @@ async def test_the_guard_lets_allowed_hosts_pass_whatever_their_case() -> None:
         http_client(allowed_hosts=frozenset({"LOCALHOST"})) as client,
     ):
         assert (await client.get(url.replace("127.0.0.1", "LocalHost"))).text == "in"
+
+
+async def test_the_guard_checks_every_hop_of_a_redirect() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(status=307, headers={"location": "http://169.254.169.254/latest"})
+
+    async with (
+        serving(handler) as url,
+        http_client(allowed_hosts=frozenset({"127.0.0.1"})) as client,
+    ):
+        with pytest.raises(errors.Refused, match=r"169\.254\.169\.254"):
+            await client.get(url, follow_redirects=True)
 
 
 async def test_a_closed_port_is_unreachable() -> None:

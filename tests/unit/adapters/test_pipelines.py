@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import httpx
 import pytest
 from pydantic import JsonValue
 
@@ -16,8 +17,7 @@ from adapters.control_plane.port import (
     ExecutorKind,
     where_to_look,
 )
-from adapters.http import http_client
-from adapters.http_client import HttpClient
+from adapters.http.client import http_client
 from tests.fakes.control_plane_server import (
     Answer,
     ControlPlaneServer,
@@ -37,12 +37,12 @@ async def server() -> AsyncIterator[ControlPlaneServer]:
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[HttpClient]:
+async def client() -> AsyncIterator[httpx.AsyncClient]:
     async with http_client() as made:
         yield made
 
 
-def pipelines(service: Service, client: HttpClient) -> Pipelines:
+def pipelines(service: Service, client: httpx.AsyncClient) -> Pipelines:
     return Pipelines(service, client, {"ci": "ci-token"}.__getitem__)
 
 
@@ -57,7 +57,7 @@ def order(
 
 
 async def test_github_is_given_text_inputs_and_an_id_no_parameter_can_replace(
-    server: ControlPlaneServer, client: HttpClient
+    server: ControlPlaneServer, client: httpx.AsyncClient
 ) -> None:
     server.post = says(204, text="")
 
@@ -79,7 +79,7 @@ async def test_github_is_given_text_inputs_and_an_id_no_parameter_can_replace(
 
 
 async def test_gitlab_is_given_variables_of_their_own_prefix(
-    server: ControlPlaneServer, client: HttpClient
+    server: ControlPlaneServer, client: httpx.AsyncClient
 ) -> None:
     server.post = says(201, {"id": 7, "status": "created", "web_url": "https://g.example/7"})
 
@@ -115,7 +115,7 @@ async def test_gitlab_is_given_variables_of_their_own_prefix(
     ids=["422", "401", "500", "302", "hangs up"],
 )
 async def test_a_start_that_is_not_taken_is_told_as_it_is(
-    server: ControlPlaneServer, client: HttpClient, answer: Answer, kind: AnswerKind
+    server: ControlPlaneServer, client: httpx.AsyncClient, answer: Answer, kind: AnswerKind
 ) -> None:
     server.post = answer
 
@@ -124,7 +124,7 @@ async def test_a_start_that_is_not_taken_is_told_as_it_is(
 
 
 async def test_a_start_that_is_not_answered_is_lost(
-    server: ControlPlaneServer, client: HttpClient
+    server: ControlPlaneServer, client: httpx.AsyncClient
 ) -> None:
     server.post = silence
 
@@ -133,7 +133,7 @@ async def test_a_start_that_is_not_answered_is_lost(
     assert answer.kind is K.LOST
 
 
-async def test_what_never_connected_was_not_sent(client: HttpClient) -> None:
+async def test_what_never_connected_was_not_sent(client: httpx.AsyncClient) -> None:
     async with control_plane_server() as gone:
         url = gone.url
 
@@ -166,7 +166,7 @@ def run(title: str, status: str, conclusion: str | None = None) -> dict[str, Jso
 )
 async def test_a_github_run_is_known_by_its_title(
     server: ControlPlaneServer,
-    client: HttpClient,
+    client: httpx.AsyncClient,
     runs: list[JsonValue],
     kind: AnswerKind,
 ) -> None:
@@ -189,7 +189,7 @@ async def test_a_github_run_is_known_by_its_title(
     ids=["success", "canceled", "manual", "none", "no list", "503"],
 )
 async def test_a_gitlab_pipeline_is_known_by_its_name(
-    server: ControlPlaneServer, client: HttpClient, answer: Answer, kind: AnswerKind
+    server: ControlPlaneServer, client: httpx.AsyncClient, answer: Answer, kind: AnswerKind
 ) -> None:
     server.get = answer
 
@@ -200,7 +200,7 @@ async def test_a_gitlab_pipeline_is_known_by_its_name(
 
 
 async def test_a_pipeline_that_nobody_tells_of_is_lost(
-    server: ControlPlaneServer, client: HttpClient
+    server: ControlPlaneServer, client: httpx.AsyncClient
 ) -> None:
     server.get = silence
     asked = order(server.url, ExecutorKind.GITLAB, timeout_s=0.1)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from adapters.control_plane.port import ControlOrder, Endpoint, Objects, ProbeFailed, Reads
 from adapters.control_plane.probe import HttpProbe, facts_in, objects_in
-from adapters.http import http_client
+from adapters.http.client import http_client
 from tests.fakes.control_plane_server import (
     Answer,
     ControlPlaneServer,

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from adapters.audit import nats as audit_nats
 from adapters.audit.nats import AuditNats, NatsLogin
-from adapters.egress import LocalHosts, confined_to
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
+from adapters.http.egress import LocalHosts, confined_to
 from bot.settings.model import Settings
 from bot.wiring.audit_outlets import check_sinks
 from tests.fakes.nats_server import nats_server

@@ -14,8 +14,8 @@ import pytest
 import yaml
 from aiohttp import web
 
-from adapters.egress import LocalHosts, confined_to
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
+from adapters.http.egress import LocalHosts, confined_to
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access, AccessInvalid, from_kubeconfig
 from adapters.kubernetes.exec_credentials import (

@@ -4,12 +4,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.http import http_client
-from adapters.http_client import HttpClient
+from adapters.http.client import http_client
 from adapters.observe.backend import Backend
 from tools.errors import CapabilityUnavailable, UpstreamFailed
 
@@ -17,7 +17,7 @@ from tools.errors import CapabilityUnavailable, UpstreamFailed
 @pytest.fixture
 async def client(
     aiohttp_server: Callable[[web.Application], Awaitable[TestServer]],
-) -> AsyncIterator[HttpClient]:
+) -> AsyncIterator[httpx.AsyncClient]:
     release = asyncio.Event()
 
     async def hang(_request: web.Request) -> web.Response:
@@ -45,12 +45,12 @@ async def client(
         release.set()
 
 
-async def test_silence_is_cut_after_the_timeout(client: HttpClient) -> None:
+async def test_silence_is_cut_after_the_timeout(client: httpx.AsyncClient) -> None:
     with pytest.raises(UpstreamFailed, match="Loki did not answer in time"):
         await Backend("Loki", client, timeout_s=0.05).get("/hang", {})
 
 
-async def test_cancellation_passes_within_100_ms(client: HttpClient) -> None:
+async def test_cancellation_passes_within_100_ms(client: httpx.AsyncClient) -> None:
     async with asyncio.TaskGroup() as group:
         asking = group.create_task(Backend("Loki", client).get("/hang", {}))
         await asyncio.sleep(0.05)
@@ -60,12 +60,12 @@ async def test_cancellation_passes_within_100_ms(client: HttpClient) -> None:
     assert time.monotonic() - before_s < 0.1
 
 
-async def test_answer_that_breaks_off_is_unavailable(client: HttpClient) -> None:
+async def test_answer_that_breaks_off_is_unavailable(client: httpx.AsyncClient) -> None:
     with pytest.raises(CapabilityUnavailable, match="cannot be reached"):
         await Backend("Loki", client).get("/break", {})
 
 
-async def test_words_are_one_short_line(client: HttpClient) -> None:
+async def test_words_are_one_short_line(client: httpx.AsyncClient) -> None:
     answer = await Backend("Loki", client).get("/words", {})
     assert not answer.ok
     assert answer.words().startswith("line one line two")

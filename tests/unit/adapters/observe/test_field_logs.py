@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.http import http_client
-from adapters.http_client import HttpClient
+from adapters.http.client import http_client
 from adapters.observe.cloudwatch_logs import CloudWatchLogs
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.elasticsearch import Elasticsearch, LogFields
@@ -23,8 +23,6 @@ from adapters.observe.victorialogs import VictoriaLogs
 from tests.fakes.aws import cloudwatch_logs
 from tests.fakes.cloudwatch_logs_server import CloudWatchLogsServer, refused
 from tests.fakes.elasticsearch_server import ElasticsearchServer
-from tests.fakes.http_answers import Given
-from tests.fakes.http_answers import answering as answered_by
 from tests.fakes.victorialogs_server import VictoriaLogsServer
 from tools.capabilities import Interval, LogLine, LogQuery, LogSweepQuery
 from tools.errors import InvalidArguments, UpstreamFailed
@@ -39,14 +37,14 @@ def at(minute: int) -> str:
     return ns_text(to_ns(START) + minute * MINUTE_NS)
 
 
-def answering(body: str | bytes, status: int = 200) -> HttpClient:
-    content = body.encode() if isinstance(body, str) else body
-    return answered_by(lambda _request: Given(status, content))
+def answering(body: str | bytes, status: int = 200) -> httpx.AsyncClient:
+    reply = httpx.MockTransport(lambda _request: httpx.Response(status, content=body))
+    return httpx.AsyncClient(transport=reply, base_url="http://backend.test")
 
 
 @asynccontextmanager
 async def opened(
-    app: web.Application, make: Callable[[HttpClient], LogSource], field: str = ""
+    app: web.Application, make: Callable[[httpx.AsyncClient], LogSource], field: str = ""
 ) -> AsyncIterator[FieldLogs]:
     async with TestServer(app) as server, http_client(base_url=str(server.make_url("/"))) as client:
         yield FieldLogs(make(client), UnsealedCodec(), field)
@@ -290,7 +288,7 @@ async def test_groups_that_are_shared_are_told_apart_by_a_field() -> None:
     server = CloudWatchLogsServer({"/eks/application": events, "/rds/error": events})
     made: list[CloudWatchLogs] = []
 
-    def make(client: HttpClient) -> CloudWatchLogs:
+    def make(client: httpx.AsyncClient) -> CloudWatchLogs:
         made.append(CloudWatchLogs(cloudwatch_logs(client), ["/eks/"], "app", polls_s=(0.0,)))
         return made[0]
 

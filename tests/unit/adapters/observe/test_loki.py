@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.http import http_client
-from adapters.http_client import HttpClient
+from adapters.http.client import http_client
 from adapters.observe.cursor import MAX_TIED, UnsealedCodec
 from adapters.observe.instants import from_ns, to_ns
 from adapters.observe.loki import LokiLogs
@@ -32,7 +32,7 @@ Open = Callable[..., Awaitable[LokiLogs]]
 
 @pytest.fixture
 async def open_loki(aiohttp_server: Serve) -> AsyncIterator[Open]:
-    clients: list[HttpClient] = []
+    clients: list[httpx.AsyncClient] = []
 
     async def opened(server: LokiServer | web.Application, **options: str) -> LokiLogs:
         app = server.app() if isinstance(server, LokiServer) else server

@@ -5,17 +5,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
-from adapters.http_client import HttpClient
 from adapters.observe.cloudwatch_metrics import CloudWatchMetrics
 from adapters.observe.datadog import Datadog
 from adapters.observe.named_metrics import NamedMetrics
 from tests.fakes.aws import cloudwatch
 from tests.fakes.cloudwatch_server import CloudWatchServer
 from tests.fakes.datadog_server import DatadogServer
-from tests.fakes.http_answers import answering as answered_by
-from tests.fakes.http_answers import body_of, json_given
 from tests.fakes.prometheus_server import StoredSeries
 from tests.fakes.set_clock import SetClock
 from tools.capabilities import Interval, MetricQuery, SweepQuery
@@ -50,15 +48,23 @@ def stored(name: str, value: float, **labels: str) -> StoredSeries:
     return StoredSeries(name, labels, [(start + second, value) for second in seconds])
 
 
-def answering(body: object, status: int = 200) -> HttpClient:
-    return answered_by(lambda _request: json_given(body, status))
+def answering(body: object, status: int = 200) -> httpx.AsyncClient:
+    reply = httpx.MockTransport(lambda _request: httpx.Response(status, json=body))
+    return httpx.AsyncClient(transport=reply, base_url="http://backend.test")
 
 
-def served(server: DatadogServer | CloudWatchServer) -> HttpClient:
+def served(server: DatadogServer | CloudWatchServer) -> httpx.AsyncClient:
     """Asks a stand-in without a socket."""
-    return answered_by(
-        lambda asked: json_given(server.reply(str(asked.url), asked.headers, body_of(asked)))
-    )
+    return httpx.AsyncClient(transport=_Direct(server), base_url="http://backend.test")
+
+
+class _Direct(httpx.AsyncBaseTransport):
+    def __init__(self, server: DatadogServer | CloudWatchServer) -> None:
+        self._server = server
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        body = self._server.reply(str(request.url), request.headers, request.content)
+        return httpx.Response(200, json=body)
 
 
 def on_datadog(*series: StoredSeries) -> tuple[NamedMetrics, DatadogServer]:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.http import http_client
-from adapters.http_client import HttpClient
+from adapters.http.client import http_client
 from adapters.observe.metric_shape import MAX_STEPS, step_for, unit_of
 from adapters.observe.prometheus import PrometheusMetrics
 from tests.fakes.prometheus_server import PrometheusServer, StoredSeries
@@ -33,7 +33,7 @@ Open = Callable[..., Awaitable[PrometheusMetrics]]
 
 @pytest.fixture
 async def open_metrics(aiohttp_server: Serve) -> AsyncIterator[Open]:
-    clients: list[HttpClient] = []
+    clients: list[httpx.AsyncClient] = []
 
     async def opened(
         server: PrometheusServer | web.Application, **options: Any
@@ -319,7 +319,7 @@ async def test_server_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
 
 def test_product_label_must_be_a_label() -> None:
     with pytest.raises(ValueError, match="product_label"):
-        PrometheusMetrics(http_client(), SetClock(NOW), product_label='a="b",c')
+        PrometheusMetrics(httpx.AsyncClient(), SetClock(NOW), product_label='a="b",c')
 
 
 @given(

@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 
+import httpx
 import orjson
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.http import http_client
-from adapters.http_client import HttpClient
+from adapters.http.client import http_client
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.jaeger_answer import JaegerTrace
 from adapters.observe.otlp_answer import ResourceSpans, spans_of
@@ -27,7 +27,7 @@ LONG = "4bf92f3577b34da6a3ce929d0e0e4736"
 SHORT = "0000000000000000a3ce929d0e0e4736"
 SPAN = Span("00f067aa0ba902b7", "", "checkout", "POST /orders", 1_700_000_000_000_000, 5, "ok")
 
-Open = Callable[[web.Application], Awaitable[HttpClient]]
+Open = Callable[[web.Application], Awaitable[httpx.AsyncClient]]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def client_of(
 ) -> AsyncIterator[Open]:
     async with AsyncExitStack() as stack:
 
-        async def opened(app: web.Application) -> HttpClient:
+        async def opened(app: web.Application) -> httpx.AsyncClient:
             running = await aiohttp_server(app)
             return await stack.enter_async_context(http_client(base_url=str(running.make_url("/"))))
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from aiohttp import web
 
-from adapters.http import http_client
+from adapters.http.client import http_client
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.loki import LokiLogs
 from adapters.recorded.packs.loading import NotLoaded, load_logs, load_metrics, product_label

@@ -7,7 +7,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from adapters.errors import AdapterError, BadAnswer
-from adapters.http import http_client
+from adapters.http.client import http_client
 from bot.commands.chat import client as module
 from bot.commands.chat.client import ChatClient, ChatFailed, Lost
 from bot.web.api import models

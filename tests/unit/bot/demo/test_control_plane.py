@@ -16,7 +16,7 @@ from adapters.control_plane.port import (
     Reads,
 )
 from adapters.control_plane.probe import HttpProbe
-from adapters.http import http_client
+from adapters.http.client import http_client
 from bot.demo.control_plane import INFO_PATH, OPERATIONS_PATH, TARGETS_PATH, create_control_plane
 
 TOKEN, READ_TOKEN = "demo-token", "demo-read-token"

@@ -89,7 +89,7 @@ def test_a_secret_is_masked_wherever_it_stands(written: io.StringIO, log: Any) -
     assert "canary" not in written.getvalue()
 
 
-@pytest.mark.parametrize("name", ["slack_bolt", "slack_sdk.web", "aiohttp.access", "dbos"])
+@pytest.mark.parametrize("name", ["slack_bolt", "slack_sdk.web", "aiohttp.access", "httpx", "dbos"])
 def test_libraries_that_write_whole_payloads_are_quiet(written: io.StringIO, name: str) -> None:
     logging.getLogger(name).warning("payload %s", TOKEN)
 

@@ -3,10 +3,10 @@
 from contextlib import AsyncExitStack
 from typing import Protocol
 
+import httpx
 import pytest
 from aiohttp import web
 
-from adapters.http_client import HttpClient
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.bindings import bound
@@ -30,7 +30,7 @@ TICKETS = Port[Tickets]("tickets")
 
 
 class HttpTickets:
-    def __init__(self, client: HttpClient) -> None:
+    def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
     async def count(self) -> str:

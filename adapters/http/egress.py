@@ -1,7 +1,7 @@
 """Where this process may connect to when nothing may leave the network.
 
 Process-wide on purpose: it holds for every HTTP client, whoever opens it and whenever. What is
-declared local is the operator's; the check of each request is made by `adapters.http`.
+declared local is the operator's; `adapters.http.transport` checks each request.
 """
 
 import ipaddress
@@ -58,6 +58,21 @@ def confined_to(local: LocalHosts) -> Iterator[None]:
         yield
     finally:
         _confinements.remove(local)
+
+
+def plain_host(host: str) -> str:
+    """The host in lower case, without brackets and a final dot."""
+    return host.strip("[]").lower().rstrip(".")
+
+
+def check_notation(host: str) -> None:
+    """Raises Refused for an IPv4 address in another notation: `127.1`, `2130706433`, `0x7f.1`.
+
+    The operating system's resolver reads them, and a check by name would not know them.
+    """
+    last = host.rpartition(".")[2]
+    if (last.isdigit() or last.startswith("0x")) and _address(host) is None:
+        raise Refused(f"egress to {host} is refused: not a usual way to write an address")
 
 
 def check_egress(host: str) -> None:
@@ -154,4 +169,4 @@ def _address(host: str) -> _Address | None:
 
 
 def _plain(name: str) -> str:
-    return name.strip().lower().rstrip(".")
+    return plain_host(name.strip())

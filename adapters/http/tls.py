@@ -1,9 +1,10 @@
-"""Whom a TLS connection trusts, and as whom it goes: the usual roots, or an operator's own files.
+"""TLS contexts: the usual roots, or an operator's own authority and client certificate.
 
-Reads files, so it runs in a thread.
+Everything here reads files, so callers run it in a thread.
 """
 
 import ssl
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,12 @@ class FileUnusable(ValueError):
     def __init__(self, setting: str, file: Path, why: str) -> None:
         super().__init__(f"{setting}: {file} {why}")
         self.setting = setting
+
+
+@cache
+def ssl_context() -> ssl.SSLContext:
+    """The process's one TLS context with the usual trust: building one reads files for 20 ms."""
+    return usual_trust()
 
 
 def usual_trust() -> ssl.SSLContext:

@@ -1,0 +1,182 @@
+"""Connections to addresses that were checked: a name is resolved once per connection."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import httpcore
+import httpx
+
+from adapters.http.egress import ReachableAddresses, check_resolved
+
+_MOST_ADDRESSES: Final = 8
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
+
+
+class CheckedNetwork(httpcore.AsyncNetworkBackend):
+    """Opens connections for a pool. One address that is refused refuses the whole name.
+
+    TLS verifies the name, because the pool keeps it; only the connection goes to the address.
+    """
+
+    def __init__(self, reachable: ReachableAddresses | None) -> None:
+        self._reachable = reachable
+        self._network = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Raises Refused, httpcore's errors, and httpx.InvalidURL for a text that is no name."""
+        try:
+            async with asyncio.timeout(timeout):
+                addresses = await self._addresses(host, port)
+                return await self._first(addresses, port, timeout, local_address, socket_options)
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout(str(error)) from error
+
+    async def _addresses(self, host: str, port: int) -> Sequence[str]:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except UnicodeError as error:  # a label that is too long or empty
+            raise httpx.InvalidURL("not a host's name") from error
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
+        addresses = [*dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found)]
+        for address in addresses:
+            check_resolved(host, address)
+            if self._reachable is not None:
+                self._reachable.check(address)
+        return addresses[:_MOST_ADDRESSES]
+
+    async def _first(
+        self,
+        addresses: Sequence[str],
+        port: int,
+        timeout: float | None,
+        *options: Any,
+    ) -> httpcore.AsyncNetworkStream:
+        """The first address that answers. Each has a fair share of the time that is left."""
+        now = asyncio.get_running_loop().time
+        until = None if timeout is None else now() + timeout
+        failed: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
+        for number, address in enumerate(addresses):
+            share = None if until is None else (until - now()) / (len(addresses) - number)
+            try:
+                stream = await self._network.connect_tcp(address, port, share, *options)
+                return Connection(stream)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failed = error
+        raise failed or httpcore.ConnectError("the name has no address")
+
+
+class Connection(httpcore.AsyncNetworkStream):
+    """One connection of a pool, which can wait before each read, so that bytes gather in the kernel.
+
+    A model sends a hundred small pieces a second, and each read wakes the process.
+
+    It is used again only after an answer that ended where the server's bytes ended. httpcore would
+    take further bytes for the answer to the next request; it asks `is_readable` before.
+    """
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._tls: ssl.SSLObject | None = stream.get_extra_info("ssl_object")
+        self.is_ended = False  # the other side has closed it
+        self._was_full = False
+        self._pause_s = 0.0
+        self._at_once = asyncio.Event()
+        # Of the answer that is read: its bytes so far, where its body begins, the last two reads.
+        self._received = 0
+        self._head = bytearray()
+        self._body_at = -1
+        self._last = b""
+        self._is_clean = True
+
+    def pause(self, seconds: float) -> None:
+        """Wait so long before each further read; 0 reads as soon as bytes arrive, from now on."""
+        self._pause_s = seconds
+        if not seconds:
+            self._at_once.set()
+
+    def answered(self, body_bytes: int | None) -> None:
+        """An answer is whole: after a body of so many bytes, or after chunks (None)."""
+        if body_bytes is None:
+            self._is_clean = self._last.find(_LAST_CHUNK) == len(self._last) - len(_LAST_CHUNK)
+        else:
+            self._is_clean = self._body_at >= 0 and self._received == self._body_at + body_bytes
+        self._last = b""
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """The bytes that have arrived, as soon as there are any."""
+        if self._pause_s and not self._was_full:
+            self._at_once.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pause_s):
+                    await self._at_once.wait()
+        data = await self._stream.read(max_bytes, timeout)
+        if self._tls is not None and data:
+            data += _decrypted(self._tls, max_bytes - len(data))
+        self.is_ended = not data
+        self._was_full = len(data) == max_bytes
+        self._note(data)
+        return data
+
+    def _note(self, data: bytes) -> None:
+        self._received += len(data)
+        self._last = self._last[-len(_LAST_CHUNK) :] + data
+        if self._body_at < 0:
+            self._head += data
+            end = self._head.find(_END_OF_HEAD)
+            if end >= 0:
+                self._body_at = end + len(_END_OF_HEAD)
+                self._head.clear()
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send all of it."""
+        if self._received:
+            self._received, self._body_at, self._last = 0, -1, b""
+        self._is_clean = False
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """Close the socket."""
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> "Connection":
+        """The same connection, encrypted."""
+        return Connection(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        """See httpcore. An idle connection whose `is_readable` is true is not used again."""
+        if info == "is_readable" and not self._is_clean:
+            return True
+        if info == "is_readable" and self._tls is not None and _decrypted(self._tls, 1):
+            return True
+        return self._stream.get_extra_info(info)
+
+
+def _decrypted(tls: ssl.SSLObject, max_bytes: int) -> bytes:
+    """The records that have arrived besides the one that was read: a server writes one per event."""
+    records: list[bytes] = []
+    try:
+        while max_bytes > 0 and (record := tls.read(max_bytes)):
+            records.append(record)
+            max_bytes -= len(record)
+    except ssl.SSLError:  # no more, or the end, which the next read meets as well
+        pass
+    return b"".join(records)

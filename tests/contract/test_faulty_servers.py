@@ -1,0 +1,299 @@
+"""Servers that break HTTP, against every kind of client: each answer belongs to its own request,
+and a fault ends within the deadline with an error, after which the next call works."""
+
+import asyncio
+import gzip
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from adapters.audit.http import AuditHttp
+from adapters.control_plane.client import HttpControlPlane
+from adapters.control_plane.port import ControlOrder, Endpoint
+from adapters.errors import AdapterError
+from adapters.http.client import http_client
+from adapters.http.transport import Way
+from adapters.llm.messages import Message, Role, TextChunk
+from adapters.llm.registry import create
+from adapters.observe.backend import Backend
+from adapters.platform.http_platform import HttpPlatform
+from tests.fakes.capabilities import call_context
+from tests.fixtures_peers import OK, Peer, listening
+from tests.fixtures_providers import ASKED, config_for, everything, joined
+from tools.errors import CapabilityUnavailable, UpstreamFailed
+
+READ_S = 0.4
+FAILED = "failed"
+Ask = Callable[[str], Awaitable[str]]
+"""Asks about a word; gives the word that the answer is about, or FAILED."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of client, and how its server answers about a word."""
+
+    opened: Callable[[str], AbstractAsyncContextManager[Ask]]
+    answer: Callable[[bytes], bytes]
+
+
+def sized(body: bytes, status: bytes = b"200 OK", more: bytes = b"") -> bytes:
+    return b"HTTP/1.1 %s\r\n%scontent-length: %d\r\n\r\n%s" % (status, more, len(body), body)
+
+
+def chunked(body: bytes) -> bytes:
+    return OK + b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+
+
+def about(word: bytes) -> bytes:
+    return sized(b'{"name": "%s", "app_name": "%s"}' % (word, word))
+
+
+@asynccontextmanager
+async def model(url: str) -> AsyncIterator[Ask]:
+    provider = create(config_for("openai", url, timeout_s=READ_S))
+
+    async def ask(word: str) -> str:
+        question = replace(ASKED, messages=(Message(Role.USER, f"word{word}word"),))
+        first = joined(await everything(provider, question))[0]
+        return first.text if isinstance(first, TextChunk) else FAILED
+
+    try:
+        yield ask
+    finally:
+        await provider.aclose()
+
+
+def model_answer(word: bytes) -> bytes:
+    delta = {"choices": [{"index": 0, "delta": {"content": word.decode()}}]}
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    events = "".join(f"data: {json.dumps(each)}\n\n" for each in (delta, end))
+    return chunked(f"{events}data: [DONE]\n\n".encode())
+
+
+@asynccontextmanager
+async def backend(url: str) -> AsyncIterator[Ask]:
+    async with http_client(base_url=url, connect_s=0.5, read_s=READ_S) as client:
+        loki = Backend("Loki", client)
+
+        async def ask(word: str) -> str:
+            try:
+                return str(json.loads((await loki.get("/", {"q": f"word{word}word"})).body)["name"])
+            except (UpstreamFailed, CapabilityUnavailable):
+                return FAILED
+
+        yield ask
+
+
+@asynccontextmanager
+async def platform(url: str) -> AsyncIterator[Ask]:
+    async with http_client(base_url=url, connect_s=0.5, read_s=READ_S) as client:
+        made = HttpPlatform(client, {"platform:all": "token"}.__getitem__)
+        call = call_context(connection_ids=frozenset({"platform:all"}))
+
+        async def ask(word: str) -> str:
+            try:
+                return (await made.application(f"word{word}word", call)).name
+            except (UpstreamFailed, CapabilityUnavailable):
+                return FAILED
+
+        yield ask
+
+
+@asynccontextmanager
+async def control_plane(url: str) -> AsyncIterator[Ask]:
+    async with http_client(connect_s=0.5, read_s=READ_S) as client:
+        plane = HttpControlPlane(client, {"": ""}.__getitem__)
+        endpoint = Endpoint(url=f"{url}/{{product}}", timeout_s=2 * READ_S)
+
+        async def ask(word: str) -> str:
+            order = ControlOrder(endpoint, f"word{word}word", "restart", "checkout", {}, "U1")
+            body = (await plane.send(order)).body
+            return str(body["name"]) if isinstance(body, dict) else FAILED
+
+        yield ask
+
+
+@asynccontextmanager
+async def outgoing(url: str) -> AsyncIterator[Ask]:
+    """The audit trail's sink says nothing but a status: about odd sizes it says 409."""
+    sink = AuditHttp(f"{url}/word{{size}}word", Way(connect_s=0.5, read_s=READ_S))
+
+    async def ask(word: str) -> str:
+        try:
+            await sink.put_checkpoint(int(word), "line")
+        except AdapterError as error:
+            return word if error.status == 409 and int(word) % 2 else FAILED
+        return FAILED if int(word) % 2 else word
+
+    try:
+        yield ask
+    finally:
+        await sink.aclose()
+
+
+def outgoing_answer(word: bytes) -> bytes:
+    return sized(b"ok", b"409 Conflict" if int(word) % 2 else b"200 OK")
+
+
+KINDS = {
+    "model": Kind(model, model_answer),
+    "backend": Kind(backend, about),
+    "platform": Kind(platform, about),
+    "control plane": Kind(control_plane, about),
+    "outgoing": Kind(outgoing, outgoing_answer),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+
+
+async def asked_word(reader: asyncio.StreamReader) -> bytes:
+    """Read one request; the word it asks about, a number."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+    body = await reader.readexactly(int(length[1])) if length else b""
+    found = re.search(rb"word(\d+)word", head + body)
+    assert found is not None
+    return found[1]
+
+
+TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
+STRAY = {
+    "an unasked 408": TIMED_OUT,
+    "a stray answer": sized(b'{"name": "stray"}'),
+    "a stray answer in chunks": chunked(b'{"name": "stray"}'),
+    "a line of nothing": b"\r\n",
+}
+
+
+@every_kind
+@pytest.mark.parametrize("stray", STRAY.values(), ids=STRAY.keys())
+@pytest.mark.parametrize("pause_s", [0.05, 0.0], ids=["while idle", "with the answer"])
+async def test_each_answer_belongs_to_its_own_request(
+    kind: Kind, stray: bytes, pause_s: float
+) -> None:
+    is_sent = asyncio.Event()
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            answer = kind.answer(await asked_word(reader))
+            if is_sent.is_set():
+                writer.write(answer)
+            elif pause_s:
+                writer.write(answer)
+                await asyncio.sleep(pause_s)
+                writer.write(stray)
+                is_sent.set()
+            else:
+                is_sent.set()
+                writer.write(answer + stray)
+
+    async with listening(peer) as url, kind.opened(url) as ask, asyncio.timeout(10):
+        first = await ask("11")
+        await is_sent.wait()
+        rest = [await ask(word) for word in ("22", "33", "44", "55")]
+    assert [first, *rest] == ["11", "22", "33", "44", "55"]
+
+
+def after_its_head(*parts: bytes, every_s: float = 0.1) -> Peer:
+    """What is sent to a first request; the last part again and again, until the client leaves."""
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(every_s)
+        while not reader.at_eof():
+            writer.write(parts[-1])
+            await writer.drain()
+            await asyncio.sleep(every_s)
+
+    return peer
+
+
+CHUNKS = OK + b"transfer-encoding: chunked\r\n\r\n"
+ZIPPED = OK + b"content-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n"
+EMPTY_MEMBER = gzip.compress(b"")
+
+
+def nested() -> bytes:
+    """A few hundred bytes that become gigabytes of empty members, layer by layer."""
+    body = EMPTY_MEMBER * 2_000_000
+    for _ in range(3):
+        body = gzip.compress(body)
+    return body
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def zipped(body: bytes, layers: int = 1) -> bytes:
+    return sized(body, more=b"content-encoding: " + b", ".join([b"gzip"] * layers) + b"\r\n")
+
+
+FAULTS = {
+    "a malformed chunk": after_its_head(CHUNKS, b"zz\r\nhello\r\n", b""),
+    "a malformed head": after_its_head(b"HTP/1.1 nonsense\r\n\r\n", b""),
+    "a head without an end": after_its_head(OK, b"x: y\r\n", every_s=0.02),
+    "a body byte by byte": after_its_head(CHUNKS, chunk(b" "), every_s=0.02),
+    "a chunk's head without an end": after_its_head(CHUNKS, b"3;a=", b"b", every_s=0.02),
+    "interim answers without an end": after_its_head(b"HTTP/1.1 103 x\r\n\r\n", every_s=0.02),
+    "silence within compressed data": after_its_head(ZIPPED + chunk(EMPTY_MEMBER[:10]), b""),
+    "compressed data that becomes nothing": after_its_head(
+        # Empty blocks that are flushed: https://www.rfc-editor.org/rfc/rfc1951#section-3.2.4
+        ZIPPED + chunk(EMPTY_MEMBER[:10]), chunk(b"\x00\x00\x00\xff\xff"), every_s=0.02
+    ),
+    "four layers of empty members": after_its_head(zipped(nested(), 4), b""),
+    "empty members without an end": after_its_head(zipped(EMPTY_MEMBER * 100_000), b""),
+}  # fmt: skip
+
+
+@every_kind
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+async def test_a_fault_ends_in_time_and_the_next_call_works(kind: Kind, fault: Peer) -> None:
+    faulty = True
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal faulty
+        word = await asked_word(reader)
+        if faulty:
+            faulty = False
+            await fault(reader, writer)
+        else:
+            writer.write(kind.answer(word))
+            await reader.read()
+
+    async with AsyncExitStack() as stack:
+        ask = await stack.enter_async_context(
+            kind.opened(await stack.enter_async_context(listening(peer)))
+        )
+        async with asyncio.timeout(30):
+            assert await ask("11") == FAILED
+        assert await ask("22") == "22"
+
+
+async def test_a_large_compressed_answer_leaves_the_loop_free() -> None:
+    bomb = gzip.compress(bytes(50_000_000), compresslevel=1)
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(zipped(bomb))
+        await reader.read()
+
+    turns = 0
+
+    async def watch() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async with listening(peer) as url, http_client(base_url=url) as client:
+        watching = asyncio.ensure_future(watch())
+        answer = await client.get("/")
+        watching.cancel()
+    assert len(answer.content) == 50_000_000
+    assert turns > 100  # the body came in four reads
