@@ -4,6 +4,7 @@ input, products, capabilities. Each check either narrows the call or ends it wit
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import orjson
@@ -13,12 +14,13 @@ from tools.call_limits import CallLimits
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import BoundTool, ToolCatalog, missing_capabilities
 from tools.contract import ToolContract
+from tools.encoded_json import decoded
 from tools.errors import ToolErrorCode
 from tools.failure import CallFailed
 from tools.output import NotStrictJson, clean_value
 from tools.policy import ToolPolicy
 from tools.products import refusal
-from tools.schema import problems_in_words
+from tools.schema import input_schema, problems_in_words
 
 # None admits; otherwise why not, in words that may be shown.
 Authoriser = Callable[[ToolContract, CallContext], Awaitable[str | None]]
@@ -96,11 +98,13 @@ def parsed_arguments(contract: ToolContract, arguments: str) -> BaseModel:
     """The validated input model. Raises CallFailed, never repeating what was sent.
 
     An empty text is an empty object: some providers write nothing for a call without arguments.
+    JSON text is decoded where it stands for the arguments, or for an object or a list within them.
     """
     if len(arguments) > MAX_ARGUMENT_CHARS:
         raise CallFailed(ToolErrorCode.VALIDATION, "arguments: too long")
     try:
         sent = clean_value(orjson.loads(arguments)) if arguments.strip() else {}
+        sent = decoded(sent, {"type": "object"})
     except orjson.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise CallFailed(
@@ -113,5 +117,9 @@ def parsed_arguments(contract: ToolContract, arguments: str) -> BaseModel:
     try:
         return contract.input.model_validate(sent)
     except ValidationError as error:
+        again = decoded(sent, input_schema(contract.input))
+        if again != sent:
+            with suppress(ValidationError):
+                return contract.input.model_validate(again)
         words = problems_in_words(error, contract.input.model_fields)
         raise CallFailed(ToolErrorCode.VALIDATION, words) from None

@@ -7,6 +7,7 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
+from tools.encoded_json import decoded
 from tools.json_schema import JsonSchema, SchemaInvalid
 
 _PLAIN: Final = {"string", "integer", "number", "boolean"}
@@ -33,6 +34,11 @@ class ParamsSchema:
     def problems(self, params: Mapping[str, JsonValue]) -> list[str]:
         """What does not fit, without anything of the values; empty when all fits."""
         return self._compiled.problems(dict(params))
+
+    def decoded(self, params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+        """The parameters, with JSON text decoded where the schema takes an object or a list."""
+        found = decoded(dict(params), self._schema)
+        return found if isinstance(found, dict) else params
 
     @property
     def required(self) -> frozenset[str]:

@@ -120,7 +120,7 @@ class ProposalDesk:
         action = self._catalog.find(draft.action, draft.product)
         if not channel.rule.covers(draft.product):
             raise InvalidArguments(not_covered(channel, draft.product))
-        params = checked_params(draft.params, self._display.traits)
+        params = checked_params(action.schema.decoded(draft.params), self._display.traits)
         self._catalog.check_params(action, orjson.loads(params))
         _check_blast_radius(action, draft)
         rule = action.rule
