@@ -14,7 +14,7 @@ from tests.scenario.durability.investigation import (
 )
 from tests.scenario.durability.world import World, world_on
 
-PHASES = ("slack POST auth.test before", "slack POST apps.connections.open before")
+PHASES = ("slack GET auth.test before", "slack POST apps.connections.open before")
 
 
 @pytest.fixture

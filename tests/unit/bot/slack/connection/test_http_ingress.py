@@ -1,5 +1,6 @@
 """`POST /slack/events`: what is not Slack's never gets further, and never makes a 500."""
 
+import asyncio
 import hashlib
 import hmac
 import io
@@ -14,6 +15,7 @@ from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
 from bot.ports.failures import StorageUnavailable
+from bot.slack.connection import http_ingress
 from bot.slack.connection.http_ingress import PATH, create_http_handler
 from bot.slack.handling import words
 from bot.slack.handling.ingress_ports import IngressSettings
@@ -211,6 +213,20 @@ async def test_a_large_body_without_a_length_is_refused(client: Client) -> None:
             yield b"x" * 65_536
 
     response = await client.post(PATH, data=chunks(), headers=signed(b""))
+    assert response.status == 413
+
+
+async def test_a_body_that_does_not_arrive_is_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_ingress, "_READ_TIMEOUT_S", 0.05)
+
+    async def never() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(5):
+        response = await client.post(PATH, data=never(), headers=signed(b"{"))
     assert response.status == 413
 
 
