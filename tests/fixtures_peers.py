@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -10,7 +11,7 @@ Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def listening(peer: Peer) -> AsyncIterator[str]:
+async def listening(peer: Peer, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """The address of a server that handles each connection with `peer`, and then closes it."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -21,7 +22,7 @@ async def listening(peer: Peer) -> AsyncIterator[str]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(behave, "127.0.0.1", 0)
+    server = await asyncio.start_server(behave, "127.0.0.1", 0, ssl=tls)
     # A small buffer, so that what the server has not read stays with the client.
     server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     async with server:

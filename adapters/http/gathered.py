@@ -1,7 +1,6 @@
 """The body of a streamed answer, with all that arrived since the last read as one piece."""
 
 import asyncio
-from contextlib import suppress
 from typing import Final
 
 import httpx
@@ -49,8 +48,9 @@ class GatheredBody:
         """Read no more of it, and read its connection at once from now on."""
         self.pause(0)
         self._reader.cancel()
-        with suppress(asyncio.CancelledError, httpx.HTTPError):
-            await self._reader
+        await asyncio.wait({self._reader})
+        if not self._reader.cancelled():
+            self._reader.exception()  # `more` has raised it, or nobody reads on
 
     async def _read(self) -> None:
         async for part in self._response.aiter_raw():

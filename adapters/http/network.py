@@ -135,8 +135,9 @@ class Connection(httpcore.AsyncNetworkStream):
         self._received += len(data)
         self._last = self._last[-len(_LAST_CHUNK) :] + data
         if self._body_at < 0:
+            seen = max(0, len(self._head) - len(_END_OF_HEAD))
             self._head += data
-            end = self._head.find(_END_OF_HEAD)
+            end = self._head.find(_END_OF_HEAD, seen)
             if end >= 0:
                 self._body_at = end + len(_END_OF_HEAD)
                 self._head.clear()

@@ -1,15 +1,21 @@
 """Certificates that prove nothing: the connection fails, whoever the client belongs to."""
 
+import asyncio
+import ipaddress
 import ssl
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 
 from adapters.errors import Unreachable
 from adapters.http.client import http_client
+from adapters.http.egress import ReachableAddresses
 from adapters.http.errors import mapped_errors
+from tests.fixtures_http import resolving
+from tests.fixtures_peers import listening
 from tests.fixtures_tls import NOW, certificate, serving_tls
 
 
@@ -49,3 +55,56 @@ async def test_one_that_can_is_asked(tmp_path: Path, request: pytest.FixtureRequ
     headers = {"authorization": "Bearer t"}
     async with serving_tls(file) as url, http_client(tls=its_authority(file), headers=headers) as c:
         assert (await c.get(url)).text == "Bearer t"
+
+
+@pytest.mark.parametrize(
+    ("host", "is_asked"), [("pinned.test", True), ("localhost", False)], ids=["named", "another"]
+)
+async def test_a_server_behind_a_checked_address_proves_the_name(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    host: str,
+    is_asked: bool,
+) -> None:
+    """The connection goes to the address that was checked; the certificate has to fit the name."""
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
+    file = certificate(tmp_path, host, NOW + timedelta(days=9))
+    loopback = ReachableAddresses((ipaddress.ip_network("127.0.0.0/8"),))
+    async with (
+        serving_tls(file) as url,
+        http_client(tls=its_authority(file), reachable=loopback) as c,
+    ):
+        asked = resolving(monkeypatch, "127.0.0.1", "127.0.0.1")
+        told = await asyncio.gather(
+            c.get(url.replace("localhost", "pinned.test")), return_exceptions=True
+        )
+    assert asked == ["pinned.test"]
+    assert [isinstance(each, httpx.Response) for each in told] == [is_asked]
+
+
+async def test_a_stray_answer_in_the_same_packet_is_nobodys(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """TLS holds it back in a record of its own, where the socket shows nothing of it."""
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
+    file = certificate(tmp_path, "localhost")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    number = 0
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal number
+        while await reader.readuntil(b"\r\n\r\n"):
+            number += 1
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n%d" % number)
+            writer.write(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n")
+            await writer.drain()
+
+    async with (
+        listening(peer, context) as url,
+        http_client(tls=its_authority(file)) as client,
+    ):
+        there = url.replace("http://127.0.0.1", "https://localhost")
+        told = [(await client.get(there)).text for _ in range(4)]
+    assert told == ["1", "2", "3", "4"]

@@ -3,9 +3,16 @@
 import pytest
 from aiohttp import web
 
-from adapters.errors import Refused
+from adapters.errors import AdapterError, BadRequest, Refused
 from adapters.http.client import http_client
-from adapters.http.egress import LocalHosts, confined_to
+from adapters.http.egress import (
+    LocalHosts,
+    ReachableAddresses,
+    check_notation,
+    confined_to,
+    plain_host,
+)
+from adapters.http.errors import mapped_errors
 from adapters.on_call.json_endpoint import JsonOnCall
 from tests.fixtures_http import resolving, serving
 
@@ -107,3 +114,24 @@ async def test_a_rota_is_held_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     resolving(monkeypatch, "8.8.8.8")
     with confined_to(LocalHosts(["rota.internal"])), pytest.raises(Refused, match="public"):
         await JsonOnCall("http://rota.internal/", "users", 1.0).people()
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.1", "2130706433", "0x7f.1", "0x7f000001", "0177.0.0.1", "127.0.0.01", "1.2.3.4.5",
+     "10.1.", "0", "0X7F.1", "metadata.0x1"],
+)  # fmt: skip
+async def test_an_address_in_another_notation_is_refused_by_every_client(host: str) -> None:
+    """By our own check, whatever the version of httpx lets pass."""
+    with pytest.raises(Refused, match="not a usual way"):
+        check_notation(plain_host(host))
+    async with http_client() as client:
+        with pytest.raises((Refused, BadRequest)), mapped_errors():
+            await client.get(f"http://{host}:9/")
+
+
+@pytest.mark.parametrize("host", ["１２７.1", "①②⑦.0.0.1", "127。0。0。1", "127.0.0.1%00.example"])
+async def test_digits_of_other_scripts_reach_nothing(host: str) -> None:
+    async with http_client(reachable=ReachableAddresses()) as client:
+        with pytest.raises(AdapterError), mapped_errors():
+            await client.get(f"http://{host}:9/")

@@ -103,7 +103,8 @@ def test_a_network_that_is_named_is_reached_and_no_other() -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "localhost", "2130706433", "0x7f.1", "127.1"],
+    ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "localhost", "2130706433", "0x7f.1", "127.1",
+     "0x7f000001", "127.0.1", "127.0.0.1.", "[::127.0.0.1]", "[64:ff9b::7f00:1]"],
 )  # fmt: skip
 async def test_a_confined_client_refuses_before_it_connects(host: str) -> None:
     client = http_client(reachable=ReachableAddresses())
