@@ -75,6 +75,11 @@ def check_notation(host: str) -> None:
         raise Refused(f"egress to {host} is refused: not a usual way to write an address")
 
 
+def is_confined() -> bool:
+    """Whether a confinement is in force: what the guard cannot check must not connect then."""
+    return bool(_confinements)
+
+
 def check_egress(host: str) -> None:
     """Raises Refused for a host outside a confinement that is in force."""
     if any(host not in local for local in _confinements):

@@ -1,22 +1,23 @@
-"""Asks one AWS service in its JSON protocol, signed with access keys.
+"""Asks one AWS service in its JSON protocol, signed by botocore (the extra `kortex[aws]`).
 
 https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html: every operation is a POST to `/` that a
 header names; an error is JSON with its name in `__type`, whatever its status.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 import httpx
 import orjson
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
+from adapters.aws.credentials import AwsCredentials
+from adapters.aws.signing import signed_headers
+from adapters.errors import AdapterError
 from adapters.observe.backend import Answer, Backend, refusal
-from adapters.sigv4 import AwsKey, signed_headers
-from tools.errors import InvalidArguments, UpstreamFailed
+from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
 
 # AWS's own clients ask three times: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 _WAITS_S: Final = (0.5, 1.5)
@@ -54,26 +55,23 @@ CLOUDWATCH_LOGS: Final = AwsService("CloudWatch Logs", "logs", "Logs_20140328", 
 class Aws:
     """One service of one region. The client's base URL is its address.
 
-    `now` is for tests; `waits_s` are those before it asks again.
+    `waits_s` are those before it asks again.
     """
 
     def __init__(
         self,
         service: AwsService,
         client: httpx.AsyncClient,
-        key: AwsKey,
+        credentials: AwsCredentials,
         region: str,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
         waits_s: tuple[float, ...] = _WAITS_S,
     ) -> None:
         self.name = service.name
         self._service = service
         self._backend = Backend(service.name, client)
-        self._key = key
+        self._credentials = credentials
         self._region = region
-        self._host = client.base_url.netloc.decode("ascii")
-        self._path = client.base_url.raw_path.decode("ascii").rstrip("/") + "/"
-        self._now = now
+        self._url = f"{str(client.base_url).rstrip('/')}/"
         self._waits_s = waits_s
 
     async def call(self, operation: str, body: Mapping[str, JsonValue]) -> Answer:
@@ -103,15 +101,17 @@ class Aws:
             "content-type": f"application/x-amz-json-{service.version}",
             "x-amz-target": f"{service.target}.{operation}",
         }
+        try:
+            key = await self._credentials.key()
+        except AdapterError as error:
+            raise CapabilityUnavailable(f"{self.name}: {error.message}") from error
         signature = signed_headers(
-            self._key,
+            key,
             region=self._region,
             service=service.signed_as,
-            host=self._host,
-            path=self._path,
+            url=self._url,
             body=content,
             headers=headers,
-            now=self._now(),
         )
         return await self._backend.post_json("", content, {**headers, **signature})
 

@@ -16,7 +16,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from requests.adapters import HTTPAdapter
 
 from adapters.http.client import http_client
-from adapters.http.egress import check_egress, check_resolved
+from adapters.http.egress import check_egress, check_notation, check_resolved, plain_host
 from adapters.http.errors import check_status, mapped_errors
 from adapters.http.tls import usual_trust
 
@@ -34,7 +34,7 @@ class Collector:
         self._headers = dict(headers)
 
     def spans(self) -> OTLPSpanExporter:
-        """Sends spans; made in a thread, as it reads certificates. It retries 408, 429 and 5xx until `SEND_TIMEOUT_S`."""
+        """Sends spans; retries 408, 429 and 5xx until `SEND_TIMEOUT_S`. Reads certificates."""
         return OTLPSpanExporter(
             self._endpoint + TRACES,
             headers=self._headers,
@@ -83,7 +83,8 @@ class _GuardedAdapter(HTTPAdapter):
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
         """See `HTTPAdapter`. Raises Refused."""
         parts = urlsplit(request.url)
-        host = str(parts.hostname)
+        host = plain_host(str(parts.hostname))
+        check_notation(host)
         check_egress(host)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         try:

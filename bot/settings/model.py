@@ -78,7 +78,7 @@ class TurnSettings(Section):
 class ProviderSettings(Section):
     """`[llm.providers.NAME]`; what a provider does not know it ignores.
 
-    `region` and the three AWS keys are Bedrock's, `api` is OpenAI's, `num_ctx` is Ollama's,
+    `region`, `profile` and the three AWS keys are Bedrock's, `api` is OpenAI's, `num_ctx` is Ollama's,
     `tools_enabled` is Nirmata's (what NIRMATA_TOOLS_ENABLED says; empty: the backend is asked).
     """
 
@@ -87,6 +87,7 @@ class ProviderSettings(Section):
     access_key_id: str = ""
     secret_access_key: SecretStr = SecretStr("")
     session_token: SecretStr = SecretStr("")
+    profile: str = ""
     base_url: str = ""
     endpoint: str = ""
     model: str = ""

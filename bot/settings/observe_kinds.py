@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr
 
 from bot.settings.section import NotEmpty, Section
 
-_OF_AWS: Final = ("region", "access_key_id", "secret_access_key", "session_token")
+_OF_AWS: Final = ("region", "access_key_id", "secret_access_key", "session_token", "profile")
 _OF_SEARCH: Final = (
     "index", "time_field", "message_field", "level_field", "host_field", "trace_field",
     "product_field",
@@ -31,12 +31,16 @@ DataSourceUid = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
 
 
 class AwsSettings(Section):
-    """Where and as whom AWS is asked; a `session_token` only with temporary keys."""
+    """Where and as whom AWS is asked; a `session_token` only with temporary keys.
+
+    Without keys botocore looks for credentials, in `profile` where one is named.
+    """
 
     region: str = ""
     access_key_id: str = ""
     secret_access_key: SecretStr = SecretStr("")
     session_token: SecretStr = SecretStr("")
+    profile: str = ""
 
 
 class LogStoreSettings(AwsSettings):

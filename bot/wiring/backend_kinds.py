@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
+from adapters.aws.credentials import AwsCredentials, AwsKey
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.grafana import proxied, read_through
-from adapters.sigv4 import AwsKey
 from bot.settings.error_tracker import ErrorsBackend
 from bot.settings.observe import LogsBackend, MetricsBackend, ObservedBackend, TracesBackend
-from bot.settings.reading import ConfigurationError
+from bot.settings.reading import ConfigurationError, needing_extra
 from bot.wiring.ways import backend_client
 from tools.capabilities import Clock, Logs, Metrics, Traces
 from tools.error_issues import ErrorIssues
@@ -54,7 +54,8 @@ def _open_fields(
 
     codec = UnsealedCodec()
     if backend.kind == "cloudwatch":
-        from adapters.observe.aws import CLOUDWATCH_LOGS
+        with needing_extra("aws", f"{table}.kind"):
+            from adapters.observe.aws import CLOUDWATCH_LOGS
         from adapters.observe.cloudwatch_logs import CloudWatchLogs
 
         aws = _aws(CLOUDWATCH_LOGS, backend, table, stack)
@@ -115,7 +116,8 @@ def _open_named(
 
     conventions = conventions_of(backend)
     if backend.kind == "cloudwatch":
-        from adapters.observe.aws import CLOUDWATCH
+        with needing_extra("aws", f"{table}.kind"):
+            from adapters.observe.aws import CLOUDWATCH
         from adapters.observe.cloudwatch_metrics import CloudWatchMetrics
 
         aws = _aws(CLOUDWATCH, backend, table, stack)
@@ -173,20 +175,21 @@ def _aws(
     service: "AwsService", backend: LogsBackend | MetricsBackend, table: str, stack: AsyncExitStack
 ) -> "Aws":
     """Without an address, the region's own. Raises ConfigurationError for what is missing."""
-    from adapters.observe.aws import Aws
+    with needing_extra("aws", f"{table}.kind"):
+        from adapters.observe.aws import Aws
 
-    for needed in ("region", "access_key_id", "secret_access_key"):
-        if not getattr(backend, needed):
-            raise ConfigurationError(f'{table}.{needed}: kind "cloudwatch" needs it')
+    key_id, secret = backend.access_key_id, backend.secret_access_key.get_secret_value()
+    if not backend.region:
+        raise ConfigurationError(f'{table}.region: kind "cloudwatch" needs it')
+    if bool(key_id) != bool(secret):
+        missing = "secret_access_key" if key_id else "access_key_id"
+        raise ConfigurationError(f"{table}.{missing}: an access key has two parts")
     if backend.token.get_secret_value() or backend.user:
         raise ConfigurationError(
             f"{table}: AWS is asked with access keys, not with a token or user"
         )
     address = backend.url or f"https://{service.signed_as}.{backend.region}.amazonaws.com"
-    key = AwsKey(
-        backend.access_key_id,
-        backend.secret_access_key.get_secret_value(),
-        backend.session_token.get_secret_value(),
-    )
+    key = AwsKey(key_id, secret, backend.session_token.get_secret_value()) if key_id else None
+    credentials = AwsCredentials(backend.region, key, backend.profile)
     client = backend_client(address, backend, f"{table}.url", stack)
-    return Aws(service, client, key, backend.region)
+    return Aws(service, client, credentials, backend.region)

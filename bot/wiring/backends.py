@@ -159,6 +159,7 @@ def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:
         "effort": settings.effort,
         "local": settings.local,
         "num_ctx": settings.num_ctx,
+        "profile": settings.profile,
         "region": settings.region,
         "secret_access_key": settings.secret_access_key.get_secret_value(),
         "session_token": settings.session_token.get_secret_value(),

@@ -204,8 +204,9 @@ def signature_of(request: Recorded, given: str) -> str:
 
 
 async def test_bedrock_without_any_key_is_unavailable() -> None:
-    config = ProviderConfig("bedrock", extra={"access_key_id": "AKIDEXAMPLE"})
-    assert "access_key_id and secret_access_key" in str(create(config).unavailable_reason)
+    for extra in ({}, {"access_key_id": "AKIDEXAMPLE"}):
+        config = ProviderConfig("bedrock", extra={**extra, "profile": ""})
+        assert "access_key_id and secret_access_key" in str(create(config).unavailable_reason)
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,28 @@
-"""The Bedrock provider: Converse and ConverseStream, with an API key or with AWS access keys.
+"""The Bedrock provider: Converse and ConverseStream, with an API key or with AWS credentials.
 
 `extra`: `region` (part of the address and of a signature), `access_key_id`, `secret_access_key`,
-`session_token` (SigV4; used only without `api_key`), `streaming` (false: Converse), `effort`,
-`local`.
+`session_token` (SigV4; used only without `api_key`), `profile`, `streaming` (false: Converse),
+`effort`, `local`. With a region or a profile and no key, botocore looks for credentials.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import ClassVar, Final
 from urllib.parse import quote
 
 import httpx
 
+from adapters.aws.credentials import AwsCredentials, AwsKey
+from adapters.errors import AdapterError
 from adapters.llm.bedrock.decode import BedrockDecoder, read_error
 from adapters.llm.bedrock.encode import PROVIDER, encode
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider
-from adapters.llm.messages import CompleteRequest, StreamChunk
+from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.wire_json import as_text
-from adapters.sigv4 import AwsKey, signed_headers
 
 _DEFAULT_REGION: Final = "us-east-1"
 _SERVICE: Final = "bedrock"
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Bedrock(HostedProvider):
@@ -38,14 +35,17 @@ class Bedrock(HostedProvider):
     version: ClassVar[str] = ""
     resource: ClassVar[str] = "model"
 
-    def __init__(self, config: ProviderConfig, clock: Callable[[], datetime] = _now) -> None:
-        self._clock = clock
-        self._region = as_text(config.extra.get("region")) or _DEFAULT_REGION
-        self._key = AwsKey(
-            as_text(config.extra.get("access_key_id")),
-            as_text(config.extra.get("secret_access_key")),
-            as_text(config.extra.get("session_token")),
+    def __init__(self, config: ProviderConfig) -> None:
+        region, profile, key_id, secret, token = (
+            as_text(config.extra.get(name))
+            for name in ("region", "profile", "access_key_id", "secret_access_key", "session_token")
         )
+        self._region = region or _DEFAULT_REGION
+        self._key = AwsKey(key_id, secret, token)
+        self._is_set_up = bool(config.api_key or (key_id and secret))
+        self._is_set_up |= bool((region or profile) and not (key_id or secret))
+        given = self._key if key_id else None
+        self._credentials = AwsCredentials(self._region, given, profile)
         super().__init__(config)
 
     def base_url(self) -> str:
@@ -58,9 +58,12 @@ class Bedrock(HostedProvider):
         """See `Provider`."""
         if self.url is None:
             return super().unavailable_reason
-        if self.config.api_key or (self._key.access_key_id and self._key.secret_access_key):
-            return None
-        return "neither api_key nor access_key_id and secret_access_key are configured"
+        if not self._is_set_up:
+            return (
+                "neither api_key, nor access_key_id and secret_access_key, nor a region or profile "
+                "for AWS's usual credentials is configured"
+            )
+        return self._credentials.problem
 
     def secrets(self) -> Sequence[str]:
         """The bearer token, or what signs."""
@@ -74,13 +77,20 @@ class Bedrock(HostedProvider):
         """Sent with every request."""
         return {"authorization": f"Bearer {self.config.api_key}"} if self.config.api_key else {}
 
-    def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
+    async def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
         """The HTTP request of one round, and the decoder of its answer."""
         model = self.model_for(request)
         body = encode(request, model, self.max_tokens_for(request), self.config.extra)
         url = self._address(model)
+        try:
+            headers = await self._signature(str(url), body)
+        except AdapterError as error:
+            yield ErrorChunk(ErrorKind.UNAVAILABLE, f"{self.name}: {error.message}")
+            return
         decoder = BedrockDecoder(model=model)
-        return self.post(body, decoder, read_error, url=url, headers=self._signature(url, body))
+        async with aclosing(self.post(body, decoder, read_error, url=url, headers=headers)) as told:
+            async for chunk in told:
+                yield chunk
 
     def _address(self, model: str) -> httpx.URL:
         """An ARN's `/` belongs to the id. The transport sends `:` as it is, so it is signed so."""
@@ -90,16 +100,18 @@ class Bedrock(HostedProvider):
             raw_path=f"{root}/{quote(model, safe=':')}/{operation}".encode("ascii")
         )
 
-    def _signature(self, url: httpx.URL, body: bytes) -> Mapping[str, str]:
+    async def _signature(self, url: str, body: bytes) -> Mapping[str, str]:
         if self.config.api_key:
+            await self._credentials.load()
             return {}
+        key = await self._credentials.key()
+        from adapters.aws.signing import signed_headers  # the extra kortex[aws]
+
         return signed_headers(
-            self._key,
+            key,
             region=self._region,
             service=_SERVICE,
-            host=url.netloc.decode("ascii"),
-            path=url.raw_path.decode("ascii"),
+            url=url,
             body=body,
             headers={"content-type": "application/json"},
-            now=self._clock(),
         )

@@ -77,7 +77,10 @@ def test_key_of_another_kind_is_refused(text: str, words: str) -> None:
     ("text", "words"),
     [
         ('kind = "cloudwatch"', r"observe\.logs\.region"),
-        ('kind = "cloudwatch"\nregion = "eu-central-1"', r"observe\.logs\.access_key_id"),
+        (
+            'kind = "cloudwatch"\nregion = "eu-central-1"\naccess_key_id = "A"',
+            r"observe\.logs\.secret_access_key",
+        ),
         (f'kind = "cloudwatch"\ntoken = "t"\n{AWS}', "access keys"),
         ('kind = "elasticsearch"', r"observe\.logs\.url"),
     ],

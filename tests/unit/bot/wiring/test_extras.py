@@ -2,9 +2,12 @@
 
 import sys
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 
+from adapters.llm.config import ProviderConfig
+from adapters.llm.registry import create
 from bot.service.signing_in import checked_claims
 from bot.settings.http import OidcSettings
 from bot.settings.model import Settings
@@ -12,6 +15,7 @@ from bot.settings.otel import OtelSettings
 from bot.settings.reading import ConfigurationError
 from bot.telemetry.metrics import Metrics
 from bot.wiring.audit_outlets import check_sinks
+from bot.wiring.backend_kinds import open_logs
 from bot.wiring.telemetry import open_telemetry
 from tests.fakes.redactor import FakeRedactor
 
@@ -52,3 +56,22 @@ def test_an_identity_provider_without_pyjwt_names_the_extra(
 
     with pytest.raises(ConfigurationError, match=r"kortex\[oidc\]"):
         checked_claims(oidc)
+
+
+async def test_cloudwatch_without_botocore_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "botocore.auth", "adapters.observe.aws", "adapters.aws.signing")
+    settings = Settings.model_validate(
+        {"observe": {"logs": {"kind": "cloudwatch", "region": "eu-central-1"}}}
+    )
+    async with AsyncExitStack() as stack:
+        with pytest.raises(ConfigurationError, match=r"observe\.logs\.kind: .*kortex\[aws\]"):
+            open_logs(settings.observe.logs, (), "observe.logs", stack)
+
+
+@pytest.mark.parametrize("how", [{"api_key": "k"}, {"extra": {"region": "eu-central-1"}}])
+def test_bedrock_without_botocore_is_unavailable_and_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    without(monkeypatch, "botocore")
+
+    assert "kortex[aws]" in str(create(ProviderConfig("bedrock", **how)).unavailable_reason)

@@ -1,0 +1,1 @@
+"""AWS credentials and request signing, by botocore (the extra `kortex[aws]`)."""
