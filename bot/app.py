@@ -218,6 +218,7 @@ def build_conversation(
         picture_at=directory.picture_at,
         surface=surface,
         undelivered=base.stores.undelivered,
+        proposals_of=base.stores.proposals.of_session,
         budget=base.budget,
         tools=tools,
         stops=stops,

@@ -12,18 +12,16 @@ from typing import TypeVar
 import pytest
 import sqlalchemy as sa
 from blockbuster import BlockBuster
-from dbos import DBOSConfig, Queue
+from dbos import DBOSConfig
 from pydantic import JsonValue
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine.config import WORKFLOW_VERSION, EngineConfig
-from bot.engine.engine import Engine
-from bot.engine.rows import EngineRows
+from bot.engine.engine import Engine, EngineRows
 from bot.ports.durability import Journal
 from bot.ports.failures import GivenUp
 from bot.ports.proposals import Decision
-from bot.store.accepted import Accepted
 from bot.store.database import Database
 from bot.store.tables import tickets
 from bot.store.tickets import Tickets
@@ -36,7 +34,7 @@ T = TypeVar("T")
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
 PERSON = Person(TeamId("T1"), UserId("U1"))
 LEASE_S = 2.0
-POLL_S = 0.1  # for what is resumed; the engine's own is 1 s
+POLL_S = 0.1
 TIMEOUT_S = 20.0
 STEPS = ("open", "round:1", "keep", "deliver")
 
@@ -64,7 +62,6 @@ class Lives:
     _held: tuple[Ask | None, int] = (None, 0)
     most_live: int = 0
     tickets: type[Tickets] = Tickets
-    accepted: type[Accepted] = Accepted
 
     def die(self, ask: Ask | None, behind: int = 0) -> None:
         """From now on processes die at that turn, with so many steps behind it, also 0 and all."""
@@ -83,11 +80,7 @@ class Lives:
         config = EngineConfig(
             engine_database(self.url), sqlite, LEASE_S, self.most_live, version=version
         )
-        rows = replace(
-            EngineRows.of(self.database, version),
-            tickets=self.tickets(self.database),
-            accepted=self.accepted(self.database),
-        )
+        rows = replace(EngineRows.of(self.database, version), tickets=self.tickets(self.database))
         engine, replicas = Engine(config, rows), rows.replicas
         async with AsyncExitStack() as stack:
             background = await stack.enter_async_context(asyncio.TaskGroup())
@@ -161,9 +154,7 @@ async def lives(
     """On a fresh database, once on each. Starting and stopping may block the loop."""
     _nothing_blocks_the_loop.deactivate()
     quick = partial(DBOSConfig, notification_listener_polling_interval_sec=POLL_S)
-    monkeypatch.setattr("bot.engine.library.DBOSConfig", quick)  # waited for at its end
-    defaults = Queue.__init__.__kwdefaults__ or {}
-    monkeypatch.setitem(defaults, "polling_interval_sec", POLL_S)
+    monkeypatch.setattr("bot.engine.library.DBOSConfig", quick)  # its end waits for this poll
     async with new_database(request.param, tmp_path) as url:
         database = await Database.open(url)
         yield Lives(database, url)

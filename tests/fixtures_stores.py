@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from adapters.llm.messages import Usage
 from bot.domain.audit import AuditKind
 from bot.domain.ids import SessionId, TurnId, UserId
+from bot.domain.session import Ask
 from bot.ports.feedback import Feedback
 from bot.ports.ingested_events import EventStore
 from bot.ports.ledger import Ledger, LedgerEntry, Reservation
@@ -28,7 +29,7 @@ from bot.store.ledger import StoredLedger
 from bot.store.proposal_rows import StoredCards
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
-from bot.store.tables import audit, proposals
+from bot.store.tables import audit, proposals, tickets
 from bot.store.workspace_tables import installations
 from tests.fakes.cards import MemoryCards
 from tests.fakes.feedback import MemoryFeedback
@@ -147,3 +148,10 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         database = await Database.open(url)
         yield stored(database)
         await database.close()
+
+
+async def stand_in_line(database: Database, ask: Ask) -> None:
+    """Give a turn its place in its thread, waiting."""
+    place = {"id": ask.turn_id, "thread": ask.place.key, "ts": ask.ts}
+    async with writing(database) as connection:
+        await connection.execute(tickets.insert(), place | {"state": "waiting", "owner": "a"})

@@ -7,6 +7,7 @@ from typing import Any
 
 from adapters.llm.messages import StreamChunk
 from adapters.llm.port import Provider
+from bot.chat.changes import ProposalsOf, no_proposals
 from bot.chat.models import Models
 from bot.chat.pictures import PictureOf, no_picture
 from bot.chat.rounds import Rounds
@@ -110,6 +111,7 @@ def turn_bench(
     models: Models = NO_CHOICES,
     picture_of: PictureOf = no_picture,
     people: People = by_id,
+    proposals_of: ProposalsOf = no_proposals,
 ) -> TurnBench:
     """One scripted provider unless `providers` are given; `core__echo` unless `tools` are."""
     memory = Memory()
@@ -140,6 +142,7 @@ def turn_bench(
         picture_at=lambda _place, file: picture_of(file),
         surface=shown,
         undelivered=undelivered,
+        proposals_of=proposals_of,
         budget=Budget(
             asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics, models
         ),

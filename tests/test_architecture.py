@@ -36,7 +36,7 @@ BROAD_EXCEPT_SEAMS = {
     "bot/commands/unwaited.py",
     "bot/chat/turn.py",
     "bot/engine/engine.py",
-    "bot/engine/take_over.py",
+    "bot/engine/lease.py",
     "bot/service/alerting.py",
     "bot/service/workspaces.py",
     "bot/upkeep/jobs.py",

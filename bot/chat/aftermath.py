@@ -31,8 +31,12 @@ LOST: Final = (
     "the process that was answering is gone and no other can go on from where it stood; ask again"
 )
 _GAVE_UP: Final = (
-    "the process that answers died three times at the same step ({step}), so the answer ends here; "
-    "whoever runs Kortex finds it in the log as {reference}"
+    "Kortex crashed repeatedly at the same step ({step}), so the answer ends here; "
+    "its log names the cause as {reference}"
+)
+_NOT_SHOWN: Final = (
+    "Kortex crashed repeatedly while it showed this answer, so charts and evidence are left out; "
+    "its log names the cause as {reference}"
 )
 _BUG: Final = "internal error; whoever runs Kortex finds it in the log as {reference}"
 
@@ -139,6 +143,14 @@ def broken(
     return finished(TurnEnd.FAILED, gathered, text, [notice], ())
 
 
+def without_extras(ask: Ask, final: TurnFinished, error: GivenUp) -> TurnFinished:
+    """The same end without charts, evidence and marks, for an answer that could not be shown whole."""
+    reference = _reference(ask)
+    log.error("answer_given_up", turn=ask.turn_id, reference=reference, step=str(error))
+    notices = (*final.notices, _NOT_SHOWN.format(reference=reference))
+    return replace(final, outcomes=(), evidence=(), claims=(), notices=notices)
+
+
 def lost() -> TurnFinished:
     """The end of a turn whose record no process can go on from."""
     return finished(TurnEnd.FAILED, Conversation(CompleteRequest("", ())), "", [LOST], ())
@@ -151,11 +163,15 @@ def not_kept(ask: Ask, error: Exception) -> str:
     return _notice(ask, error, Conversation(CompleteRequest("", ())))
 
 
+def _reference(ask: Ask) -> str:
+    return hashlib.sha256(ask.turn_id.encode()).hexdigest()[:8]
+
+
 def _notice(ask: Ask, error: Exception, gathered: Conversation) -> str:
     if isinstance(error, StorageUnavailable):
         log.warning("turn_without_storage", turn=ask.turn_id, error=str(error))
         return CUT_SHORT if gathered.rounds else NOTHING_STARTED
-    reference = hashlib.sha256(ask.turn_id.encode()).hexdigest()[:8]
+    reference = _reference(ask)
     if isinstance(error, GivenUp):
         log.error("turn_given_up", turn=ask.turn_id, reference=reference, step=str(error))
         return _GAVE_UP.format(step=error, reference=reference)

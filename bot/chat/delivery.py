@@ -5,14 +5,16 @@ turn goes on unseen, its end is kept, and `Redelivery` brings it as soon as that
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
+from bot.chat.changes import ProposalsOf, changes_of, no_proposals
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import MessageTs, TeamId
 from bot.domain.session import Ask
-from bot.domain.turn_events import TurnFinished
+from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, AnswerSurface
 from bot.ports.sessions import HeldBack, SessionStore, Undelivered
@@ -35,11 +37,16 @@ class Delivery:
     """One turn's way to people. Raises StorageUnavailable, nothing of the surface's."""
 
     def __init__(
-        self, surface: AnswerSurface, sessions: SessionStore, undelivered: Undelivered
+        self,
+        surface: AnswerSurface,
+        sessions: SessionStore,
+        undelivered: Undelivered,
+        proposals_of: ProposalsOf,
     ) -> None:
         self._surface = surface
         self._sessions = sessions
         self._undelivered = undelivered
+        self._proposals_of = proposals_of
 
     async def open(self, ask: Ask) -> MessageTs | None:
         """The placeholder's message; `NOT_YET` when it cannot be posted now, None: nowhere."""
@@ -58,7 +65,7 @@ class Delivery:
         try:
             if ts == NOT_YET and await self.open(ask) is None:
                 return "gone"
-            await stream.finish(final)
+            await stream.finish(await self.with_changes(ask, final))
         except SurfaceGone:
             return "gone"
         except SurfaceFailed as error:
@@ -66,6 +73,12 @@ class Delivery:
             await self._undelivered.keep(ask, final)
             return "held back"
         return "shown"
+
+    async def with_changes(self, ask: Ask, final: TurnFinished) -> TurnFinished:
+        """The end of a failed turn, with what became of its proposals by now."""
+        if final.end is not TurnEnd.FAILED:
+            return final
+        return replace(final, changes=await changes_of(ask, self._proposals_of))
 
     async def reopen(self, ask: Ask) -> AnswerStream:
         """Where to show an end that was kept. Raises SurfaceGone, SurfaceFailed too."""
@@ -89,8 +102,9 @@ class Redelivery:
         audit: AuditLog,
         tell_admins: TellAdmins,
         is_open: Callable[[], bool],
+        proposals_of: ProposalsOf = no_proposals,
     ) -> None:
-        self._delivery = Delivery(surface, sessions, undelivered)
+        self._delivery = Delivery(surface, sessions, undelivered, proposals_of)
         self._undelivered = undelivered
         self._audit = audit
         self._tell_admins = tell_admins
@@ -111,7 +125,7 @@ class Redelivery:
         try:
             stream = await self._delivery.reopen(ask)
             try:
-                await stream.finish(held.final)
+                await stream.finish(await self._delivery.with_changes(ask, held.final))
             finally:
                 await stream.aclose()
         except SurfaceGone:

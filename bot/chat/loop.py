@@ -12,7 +12,6 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from adapters.llm.first_look.calls import is_of_look
 from adapters.llm.local_time import zone_in
 from adapters.llm.messages import (
     CompleteRequest,
@@ -57,7 +56,6 @@ from bot.domain.turn_events import (
 )
 from bot.ports.durability import Journal
 from tools.call_limits import Spent
-from tools.contract import PROPOSE_TOOL_ID
 from tools.records import CallEnded, CallEvent, ToolOutcome
 
 PARALLEL_CALLS = 10  # of one round at once; the others wait
@@ -282,7 +280,7 @@ class Loop:
         numbered = list(enumerate(calls, start=first))
         try:
             parts = [step(c, n, talk.spend(c)) for n, c in numbered]
-            values = await self._journal.steps(parts, only_read=_only_read(calls))
+            values = await self._journal.steps(parts)
         except Exception:
             # What people have seen is kept below the end, though the round as a whole is not.
             for number, call in numbered:
@@ -323,11 +321,6 @@ class Loop:
     def _say(talk: Conversation, message: Message) -> None:
         talk.said.append(message)
         talk.request = replace(talk.request, messages=(*talk.request.messages, message))
-
-
-def _only_read(calls: Sequence[ToolCall]) -> bool:
-    """Whether they may be made again: not a proposal, nor the many queries of a look."""
-    return not any(call.name == PROPOSE_TOOL_ID or is_of_look(call) for call in calls)
 
 
 def _let_go_of_tools(talk: Conversation) -> None:

@@ -119,12 +119,10 @@ class QuietReplay(Journal):
     async def steps(
         self,
         parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
-        *,
-        only_read: bool = False,
     ) -> Sequence[JsonValue]:
         """See `Journal`."""
         aloud = [(name, self._aloud(run)) for name, run in parts]
-        return await self._journal.steps(aloud, only_read=only_read)
+        return await self._journal.steps(aloud)
 
     def _aloud(self, run: Callable[[], Awaitable[JsonValue]]) -> Callable[[], Awaitable[JsonValue]]:
         async def running() -> JsonValue:

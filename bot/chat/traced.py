@@ -149,12 +149,10 @@ class TracedJournal(Journal):
             self.began_ns = _began_ns(value) or self.began_ns
         return value
 
-    async def steps(
-        self, parts: Sequence[tuple[str, Run]], *, only_read: bool = False
-    ) -> Sequence[JsonValue]:
+    async def steps(self, parts: Sequence[tuple[str, Run]]) -> Sequence[JsonValue]:
         """See `Journal`."""
         timed = [(name, self._timing(name, run)) for name, run in parts]
-        return await self._journal.steps(timed, only_read=only_read)
+        return await self._journal.steps(timed)
 
     def _timing(self, name: str, run: Run) -> Run:
         return lambda: self._timed(name, run)

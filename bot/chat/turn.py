@@ -22,8 +22,10 @@ from bot.chat.aftermath import (
     said_of,
     state_of,
     turned_away,
+    without_extras,
 )
 from bot.chat.attachments import reading_of
+from bot.chat.changes import ProposalsOf, no_proposals
 from bot.chat.delivery import NOT_YET, Delivery
 from bot.chat.ending import final_of
 from bot.chat.first_look import Look
@@ -80,6 +82,7 @@ class Turns:
         picture_at: PictureAt = no_picture_at,
         surface: AnswerSurface,
         undelivered: Undelivered,
+        proposals_of: ProposalsOf = no_proposals,
         budget: Budget,
         tools: ToolDesk,
         stops: Stops,
@@ -100,7 +103,7 @@ class Turns:
         self._roles_of = roles_of
         self._readers_of = readers_of
         self._surface = surface
-        self._delivery = Delivery(surface, sessions, undelivered)
+        self._delivery = Delivery(surface, sessions, undelivered, proposals_of)
         self._budget = budget
         self._tools = tools
         self._stops = stops
@@ -330,5 +333,6 @@ class Turns:
             has_been_posted = ts != NOT_YET
             await journal.step("deliver", lambda: show(final), with_next=has_been_posted)
         except GivenUp as error:
-            short = broken(ask, error, None, self._redactor)
-            await journal.step("deliver:short", lambda: show(short))
+            # The same text, so that what people have read stays where it is.
+            plain = without_extras(ask, final, error)
+            await journal.step("deliver:short", lambda: show(plain))

@@ -8,8 +8,7 @@ import click
 
 from bot.commands.ending import OK
 from bot.commands.invocation import configured
-from bot.engine.config import LEASE_S
-from bot.engine.database_lock import take_lock
+from bot.engine.config import LEASE_S, take_lock
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema

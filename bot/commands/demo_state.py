@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from bot.commands.ending import USAGE
-from bot.engine.database_lock import SecondProcess, take_lock
+from bot.engine.config import SecondProcess, take_lock
 from bot.settings.environment import environment
 from bot.settings.reading import ConfigurationError
 

@@ -57,8 +57,6 @@ class PlainJournal:
     async def steps(
         self,
         parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
-        *,
-        only_read: bool = False,  # noqa: ARG002 - the port's
     ) -> Sequence[JsonValue]:
         """Run them together."""
         async with asyncio.TaskGroup() as group:

@@ -13,7 +13,7 @@ import click
 from adapters.plugins.yaml_source import ManifestInvalid
 from bot.actions.catalog import CatalogError
 from bot.commands.ending import FAILED, USAGE
-from bot.engine.database_lock import SecondProcess
+from bot.engine.config import SecondProcess
 from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load

@@ -115,6 +115,7 @@ class TurnFinished:
     claims: Sequence[Claim] = ()
     proposal_ids: Sequence[ProposalId] = ()
     stopped_by: str = ""  # the platform's id of who stopped it
+    changes: str = ""  # of a failed turn: what became of its proposals; empty when it made none
 
 
 TurnEvent = (

@@ -1,16 +1,19 @@
-"""What an engine is started with, and what it carries through."""
+"""What an engine is started with, and the lock that lets one process use a SQLite file."""
 
+import fcntl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from bot.domain.ids import ProposalId
 from bot.ports.durability import Journal
 from bot.ports.proposals import Decision
 
-# Change only when the sequence of steps changes incompatibly: it decides who may resume a turn.
+# Change only when the sequence of steps changes incompatibly: it decides which replicas may resume a
+# turn.
 WORKFLOW_VERSION = "kortex-3"
-# Work begun under these is carried on as well, as it was begun. They know nothing of ours.
+# Turns of these versions are resumed too, with the steps that they began with.
 EARLIER_VERSIONS = ("kortex-1", "kortex-2")
 LEASE_S = 6.0
 
@@ -19,10 +22,31 @@ DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """`database_url` as DBOS wants it (a synchronous driver); `sqlite_path` None on PostgreSQL."""
+    """`database_url` names a synchronous driver, for DBOS; `sqlite_path` is None on PostgreSQL."""
 
     database_url: str
     sqlite_path: Path | None
     lease_s: float = LEASE_S
-    max_live_turns: int = 0  # 0: the database's own
+    max_live_turns: int = 0  # 0: the default of the database
     version: str = WORKFLOW_VERSION
+
+
+class SecondProcess(Exception):
+    """Another process already owns this SQLite database."""
+
+
+def take_lock(database: Path) -> IO[bytes]:
+    """Lock the database until the returned handle is closed. Raises SecondProcess.
+
+    Two processes on one file would each resume the other's work.
+    """
+    handle = database.with_name(database.name + ".lock").open("ab")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+        raise SecondProcess(
+            f"{database} is in use by another kortex process. Stop that one, "
+            "or use PostgreSQL to run several."
+        ) from None
+    return handle

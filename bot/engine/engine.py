@@ -1,16 +1,17 @@
-"""Durable execution: turns and decisions as workflows that outlive the process.
+"""Turns and decisions as durable workflows, which another process resumes after a crash.
 
-Every message and every decision is a short workflow with a deterministic id, started directly.
-A replica holds a lease row; survivors take over what a dead one left. On SQLite one process owns
-the file. What a turn or a decision does lives in `bot.chat` and `bot.actions`.
+Every message and every decision starts a short workflow with a deterministic id, directly. A replica
+holds a lease; live replicas take over the workflows of dead ones. On SQLite one process owns the
+file. The bodies of turns and decisions live in `bot.chat` and `bot.actions`.
 """
 
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import IO
+from typing import IO, Final, Self
 
 import structlog
 from dbos import DBOS, SetWorkflowID
@@ -19,41 +20,64 @@ from pydantic import JsonValue, TypeAdapter
 from bot.chat.traced import EndingBody, TurnBody, TurnTraces
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
-from bot.engine.admission import Admission, LeftBehind
-from bot.engine.config import DecisionBody, EngineConfig
-from bot.engine.database_lock import take_lock
-from bot.engine.lease import Lease
-from bot.engine.library import HAND_OVER_S, DurableJournal, dbos_config, end_dbos
-from bot.engine.quiet import OwnQueue
-from bot.engine.rows import EngineRows
-from bot.engine.stops import StopSignals
-from bot.engine.stranded import StrandedWork
-from bot.engine.take_over import DbosRecords, TakeOver
-from bot.engine.turn_journal import TurnJournals, ends_recorded
-from bot.engine.under_way import Tasks, UnderWay
-from bot.engine.waiting import (
+from bot.engine.config import EARLIER_VERSIONS, DecisionBody, EngineConfig, take_lock
+from bot.engine.journal import DurableJournal, TurnJournals
+from bot.engine.lease import DbosRecords, Lease, TakeOver
+from bot.engine.library import dbos_config, end_dbos
+from bot.engine.queue import (
     MAX_LIVE_TURNS,
     MAX_LIVE_TURNS_SQLITE,
     ShowWaiting,
-    Starts,
     ThreadOrder,
+    Trials,
     TurnSlots,
 )
+from bot.engine.stops import StopSignals
+from bot.engine.stranded import LeftBehind, StrandedWork
+from bot.engine.workflows import Starts, Tasks, UnderWay
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
-from bot.store.accepted import Taken
+from bot.store.accepted import HalfStarted
+from bot.store.database import Database
 from bot.store.dialect import storage_errors
-from bot.store.replicas import STOOD_STILL_LEASES
-from bot.store.stranded import ending_workflow
-from bot.store.tickets import Superseded
+from bot.store.earlier_work import EarlierWork
+from bot.store.replicas import STOOD_STILL_LEASES, Replicas
+from bot.store.stranded import StrandedTurns, ending_workflow
+from bot.store.tickets import Superseded, Tickets
+from bot.store.turn_steps import TurnSteps
 
 log = structlog.get_logger(__name__)
 
 UNTRACED = TurnTraces()
 
+HAND_OVER_S: Final = 5.0  # for cancelled work to close its connections
 _ASK = TypeAdapter(Ask)
 _DECISION = TypeAdapter(Decision)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRows:
+    """The tables that the engine uses, in one database."""
+
+    tickets: Tickets
+    steps: TurnSteps
+    replicas: Replicas
+    stranded: StrandedTurns
+    earlier: EarlierWork
+    half_started: HalfStarted
+
+    @classmethod
+    def of(cls, database: Database, version: str) -> Self:
+        """For processes that know that version of the steps."""
+        return cls(
+            Tickets(database),
+            TurnSteps(database),
+            Replicas(database, version),
+            StrandedTurns(database),
+            EarlierWork(database, version, EARLIER_VERSIONS),
+            HalfStarted(database),
+        )
 
 
 class Engine:
@@ -66,7 +90,7 @@ class Engine:
         settle: Callable[[], Awaitable[None]] | None = None,
         traces: TurnTraces = UNTRACED,
     ) -> None:
-        """`settle` is called once the database is ours, before anything of it is resumed."""
+        """`settle` is called once the database is locked, before any workflow is resumed."""
         self._config = config
         self._settle = settle
         self._traces = traces
@@ -76,15 +100,13 @@ class Engine:
         self._journals = TurnJournals(tickets, rows.steps, self.executor_id)
         self._presence = replicas.presence(self.executor_id, config.lease_s)
         self._records = DbosRecords(config.version, rows.earlier)
-        self._own_queue = OwnQueue()
         mine = (self._records, self.executor_id, config.lease_s)
-        self._take_over = TakeOver(replicas, *mine, tickets.hand_over, self._own_queue.hurry)
+        self._take_over = TakeOver(replicas, *mine, tickets.hand_over)
         self._stops = StopSignals(tickets, self.executor_id, alone=bool(config.sqlite_path))
         self._under_way = UnderWay()
         self._starts = Starts()
         self._order = ThreadOrder(tickets, self.executor_id)
-        self._admission = Admission(rows.accepted, lambda: self._accepting, self.begin_turn, traces)
-        self._left_behind = LeftBehind(rows.accepted)
+        self._left_behind = LeftBehind(rows.half_started)
         others = None if config.sqlite_path else replicas
         dead_s = STOOD_STILL_LEASES * config.lease_s
         self._stranded = StrandedWork(
@@ -104,19 +126,20 @@ class Engine:
         show_in_line: ShowWaiting | None = None,
         leave: Callable[[TurnId], None] = lambda _turn: None,
     ) -> None:
-        """Take the database, resume what was left, begin to accept. Raises SecondProcess.
+        """Lock the database, resume unfinished work, begin to accept. Raises SecondProcess.
 
-        The lease and stop watchers run in `background` until it is cancelled. `show_waiting` tells
-        people that their turn waits for others to end, `show_in_line` that it does in its thread.
-        `leave` ends at once what this process shows of a turn that others may have.
+        The watchers run in `background` until it is cancelled. `show_waiting` shows that a turn
+        waits for a slot, `show_in_line` that it waits for earlier turns of its thread. `leave` stops
+        this process's edits of a turn that another replica may run.
         """
         usual = MAX_LIVE_TURNS_SQLITE if self._config.sqlite_path else MAX_LIVE_TURNS
         self._slots = TurnSlots(self._config.max_live_turns or usual, show_waiting)
+        self._trials = Trials(self._slots, self._begin_trial)
         await self._take()
         if not self._config.sqlite_path:
             await self._presence.beat()
         self._show_in_line, self._leave = show_in_line, leave
-        self._turn_body, self._decision_body = ends_recorded(self._traces.answering(turn)), decision
+        self._turn_body, self._decision_body = self._traces.answering(turn), decision
         self._ending_body = self._traces.ending(ending)
         self._background = background
         self._launch()
@@ -132,7 +155,7 @@ class Engine:
             look = partial(self._take_over.look, self._under_way.turns.values())
             holding = lease.hold(look, self._let_turns_go, self._let_lost_go)
             self._watchers.append(background.create_task(holding, name="lease"))
-        await self._begin_left(at_once=True)
+        await self._start_left(at_once=True)
 
     async def _take(self) -> None:
         if self._config.sqlite_path:
@@ -149,9 +172,9 @@ class Engine:
             self._lock_file.close()
 
     def _launch(self) -> None:
-        DBOS(config=dbos_config(self._config, self.executor_id, self._own_queue))
+        DBOS(config=dbos_config(self._config, self.executor_id))
 
-        # Functions, because DBOS writes attributes on what it registers.
+        # Plain functions, because DBOS sets attributes on the functions that it registers.
         async def turn(ask: JsonValue) -> None:
             await self._run_turn(ask)
 
@@ -168,7 +191,7 @@ class Engine:
         DBOS.launch()
 
     async def stop(self, grace_s: float) -> None:
-        """Accept nothing new, let running work end for `grace_s`, hand the rest over."""
+        """Accept nothing new, give running work `grace_s` to end, hand over the rest."""
         self._accepting = False
         waiting = 0
         with suppress(TimeoutError):
@@ -179,14 +202,14 @@ class Engine:
         self._leaving = True
         begins = self._starts.under_way
         left = {*self._under_way.turns, *self._under_way.decisions}
-        # The watchers too: what is handed over must not be taken back.
+        # The watchers too, or this replica would take its own work back.
         for task in (*left, *self._watchers):
             task.cancel()
         if left:
             log.warning("handing_over", workflows=len(left))
             await asyncio.wait(left, timeout=HAND_OVER_S)
         await self._under_way.recorded(HAND_OVER_S)
-        await end_dbos(self._own_queue)
+        await end_dbos()
         with suppress(StorageUnavailable):
             if left or waiting:
                 await self._tickets.hand_over(self.executor_id)
@@ -205,44 +228,33 @@ class Engine:
         return self._order.take_first_look(ask)
 
     async def look_after_threads(self) -> int:
-        """Free threads of turns that nobody carries on, which are ended with a word; how many.
+        """End stranded turns and free their threads; returns how many.
 
-        Raises StorageUnavailable; what was not done is the next look's.
+        Raises StorageUnavailable; the next look continues.
         """
-        await self._order.drop_unstarted()
-        await self._begin_left()
+        await self._start_left()
         return await self._stranded.sweep(self._start_ending)
 
     @property
     def live(self) -> int:
-        """Workflows running here."""
+        """How many workflows run here."""
         return self._under_way.count
 
     async def start_turn(self, ask: Ask) -> None:
-        """Durable, with its place in the thread, when it returns. Raises StorageUnavailable."""
-        await self._admission.start_turn(ask)
+        """Start a turn; it is durable and has its place in the thread when this returns.
 
-    def begin_turn(self, ask: Ask, taken: Taken = Taken.KNOWN) -> None:
-        """Begin what was accepted, soon. What cannot be begun now is begun by a later look."""
-        if self._accepting and not self._goes_on(ask.turn_id):
-            self._order.expect(ask, taken)
-            self._starts.join(ask.turn_id, partial(self._begin_accepted, ask), self._background)
+        Raises StorageUnavailable.
+        """
+        turn = ask.turn_id
+        with self._traces.accepting(ask), self._order.expected(turn) as placed:
+            value = _ASK.dump_python(ask, mode="json")
+            if await self._start(turn, self._tickets.is_started, self._turn, value):
+                await self._order.has_place(turn, placed)
 
-    def _goes_on(self, turn: str) -> bool:
-        return turn in self._under_way.turns.values()
-
-    async def _begin_accepted(self, ask: Ask) -> Exception | None:
-        failure = await self._begin(ask.turn_id, self._turn, [_ASK.dump_python(ask, mode="json")])
-        if failure is not None:
-            self._order.forget(ask.turn_id)
-            log.warning("turn_begins_later", turn=ask.turn_id, error=type(failure).__name__)
-        return failure
-
-    async def _begin_left(self, *, at_once: bool = False) -> None:
+    async def _start_left(self, *, at_once: bool = False) -> None:
         for ask in await self._left_behind.find(at_once=at_once):
-            if not self._goes_on(ask.turn_id):
-                log.info("turn_was_left", turn=ask.turn_id)
-                self.begin_turn(ask)
+            log.info("turn_was_left", turn=ask.turn_id)
+            await self.start_turn(ask)
 
     async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
         """Durable when it returns. Raises StorageUnavailable."""
@@ -260,12 +272,12 @@ class Engine:
         is_started: Callable[[str], Awaitable[bool]],
         body: Callable[..., Coroutine[None, None, None]],
         *args: object,
-    ) -> None:
+    ) -> bool:
         if not self._accepting:
             raise StorageUnavailable("shutting down; nothing was started")
-        # Asked first and through our own connection: DBOS waits for a lost database without end,
-        # and would start the work long after the asker was told that nothing was started.
-        await self._starts.once(
+        # Kortex asks first, on its own connection. DBOS retries a lost database without end, and
+        # would start the work long after the user was told that nothing was started.
+        return await self._starts.once(
             workflow_id,
             is_started,
             lambda: self._begin(workflow_id, body, args),
@@ -279,7 +291,7 @@ class Engine:
         try:
             with storage_errors(), SetWorkflowID(workflow_id):
                 await DBOS.start_workflow_async(body, *args)
-        except Exception as error:  # noqa: BLE001 - it is raised where the start was asked for
+        except Exception as error:  # noqa: BLE001 - raised by the caller of `_start`
             return error
         return None
 
@@ -287,21 +299,14 @@ class Engine:
         ask = _ASK.validate_python(ask_value)
         with self._counted(self._under_way.turns, ask.turn_id):
             try:
-                at_once = not self._slots.are_taken
-                entered = await self._order.enter(ask, self._tell_in_line, at_once=at_once)
+                is_first = await self._order.enter(ask, self._tell_in_line)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
             try:
-                with self._stops.of(ask.turn_id) as signal:
-                    async with self._slots.hold(ask, signal):
-                        # Only now: a turn that waits has done nothing that could end a process.
-                        of = partial(self._journals.of, ask.turn_id, entered)
-                        journal = await self._order.patiently(ask, of)
-                        if journal is not None:
-                            await self._turn_body(ask, journal)
+                await self._answer(ask, is_first=is_first)
             except asyncio.CancelledError:
-                raise  # handed over, or going down: the ticket belongs to whoever resumes it
+                raise  # handed over, or shutting down: the replica that resumes it has the ticket
             except BaseException:
                 await self._order.leave(ask)
                 raise
@@ -309,6 +314,26 @@ class Engine:
                 await self._order.leave(ask)
             finally:
                 self._order.forget(ask.turn_id)
+
+    async def _answer(self, ask: Ask, *, is_first: bool) -> None:
+        with self._stops.of(ask.turn_id) as signal:
+            async with self._slots.hold(ask, signal):
+                # Only now: a turn that waits cannot have ended its process.
+                open_ = partial(self._journals.open, ask.turn_id, is_first=is_first)
+                opened = await self._order.patiently(ask, open_)
+                if opened is None:
+                    return
+                async with self._trials.of(ask, opened.deaths, signal) as end_trial:
+                    opened.journal.recorded = end_trial
+                    try:
+                        await self._turn_body(ask, opened.journal)
+                    except asyncio.CancelledError:
+                        await opened.journal.let_go()
+                        raise
+
+    async def _begin_trial(self, ask: Ask) -> None:
+        begin = partial(self._tickets.begin_trial, ask.turn_id, self.executor_id)
+        await self._order.patiently(ask, begin)
 
     def _tell_in_line(self, ask: Ask) -> None:
         if self._show_in_line is not None:
@@ -323,7 +348,7 @@ class Engine:
     @contextmanager
     def _counted(self, tasks: Tasks, name: str) -> Iterator[None]:
         if self._leaving:
-            raise asyncio.CancelledError  # begun as the rest was handed over: it goes with them
+            raise asyncio.CancelledError  # started during the hand-over, so handed over too
         with self._under_way.counted(tasks, name):
             yield
 
@@ -336,16 +361,16 @@ class Engine:
         return self._stops.watched(turn)
 
     def _let_turns_go(self) -> None:
-        """This process stood still for so long that others may have taken its turns over.
+        """End all turns here: after a long freeze another replica may have taken them over.
 
-        Before a turn does anything more, such as an edit over its successor's answer, it ends here.
+        A turn that went on could edit its successor's answer.
         """
         log.warning("overslept", turns=len(self._under_way.turns))
         self._take_over.let_go(self._under_way.turns.values())
         self._end_here(self._under_way.turns.values())
 
     async def _let_lost_go(self) -> None:
-        """It was without the database, and runs on: those turns end here that others have."""
+        """End the turns that another replica took over while this one could not reach the database."""
         lost = await self._take_over.lost(self._under_way.turns.values())
         log.warning("cut_off", turns=len(self._under_way.turns), lost=len(lost))
         self._end_here(lost)
@@ -353,5 +378,5 @@ class Engine:
     def _end_here(self, lost: Collection[str]) -> None:
         for task, turn in self._under_way.turns.items():
             if turn in lost:
-                self._leave(TurnId(turn))  # to be cancelled takes its time
+                self._leave(TurnId(turn))  # the cancellation takes a moment
                 task.cancel()

@@ -1,17 +1,28 @@
-"""A replica's lease on its work: beats, whom it takes for dead, and that it stood still itself.
+"""A replica's lease, and the take-over of workflows whose replica lost its own.
 
-What is done with the work of a replica that lost its lease lives in `bot.engine.take_over`.
+Replicas beat on a row of the database. A replica that stays silent past its lease is dead: another
+replica re-enqueues its workflows, a few at a time, so that all live replicas get some.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import structlog
+from dbos import DBOS
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.replicas import STOOD_STILL_LEASES, Presence
+from bot.store.earlier_work import EarlierWork
+from bot.store.replicas import STOOD_STILL_LEASES, Presence, Replicas
 
-_BEATS = 4  # in a lease: two may fail before anybody takes the replica for dead
+log = structlog.get_logger(__name__)
+
+_BEATS: Final = 4  # in a lease: two may fail before other replicas take this one for dead
+AT_ONCE: Final = 8  # workflows that one replica re-enqueues per beat
 
 
 class Lease:
@@ -29,12 +40,12 @@ class Lease:
         overslept: Callable[[], None],
         cut_off: Callable[[], Awaitable[None]],
     ) -> None:
-        """Beat until cancelled. `judge` looks after the replicas that do not; it must not raise.
+        """Beat until cancelled. `judge` looks for dead replicas and must not raise.
 
-        The beat never waits for it, and a replica whose own beat was late judges nobody: everything
-        may have stood still. `overslept` is called when this process stood still for so long that
-        others take it for dead; `cut_off` when it was without the database for longer than its
-        lease, which to others looks like its end.
+        The beat never waits for `judge`. A replica whose own beat was late judges no other replica,
+        because the database may have stood still. `overslept` is called when this process stood
+        still long enough to be taken for dead; `cut_off` when it could not reach the database for
+        longer than its lease.
         """
         async with asyncio.TaskGroup() as group:
             judging: asyncio.Task[None] | None = None
@@ -53,7 +64,7 @@ class Lease:
 
     @contextmanager
     def _watchdog(self, overslept: Callable[[], None]) -> Iterator[None]:
-        """Callbacks, not a task: after a stop one runs before any task that new data wakes up."""
+        """Timer callbacks, not a task: after a freeze they run before tasks woken by new data."""
         loop = asyncio.get_running_loop()
         handle: asyncio.TimerHandle
 
@@ -76,3 +87,123 @@ class Lease:
 
 async def _run(judge: Callable[[], Awaitable[None]]) -> None:
     await judge()
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A replica's unfinished workflows of known versions, and the number of those of unknown ones."""
+
+    known: Sequence[str]
+    unknown: int = 0
+
+
+class DbosRecords:
+    """Which replica runs which workflow, by DBOS's public calls. `version` is the current one."""
+
+    def __init__(self, version: str, earlier: EarlierWork) -> None:
+        self._known = {version, *earlier.versions}
+        self._earlier = earlier
+
+    async def left_by(self, executor: str) -> Left:
+        """The workflows that it runs, or ran when it died; oldest first."""
+        pending = await DBOS.list_workflows_async(
+            executor_id=executor, status="PENDING", load_input=False, load_output=False
+        )
+        known = [each.workflow_id for each in pending if each.app_version in self._known]
+        return Left(known, len(pending) - len(known))
+
+    async def hand_on(self, workflows: Sequence[str]) -> None:
+        """Re-enqueue them for any replica. The replica that runs them loses them."""
+        await self._earlier.take(workflows)
+        await DBOS.resume_workflows_async([*workflows])
+
+    async def take_up(self, executor: str) -> None:
+        """Resume the workflows that this executor ran under an earlier version."""
+        if held := await self._earlier.held_by(executor):
+            await self.hand_on(held)
+
+
+class TakeOver:
+    """One replica's part in resuming the workflows of dead replicas, and its own after a freeze.
+
+    `no_death` is called with a replica that stood still, so that its turns count no death.
+    """
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        records: DbosRecords,
+        replica: str,
+        lease_s: float,
+        no_death: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._replicas = replicas
+        self._records = records
+        self._replica = replica
+        self._lease_s = lease_s
+        self._no_death = no_death
+        self._claimed: dict[str, datetime] = {}
+        self._let_go: set[str] = set()
+
+    def let_go(self, workflows: Collection[str]) -> None:
+        """Note workflows that this replica ended because another replica may run them."""
+        self._let_go.update(workflows)
+
+    async def look(self, running: Collection[str]) -> None:
+        """Re-enqueue some of the abandoned workflows; `running` continue here. Raises nothing."""
+        try:
+            await self._own(running)
+            silent = await self._replicas.silent(self._lease_s)
+            for each in dict.fromkeys((*self._claimed, *silent)):
+                await self._some_of(each)
+        except Exception:  # the next look tries again; the watch must not end
+            log.exception("take_over_failed")
+
+    async def lost(self, running: Collection[str]) -> Collection[str]:
+        """Those of `running` that another replica runs now; none while that cannot be read."""
+        try:
+            mine = (await self._records.left_by(self._replica)).known
+        except Exception:  # the database fences their writes; only an edit may come late
+            log.exception("take_over_failed")
+            return ()
+        return set(running).difference(mine)
+
+    async def _own(self, running: Collection[str]) -> None:
+        if not self._let_go:
+            return
+        mine = (await self._records.left_by(self._replica)).known
+        self._let_go.intersection_update(mine)
+        self._let_go.difference_update(running)
+        some = [each for each in mine if each in self._let_go][:AT_ONCE]
+        if some:
+            await self._no_death(self._replica)
+            await self._hand_on(self._replica, some, len(self._let_go))
+            self._let_go.difference_update(some)
+
+    async def _some_of(self, dead: str) -> None:
+        before = self._claimed.pop(dead, None)
+        left = await self._records.left_by(dead)
+        if left.unknown and not left.known:
+            return  # for a replica of their version, or for the sweep of stranded turns
+        # The winner renews the dead replica's lease, so that one replica re-enqueues. If it dies too,
+        # the lease runs out again. A replica that beats again keeps the rest of its workflows.
+        claimed = await (
+            self._replicas.claim_again(dead, before)
+            if before
+            else self._replicas.claim(dead, self._lease_s)
+        )
+        if claimed is None:
+            return
+        left = await self._records.left_by(dead)  # read again, now that no other replica changes it
+        if not left.known and not left.unknown:
+            await self._replicas.bury(dead, claimed)
+            return
+        self._claimed[dead] = claimed
+        if left.known:
+            await self._hand_on(dead, left.known[:AT_ONCE], len(left.known))
+        if not before and (ended := await self._replicas.end_transactions(dead)):
+            log.warning("transactions_ended", replica=dead, connections=ended)
+
+    async def _hand_on(self, replica: str, some: Sequence[str], left: int) -> None:
+        log.warning("taking_over", replica=replica, workflows=len(some), left=left - len(some))
+        await self._records.hand_on(some)

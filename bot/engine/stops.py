@@ -1,4 +1,4 @@
-"""The stop signals of the turns that run here, and what was asked for elsewhere."""
+"""Stop signals of the turns that run here, including stops requested on other replicas."""
 
 import asyncio
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ POLL_S: Final = 0.3
 
 
 class StopSignals:
-    """One a turn. Nothing is looked for while there is none.
+    """One signal per turn. The database is polled only while there are signals.
 
-    `alone`: nobody else is asked, so that nothing is looked for either unless something was asked for,
-    here or by the process before; what comes before its turn has a signal is found so.
+    `alone`: this process is the only one, so it polls only after a request, or after its start for
+    requests that the last process received.
     """
 
     def __init__(self, tickets: Tickets, owner: str, *, alone: bool = False) -> None:
@@ -31,7 +31,7 @@ class StopSignals:
 
     @contextmanager
     def of(self, turn: TurnId) -> Iterator[Signal]:
-        """A new one, the turn's until the context ends."""
+        """A new signal for a turn, until the context ends."""
         signal = self._signals[turn] = Signal()
         self._any.set()
         try:
@@ -41,12 +41,12 @@ class StopSignals:
                 del self._signals[turn]
 
     def watched(self, turn: TurnId) -> StopSignal:
-        """That of a turn that runs here, or will."""
+        """The signal of a turn that runs here or is about to."""
         self._any.set()
         return self._signals.setdefault(turn, Signal())
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
-        """Ask a turn to stop, wherever it runs; whether there was one. Raises StorageUnavailable."""
+        """Ask a turn to stop, on any replica. False if it does not run. Raises StorageUnavailable."""
         try:
             asked = await self._tickets.request_stop(turn, by)
         finally:
@@ -56,7 +56,7 @@ class StopSignals:
         return asked
 
     async def watch(self) -> None:
-        """Pass on what other processes were asked for, and what came too early, until cancelled."""
+        """Set signals for stops requested elsewhere, or before the signal existed, until cancelled."""
         while True:
             await self._any.wait()
             await asyncio.sleep(POLL_S)
@@ -68,7 +68,7 @@ class StopSignals:
                     await self._look()
 
     async def _look(self) -> None:
-        self._may_be_some = False  # but for what is asked for meanwhile
+        self._may_be_some = False  # a request may set it during the read
         try:
             asked = await self._tickets.stops_for(self._owner)
         except BaseException:

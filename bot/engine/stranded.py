@@ -1,10 +1,11 @@
-"""Turns that nobody can carry on any more: each is ended with a word, and its thread goes on.
+"""Turns that no replica can resume: each ends with a message to the user, and frees its thread.
 
-A turn strands when its workflow was ended from outside: by this sweep, because it was begun by a
-version of the steps that no process knows any more, or by the releases that counted starts.
+A turn strands when its workflow was ended from outside: by this sweep, because no live replica knows
+the version of its steps, or by releases that limited the number of starts. The sweep also starts
+turns that an earlier release accepted and did not start.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -13,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.ids import Person, UserId
 from bot.domain.session import Ask
+from bot.store.accepted import HalfStarted
 from bot.store.earlier_work import EarlierWork
 from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedTurn, StrandedTurns
@@ -24,12 +26,12 @@ log = structlog.get_logger(__name__)
 BATCH: Final = 100
 _ASK: Final = TypeAdapter(Ask)
 
-# Starts the durable end of a turn, as its `ending_workflow`. True: people have seen its end already.
+# Starts the workflow that ends a turn. True: the user has seen the turn's end already.
 StartEnding = Callable[[Ask, bool], Awaitable[None]]
 
 
 class StrandedWork:
-    """The sweep of one replica. Any number of them end each turn once.
+    """The sweep of one replica. Each turn ends once, however many replicas sweep.
 
     `replicas` is None where this process is the only one.
     """
@@ -52,7 +54,7 @@ class StrandedWork:
         self._unknown: Sequence[str] = ()
 
     async def sweep(self, start_ending: StartEnding) -> int:
-        """How many turns were ended. Raises StorageUnavailable; the next sweep goes on."""
+        """End stranded turns; returns how many. Raises StorageUnavailable; the next sweep goes on."""
         await self._end_unknown_versions()
         stranded = await self._rows.find(BATCH)
         asks = await _asks([each for each in stranded if not each.is_told])
@@ -60,7 +62,7 @@ class StrandedWork:
             if each.is_open or not each.is_told:
                 log.error("turn_stranded", turn=each.id, told=each.is_told)
                 await start_ending(asks.get(each.id) or _wordless(each), each.is_told)
-        # Only now: what is durably started may let the next one in.
+        # Only after the durable start of each end may the next turn of a thread begin.
         await self._tickets.drop_dead([each.id for each in stranded])
         return len(stranded)
 
@@ -72,20 +74,49 @@ class StrandedWork:
         if self._replicas is not None:
             alive = await self._replicas.versions(self._lease_s)
         if None in alive:
-            return  # a replica of a release that does not say what it knows
+            return  # a replica of a release that does not record its version
         if taken := await self._earlier.take_queued(alive):
             log.info("work_of_earlier_version_taken", work=taken)
         known = {self._version, *self._earlier.versions, *alive}
         found = await self._rows.of_other_versions([each for each in known if each], BATCH)
-        # Seen twice: after an outage of the database nobody's lease is fresh for a moment.
+        # Only those seen twice: after a database outage all leases are stale for a moment.
         if lost := [each for each in found if each in self._unknown]:
             log.warning("work_of_unknown_version_ended", known=sorted(map(str, known)), work=lost)
             await DBOS.cancel_workflows_async(lost)
         self._unknown = found
 
 
+class LeftBehind:
+    """Turns that a process of an earlier release accepted, and did not start before it died."""
+
+    def __init__(self, rows: HalfStarted) -> None:
+        self._rows = rows
+        self._accepted: frozenset[str] = frozenset()
+        self._tickets: Collection[str] = ()
+
+    async def find(self, *, at_once: bool = False) -> Sequence[Ask]:
+        """The asks to start. Without `at_once` only those seen twice, as others may be starting.
+
+        Raises StorageUnavailable.
+        """
+        self._tickets = await self._rows.drop_tickets(self._tickets)
+        left = await self._rows.accepted()
+        before, self._accepted = self._accepted, frozenset(left)
+        asks = [_parsed(left[turn]) for turn in left if at_once or turn in before]
+        return [ask for ask in asks if ask is not None]
+
+
+def _parsed(stored: str) -> Ask | None:
+    try:
+        return _ASK.validate_json(stored)
+    except ValidationError as error:
+        # Written by another release, whose own processes can start it.
+        log.error("turn_not_begun", problems=error.error_count())
+        return None
+
+
 async def _asks(stranded: Sequence[StrandedTurn]) -> Mapping[str, Ask]:
-    """What was asked, as far as this version can read how it was stored."""
+    """The asks of those turns, as far as this version can read them."""
     if not stranded:
         return {}
     found = await DBOS.list_workflows_async(

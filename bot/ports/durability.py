@@ -11,7 +11,7 @@ from bot.ports.proposals import Decision
 
 
 class Journal(Protocol):
-    """Durable steps of one workflow: what is on record is never run again, its value is replayed."""
+    """Durable steps of one workflow. A recorded step does not run again; its value is replayed."""
 
     async def step(
         self,
@@ -20,22 +20,17 @@ class Journal(Protocol):
         *,
         with_next: bool = False,
     ) -> JsonValue:
-        """Run once; afterwards answer from the record. Raises GivenUp.
+        """Run once, then answer from the record. Raises GivenUp.
 
-        `with_next`: it may be recorded with the next step only, and so run again after a crash.
+        `with_next`: it may be recorded with the next step, and so run again after a crash.
         """
         ...
 
     async def steps(
         self,
         parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
-        *,
-        only_read: bool = False,
     ) -> Sequence[JsonValue]:
-        """Several at once; values in the order given. A crash among them may have all run again.
-
-        `only_read`: so may a crash soon after, where that costs little.
-        """
+        """Several at once; values in the order given. After a crash among them all may run again."""
         ...
 
 

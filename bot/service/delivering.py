@@ -30,6 +30,7 @@ def redelivery_of(
         base.stores.audit,
         tell,
         lambda: any(each.access.is_open for each in served()),
+        base.stores.proposals.of_session,
     )
 
 

@@ -19,9 +19,8 @@ from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.delivery import Redelivery
 from bot.domain.ids import API, TeamId
 from bot.engine.config import EngineConfig
-from bot.engine.engine import Engine
+from bot.engine.engine import Engine, EngineRows
 from bot.engine.records import EngineRecords
-from bot.engine.rows import EngineRows
 from bot.service.alerting import Alerting, alerting
 from bot.service.api import http_api, open_chats
 from bot.service.delivering import probe_jobs, redelivery_of

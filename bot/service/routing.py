@@ -20,7 +20,7 @@ from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
 from bot.domain.thread import ThreadRead
 from bot.domain.turn_events import TurnEvent, TurnFinished
-from bot.engine.waiting import ShowWaiting
+from bot.engine.queue import ShowWaiting
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits, ThreadReader
 from bot.wiring.in_force import Directory

@@ -1,60 +1,31 @@
-"""Messages that were accepted and whose workflow is not begun yet: an inbox of a few milliseconds.
+"""Starts that an earlier release left half-done: accepted messages and tickets without a workflow.
 
-A row is there before a platform is told that its message was taken, in one short transaction with
-the place in the thread. It goes when the turn enters its thread; what is left behind by a process
-that ended in between is begun by whoever looks next.
+Earlier releases stored a message and its ticket before they started the workflow. This release starts
+the workflow first and writes no such rows. It still reads them, because a process of an earlier
+release may have died between the two.
 """
 
-from collections.abc import Mapping
-from enum import Enum, auto
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.accepted_table import accepted
-from bot.store.columns import CleanText
 from bot.store.database import Database
-from bot.store.dialect import INSERT, as_engines
+from bot.store.dialect import as_engines
 from bot.store.tables import tickets
-from bot.store.tickets import NOBODY, workflow_status
+from bot.store.tickets import workflow_status
 
 
-class Taken(Enum):
-    """What became of a message that was to be accepted."""
-
-    KNOWN = auto()  # accepted before, here or on another replica: nothing is written
-    IN_LINE = auto()  # behind others of its thread
-    FIRST = auto()  # its thread's slot is kept for it: `Tickets.entry`
-
-
-class Accepted:
+class HalfStarted:
     """Every method raises StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def accept(self, turn: str, thread: str, ts: str, ask: str) -> Taken:
-        """Keep the ask (JSON), with its place in the thread's line."""
-        lost = False  # a commit whose answer did not come: what is there already may be ours
-        place = {"id": turn, "thread": thread, "ts": ts}
-
-        async def work(connection: AsyncConnection) -> Taken:
-            nonlocal lost
-            again, lost = lost, True
-            dialect = connection.dialect.name
-            kept = await connection.execute(_keeping(dialect), {"id": turn, "ask": ask})
-            if kept.rowcount != 1:
-                return Taken.IN_LINE if again else Taken.KNOWN
-            taken = (await connection.execute(_placing(dialect), place)).first()
-            if taken is None:  # somebody else of the thread was placed at the same moment
-                await connection.execute(_waiting(dialect), place)
-            return Taken.FIRST if taken and taken.state == "running" else Taken.IN_LINE
-
-        return await self._database.transact(work)
-
-    async def left(self) -> Mapping[str, str]:
-        """The asks (JSON), by turn, that no workflow answers yet. Rows of all others are removed."""
+    async def accepted(self) -> Mapping[str, str]:
+        """The asks (JSON) without a workflow, by turn. Removes the rows of all other turns."""
 
         async def look(connection: AsyncConnection) -> Mapping[str, str | None]:
             found = await connection.execute(_every(connection.dialect.name))
@@ -69,9 +40,23 @@ class Accepted:
             await self._database.transact(remove)
         return {turn: ask for turn, ask in found.items() if ask is not None}
 
+    async def drop_tickets(self, before: Collection[str]) -> Collection[str]:
+        """Remove those of `before` that have neither a workflow nor an ask; return other such ones.
 
-def _given(name: str) -> sa.BindParameter[str]:
-    return sa.bindparam(name, type_=CleanText())
+        The platform delivers these messages again, because they were never acknowledged.
+        """
+
+        async def look(connection: AsyncConnection) -> Collection[str]:
+            return set((await connection.execute(_unstarted(connection.dialect.name))).scalars())
+
+        async def remove(connection: AsyncConnection) -> None:
+            mine = tickets.delete().where(tickets.c.id.in_(gone))
+            await connection.execute(mine.where(*_is_unstarted(connection.dialect.name)))
+
+        found = set(await self._database.fetch(look))
+        if gone := found & set(before):
+            await self._database.transact(remove)
+        return found - gone
 
 
 def _is_begun(workflows: sa.TableClause) -> sa.ColumnElement[bool]:
@@ -86,28 +71,11 @@ def _every(dialect: str) -> sa.Select[str, str, str]:
     return asked.select_from(every)
 
 
-@cache
-def _keeping(dialect: str) -> sa.Executable:
-    """Inserts an ask that nothing is known of; made once, which takes longer than to run it."""
-    known = sa.exists().where(workflow_status(dialect).c.workflow_uuid == as_engines(_given("id")))
-    row = sa.select(_given("id"), _given("ask")).where(~known)
-    insert = INSERT[dialect](accepted).from_select(["id", "ask"], row)
-    return insert.on_conflict_do_nothing(index_elements=["id"])
+def _is_unstarted(dialect: str) -> Sequence[sa.ColumnElement[bool]]:
+    its_own = workflow_status(dialect).c.workflow_uuid == as_engines(tickets.c.id)
+    return ~sa.exists().where(its_own), ~sa.exists().where(accepted.c.id == tickets.c.id)
 
 
 @cache
-def _placing(dialect: str) -> sa.Executable:
-    """Inserts a place, with the slot of a thread in which nobody is."""
-    anybody = sa.exists().where(tickets.c.thread == _given("thread"))
-    state = sa.case((anybody, "waiting"), else_="running")
-    row = sa.select(*map(_given, ("id", "thread", "ts")), state, sa.literal(NOBODY, CleanText()))
-    insert = INSERT[dialect](tickets).from_select(["id", "thread", "ts", "state", "owner"], row)
-    # Of any index: PostgreSQL waits for another who is just taking the slot.
-    return insert.on_conflict_do_nothing().returning(tickets.c.state)
-
-
-@cache
-def _waiting(dialect: str) -> sa.Executable:
-    values = {name: _given(name) for name in ("id", "thread", "ts")}
-    insert = INSERT[dialect](tickets).values(values | {"state": "waiting", "owner": NOBODY})
-    return insert.on_conflict_do_nothing(index_elements=["id"])
+def _unstarted(dialect: str) -> sa.Select[str]:
+    return sa.select(tickets.c.id).where(*_is_unstarted(dialect))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,7 +18,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
 from bot.store.dialect import INSERT, ago, now, seconds_ago, storage_errors
 from bot.store.tables import replicas
-from bot.store.tickets import HELD, OWN_QUEUE, QUEUED, UNDER_WAY, workflow_status
+from bot.store.tickets import HELD, workflow_status
 
 # A process whose connection is there is slow, not dead, unless it is silent for so many leases: it
 # stands still, and whoever stands still has to know when others carry on with its work.
@@ -107,17 +107,6 @@ def _number(replica: str) -> sa.ColumnElement[Any]:
     return sa.func.hashtextextended(replica, 0)
 
 
-class Unattended(NamedTuple):
-    """Work without anybody at it.
-
-    `silent` are replicas that have not beaten for longer than the lease, longest silent first;
-    `handed_on`: something waits in the engine's own queue.
-    """
-
-    silent: Sequence[str]
-    handed_on: bool
-
-
 class Replicas:
     """One row per running process. Every method raises StorageUnavailable.
 
@@ -161,13 +150,12 @@ class Replicas:
 
         return await self._database.fetch(work)
 
-    async def unattended(self, lease_s: float) -> Unattended:
-        """What is left for whoever is alive."""
+    async def silent(self, lease_s: float) -> Sequence[str]:
+        """Replicas that have not beaten for longer than the lease, longest silent first."""
 
-        async def work(connection: AsyncConnection) -> Unattended:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
             silent = await connection.execute(_SILENT, {"lease_us": round(lease_s * 1e6)})
-            handed_on = await connection.scalar(_handed_on(connection.dialect.name))
-            return Unattended(silent.scalars().all(), handed_on is not None)
+            return silent.scalars().all()
 
         return await self._database.fetch(work)
 
@@ -249,13 +237,6 @@ class Replicas:
 _SILENT: Final = (
     sa.select(replicas.c.id).where(replicas.c.beat < ago("lease_us")).order_by(replicas.c.beat)
 )
-
-
-@cache
-def _handed_on(dialect: str) -> sa.Select[str]:
-    workflows = workflow_status(dialect).c
-    queued = (workflows.queue_name == OWN_QUEUE, workflows.status == QUEUED, UNDER_WAY)
-    return sa.select(workflows.workflow_uuid).where(*queued).limit(1)
 
 
 # Who holds the lock of `Presence` tells the process; a bigint's halves are `classid` and `objid`

@@ -30,7 +30,7 @@ from bot.store.session_rows import (
     to_evidence,
     to_message,
 )
-from bot.store.step_rows import write_at_once, write_with_step
+from bot.store.step_rows import write_with_step
 from bot.store.tables import evidence as evidence_table
 from bot.store.tables import messages as messages_table
 from bot.store.tables import sessions, tickets, turns
@@ -60,7 +60,7 @@ class StoredSessions:
             await _begin(connection, ask, session, at, told)
             return session
 
-        return await write_at_once(self._database, work)
+        return await self._database.transact(work)
 
     async def _opened(
         self, connection: AsyncConnection, ask: Ask, name: str, at: datetime

@@ -275,10 +275,11 @@ tickets = sa.Table(
     _text("state"),  # waiting | running
     _text("owner"),
     sa.Column("stop_by", CleanText),  # who asked it to stop
-    # How often its process died with so many steps of it on record; NULL of what has not died, and
-    # of what was handed over since.
+    # How often its process died with so many steps of it on record; NULL before the first death.
     sa.Column("deaths", sa.Integer),
     sa.Column("steps", sa.Integer),
+    sa.Column("trial", sa.Integer),  # how it runs now: `bot.store.tickets`
+    sa.Column("alone", sa.Integer),  # deaths while no other suspect ran
     sa.Index("ix_tickets_thread_ts_id", "thread", "ts", "id"),
     sa.Index("ix_tickets_running", "thread", unique=True, **_WHERE_RUNNING),
 )

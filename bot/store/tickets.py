@@ -1,25 +1,22 @@
 """The order of turns in a thread, and requests to stop them.
 
-A ticket is a row per turn that waits or runs, under its workflow's id. It is there before Slack is
-acknowledged (`bot.store.accepted`), in a thread where nobody is with the slot, and without an owner
-until an attempt of the turn comes for it. The oldest message runs first; a unique index over the
-running ones lets no second turn of a thread in. Who owns a workflow now is read from the engine's
-own table: a replica that was frozen and given up must neither take the slot nor release its
-successor's.
+A ticket is a row per turn that waits or runs, under its workflow's id. The workflow inserts it as its
+first act, before the platform gets its acknowledgement. The oldest message runs first; a unique index
+over the running ones admits one turn of a thread. The owner of a workflow is read from DBOS's own
+table: a replica that froze and was given up must neither take the slot nor release its successor's.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store.accepted_table import accepted
 from bot.store.columns import CleanText, EngineText
 from bot.store.database import Database
-from bot.store.dialect import INSERT, Work, as_engines
-from bot.store.tables import tickets
+from bot.store.dialect import INSERT, as_engines
+from bot.store.tables import tickets, turns
 from bot.store.turn_step_table import turn_steps
 
 HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
@@ -29,13 +26,21 @@ ALIVE = (HELD, QUEUED, _DELAYED)
 # What has not ended, each part as an index of the engine's has it.
 UNDER_WAY = sa.text("status IN ('ENQUEUED', 'PENDING')")
 GOES_ON: Final = (UNDER_WAY, sa.text("status = 'DELAYED'"))
-OWN_QUEUE = "_dbos_internal_queue"  # the engine's, of work that is carried on
-NOBODY = ""
-_HANDED_OVER = -1
+NO_OWNER = ""  # of tickets that an earlier release inserted before it started the workflow
+# How a turn runs, for the count of its process's deaths; NULL, as releases before leave it, is beside
+# others.
+_WAITS, _BESIDE, _ALONE = 0, 1, 2
 
 
 class Superseded(Exception):
     """The workflow is no longer this replica's: cancelled, or taken over."""
+
+
+class Attempt(NamedTuple):
+    """A try to enter a thread. `is_first`: no attempt of this turn was here before."""
+
+    entered: bool
+    is_first: bool
 
 
 def workflow_status(dialect: str) -> sa.TableClause:
@@ -62,6 +67,13 @@ def workflow_steps(dialect: str) -> sa.TableClause:
     )
 
 
+class Deaths(NamedTuple):
+    """Deaths of a turn's process since its last recorded step; `alone`: as the only suspect."""
+
+    counted: int
+    alone: int
+
+
 class Tickets:
     """Turns of a thread one at a time. Every method raises StorageUnavailable."""
 
@@ -69,34 +81,36 @@ class Tickets:
         self._database = database
         self._workflows = workflow_status(database.dialect)
 
-    async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> bool:
-        """Take the thread's slot if it is this turn's; False while others are before it.
+    async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> Attempt:
+        """Take the thread's slot if it is this turn's, or stand in line for it.
 
         A turn that already has the slot, resumed here after a crash, keeps it. Raises Superseded.
         """
+        is_first: bool | None = None  # as the first try saw it: a lost commit may be our own
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: AsyncConnection) -> Attempt:
+            nonlocal is_first
             dialect, mine = connection.dialect.name, {"ticket": ticket, "mine": owner}
             if (await connection.execute(_held(dialect), mine)).first() is None:
                 raise Superseded(ticket)
+            if is_first is None:
+                before, begun = (await connection.execute(_BEFORE, {"ticket": ticket})).one()
+                is_first = not begun if before is None else before == NO_OWNER
             place = {"thread": thread, "ts": ts}
             await connection.execute(_standing(dialect), mine | place)
-            await connection.execute(_BEGUN, {"ticket": ticket})
-            return await _claim(connection, {"ticket": ticket, "line": thread, "since": ts})
+            entered = await _claim(connection, {"ticket": ticket, "line": thread, "since": ts})
+            return Attempt(entered, is_first)
 
         return await self._database.transact(work)
 
-    def entry(self, ticket: str, owner: str) -> Work[None]:
-        """Takes the slot that was kept for the turn as its message was accepted. Raises Superseded."""
+    async def is_placed(self, ticket: str) -> bool:
+        """Whether the turn has a place in its thread, or needs none because its workflow is over."""
 
-        async def work(connection: AsyncConnection) -> None:
-            mine = {"ticket": ticket, "mine": owner}
-            taken = await connection.execute(_entering(connection.dialect.name), mine)
-            if taken.rowcount != 1:
-                raise Superseded(ticket)
-            await connection.execute(_BEGUN, {"ticket": ticket})
+        async def work(connection: AsyncConnection) -> bool:
+            found = await connection.execute(_placed(connection.dialect.name), {"ticket": ticket})
+            return found.first() is not None
 
-        return work
+        return await self._database.fetch(work)
 
     async def blocked(self, owner: str) -> Collection[str]:
         """Those of this replica for which a try to enter would change nothing now."""
@@ -134,20 +148,8 @@ class Tickets:
 
         return await self._database.fetch(work)
 
-    async def is_fresh(self, ticket: str) -> bool:
-        """Whether it is certain that no attempt of this turn has been here, on any replica."""
-
-        async def work(connection: AsyncConnection) -> bool:
-            found = await connection.execute(_OWNER_OF, {"ticket": ticket})
-            return bool(found.scalar() == NOBODY)
-
-        return await self._database.fetch(work)
-
     async def leave(self, ticket: str, owner: str) -> bool:
-        """Free the slot, unless the workflow was given to somebody else meanwhile.
-
-        What is on record of the turn goes with it: it has nothing left to do.
-        """
+        """Free the slot and delete the turn's steps, unless another replica has the workflow."""
 
         async def work(connection: AsyncConnection) -> bool:
             mine = {"ticket": ticket, "mine": owner}
@@ -159,36 +161,54 @@ class Tickets:
 
         return await self._database.transact(work)
 
-    async def count_death(self, ticket: str) -> int:
-        """Whoever ran this turn has died; how often that was with as many finished steps as now.
+    async def count_death(self, ticket: str) -> Deaths:
+        """Count the death of the process that ran this turn. No death without a ticket.
 
-        A replica that handed it over did not die. 0 without a ticket.
+        A turn that was handed over, or that waited for its trial, did not run when its process died.
+        A turn that died waits for its trial from now on; others run at once.
         """
         in_engine = workflow_steps(self._database.dialect).c.workflow_uuid
         steps = _count(in_engine == ticket) + _count(turn_steps.c.turn_id == ticket)
-        counted = sa.case(
-            (tickets.c.deaths == _HANDED_OVER, 0),
-            (tickets.c.steps == steps, tickets.c.deaths + 1),
-            else_=1,
+        died = sa.func.coalesce(tickets.c.trial, _BESIDE) != _WAITS
+        stuck = tickets.c.steps == steps
+        before = sa.case((stuck, sa.func.coalesce(tickets.c.deaths, 0)), else_=0)
+        # Releases before marked what they handed over with a negative number.
+        deaths = sa.case((died, before + 1), (before > 0, before), else_=0)
+        alone_before = sa.case((stuck, sa.func.coalesce(tickets.c.alone, 0)), else_=0)
+        alone = sa.case(
+            (sa.and_(stuck, tickets.c.trial == _ALONE), alone_before + 1), else_=alone_before
+        )
+        trial = sa.case((deaths > 0, _WAITS), else_=_BESIDE)
+        counted = (
+            tickets.update()
+            .where(tickets.c.id == ticket)
+            .values(deaths=deaths, alone=alone, steps=steps, trial=trial)
+            .returning(tickets.c.deaths, tickets.c.alone)
         )
 
-        async def work(connection: AsyncConnection) -> int:
-            deaths = await connection.scalar(
-                tickets.update()
-                .where(tickets.c.id == ticket)
-                .values(deaths=counted, steps=steps)
-                .returning(tickets.c.deaths)
-            )
-            return deaths or 0
+        async def work(connection: AsyncConnection) -> Deaths:
+            found = (await connection.execute(counted)).first()
+            return Deaths(*found) if found else Deaths(0, 0)
 
         return await self._database.transact(work)
 
+    async def begin_trial(self, ticket: str, owner: str) -> None:
+        """Mark the turn as the only suspect that runs in this process."""
+        trial = sa.case((tickets.c.id == ticket, _ALONE), else_=_BESIDE)
+        which = sa.or_(tickets.c.id == ticket, tickets.c.trial == _ALONE)
+
+        async def work(connection: AsyncConnection) -> None:
+            mine = tickets.update().where(tickets.c.owner == owner, which)
+            await connection.execute(mine.values(trial=trial))
+
+        await self._database.transact(work)
+
     async def hand_over(self, owner: str) -> None:
-        """This replica ends as it should: what it leaves behind is not counted as a death."""
+        """Clear the deaths of this replica's turns, and let its own end count as none."""
 
         async def work(connection: AsyncConnection) -> None:
             mine = tickets.update().where(tickets.c.owner == owner)
-            await connection.execute(mine.values(deaths=_HANDED_OVER))
+            await connection.execute(mine.values(trial=_WAITS, deaths=0, alone=0))
 
         await self._database.transact(work)
 
@@ -206,7 +226,7 @@ class Tickets:
         return await self._database.transact(work)
 
     async def stops_for(self, owner: str) -> Mapping[str, str]:
-        """The turns that somebody asked to stop, and who: this replica's, and those just beginning."""
+        """This replica's turns that a person asked to stop, with that person's id."""
 
         async def work(connection: AsyncConnection) -> Mapping[str, str]:
             found = await connection.execute(_STOPPED, {"mine": owner})
@@ -229,25 +249,6 @@ class Tickets:
 
         return await self._database.transact(work) if among else ()
 
-    async def drop_unstarted(self, before: Collection[str]) -> Collection[str]:
-        """Remove those of `before` that nobody will begin; returns all others of which that is so.
-
-        Such a one is of a release that kept no ask with it: it is being started, or its process died
-        before it was, and Slack, which had no answer, delivers that message again.
-        """
-
-        async def look(connection: AsyncConnection) -> Collection[str]:
-            return set((await connection.execute(_unstarted(connection.dialect.name))).scalars())
-
-        async def remove(connection: AsyncConnection) -> None:
-            mine = tickets.delete().where(tickets.c.id.in_(gone))
-            await connection.execute(mine.where(*_is_unstarted(connection.dialect.name)))
-
-        found = set(await self._database.fetch(look))
-        if gone := found & set(before):
-            await self._database.transact(remove)
-        return found - gone
-
     def _any(self, workflow: str) -> sa.Select[str]:
         workflows = self._workflows.c
         return sa.select(workflows.workflow_uuid).where(workflows.workflow_uuid == workflow)
@@ -255,22 +256,16 @@ class Tickets:
 
 _TICKET: Final = sa.bindparam("ticket", type_=CleanText())
 _MINE: Final = sa.bindparam("mine", type_=CleanText())
-_BEGUN: Final = accepted.delete().where(accepted.c.id == _TICKET)
 
 
 @cache
-def _entering(dialect: str) -> sa.Executable:
-    """Takes a slot that nobody has, or this owner had; the workflow is this owner's until the commit."""
-    return (
-        tickets.update()
-        .where(
-            tickets.c.id == _TICKET,
-            tickets.c.state == "running",
-            tickets.c.owner.in_([NOBODY, _MINE]),
-            sa.exists(_held(dialect)),
-        )
-        .values(owner=_MINE)
+def _placed(dialect: str) -> sa.Select[Any]:
+    workflows = workflow_status(dialect).c
+    alive = sa.exists().where(
+        workflows.workflow_uuid == as_engines(_TICKET), workflows.status.in_(ALIVE)
     )
+    mine = sa.exists().where(tickets.c.id == _TICKET)
+    return sa.select(sa.literal(1)).where(sa.or_(mine, ~alive))
 
 
 @cache
@@ -298,9 +293,8 @@ def _leaving(dialect: str) -> sa.Executable:
             workflows.executor_id != as_engines(_MINE), workflows.status.in_((QUEUED, _DELAYED))
         ),
     )
-    # Nobody's: it ended before its first transaction.
-    whose = tickets.c.owner.in_([_MINE, NOBODY])
-    return tickets.delete().where(tickets.c.id == _TICKET, whose, ~handed_over)
+    mine = (tickets.c.id == _TICKET, tickets.c.owner == _MINE)
+    return tickets.delete().where(*mine, ~handed_over)
 
 
 @cache
@@ -314,23 +308,17 @@ def _standing(dialect: str) -> sa.Executable:
     )
 
 
-def _is_unstarted(dialect: str) -> Sequence[sa.ColumnElement[bool]]:
-    its_own = workflow_status(dialect).c.workflow_uuid == as_engines(tickets.c.id)
-    return ~sa.exists().where(its_own), ~sa.exists().where(accepted.c.id == tickets.c.id)
-
-
-@cache
-def _unstarted(dialect: str) -> sa.Select[str]:
-    return sa.select(tickets.c.id).where(*_is_unstarted(dialect))
-
-
 _FORGET: Final = turn_steps.delete().where(
     turn_steps.c.turn_id.in_(sa.bindparam("turns", expanding=True))
 )
-_OWNER_OF: Final = sa.select(tickets.c.owner).where(tickets.c.id == _TICKET)
+# Without a ticket a turn has not begun, or it left its thread just before its process died.
+_BEFORE: Final = sa.select(
+    sa.select(tickets.c.owner).where(tickets.c.id == _TICKET).scalar_subquery(),
+    sa.exists().where(turns.c.id == _TICKET),
+)
 _STOPPED: Final = (
     sa.select(tickets.c.id, tickets.c.stop_by)
-    .where(tickets.c.owner.in_([NOBODY, _MINE]), tickets.c.stop_by.is_not(None))
+    .where(tickets.c.owner == _MINE, tickets.c.stop_by.is_not(None))
     .order_by(tickets.c.id)
 )
 

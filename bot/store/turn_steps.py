@@ -1,7 +1,7 @@
-"""What turns under way have done, step by step: what whoever goes on with one need not do again.
+"""The recorded steps of running turns, from which another replica can go on.
 
-A record is written in one transaction with the rows of its step, and by nobody but the owner of the
-turn's ticket: a replica that was given up records nothing. It goes when the turn leaves its thread.
+A record is written in one transaction with the rows of its step, and only while the turn's ticket
+belongs to the writer: a replica that was given up records nothing. Records go with the ticket.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from bot.store.audit import append_audits
 from bot.store.columns import CleanText
 from bot.store.database import Database
 from bot.store.dialect import INSERT
-from bot.store.step_rows import Entry, StepRows
+from bot.store.step_rows import StepRows
 from bot.store.tables import tickets, turns
 from bot.store.tickets import workflow_steps
 from bot.store.turn_step_table import turn_steps
@@ -25,7 +25,7 @@ from bot.store.turn_step_table import turn_steps
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A finished step: the so-many-th of its turn, and its value as JSON."""
+    """A finished step: its number in the turn, and its value as JSON."""
 
     n: int
     name: str
@@ -34,10 +34,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is on record of a turn that comes again.
+    """The records of a turn that is resumed.
 
-    `in_engine`: its steps are the workflow engine's, as releases before kept them. `is_over`: nothing
-    of it is left to do.
+    `in_engine`: its steps are DBOS's own, as earlier releases recorded them. `is_over`: nothing is
+    left to do.
     """
 
     steps: Sequence[Step] = ()
@@ -54,7 +54,7 @@ class TurnSteps:
         self._in_engine = sa.exists().where(finished.workflow_uuid == sa.bindparam("turn"))
 
     async def past(self, turn: str) -> Past:
-        """For who has just become the owner of its ticket."""
+        """The records of a turn, for the new owner of its ticket."""
         found = sa.select(turn_steps).where(turn_steps.c.turn_id == turn).order_by(turn_steps.c.n)
         state = sa.select(turns.c.state).where(turns.c.id == turn).scalar_subquery()
         rest = sa.select(self._in_engine, state)
@@ -64,29 +64,17 @@ class TurnSteps:
             if steps:
                 return Past(steps)
             in_engine, state = (await connection.execute(rest, {"turn": turn})).one()
-            # Its records went with its ticket, which was the last of it.
+            # The records went with the ticket, at the turn's end.
             is_over = not in_engine and state not in (None, TurnState.RUNNING.value)
             return Past(in_engine=in_engine, is_over=is_over)
 
         return await self._database.fetch(work)
 
-    async def keep(
-        self,
-        turn: str,
-        owner: str,
-        steps: Sequence[Step],
-        rows: StepRows,
-        entry: Entry | None = None,
-    ) -> bool:
-        """Record them with their rows; False, and nothing, when the turn is no longer that owner's.
-
-        Raises `bot.store.tickets.Superseded` where it was so before the turn's `entry`.
-        """
+    async def keep(self, turn: str, owner: str, steps: Sequence[Step], rows: StepRows) -> bool:
+        """Record steps with their rows; False, and nothing, if the ticket is no longer `owner`'s."""
 
         async def work(connection: AsyncConnection) -> bool:
             mine = {"turn": turn, "owner": owner}
-            if entry is not None and not entry.done:
-                await entry.work(connection)
             if not steps:
                 if (await connection.execute(_HELD, mine)).first() is None:
                     return False
@@ -98,10 +86,7 @@ class TurnSteps:
             await append_audits(connection, [*rows.events, *told])
             return True
 
-        is_mine = await self._database.transact(work)
-        if entry is not None:
-            entry.done = True
-        return is_mine
+        return await self._database.transact(work)
 
 
 _HELD: Final = (
@@ -126,7 +111,7 @@ async def _inserted(connection: AsyncConnection, steps: Sequence[Mapping[str, An
 
 @cache
 def _kept(dialect: str) -> sa.Executable:
-    """Inserts a record while the ticket is the owner's, who can be no other until it is committed."""
+    """Inserts a record if the ticket is the owner's, and locks the ticket until the commit."""
     columns = ("turn_id", "n", "name", "value")
     given: Sequence[Any] = (
         tickets.c.id,
@@ -137,7 +122,7 @@ def _kept(dialect: str) -> sa.Executable:
     mine = (tickets.c.id == sa.bindparam("turn"), tickets.c.owner == sa.bindparam("owner"))
     insert = INSERT[dialect](turn_steps)
     insert = insert.from_select(columns, sa.select(*given).where(*mine).with_for_update(read=True))
-    # Again after a lost connection: it is the same record.
+    # The same record again, after a commit whose answer was lost.
     return insert.on_conflict_do_update(
         index_elements=["turn_id", "n"], set_={"name": insert.excluded.name}
     )

@@ -20,12 +20,12 @@ from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
 from bot.chat.stopping import Signal
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
-from bot.engine.turn_journal import TurnJournal
+from bot.engine.journal import TurnJournal
 from bot.privacy.redactor import TextRedactor
 from bot.store import schema
 from bot.store.audit import StoredAudit, append_audits
 from bot.store.database import Database
-from bot.store.step_rows import Entry, StepRows
+from bot.store.step_rows import StepRows
 from bot.store.turn_steps import Step, TurnSteps
 from bot.telemetry.metrics import Metrics
 from bot.wiring.observed import SystemClock
@@ -61,7 +61,6 @@ class TrailAlone(TurnSteps):
         owner: str,
         steps: Sequence[Step],
         rows: StepRows,
-        entry: Entry | None = None,
     ) -> bool:
         async def work(connection: AsyncConnection) -> None:
             await append_audits(connection, rows.events)

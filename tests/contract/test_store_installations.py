@@ -36,7 +36,6 @@ from bot.ports.installations import Installed
 from bot.ports.platform import by_id
 from bot.privacy.token_seal import TokenSeal
 from bot.store import installations
-from bot.store.accepted import Accepted
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
@@ -61,7 +60,7 @@ from bot.store.workspace_tables import installations as table
 from bot.store.workspace_tables import oauth_states
 from tests.contract.test_store_alerts import RULE, alert, file
 from tests.fixtures_database import database, database_url
-from tests.fixtures_stores import HELD, ROUND
+from tests.fixtures_stores import HELD, ROUND, stand_in_line
 from tests.held_connection import reading, writing
 from tests.slack_ingress import proposal
 from tools.capabilities import IncidentQuery
@@ -188,7 +187,7 @@ async def _live(database: Database, team: TeamId) -> None:
     await feedback.vote(asked.turn_id, asked.asker, Vote.DOWN, f"{team}:v")
     await feedback.explain(asked.turn_id, asked.asker, Redacted(f"bad in {team}"), f"{team}:w")
     waiting = replace(asked, ts=MessageTs("2.2"))
-    await Accepted(database).accept(waiting.turn_id, waiting.place.key, waiting.ts, "{}")
+    await stand_in_line(database, waiting)
     row = replace(
         proposal(created_at=NOW, expires_at=NOW + timedelta(hours=1)),
         id=ProposalId(f"p_{team}"),

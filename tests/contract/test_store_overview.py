@@ -8,12 +8,12 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.overview import Talk, UnderWay
 from bot.domain.session import Ask, TurnState
-from bot.store.accepted import Accepted
 from bot.store.database import Database
 from bot.store.overview import StoredOverview
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from tests.fixtures_database import database, database_url
+from tests.fixtures_stores import stand_in_line
 from tests.slack_ingress import order_of_its_own
 from tools.redactor import Redacted
 
@@ -37,9 +37,8 @@ async def test_what_runs_comes_first_and_then_what_waits(database: Database) -> 
     await begun(database, first)
     await begun(database, over)
     await StoredSessions(database).finish_turn(over.turn_id, TurnState.ANSWERED, [], [], NOW)
-    accepted = Accepted(database)
     for each in (first, second):
-        await accepted.accept(each.turn_id, each.place.key, each.ts, "{}")
+        await stand_in_line(database, each)
 
     overview = StoredOverview(database)
     assert await overview.under_way(10) == [

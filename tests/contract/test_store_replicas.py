@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack
 
 import pytest
 import sqlalchemy as sa
-from dbos._utils import INTERNAL_QUEUE_NAME
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
@@ -58,7 +57,7 @@ async def test_a_beat_says_how_long_ago_the_last_one_was(database: Database) -> 
 async def test_who_beats_is_not_stale(database: Database) -> None:
     leases = Replicas(database)
     await leases.beat("a")
-    assert [*(await leases.unattended(LEASE_S)).silent] == []
+    assert [*await leases.silent(LEASE_S)] == []
 
 
 async def test_the_silent_are_stale_longest_first(database: Database) -> None:
@@ -66,7 +65,7 @@ async def test_the_silent_are_stale_longest_first(database: Database) -> None:
     for name, silence_s in (("a", 7), ("b", 70), ("c", 0)):
         await leases.beat(name)
         await silent_for(database, name, silence_s)
-    assert [*(await leases.unattended(LEASE_S)).silent] == ["b", "a"]
+    assert [*await leases.silent(LEASE_S)] == ["b", "a"]
 
 
 async def test_who_beats_again_is_alive_again(database: Database) -> None:
@@ -74,7 +73,7 @@ async def test_who_beats_again_is_alive_again(database: Database) -> None:
     await leases.beat("a")
     await silent_for(database, "a", 70)
     await leases.beat("a")
-    assert [*(await leases.unattended(LEASE_S)).silent] == []
+    assert [*await leases.silent(LEASE_S)] == []
 
 
 async def test_a_replica_is_forgotten_once(database: Database) -> None:
@@ -118,7 +117,7 @@ async def test_a_claim_whose_dead_left_nothing_buries_it(database: Database) -> 
     claimed = await leases.claim("a", LEASE_S)
     assert claimed is not None
     assert await leases.bury("a", claimed)
-    assert [*(await leases.unattended(0)).silent] == []
+    assert [*await leases.silent(0)] == []
 
 
 @pytest.fixture
@@ -243,32 +242,8 @@ async def test_who_leaves_with_work_of_the_last_moment_is_not_forgotten(database
 
     assert not await leases.forget("a")
     await leases.give_up("a")
-    assert (await leases.unattended(LEASE_S)).silent == ["a"]
+    assert await leases.silent(LEASE_S) == ["a"]
 
     async with writing(database) as connection:
         await connection.execute(workflows.update().values(status="SUCCESS"))
     assert await leases.forget("a")
-
-
-@pytest.mark.parametrize(
-    ("queue", "status", "handed_on"),
-    [
-        (INTERNAL_QUEUE_NAME, "ENQUEUED", True),
-        (INTERNAL_QUEUE_NAME, "PENDING", False),
-        (INTERNAL_QUEUE_NAME, "SUCCESS", False),
-        ("another", "ENQUEUED", False),
-        (None, "ENQUEUED", False),
-    ],
-)
-async def test_what_waits_in_the_engines_own_queue_was_handed_on(
-    database: Database, queue: str | None, status: str, handed_on: bool
-) -> None:
-    assert not (await Replicas(database).unattended(LEASE_S)).handed_on
-    async with writing(database) as connection:
-        await connection.execute(
-            workflow_status(database.dialect)
-            .insert()
-            .values(workflow_uuid="turn:1", status=status, queue_name=queue)
-        )
-
-    assert (await Replicas(database).unattended(LEASE_S)).handed_on is handed_on

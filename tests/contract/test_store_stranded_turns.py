@@ -7,12 +7,12 @@ import pytest
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.store.accepted import Accepted
 from bot.store.database import Database
 from bot.store.sessions import StoredSessions
 from bot.store.stranded import StrandedTurn, StrandedTurns, ending_workflow
 from bot.store.tickets import workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url
+from tests.fixtures_stores import stand_in_line
 from tests.held_connection import writing
 from tools.redactor import Redacted
 
@@ -61,7 +61,7 @@ class Rows:
         await sessions.begin_turn(ASK, "n", AT)
 
     async def ticket(self) -> None:
-        await Accepted(self.database).accept(ASK.turn_id, ASK.place.key, ASK.ts, "{}")
+        await stand_in_line(self.database, ASK)
 
     async def found(self) -> list[StrandedTurn]:
         return list(await StrandedTurns(self.database).find(10))

@@ -1,7 +1,6 @@
 """Turns of a thread run one at a time, in order, across replicas that crash, freeze and wake."""
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -11,12 +10,21 @@ import sqlalchemy as sa
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.store.accepted import Accepted, Taken
+from bot.store.accepted import HalfStarted
 from bot.store.accepted_table import accepted as rows
 from bot.store.database import Database
 from bot.store.dialect import Work
 from bot.store.sessions import StoredSessions
-from bot.store.tickets import Superseded, Tickets, workflow_status, workflow_steps
+from bot.store.tables import tickets as table
+from bot.store.tickets import (
+    NO_OWNER,
+    Attempt,
+    Deaths,
+    Superseded,
+    Tickets,
+    workflow_status,
+    workflow_steps,
+)
 from tests.fixtures_database import database, database_url, other
 from tests.held_connection import reading, writing
 from tools.redactor import Redacted
@@ -73,8 +81,8 @@ async def _kept(database: Database) -> int:
 
 
 @pytest.fixture
-def accepted(database: Database) -> Accepted:
-    return Accepted(database)
+def half_started(database: Database) -> HalfStarted:
+    return HalfStarted(database)
 
 
 async def states(database: Database) -> dict[str, tuple[str, str]]:
@@ -85,7 +93,7 @@ async def states(database: Database) -> dict[str, tuple[str, str]]:
 
 async def test_the_first_turn_of_a_thread_enters(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
-    assert await tickets.try_enter("t1", THREAD, "1", "a")
+    assert (await tickets.try_enter("t1", THREAD, "1", "a")).entered
 
 
 async def test_a_turn_in_line_is_found_by_its_place_until_it_ends(
@@ -108,23 +116,23 @@ async def test_a_turn_in_line_is_found_by_its_place_until_it_ends(
 async def test_entering_again_is_still_being_in(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
     await tickets.try_enter("t1", THREAD, "1", "a")
-    assert await tickets.try_enter("t1", THREAD, "1", "a")
+    assert (await tickets.try_enter("t1", THREAD, "1", "a")).entered
 
 
 async def test_the_next_waits_until_the_first_leaves(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
     await engine.run("t2", "b")
     await tickets.try_enter("t1", THREAD, "1", "a")
-    assert not await tickets.try_enter("t2", THREAD, "2", "b")
+    assert not (await tickets.try_enter("t2", THREAD, "2", "b")).entered
     assert await tickets.leave("t1", "a")
-    assert await tickets.try_enter("t2", THREAD, "2", "b")
+    assert (await tickets.try_enter("t2", THREAD, "2", "b")).entered
 
 
 async def test_threads_do_not_wait_for_each_other(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
     await engine.run("t2", "a")
     await tickets.try_enter("t1", THREAD, "1", "a")
-    assert await tickets.try_enter("t2", "another", "2", "a")
+    assert (await tickets.try_enter("t2", "another", "2", "a")).entered
 
 
 async def test_among_the_waiting_the_oldest_message_is_next(
@@ -136,167 +144,88 @@ async def test_among_the_waiting_the_oldest_message_is_next(
     await tickets.try_enter("t3", THREAD, "3", "a")
     await tickets.try_enter("t2", THREAD, "2", "a")
     await tickets.leave("t1", "a")
-    assert not await tickets.try_enter("t3", THREAD, "3", "a")
-    assert await tickets.try_enter("t2", THREAD, "2", "a")
+    assert not (await tickets.try_enter("t3", THREAD, "3", "a")).entered
+    assert (await tickets.try_enter("t2", THREAD, "2", "a")).entered
 
 
-async def test_a_message_whose_workflow_starts_first_waits_for_the_one_accepted_before(
-    engine: Engine, tickets: Tickets, accepted: Accepted
+async def accept(database: Database, name: str, ask: str = "{}") -> None:
+    """As an earlier release did, before it started the workflow."""
+    place = {"id": name, "thread": THREAD, "ts": name, "state": "waiting", "owner": NO_OWNER}
+    async with writing(database) as connection:
+        await connection.execute(rows.insert(), {"id": name, "ask": ask})
+        await connection.execute(table.insert(), place)
+
+
+async def test_a_place_that_an_earlier_release_kept_is_taken_by_a_first_attempt(
+    engine: Engine, tickets: Tickets
 ) -> None:
-    for n in ("1", "2"):
-        await accepted.accept(f"t{n}", THREAD, n, "{}")
-        await engine.run(f"t{n}", "a")
-    assert not await tickets.try_enter("t2", THREAD, "2", "a")
-    assert await tickets.try_enter("t1", THREAD, "1", "a")
-    await tickets.leave("t1", "a")
-    assert await tickets.try_enter("t2", THREAD, "2", "a")
-
-
-async def test_what_is_accepted_again_keeps_its_place(
-    engine: Engine, tickets: Tickets, accepted: Accepted
-) -> None:
-    assert await accepted.accept("t1", THREAD, "1", "{}") is Taken.FIRST
-    assert await accepted.accept("t1", THREAD, "1", "{}") is Taken.KNOWN
-    assert await tickets.is_fresh("t1")
+    await accept(engine.database, "t1")
     await engine.run("t1", "a")
-    await tickets.try_enter("t1", THREAD, "1", "a")
-    assert await accepted.accept("t1", THREAD, "1", "{}") is Taken.KNOWN
+    assert await tickets.try_enter("t1", THREAD, "t1", "a") == Attempt(entered=True, is_first=True)
     assert await states(engine.database) == {"t1": ("running", "a")}
-    assert not await tickets.is_fresh("t1")
 
 
-async def test_what_has_ended_gets_no_place_again(engine: Engine, accepted: Accepted) -> None:
-    await engine.run("t1", "a", "SUCCESS")
-    assert await accepted.accept("t1", THREAD, "1", "{}") is Taken.KNOWN
-    assert await states(engine.database) == {}
-
-
-async def test_the_first_of_a_thread_has_its_slot_as_it_is_accepted_and_the_next_have_not(
-    accepted: Accepted,
-) -> None:
-    taken = [await accepted.accept(f"t{n}", THREAD, f"{n}", "{}") for n in (1, 2)]
-    taken.append(await accepted.accept("t3", "another", "3", "{}"))
-    assert taken == [Taken.FIRST, Taken.IN_LINE, Taken.FIRST]
-
-
-async def test_of_messages_of_a_thread_accepted_at_once_one_has_the_slot(
-    accepted: Accepted, other: Database
-) -> None:
-    both = [accepted, Accepted(other)]
-    asks = [(both[n % 2], f"t{n}") for n in range(20)]
-    taken = await asyncio.gather(*[each.accept(name, THREAD, name, "{}") for each, name in asks])
-    assert Counter(taken) == {Taken.FIRST: 1, Taken.IN_LINE: 19}
-    assert len(await states(other)) == 20
-
-
-async def test_the_slot_that_was_kept_is_taken_by_the_owner_of_the_workflow(
-    engine: Engine, tickets: Tickets, accepted: Accepted, database: Database
-) -> None:
-    await accepted.accept("t1", THREAD, "1", "{}")
+async def test_an_attempt_is_the_first_once(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
-    for _ in range(2):  # a commit that was not heard of is made again
-        await database.transact(tickets.entry("t1", "a"))
-    assert await states(database) == {"t1": ("running", "a")}
-    assert await _kept(database) == 0
-    assert not await tickets.is_fresh("t1")
-
-
-@pytest.mark.parametrize(
-    ("runs", "status", "holds"),
-    [("b", "PENDING", ""), ("a", "ENQUEUED", ""), ("a", "PENDING", "b")],
-    ids=["taken-over", "handed-over", "entered-by-another"],
-)
-async def test_the_slot_is_not_taken_by_who_lost_the_turn(
-    engine: Engine,
-    tickets: Tickets,
-    accepted: Accepted,
-    database: Database,
-    runs: str,
-    status: str,
-    holds: str,
-) -> None:
-    await accepted.accept("t1", THREAD, "1", "{}")
-    await engine.run("t1", runs, status)
-    await in_state(database, "t1", holds, "running")
-    with pytest.raises(Superseded):
-        await database.transact(tickets.entry("t1", "a"))
-    assert await states(database) == {"t1": ("running", holds)}
-    assert await _kept(database) == 1
-
-
-async def test_a_turn_that_ended_before_it_had_written_anything_leaves_its_thread(
-    engine: Engine, tickets: Tickets, accepted: Accepted
-) -> None:
-    await accepted.accept("t1", THREAD, "1", "{}")
-    await engine.run("t1", "a")
-    assert await tickets.leave("t1", "a")
-    assert await states(engine.database) == {}
-
-
-async def test_a_stop_of_a_turn_that_is_just_beginning_is_heard(
-    tickets: Tickets, accepted: Accepted
-) -> None:
-    await accepted.accept("t1", THREAD, "1", "{}")
-    await tickets.request_stop("t1", "U1")
-    assert await tickets.stops_for("a") == {"t1": "U1"}
+    attempts = [await tickets.try_enter("t1", THREAD, "1", "a") for _ in range(2)]
+    await engine.run("t1", "b")
+    attempts.append(await tickets.try_enter("t1", THREAD, "1", "b"))
+    assert [each.is_first for each in attempts] == [True, False, False]
 
 
 class AnswerLost(Database):
-    """Its first commit goes through, and nobody hears of it."""
+    """Its first commit goes through, but the answer is lost."""
 
     async def transact(self, work: Work[T], *, again: bool = True) -> T:
         await super().transact(work, again=again)
         return await super().transact(work, again=again)
 
 
-async def test_a_message_whose_commit_was_not_heard_of_is_begun_all_the_same(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+async def test_a_first_attempt_whose_commit_was_not_heard_of_is_still_the_first(
+    engine: Engine, tickets: Tickets, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await engine.run("t1", "a")
     monkeypatch.setattr(database, "__class__", AnswerLost)
-    assert await Accepted(database).accept("t1", THREAD, "1", "{}") is Taken.IN_LINE
+    assert (await tickets.try_enter("t1", THREAD, "1", "a")).is_first
 
 
-async def test_of_many_who_accept_a_message_at_once_one_does(
-    accepted: Accepted, other: Database
+async def test_a_turn_has_its_place_from_its_ticket_on_or_needs_none_when_it_is_over(
+    engine: Engine, tickets: Tickets
 ) -> None:
-    both = [accepted, Accepted(other)]
-    taken = await asyncio.gather(*[each.accept("t1", THREAD, "1", "{}") for each in both * 10])
-    assert Counter(taken) == {Taken.FIRST: 1, Taken.KNOWN: 19}
+    await engine.run("t1", "a")
+    await engine.run("t2", "a", "ENQUEUED")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    assert await tickets.is_placed("t1")
+    assert not await tickets.is_placed("t2")
+    await engine.run("t2", "a", "CANCELLED")
+    assert await tickets.is_placed("t2")
 
 
-async def test_what_no_workflow_answers_yet_is_found_with_what_was_asked(
-    engine: Engine, accepted: Accepted
+async def test_what_an_earlier_release_accepted_without_a_workflow_is_found(
+    engine: Engine, half_started: HalfStarted
 ) -> None:
     for name in ("t1", "t2", "t3"):
-        await accepted.accept(name, THREAD, name, f'"{name}"')
+        await accept(engine.database, name, f'"{name}"')
     await engine.run("t2", "a")
     await engine.run("t3", "a", "SUCCESS")
-    assert await accepted.left() == {"t1": '"t1"'}
+    assert await half_started.accepted() == {"t1": '"t1"'}
+    assert await _kept(engine.database) == 1
     await engine.run("t1", "a", "ENQUEUED")
-    assert await accepted.left() == {}
+    assert await half_started.accepted() == {}
 
 
-async def test_a_turn_in_its_thread_was_not_left_behind(
-    engine: Engine, tickets: Tickets, accepted: Accepted
-) -> None:
-    await accepted.accept("t1", THREAD, "1", "{}")
-    await engine.run("t1", "a")
-    await tickets.try_enter("t1", THREAD, "1", "a")
-    assert await _kept(engine.database) == 0
-
-
-async def test_a_place_that_nobody_will_take_is_dropped_at_the_second_look(
-    engine: Engine, tickets: Tickets, accepted: Accepted
+async def test_a_place_that_no_workflow_will_take_is_dropped_at_the_second_look(
+    engine: Engine, half_started: HalfStarted
 ) -> None:
     for name in ("t1", "t2", "t3", "t4"):
-        await accepted.accept(name, THREAD, name, "{}")
-    async with writing(engine.database) as connection:  # as the release before left its places
+        await accept(engine.database, name)
+    async with writing(engine.database) as connection:  # as 0.1.0 left its places
         await connection.execute(rows.delete().where(rows.c.id != "t4"))
     await engine.run("t3", "a", "ENQUEUED")
-    found = await tickets.drop_unstarted(())
+    found = await half_started.drop_tickets(())
     assert set(found) == {"t1", "t2"}
     await engine.run("t2", "a")
-    assert set(await tickets.drop_unstarted(found)) == set()
+    assert set(await half_started.drop_tickets(found)) == set()
     assert set(await states(engine.database)) == {"t2", "t3", "t4"}
 
 
@@ -306,17 +235,17 @@ async def test_an_older_message_that_comes_late_waits_and_keeps_its_ticket(
     await engine.run("t1", "a")
     await engine.run("t2", "a")
     await tickets.try_enter("t2", THREAD, "2", "a")
-    assert not await tickets.try_enter("t1", THREAD, "1", "a")
+    assert not (await tickets.try_enter("t1", THREAD, "1", "a")).entered
     assert (await states(engine.database))["t1"] == ("waiting", "a")
     await tickets.leave("t2", "a")
-    assert await tickets.try_enter("t1", THREAD, "1", "a")
+    assert (await tickets.try_enter("t1", THREAD, "1", "a")).entered
 
 
 async def test_a_turn_taken_over_keeps_its_slot(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "dead")
     await tickets.try_enter("t1", THREAD, "1", "dead")
     await engine.run("t1", "b")
-    assert await tickets.try_enter("t1", THREAD, "1", "b")
+    assert (await tickets.try_enter("t1", THREAD, "1", "b")).entered
     assert await states(engine.database) == {"t1": ("running", "b")}
 
 
@@ -344,7 +273,7 @@ async def test_a_zombie_waiting_at_the_gate_does_not_take_the_slot(
     await engine.run("t2", "b")
     with pytest.raises(Superseded):
         await tickets.try_enter("t2", THREAD, "2", "a")
-    assert await tickets.try_enter("t2", THREAD, "2", "b")
+    assert (await tickets.try_enter("t2", THREAD, "2", "b")).entered
 
 
 @pytest.mark.parametrize(("executor", "status"), [("b", "PENDING"), ("a", "ENQUEUED")])
@@ -387,7 +316,7 @@ async def test_the_ticket_of_a_workflow_that_is_over_is_dropped(
         await tickets.try_enter(name, THREAD, name, "a")
     await engine.run("t1", "a", status)
     assert list(await tickets.drop_dead(["t1", "t2"])) == ["t1"]
-    assert await tickets.try_enter("t2", THREAD, "t2", "a")
+    assert (await tickets.try_enter("t2", THREAD, "t2", "a")).entered
 
 
 @pytest.mark.parametrize("status", ["PENDING", "ENQUEUED", "DELAYED"])
@@ -401,13 +330,39 @@ async def test_the_ticket_of_a_workflow_that_goes_on_is_kept(
 
 
 async def test_deaths_are_counted_while_no_step_is_finished(
-    engine: Engine, tickets: Tickets, accepted: Accepted
+    engine: Engine, tickets: Tickets
 ) -> None:
-    await accepted.accept("t1", THREAD, "1", "{}")
-    counted = [await tickets.count_death("t1"), await tickets.count_death("t1")]
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    counted = []
+    for _ in range(3):
+        counted.append(await tickets.count_death("t1"))
+        await tickets.begin_trial("t1", "a")
     await engine.finish("t1", "open")
-    counted += [await tickets.count_death("t1"), await tickets.count_death("t1")]
-    assert counted == [1, 2, 1, 2]
+    counted.append(await tickets.count_death("t1"))
+    assert counted == [Deaths(1, 0), Deaths(2, 1), Deaths(3, 2), Deaths(1, 0)]
+
+
+async def test_a_turn_that_waited_for_its_trial_did_not_cause_the_death(
+    engine: Engine, tickets: Tickets
+) -> None:
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    counted = [await tickets.count_death("t1") for _ in range(3)]
+    assert counted == [Deaths(1, 0)] * 3
+
+
+async def test_only_the_suspect_that_began_last_died_alone(
+    engine: Engine, tickets: Tickets
+) -> None:
+    for name in ("t1", "t2", "t3"):
+        await engine.run(name, "a")
+        await tickets.try_enter(name, name, "1", "a")
+        await tickets.count_death(name)
+    await tickets.begin_trial("t1", "a")
+    await tickets.begin_trial("t2", "a")
+    counted = [await tickets.count_death(name) for name in ("t1", "t2", "t3")]
+    assert counted == [Deaths(2, 0), Deaths(2, 1), Deaths(1, 0)]
 
 
 async def test_what_is_handed_over_has_not_died(engine: Engine, tickets: Tickets) -> None:
@@ -415,14 +370,15 @@ async def test_what_is_handed_over_has_not_died(engine: Engine, tickets: Tickets
         await engine.run(name, name)
         await tickets.try_enter(name, name, "1", name)
         await tickets.count_death(name)
+        await tickets.begin_trial(name, name)
     await tickets.hand_over("t1")
-    assert await tickets.count_death("t1") == 0
-    assert await tickets.count_death("t1") == 1
-    assert await tickets.count_death("t2") == 2
+    assert await tickets.count_death("t1") == Deaths(0, 0)
+    assert await tickets.count_death("t1") == Deaths(1, 0)
+    assert await tickets.count_death("t2") == Deaths(2, 1)
 
 
 async def test_nothing_is_counted_of_a_turn_that_has_left(tickets: Tickets) -> None:
-    assert await tickets.count_death("t1") == 0
+    assert await tickets.count_death("t1") == Deaths(0, 0)
 
 
 async def test_a_turn_is_asked_to_stop_wherever_it_runs(engine: Engine, tickets: Tickets) -> None:
@@ -465,7 +421,7 @@ async def test_twenty_turns_on_two_replicas_never_overlap(
         gate = replicas[owner]
         await start.wait()
         somebody_left = left[-1]
-        while not await gate.try_enter(name, THREAD, name, owner):
+        while not (await gate.try_enter(name, THREAD, name, owner)).entered:
             await somebody_left.wait()
             somebody_left = left[-1]
         inside.append(name)
@@ -495,7 +451,7 @@ async def test_three_at_once_on_an_idle_thread_let_one_in(
             group.create_task(gate.try_enter(f"t{n}", THREAD, str(n), "a"))
             for n, gate in enumerate(gates)
         ]
-    entered = [task.result() for task in tasks]
+    entered = [task.result().entered for task in tasks]
     kept = await states(database)
     assert entered.count(True) <= 1
     assert [state for state, _ in kept.values()].count("running") == entered.count(True)
@@ -519,27 +475,18 @@ async def test_blocked_are_those_whose_try_would_fail(
     database: Database,
     line: tuple[tuple[str, str, str, str], ...],
     running: bool,
-    accepted: Accepted,
 ) -> None:
-    for name, thread, ts, owner in line:
+    state = "running" if running else "waiting"
+    places = [(*each, state) for each in line] + [("t5", THREAD, "5", "a", "waiting")]
+    for name, thread, ts, owner, state in places:
         await engine.run(name, owner)
-        await accepted.accept(name, thread, ts, "{}")
-        await in_state(database, name, owner, "running" if running else "waiting")
-    await engine.run("t5", "a")
-    await accepted.accept("t5", THREAD, "5", "{}")
-    await in_state(database, "t5", "a", "waiting")
+        place = {"id": name, "thread": thread, "ts": ts, "owner": owner, "state": state}
+        async with writing(database) as connection:
+            await connection.execute(table.insert(), place)
 
     blocked = await tickets.blocked("a")
 
-    assert ("t5" in blocked) == (not await tickets.try_enter("t5", THREAD, "5", "a"))
-
-
-async def in_state(database: Database, ticket: str, owner: str, state: str) -> None:
-    async with writing(database) as connection:
-        await connection.execute(
-            sa.text("UPDATE tickets SET owner = :owner, state = :state WHERE id = :id"),
-            {"id": ticket, "owner": owner, "state": state},
-        )
+    assert ("t5" in blocked) == (not (await tickets.try_enter("t5", THREAD, "5", "a")).entered)
 
 
 @pytest.mark.parametrize(("executor", "status"), [("b", "PENDING"), ("a", "ENQUEUED")])

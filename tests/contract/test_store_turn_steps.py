@@ -11,13 +11,12 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.ports.failures import StorageUnavailable
-from bot.store.accepted import Accepted
 from bot.store.audit import StoredAudit
 from bot.store.database import Database
 from bot.store.sessions import StoredSessions
-from bot.store.step_rows import Entry, StepRows, gathered, write_with_step
+from bot.store.step_rows import StepRows, gathered, write_with_step
 from bot.store.tables import audit, messages, tickets
-from bot.store.tickets import Superseded, Tickets, workflow_status, workflow_steps
+from bot.store.tickets import Tickets, workflow_status, workflow_steps
 from bot.store.turn_steps import Step, TurnSteps
 from tests.fixtures_database import database, database_url
 from tests.held_connection import reading, writing
@@ -129,54 +128,6 @@ async def test_a_turn_that_an_earlier_release_began_has_its_steps_in_the_engine(
 
     assert past.in_engine
     assert not past.is_over
-
-
-@pytest.fixture
-async def entering(database: Database) -> Entry:
-    """The turn was accepted with its thread's slot, and its workflow is mine."""
-    await Accepted(database).accept(TURN, PLACE.key, ASK.ts, "{}")
-    status = {"workflow_uuid": TURN, "status": "PENDING", "executor_id": "me"}
-    async with writing(database) as connection:
-        await connection.execute(workflow_status(database.dialect).insert(), status)
-    return Entry(Tickets(database).entry(TURN, "me"))
-
-
-async def _owner(database: Database) -> str:
-    async with reading(database) as connection:
-        return str(await connection.scalar(sa.select(tickets.c.owner)))
-
-
-async def test_a_turn_enters_its_thread_with_the_first_that_a_step_writes_at_once(
-    database: Database, entering: Entry
-) -> None:
-    sessions = StoredSessions(database)
-    with gathered(entering):
-        await sessions.begin_turn(ASK, "incident", AT)
-
-    assert (await _owner(database), entering.done) == ("me", True)
-    assert await TurnSteps(database).keep(TURN, "me", [FIRST], StepRows(), entering)
-
-
-async def test_a_turn_that_has_written_nothing_enters_its_thread_with_its_first_record(
-    database: Database, entering: Entry
-) -> None:
-    assert await TurnSteps(database).keep(TURN, "me", [FIRST], StepRows(), entering)
-
-    assert (await _owner(database), entering.done) == ("me", True)
-
-
-async def test_a_turn_that_others_have_begins_nothing(database: Database, entering: Entry) -> None:
-    await _hold(database, "successor")
-    sessions = StoredSessions(database)
-
-    with gathered(entering), pytest.raises(Superseded):
-        await sessions.begin_turn(ASK, "incident", AT)
-    with pytest.raises(Superseded):
-        await TurnSteps(database).keep(TURN, "me", [FIRST], StepRows(), entering)
-
-    assert await sessions.find(PLACE) is None
-    assert await _trail(database) == []
-    assert not entering.done
 
 
 async def test_what_was_paid_is_kept_of_a_step_that_was_cut_off(

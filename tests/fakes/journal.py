@@ -105,8 +105,6 @@ class MemoryJournal:
     async def steps(
         self,
         parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
-        *,
-        only_read: bool = False,
     ) -> Sequence[JsonValue]:
         """One after the other."""
-        return [await self.step(name, run, with_next=only_read) for name, run in parts]
+        return [await self.step(name, run) for name, run in parts]

@@ -159,16 +159,16 @@ MUTANTS = (
     ),
     Mutant(
         "steps are not recorded",
-        "bot/engine/turn_journal.py",
-        "            is_mine = await self._keep(steps, rows)\n",
-        "            is_mine = True\n",
-        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[tools-recorded]",),
+        "bot/engine/journal.py",
+        "        if not await self._steps.keep(self._turn, self._owner, self._waiting, self._rows):\n",
+        "        if not self._waiting:\n",
+        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[tools-read]",),
     ),
     Mutant(
         "a round is recorded with its tools",
-        "bot/engine/turn_journal.py",
-        "            if not (with_next() and self._waits):\n",
-        '            if not (with_next() and self._waits) and not name.startswith("round"):\n',
+        "bot/engine/journal.py",
+        "            if not may_wait:\n",
+        '            if not may_wait and not name.startswith("round"):\n',
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[between-tools]",),
     ),
     Mutant(
@@ -183,7 +183,7 @@ MUTANTS = (
     ),
     Mutant(
         "a turn that had left its thread is answered again",
-        "bot/engine/turn_journal.py",
+        "bot/engine/journal.py",
         "        if past.is_over:\n            return None\n",
         "",
         (f"{_ENGINE}test_a_turn_that_left_its_thread_as_its_process_died_is_over[sqlite]",),
@@ -200,7 +200,7 @@ MUTANTS = (
     ),
     Mutant(
         "turns of the release before are nobody's",
-        "bot/engine/take_over.py",
+        "bot/engine/lease.py",
         "self._known = {version, *earlier.versions}",
         "self._known = {version}",
         (f"{_ENGINE}test_turns_of_releases_before_are_carried_on[postgresql-kortex-2-dead]",),
@@ -248,8 +248,8 @@ MUTANTS = (
     Mutant(
         "deaths are counted though the turn gets on",
         "bot/store/tickets.py",
-        "(tickets.c.steps == steps, tickets.c.deaths + 1),",
-        "(tickets.c.steps.is_not(None), tickets.c.deaths + 1),",
+        "        stuck = tickets.c.steps == steps\n",
+        "        stuck = tickets.c.steps.is_not(None)\n",
         (
             f"{_TICKETS}test_deaths_are_counted_while_no_step_is_finished[sqlite]",
             f"{_ENGINE}"
@@ -258,10 +258,57 @@ MUTANTS = (
     ),
     Mutant(
         "a turn that ends its process is tried for ever",
-        "bot/engine/turn_journal.py",
-        ">= DEATHS_AT_A_STEP",
+        "bot/engine/journal.py",
+        ">= DEATHS_ALONE",
         "< 0",
         (f"{_ENGINE}test_a_step_that_ended_its_process_three_times_is_given_up_by_name[sqlite]",),
+    ),
+    Mutant(
+        "a crash counts for every turn in flight",
+        "bot/engine/journal.py",
+        "gives_up = deaths.alone >= DEATHS_ALONE",
+        "gives_up = deaths.counted >= DEATHS_ALONE + 1",
+        (
+            "tests/scenario/test_durability_crashes.py::"
+            "test_three_crashes_within_one_round_give_up_no_turn[sqlite]",
+        ),
+    ),
+    Mutant(
+        "suspects begin side by side",
+        "bot/engine/queue.py",
+        "            await self._turns.acquire()\n            held = True\n",
+        "            held = False\n",
+        (
+            "tests/unit/bot/engine/test_trials.py::"
+            "test_suspects_begin_one_after_the_other_as_each_gets_on",
+        ),
+    ),
+    Mutant(
+        "a turn that waited for its trial counts the death of the process",
+        "bot/store/tickets.py",
+        "        trial = sa.case((deaths > 0, _WAITS), else_=_BESIDE)\n",
+        "        trial = sa.literal(_BESIDE)\n",
+        (f"{_TICKETS}test_a_turn_that_waited_for_its_trial_did_not_cause_the_death[sqlite]",),
+    ),
+    Mutant(
+        "a failed turn says that nothing was changed, whatever was",
+        "bot/chat/delivery.py",
+        "await stream.finish(await self.with_changes(ask, final))",
+        "await stream.finish(final)",
+        (
+            "tests/unit/bot/chat/test_changes.py::"
+            "test_a_turn_that_fails_after_its_proposal_ran_says_so",
+        ),
+    ),
+    Mutant(
+        "an answer that cannot be shown whole loses its text",
+        "bot/chat/aftermath.py",
+        "return replace(final, outcomes=(), evidence=(), claims=(), notices=notices)",
+        'return replace(final, text="", outcomes=(), evidence=(), claims=(), notices=notices)',
+        (
+            "tests/scenario/test_replayed_turn.py::"
+            "test_an_answer_that_cannot_be_shown_whole_keeps_its_text",
+        ),
     ),
     Mutant(
         "a restart in good order counts as a death",
@@ -296,7 +343,7 @@ MUTANTS = (
     ),
     Mutant(
         "a dead replica is forgotten with the turns that others could carry on",
-        "bot/engine/take_over.py",
+        "bot/engine/lease.py",
         "known = [each.workflow_id for each in pending if each.app_version in self._known]",
         "pending = [each for each in pending if each.app_version in self._known]\n"
         "        known = [each.workflow_id for each in pending]",
@@ -326,21 +373,21 @@ MUTANTS = (
     ),
     Mutant(
         "who leaves lets nobody in",
-        "bot/engine/waiting.py",
+        "bot/engine/queue.py",
         "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.set()",
         "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.clear()",
         (f"{_ORDER}test_who_leaves_wakes_the_next_and_nobody_else[sqlite]",),
     ),
     Mutant(
         "nobody hears of a turn that ended on another replica",
-        "bot/engine/waiting.py",
+        "bot/engine/queue.py",
         "blocked = await self._tickets.blocked(self._owner)",
         "blocked = set(self._waiting)",
         (f"{_ORDER}test_who_leaves_on_another_replica_is_noticed[sqlite]",),
     ),
     Mutant(
         "a resumed turn does not look for the message it has posted",
-        "bot/engine/waiting.py",
+        "bot/engine/queue.py",
         "        if ask.turn_id not in self._first_attempts:\n            return False\n",
         "",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[placeholder-posted]",),
@@ -364,32 +411,33 @@ MUTANTS = (
     Mutant(
         "turns of a thread do not wait for each other",
         "bot/store/tickets.py",
-        '            return await _claim(connection, {"ticket": ticket, "line": thread, "since": ts})',
-        '            return await _claim(connection, {"ticket": ticket, "line": thread, "since": ts}) or True',
+        "            return Attempt(entered, is_first)",
+        "            return Attempt(True, is_first)",
         (f"{_DUPLICATES}test_turns_of_a_thread_over_two_replicas_run_one_after_the_other",),
     ),
     Mutant(
         "a message is acknowledged without a place in its thread",
-        "bot/store/accepted.py",
-        "            taken = (await connection.execute(_placing(dialect), place)).first()\n",
-        "            return Taken.IN_LINE\n",
-        (f"{_ENGINE}test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_first",),
+        "bot/engine/engine.py",
+        "                await self._order.has_place(turn, placed)\n",
+        "                pass\n",
+        (f"{_ENGINE}test_a_message_is_acknowledged_once_no_later_one_can_overtake_it",),
     ),
     Mutant(
         "a message is acknowledged before it is durable",
-        "bot/engine/admission.py",
-        "taken = await self._accepted.accept(ask.turn_id, ask.place.key, ask.ts, value)",
-        "taken = Taken.IN_LINE",
-        (f"{_ENGINE}test_what_was_accepted_is_begun_by_who_comes_next_six_times_killed",),
+        "bot/engine/workflows.py",
+        "await asyncio.shield(self._join(name, begin, background))",
+        "self._join(name, begin, background) and None",
+        ("tests/unit/bot/engine/test_starts.py::test_everybody_who_asked_is_told_of_a_failure",),
     ),
     Mutant(
-        "what was accepted and not begun is forgotten",
+        "what an earlier release accepted and did not start is forgotten",
         "bot/engine/engine.py",
-        "            self.begin_turn(ask)\n",
+        "            await self.start_turn(ask)\n",
         "            pass\n",
         (
-            f"{_ENGINE}test_what_was_accepted_is_begun_by_who_comes_next_six_times_killed",
-            f"{_ENGINE}test_what_another_replica_left_is_begun_at_the_second_look",
+            f"{_ENGINE}"
+            "test_what_an_earlier_release_accepted_is_begun_by_who_comes_next_six_times_killed",
+            f"{_ENGINE}test_what_a_process_of_an_earlier_release_left_is_begun_at_the_second_look",
         ),
     ),
     Mutant(
@@ -404,10 +452,10 @@ MUTANTS = (
     ),
     Mutant(
         "a place in line is taken away in the midst of the start",
-        "bot/store/tickets.py",
+        "bot/store/accepted.py",
         "if gone := found & set(before):",
         "if gone := found:",
-        (f"{_TICKETS}test_a_place_that_nobody_will_take_is_dropped_at_the_second_look",),
+        (f"{_TICKETS}test_a_place_that_no_workflow_will_take_is_dropped_at_the_second_look",),
     ),
     Mutant(
         "who lost the workflow may still take the thread's slot",
@@ -419,16 +467,9 @@ MUTANTS = (
     Mutant(
         "who lost the workflow may still free its successor's slot",
         "bot/store/tickets.py",
-        "tickets.c.id == _TICKET, whose, ~handed_over",
-        "tickets.c.id == _TICKET",
+        "tickets.delete().where(*mine, ~handed_over)",
+        "tickets.delete().where(mine[0])",
         (f"{_TICKETS}test_a_zombie_does_not_release_its_successors_slot",),
-    ),
-    Mutant(
-        "who lost the workflow may still take the slot that was kept for it",
-        "bot/store/tickets.py",
-        "            if taken.rowcount != 1:\n                raise Superseded(ticket)\n",
-        "",
-        (f"{_TICKETS}test_the_slot_is_not_taken_by_who_lost_the_turn",),
     ),
     # Replicas.
     Mutant(
@@ -447,7 +488,7 @@ MUTANTS = (
     ),
     Mutant(
         "all that a dead replica left goes to one survivor at once",
-        "bot/engine/take_over.py",
+        "bot/engine/lease.py",
         "await self._hand_on(dead, left.known[:AT_ONCE], len(left.known))",
         "await self._hand_on(dead, left.known, len(left.known))",
         (f"{_TAKE_OVER}test_the_work_of_a_dead_one_goes_on_in_small_parts_and_all_of_it",),
@@ -468,7 +509,7 @@ MUTANTS = (
     ),
     Mutant(
         "a frozen replica keeps the locks of the transaction it was in",
-        "bot/engine/take_over.py",
+        "bot/engine/lease.py",
         "if not before and (ended :=",
         "if before and (ended :=",
         (f"{_ZOMBIE}test_an_intent_that_a_frozen_replica_did_not_finish_is_its_successors",),

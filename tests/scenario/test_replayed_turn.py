@@ -174,14 +174,24 @@ async def test_a_replay_shows_nothing_until_something_runs(behind: int) -> None:
     assert processes.slack.calls[before:] == []
 
 
-@pytest.mark.parametrize("step", [step for step in STEPS if step != "keep"])
+@pytest.mark.parametrize("step", [step for step in STEPS if step not in ("keep", "deliver")])
 async def test_a_step_that_is_given_up_ends_the_turn_and_people_are_told_which(step: str) -> None:
     processes = Processes(journal=GivesUp())
     processes.journal.at = step  # type: ignore[attr-defined]
     await processes.live()
-    assert f"died three times at the same step ({step})" in processes.shown()
+    assert f"crashed repeatedly at the same step ({step})" in processes.shown()
     assert "turn:stop" not in processes.shown()
     assert processes.bench.memory.kinds().count(AuditKind.TURN_ENDED) == (step != "open")
+
+
+async def test_an_answer_that_cannot_be_shown_whole_keeps_its_text() -> None:
+    processes = Processes(journal=GivesUp())
+    processes.journal.at = "deliver"  # type: ignore[attr-defined]
+    await processes.live()
+    assert "41.5 ms [E1]" in processes.shown()
+    assert "charts and evidence are left out" in processes.shown()
+    assert "could not be finished" not in processes.shown()
+    assert processes.bench.state() is TurnState.ANSWERED
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from bot.demo.workspace.app import serving
 from bot.demo.workspace.state import Workspace
-from bot.engine.database_lock import take_lock
+from bot.engine.config import take_lock
 from tests.fixtures_http import serving as rota_serving
 from tests.kortex_command import ran
 from tests.plain_logging import logging_put_back

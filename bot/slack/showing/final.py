@@ -18,6 +18,7 @@ from bot.slack.text.mrkdwn import inline
 _USER_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
 _REMARKS_SHOWN = 6
 _REMARK_CHARS = 150
+_CHANGES_CHARS = 600
 # What people may say helped or did not: whatever came to an end of its own.
 _JUDGED = frozenset({TurnEnd.ANSWERED, TurnEnd.DEPTH_EXCEEDED})
 # The provider that is no model at all.
@@ -76,9 +77,8 @@ def _ending(final: TurnFinished, text: str) -> str:
                 "`/kortex budget` shows the limits.",
             )
         case TurnEnd.FAILED:
-            return _said(
-                "🔴 This answer could not be finished.", kept, "Nothing was changed; ask again."
-            )
+            changes = inline(final.changes, _CHANGES_CHARS) or "Nothing was changed; ask again."
+            return _said("🔴 This answer could not be finished.", kept, changes)
         case _:
             assert_never(final.end)
 

@@ -247,10 +247,8 @@ class Losing(PlainJournal):
     async def steps(
         self,
         parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
-        *,
-        only_read: bool = False,
     ) -> Sequence[JsonValue]:
-        await super().steps(parts, only_read=only_read)
+        await super().steps(parts)
         raise StorageUnavailable("gone")
 
 

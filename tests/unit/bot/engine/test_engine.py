@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,16 +10,16 @@ import pytest
 import sqlalchemy as sa
 from dbos._sys_db import SystemDatabase
 from dbos._utils import INTERNAL_QUEUE_NAME
+from pydantic import TypeAdapter
 
-from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState
-from bot.engine.admission import _ASK
 from bot.engine.config import EARLIER_VERSIONS
 from bot.ports.failures import StorageUnavailable
-from bot.store.accepted import Accepted, Taken
+from bot.store.accepted_table import accepted
 from bot.store.replicas import Replicas
 from bot.store.sessions import StoredSessions
-from bot.store.tickets import Tickets, workflow_status
+from bot.store.tables import tickets
+from bot.store.tickets import NO_OWNER, Attempt, Tickets, workflow_status
 from tests.fixtures_engine import STEPS, Lives, ask, lives
 from tests.held_connection import reading, writing
 
@@ -30,90 +29,76 @@ __all__ = ["lives"]
 class SlowFirst(Tickets):
     """The first message's workflow comes late to its thread."""
 
-    second_looked = asyncio.Event()
+    may_enter = asyncio.Event()
 
-    async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> bool:
+    async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> Attempt:
         if ticket == ask(1).turn_id:
-            await self.second_looked.wait()
-        entered = await super().try_enter(ticket, thread, ts, owner)
-        if ticket == ask(2).turn_id:
-            self.second_looked.set()
-        return entered
+            await self.may_enter.wait()
+        return await super().try_enter(ticket, thread, ts, owner)
 
 
-async def test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_first(
-    lives: Lives,
-) -> None:
+async def test_a_message_is_acknowledged_once_no_later_one_can_overtake_it(lives: Lives) -> None:
     lives.tickets = SlowFirst
-    SlowFirst.second_looked = asyncio.Event()
+    SlowFirst.may_enter = asyncio.Event()
     async with lives.life() as engine:
-        await engine.start_turn(ask(1))
+        first = asyncio.create_task(engine.start_turn(ask(1)))
+        await lives.until(lambda: runs(lives, ask(1)))
+        assert not first.done()
+        SlowFirst.may_enter.set()
+        await first
         await engine.start_turn(ask(2))
         await lives.over()
     assert lives.ended == ["question 1", "question 2"]
 
 
-LIVE = 200
+async def runs(lives: Lives, asked: Ask) -> bool:
+    """Whether its workflow is on record."""
+    return await Tickets(lives.database).is_started(asked.turn_id)
 
 
-def elsewhere(number: int) -> Ask:
-    """A question in a thread of its own."""
-    ts = MessageTs(f"1700000000.{number + 1:06}")
-    return replace(ask(1), place=replace(ask(1).place, thread_ts=ts), ts=ts)
-
-
-async def test_two_hundred_live_turns_keep_no_message_waiting(lives: Lives) -> None:
-    live, over = asyncio.Semaphore(0), asyncio.Event()
-
-    async def turn(_ask: Ask, behind: int) -> None:
-        if behind == 1:
-            live.release()
-            await over.wait()
-
-    lives.most_live = LIVE
-    lives._between = turn  # type: ignore[assignment, method-assign]
+async def test_a_message_that_is_delivered_again_and_at_once_is_one_turn(lives: Lives) -> None:
     async with lives.life() as engine:
-        for number in range(LIVE):
-            await engine.start_turn(elsewhere(number))
-        for _ in range(LIVE):
-            await asyncio.wait_for(live.acquire(), 60)
-        await asyncio.wait_for(engine.start_turn(elsewhere(-1)), 10)
-        assert not over.is_set()
-        over.set()
-        await lives.over()
-    assert len(lives.ended) == LIVE + 1
-
-
-class NoReturn(Accepted):
-    """Its process ends just after the message was accepted, before anybody hears of it."""
-
-    async def accept(self, turn: str, thread: str, ts: str, ask: str) -> Taken:
-        await super().accept(turn, thread, ts, ask)
-        return Taken.KNOWN
-
-
-async def test_what_was_accepted_is_begun_by_who_comes_next_six_times_killed(lives: Lives) -> None:
-    lives.accepted = NoReturn
-    async with lives.life() as engine:
+        await asyncio.gather(*[engine.start_turn(ask(1)) for _ in range(5)])
         await engine.start_turn(ask(1))
-        await engine.start_turn(ask(2))
-    lives.accepted = Accepted
+        await lives.over()
+        await engine.start_turn(ask(1))
+    assert lives.ended == ["question 1"]
+    assert set(lives.ran.values()) == {1}
+
+
+async def accept(lives: Lives, asked: Ask, state: str) -> None:
+    """As an earlier release did, and died before it started the workflow."""
+    place = {"id": asked.turn_id, "thread": asked.place.key, "ts": asked.ts, "owner": NO_OWNER}
+    kept = TypeAdapter(Ask).dump_json(asked).decode()
+    async with writing(lives.database) as connection:
+        await connection.execute(accepted.insert(), {"id": asked.turn_id, "ask": kept})
+        await connection.execute(tickets.insert(), place | {"state": state})
+
+
+async def test_what_an_earlier_release_accepted_is_begun_by_who_comes_next_six_times_killed(
+    lives: Lives,
+) -> None:
+    await accept(lives, ask(1), "running")
+    await accept(lives, ask(2), "waiting")
     lives.die(ask(1), 0)
     for _ in range(6):
         async with lives.life():
             await asyncio.wait_for(lives.died.wait(), 10)
         lives.die(ask(1), 0)
     lives.die(None)
-    async with lives.life():
-        await lives.over()
-    assert lives.ended == ["question 1", "question 2"]
-
-
-async def test_what_another_replica_left_is_begun_at_the_second_look(lives: Lives) -> None:
     async with lives.life() as engine:
-        await NoReturn(lives.database).accept(
-            ask(1).turn_id, ask(1).place.key, ask(1).ts, _ASK.dump_json(ask(1)).decode()
-        )
+        await lives.over()
+        await engine.look_after_threads()
+    assert lives.ended == ["question 1", "question 2"]
+    async with reading(lives.database) as connection:
+        assert (await connection.execute(sa.select(accepted))).all() == []
+
+
+async def test_what_a_process_of_an_earlier_release_left_is_begun_at_the_second_look(
+    lives: Lives,
+) -> None:
+    async with lives.life() as engine:
+        await accept(lives, ask(1), "running")
         await engine.look_after_threads()
         assert not engine.live
         await engine.look_after_threads()
@@ -124,9 +109,8 @@ async def test_what_another_replica_left_is_begun_at_the_second_look(lives: Live
 async def test_a_process_that_leaves_begins_nothing_more(lives: Lives) -> None:
     async with lives.life() as engine:
         await engine.stop(0)
-        engine.begin_turn(ask(1))
         with pytest.raises(StorageUnavailable, match="nothing was started"):
-            await engine.start_turn(ask(2))
+            await engine.start_turn(ask(1))
     assert lives.ended == []
 
 

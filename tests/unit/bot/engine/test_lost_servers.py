@@ -5,7 +5,7 @@ import pytest
 import sqlalchemy as sa
 from dbos._utils import retriable_postgres_exception
 
-from bot.engine.library import wait_for_lost_servers
+from bot.engine.library import retry_lost_connections
 
 REFUSED = (
     'connection is bad: connection to server on socket "/run/.s.PGSQL.5432" failed: No such file'
@@ -22,14 +22,14 @@ REFUSED = (
     ],
 )
 def test_a_server_that_cannot_be_reached_is_waited_for(words: str) -> None:
-    wait_for_lost_servers()
-    wait_for_lost_servers()
+    retry_lost_connections()
+    retry_lost_connections()
 
     assert retriable_postgres_exception(raised(psycopg.OperationalError(words)))
 
 
 def test_what_the_server_itself_refused_is_not_tried_without_end() -> None:
-    wait_for_lost_servers()
+    retry_lost_connections()
 
     assert not retriable_postgres_exception(raised(psycopg.errors.InvalidPassword("who is that")))
     assert not retriable_postgres_exception(raised(psycopg.errors.UniqueViolation("twice")))

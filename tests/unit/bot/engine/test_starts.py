@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.engine.waiting import Starts
+from bot.engine.workflows import Starts
 
 
 @dataclass

@@ -4,19 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 
 import pytest
 import sqlalchemy as sa
 
-from bot.engine.take_over import AT_ONCE, Left, TakeOver
+from bot.engine.lease import AT_ONCE, DbosRecords, Left, TakeOver
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
 from bot.store.database import Database
 from bot.store.dialect import seconds_ago
 from bot.store.replicas import Replicas
 from bot.store.tables import replicas
-from bot.store.tickets import OWN_QUEUE, QUEUED, workflow_status
 from tests.fixtures_database import postgres_url
 from tests.held_connection import writing
 
@@ -27,7 +25,7 @@ TURNS = 160
 
 
 @dataclass
-class MemoryRecords:
+class MemoryRecords(DbosRecords):
     """Who runs what. What is handed on is in nobody's hands until `taken`."""
 
     by: dict[str, list[str]]
@@ -58,17 +56,9 @@ class Site:
     leases: Replicas
     records: MemoryRecords
     spared: list[str] = field(default_factory=list)
-    hurried: list[str] = field(default_factory=list)
 
     def survivor(self, name: str) -> TakeOver:
-        return TakeOver(
-            self.leases,
-            self.records,
-            name,
-            LEASE_S,
-            self._no_death,
-            partial(self.hurried.append, name),
-        )
+        return TakeOver(self.leases, self.records, name, LEASE_S, self._no_death)
 
     async def _no_death(self, replica: str) -> None:
         self.spared.append(replica)
@@ -122,20 +112,7 @@ async def test_the_work_of_a_dead_one_goes_on_in_small_parts_and_all_of_it(site:
 
     assert max(site.records.batches) <= AT_ONCE
     assert site.records.by["slow"] == []
-    assert [*(await site.leases.unattended(-1)).silent] == ["a", "b"]
-
-
-async def test_a_replica_looks_into_the_queue_when_somebody_handed_something_on(site: Site) -> None:
-    await site.survivor("a").look(())
-    assert site.hurried == []
-
-    async with writing(site.database) as connection:
-        queued = {"workflow_uuid": "turn:1", "status": QUEUED, "queue_name": OWN_QUEUE}
-        await connection.execute(workflow_status("postgresql").insert().values(queued))
-    await site.survivor("a").look(())
-    await site.survivor("b").look(())
-
-    assert site.hurried == ["a", "b"]
+    assert [*(await site.leases.silent(-1))] == ["a", "b"]
 
 
 async def test_one_that_wakes_up_keeps_what_it_still_has(site: Site) -> None:
@@ -185,7 +162,7 @@ async def test_work_of_a_version_that_it_does_not_know_is_left_to_those_who_do(s
     await site.survivor("a").look(())
 
     assert site.records.batches == []
-    assert [*(await site.leases.unattended(LEASE_S)).silent] == ["slow"]
+    assert [*(await site.leases.silent(LEASE_S))] == ["slow"]
 
 
 async def test_what_others_have_is_known(site: Site) -> None:

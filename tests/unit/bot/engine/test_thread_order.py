@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
-from bot.engine import waiting
-from bot.engine.waiting import Entered, ThreadOrder
-from bot.store.accepted import Accepted
-from bot.store.accepted_table import accepted
+from bot.engine import queue
+from bot.engine.queue import ThreadOrder
 from bot.store.database import Database
-from bot.store.tickets import Superseded, Tickets, workflow_status
+from bot.store.sessions import StoredSessions
+from bot.store.tickets import Attempt, Superseded, Tickets, workflow_status
 from tests.fixtures_database import database as both
 from tests.fixtures_database import database_url, sqlite_url
 from tests.held_connection import writing
@@ -32,16 +32,6 @@ async def database(sqlite_url: str) -> AsyncIterator[Database]:
     opened = await Database.open(sqlite_url)
     yield opened
     await opened.close()
-
-
-async def accept(database: Database, ask: Ask) -> None:
-    assert await Accepted(database).accept(ask.turn_id, ask.place.key, ask.ts, "{}")
-
-
-async def nothing_asked(database: Database) -> None:
-    """As the release before left its places."""
-    async with writing(database) as connection:
-        await connection.execute(accepted.delete())
 
 
 async def run_by(database: Database, owner: str, ask: Ask = ASK) -> None:
@@ -71,7 +61,7 @@ class Counted(Tickets):
         self.looked = asyncio.Event()
         self.all_tried = asyncio.Event()
 
-    async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> bool:
+    async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> Attempt:
         entered = await super().try_enter(ticket, thread, ts, owner)
         self.tries += 1
         if self.tries > WAITING:
@@ -93,7 +83,6 @@ async def line_of(database: Database, order: ThreadOrder, number: int) -> list[A
     """So many messages of one thread, the first of which is in."""
     asks = [replace(ASK, ts=MessageTs(f"1700000000.{n:06}")) for n in range(number)]
     for each in asks:
-        await accept(database, each)
         await run_by(database, "here", each)
     await order.enter(asks[0])
     return asks
@@ -102,7 +91,7 @@ async def line_of(database: Database, order: ThreadOrder, number: int) -> list[A
 async def test_who_waits_writes_nothing_and_all_of_them_read_once(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.001)
+    monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.001)
     tickets = Counted(both)
     order = ThreadOrder(tickets, "here")
     asks = await line_of(both, order, WAITING + 1)
@@ -134,12 +123,11 @@ async def test_who_leaves_wakes_the_next_and_nobody_else(both: Database) -> None
 async def test_who_leaves_on_another_replica_is_noticed(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.001)
+    monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.001)
     seen = Counted(both)
     there, here = ThreadOrder(Tickets(both), "there"), ThreadOrder(seen, "here")
     first, second = ASK, replace(ASK, ts=MessageTs("1700000000.000200"))
     for each, owner in ((first, "there"), (second, "here")):
-        await accept(both, each)
         await run_by(both, owner, each)
     await there.enter(first)
     async with watching(here):
@@ -153,7 +141,7 @@ async def test_who_leaves_on_another_replica_is_noticed(
 async def test_nobody_is_looked_for_while_nobody_waits(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.0)
     tickets = Counted(both)
     order = ThreadOrder(tickets, "here")
     async with watching(order):
@@ -166,10 +154,9 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = asyncio.Event()
-    monkeypatch.setattr(waiting, "RETRY_S", 0.0)
-    monkeypatch.setattr(waiting.log, "warning", lambda *_, **__: refused.set())
+    monkeypatch.setattr(queue, "RETRY_S", 0.0)
+    monkeypatch.setattr(queue.log, "warning", lambda *_, **__: refused.set())
     order = ThreadOrder(Tickets(database), "here")
-    await accept(database, ASK)
     await run_by(database, "here")
     async with writing(database):
         monkeypatch.setattr("bot.store.database.QUEUE_TIMEOUT_S", 0.01)
@@ -180,29 +167,13 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     assert order.take_first_look(ASK)
 
 
-async def test_what_nobody_will_begin_frees_its_thread_when_it_is_looked_at_again(
-    database: Database,
-) -> None:
-    order = ThreadOrder(Tickets(database), "here")
-    await accept(database, replace(ASK, ts=MessageTs("1700000000.000099")))
-    await nothing_asked(database)
-    await accept(database, ASK)
-    await run_by(database, "here")
-    async with watching(order):
-        entering = asyncio.create_task(order.enter(ASK))
-        await order.drop_unstarted()
-        assert not entering.done()
-        await order.drop_unstarted()
-        await asyncio.wait_for(entering, 10)
-
-
 async def test_an_attempt_after_the_first_may_have_been_seen(database: Database) -> None:
     order = ThreadOrder(Tickets(database), "here")
-    await accept(database, ASK)
     await run_by(database, "here")
     await order.enter(ASK)
     again = ThreadOrder(Tickets(database), "here")
     await again.enter(ASK)
+    await StoredSessions(database).begin_turn(ASK, "incident", datetime(2026, 11, 23, tzinfo=UTC))
     await again.leave(ASK)
     gone = ThreadOrder(Tickets(database), "here")
     await gone.enter(ASK)
@@ -210,18 +181,34 @@ async def test_an_attempt_after_the_first_may_have_been_seen(database: Database)
     assert looks == [True, False, False]
 
 
-async def test_a_turn_with_its_threads_slot_enters_by_itself_where_nothing_else_keeps_it(
-    database: Database,
+async def test_a_place_is_awaited_until_the_ticket_is_there(both: Database) -> None:
+    order = ThreadOrder(Tickets(both), "here")
+    await run_by(both, "here")
+    with order.expected(ASK.turn_id) as placed:
+        waiting = asyncio.create_task(order.has_place(ASK.turn_id, placed))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await order.enter(ASK)
+        await asyncio.wait_for(waiting, 0.2)
+
+
+async def test_a_place_that_another_replica_took_is_seen(both: Database) -> None:
+    here, there = ThreadOrder(Tickets(both), "here"), ThreadOrder(Tickets(both), "there")
+    await run_by(both, "there")
+    with here.expected(ASK.turn_id) as placed:
+        waiting = asyncio.create_task(here.has_place(ASK.turn_id, placed))
+        await there.enter(ASK)
+        await asyncio.wait_for(waiting, 1.5)
+
+
+async def test_a_place_is_not_awaited_for_ever(
+    both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = ThreadOrder(Tickets(database), "here")
-    order.expect(ASK, await Accepted(database).accept(ASK.turn_id, ASK.place.key, ASK.ts, "{}"))
-    await run_by(database, "here")
-
-    assert await order.enter(ASK, at_once=True) is Entered.WITH_FIRST_STEP
-    assert order.take_first_look(ASK)
-
-    assert await order.enter(ASK) is Entered.FRESH  # it waits for more: its place is on record
-    assert await ThreadOrder(Tickets(database), "here").enter(ASK, at_once=True) is Entered.AGAIN
+    monkeypatch.setattr(queue, "PLACED_S", 0.05)
+    order = ThreadOrder(Tickets(both), "here")
+    await run_by(both, "here")
+    with order.expected(ASK.turn_id) as placed:
+        await asyncio.wait_for(order.has_place(ASK.turn_id, placed), 5)
 
 
 async def test_a_turn_that_is_somebody_elses_does_not_wait(database: Database) -> None:

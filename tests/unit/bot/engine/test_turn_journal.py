@@ -8,9 +8,8 @@ import pytest
 import sqlalchemy as sa
 from pydantic import JsonValue
 
-from bot.engine import turn_journal
-from bot.engine.library import RETRIES
-from bot.engine.turn_journal import TurnJournal
+from bot.engine import journal as journals
+from bot.engine.journal import RETRIES, TurnJournal
 from bot.ports.failures import GivenUp, StorageUnavailable
 from bot.store.database import Database
 from bot.store.tables import tickets
@@ -122,7 +121,7 @@ async def test_a_turn_that_others_have_ends_as_if_it_were_cancelled(
 async def test_a_step_whose_record_failed_fails_for_whoever_goes_on(
     database: Database, steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_journal, "FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr(journals, "FIRST_WAIT_S", 0.0)
 
     class Full(TurnSteps):
         is_full = True
@@ -167,86 +166,21 @@ async def test_a_step_is_on_record_when_the_next_runs(steps: TurnSteps) -> None:
     assert list(await journal.steps([("tool:1", recorded)])) == [["round:1"]]
 
 
-@pytest.mark.parametrize(
-    ("only_read", "again_s", "recorded"),
-    [(True, 60.0, []), (True, -1.0, ["tool:1"]), (False, 60.0, ["tool:1"])],
-    ids=["read-quickly", "read-slowly", "may-have-done-something"],
-)
-async def test_only_what_was_read_quickly_waits_for_the_next_record(
-    steps: TurnSteps,
-    monkeypatch: pytest.MonkeyPatch,
-    only_read: bool,
-    again_s: float,
-    recorded: list[str],
-) -> None:
-    monkeypatch.setattr(turn_journal, "READ_AGAIN_S", again_s)
-    journal = TurnJournal(TURN, "me", steps)
-    await journal.steps([("tool:1", says("lines"))], only_read=only_read)
-    assert await names(steps) == recorded
-
-    await journal.step("round:2", says("b"))
-
-    assert await names(steps) == ["tool:1", "round:2"]
-
-
-async def test_what_was_read_is_on_record_soon_while_the_next_step_still_runs(
-    steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def slow() -> JsonValue:
-        async with asyncio.timeout(5):
-            while not await names(steps):  # noqa: ASYNC110 - a thread writes
-                await asyncio.sleep(0.01)
-        return "b"
-
-    monkeypatch.setattr(turn_journal, "READ_AGAIN_S", 0.05)
-    journal = TurnJournal(TURN, "me", steps)
-    await journal.steps([("tool:1", says("lines"))], only_read=True)
-    await journal.step("round:2", slow)
-
-    again = await resumed(steps)
-    assert list(await again.steps([("tool:1", never)])) == ["lines"]
-    assert await again.step("round:2", never) == "b"
-
-
-async def test_a_record_that_was_cut_off_goes_with_the_next(
-    database: Database, steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun = asyncio.Event()
-
-    class Stuck(TurnSteps):
-        async def keep(self, *given: Any) -> bool:
-            if not begun.is_set():
-                begun.set()
-                await asyncio.Event().wait()
-            return await super().keep(*given)
-
-    async def until_recording() -> JsonValue:
-        await begun.wait()
-        return "b"
-
-    monkeypatch.setattr(turn_journal, "READ_AGAIN_S", 0.05)
-    journal = TurnJournal(TURN, "me", Stuck(database))
-    await journal.steps([("tool:1", says("lines"))], only_read=True)
-    await journal.step("round:2", until_recording)
-
-    assert await names(steps) == ["tool:1", "round:2"]
-
-
 async def test_what_waits_is_recorded_as_the_turn_is_handed_over(steps: TurnSteps) -> None:
     journal = TurnJournal(TURN, "me", steps)
-    await journal.steps([("tool:1", says("lines"))], only_read=True)
+    await journal.step("open", says("lines"), with_next=True)
 
     await journal.let_go()
 
     again = await resumed(steps)
-    assert list(await again.steps([("tool:1", never)])) == ["lines"]
+    assert await again.step("open", never) == "lines"
 
 
 async def test_nothing_is_recorded_of_a_turn_that_others_have_by_then(
     steps: TurnSteps, database: Database
 ) -> None:
     journal = TurnJournal(TURN, "me", steps)
-    await journal.steps([("tool:1", says("lines"))], only_read=True)
+    await journal.step("open", says("lines"), with_next=True)
     async with writing(database) as connection:
         await connection.execute(sa.update(tickets).values(owner="successor"))
 
@@ -263,9 +197,9 @@ async def test_a_turn_is_let_go_of_though_the_database_does_not_answer(
             await asyncio.Event().wait()
             return True
 
-    monkeypatch.setattr(turn_journal, "LET_GO_S", 0.05)
+    monkeypatch.setattr(journals, "LET_GO_S", 0.05)
     journal = TurnJournal(TURN, "me", Stuck(database))
-    await journal.steps([("tool:1", says("lines"))], only_read=True)
+    await journal.step("open", says("lines"), with_next=True)
 
     await asyncio.wait_for(journal.let_go(), 5)
 
@@ -275,7 +209,7 @@ async def test_a_turn_is_let_go_of_though_the_database_does_not_answer(
 async def test_a_database_that_fails_one_of_several_steps_is_told_as_that_and_once(
     steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_journal, "FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr(journals, "FIRST_WAIT_S", 0.0)
     tries = 0
 
     async def fails() -> JsonValue:

@@ -8,7 +8,7 @@ import pytest
 from bot.chat.stopping import Signal
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
-from bot.engine.waiting import TurnSlots
+from bot.engine.queue import TurnSlots
 from tools.redactor import Redacted
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from bot.store.accepted import Accepted
+from bot.store.accepted import HalfStarted
 from bot.store.address import addressed
 from bot.store.database import Database
 from bot.store.stranded import StrandedProposals, StrandedTurns
@@ -25,15 +25,15 @@ async def asked(postgres_url: str) -> list[tuple[str, tuple[object, ...]]]:
     database = await Database.open(postgres_url)
     tickets = Tickets(database)
     with noted() as statements:
-        await Accepted(database).accept("turn:1", "T1:C1:1", "1.0", "{}")
-        await Accepted(database).left()
+        await HalfStarted(database).accepted()
+        await HalfStarted(database).drop_tickets([])
         await tickets.is_started("turn:1")
         with suppress(Superseded):
             await tickets.try_enter("turn:1", "T1:C1:1", "1.0", "me")
         await tickets.blocked("me")
         await tickets.count_death("turn:1")
         await tickets.drop_dead(["turn:1"])
-        await tickets.drop_unstarted([])
+        await tickets.is_placed("turn:1")
         await tickets.leave("turn:1", "me")
         await StrandedTurns(database).find(10)
         await StrandedProposals(database).find(10)

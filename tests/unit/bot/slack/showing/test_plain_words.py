@@ -102,6 +102,16 @@ def test_an_answer_that_broke_off_denies_nothing_that_stands_above_it(text: str,
     )
 
 
+def test_a_broken_answer_says_what_became_of_its_proposals_and_not_that_nothing_changed() -> None:
+    changes = "The proposed restart of <!channel> was confirmed and carried out."
+    final = finished(end=TurnEnd.FAILED, text="", evidence=(), changes=changes)
+    headline = closing(TURN, final, "").headline
+
+    assert "was confirmed and carried out." in headline
+    assert "Nothing was changed" not in headline
+    assert "<!channel>" not in headline
+
+
 def test_what_was_streamed_counts_as_said_where_the_end_has_no_text() -> None:
     final = finished(end=TurnEnd.FAILED, text="", evidence=())
     assert "No results" not in closing(TURN, final, "so far").headline
