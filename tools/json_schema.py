@@ -35,9 +35,9 @@ _SINGLE: Final = (
     "items", "contains", "additionalProperties", "unevaluatedProperties", "unevaluatedItems",
     "propertyNames", "not", "if", "then", "else",
 )  # fmt: skip
-_HOLDERS: Final = {*_BY_NAME, *_LISTED, *_SINGLE}
+_HOLDERS: Final = frozenset((*_BY_NAME, *_LISTED, *_SINGLE))
 _APPLIED: Final = _HOLDERS - {"$defs", "definitions"}
-# The library's own check of the first evaluates the patterns of the second by `re`.
+# The library evaluates the patterns of the second with `re` when it checks the first.
 _BY_PATTERN: Final = {"unevaluatedProperties", "patternProperties"}
 _REFUSED: Final = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary")
 _FAILS_AS_A_WHOLE: Final = {
@@ -58,7 +58,7 @@ class SchemaInvalid(ValueError):
 
 
 class JsonSchema:
-    """A compiled schema."""
+    """A compiled schema. Safe to share between threads."""
 
     __slots__ = ("_names", "_validator")
 
@@ -74,6 +74,8 @@ class JsonSchema:
         except SchemaError as error:
             where = "".join(f"{part}: " for part in error.absolute_path)
             raise SchemaInvalid(f"{where}{error.message}"[:MAX_WORDS]) from None
+        except RecursionError:
+            raise SchemaInvalid("nested too deep") from None
         subschemas = dict(_subschemas(root, "#"))
         references = _References(subschemas)
         for where, each in subschemas.items():
@@ -165,8 +167,7 @@ def _flaw(value: object) -> str | None:
 
 def _parts(schema: Mapping[str, Any], keywords: Container[str]) -> Iterator[tuple[str, Any]]:
     """The direct subschemas under these keywords, by relative JSON pointer."""
-    for keyword in schema.keys() & _HOLDERS:
-        held = schema[keyword]
+    for keyword, held in schema.items():
         if keyword not in keywords:
             continue
         if keyword in _BY_NAME:

@@ -20,7 +20,7 @@ from tools.failure import duration_words
 
 TTL_S = 30.0
 MAX_ENTRIES = 256  # of at most 64 KiB each
-NOTE_BYTES = 40  # what `told` adds at most
+NOTE_BYTES = 40  # what `with_age` adds at most
 
 FAILURES = 3
 OPEN_S = 30.0
@@ -46,7 +46,7 @@ def result_cache(timer: Callable[[], float], max_entries: int = MAX_ENTRIES) -> 
 
 
 def key_of(contract: ToolContract, arguments: BaseModel, context: CallContext) -> bytes | None:
-    """Who asks what, where, through which connections; None for what is asked anew each time."""
+    """The person, the call, its scope and connections. None: the call is never cached."""
     if contract.live or contract.effect is not Effect.READ_ONLY:
         return None
     asked = [
@@ -57,8 +57,8 @@ def key_of(contract: ToolContract, arguments: BaseModel, context: CallContext) -
     return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-def told(kept: Kept, now_s: float) -> str:
-    """The result, saying that and since when it is from the cache."""
+def with_age(kept: Kept, now_s: float) -> str:
+    """The result with a note that it comes from the cache, and how old it is."""
     age = duration_words(now_s - kept.at_s)
     comma = "" if kept.content == "{}" else ","
     return f'{kept.content[:-1]}{comma}"from_cache":"read {age} ago"}}'
@@ -71,14 +71,14 @@ class _Row:
 
 
 class Breaker:
-    """Per tool, in this process. `clock` is monotonic, in seconds."""
+    """Circuit breakers of this process, by tool. `clock` is monotonic, in seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._rows: dict[str, _Row] = {}
 
     def refusal(self, tool_id: str) -> str | None:
-        """Why the tool is not asked now, or None. Whoever gets None first after a pause tries alone."""
+        """Why the tool is not called now, or None. After a pause only the first caller gets None."""
         row = self._rows.get(tool_id)
         if row is None or row.failures < FAILURES:
             return None
@@ -92,13 +92,13 @@ class Breaker:
         )
 
     def untried(self, tool_id: str) -> None:
-        """An execution ended before it asked anybody: the next one may try."""
+        """A call ended before it reached the backend: the next one may try."""
         row = self._rows.get(tool_id)
         if row is not None:
             row.closed_again_s = min(row.closed_again_s, self._clock())
 
     def ended(self, tool_id: str, code: ToolErrorCode | None) -> None:
-        """How an execution ended; None is well. Any answer closes it, also a refusal."""
+        """Record how a call ended; None is success. Any answer closes the circuit, a refusal too."""
         if code not in _NO_ANSWER:
             self._rows.pop(tool_id, None)
             return

@@ -32,7 +32,7 @@ from tools.failure import (
 )
 from tools.output import clean_text, weight
 from tools.policy import ToolPolicy
-from tools.recent_calls import NOTE_BYTES, Breaker, Kept, key_of, result_cache, told
+from tools.recent_calls import NOTE_BYTES, Breaker, Kept, key_of, result_cache, with_age
 from tools.records import (
     CallEnded,
     CallEvent,
@@ -230,7 +230,7 @@ class ToolRunner:
         )
 
     def _again(self, call: _Call, kept: Kept) -> ToolOutcome:
-        content = told(kept, asyncio.get_running_loop().time())
+        content = with_age(kept, asyncio.get_running_loop().time())
         record = self._record(call, None, "", content, truncated=kept.cut, cached=True)
         return ToolOutcome(record, content, kept.summary)
 

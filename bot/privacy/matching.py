@@ -1,4 +1,4 @@
-"""RE2 under the rules: its time is linear in the text, whatever the text holds."""
+"""Matching with RE2, whose time is linear in the text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def groups(pattern: bytes) -> dict[str, int]:
 
 
 def forget() -> None:
-    """Let go of what RE2's bindings compiled last, but for what is used: megabytes."""
+    """Clear the cache of RE2's bindings, which holds megabytes after the rules are read."""
     re2.purge()
 
 
@@ -45,9 +45,9 @@ def finder(pattern: bytes) -> Find:
 
 
 def literal_filter(literals: Sequence[Sequence[str]]) -> Filter:
-    """Of entries of lower-case literals, those of which one stands in the text.
+    """Filter entries of lower-case literals: those with a literal in the text pass.
 
-    RE2's filter takes no notice of literals as short as `@`: entries with one would always pass.
+    RE2's filter ignores literals shorter than three bytes, so those are searched for directly.
     """
     short = {n for n, each in enumerate(literals) if _is_short(each)}
     signs: dict[bytes, set[int]] = {}
@@ -68,13 +68,13 @@ def literal_filter(literals: Sequence[Sequence[str]]) -> Filter:
 
 
 def _is_short(literals: Sequence[str]) -> bool:
-    """Whether the filter cannot tell; letters, which have two forms, are left to it."""
+    """Whether RE2's filter ignores it. Letters have two cases, so the filter keeps them."""
     caseless = all(not one.isalpha() for each in literals for one in each)
     return caseless and min(map(len, literals)) < _ATOM_BYTES
 
 
 def pattern_filter(patterns: Sequence[bytes]) -> Filter:
-    """Of patterns, those that match."""
+    """Filter patterns: those that match the text pass."""
     made = _filter(patterns)
     return lambda text: made.Match(text, False) or ()
 

@@ -1,8 +1,7 @@
-"""What redaction remembers of each session, in this process's memory only: a restart forgets it.
+"""Redaction's memory of each session, held in this process only; a restart clears it.
 
-What the placeholders of identifiers stand for: a session resolves those that were made in it and no
-others; a secret's mark is never told to it. And secrets that were found by their place, to be masked
-where they stand without it later.
+`Placeholders` maps placeholders of identifiers to their values. A session resolves only its own, and
+never a secret's. `FoundSecrets` holds secrets found by their context, to mask them without it later.
 """
 
 import re
@@ -24,16 +23,16 @@ _PLACEHOLDER: Final = re.compile(re.escape(MASK_PREFIX) + r"[a-z-]{1,40}#[0-9a-f
 _SESSION: ContextVar[str] = ContextVar("session whose texts are being redacted", default="")
 
 SECRETS_PER_SESSION: Final = 200
-# A shorter one, or one that reads like a name, would be met by chance.
+# A shorter value, or one that reads like a name, would occur by chance.
 SHORTEST: Final = 8
 LONGEST: Final = 512
-# So many new ones of one text are looked for in the rest of it.
+# New secrets of one text that are searched for in the rest of it.
 NEW_PER_TEXT: Final = 64
 _FEW_BYTES: Final = 64 * 1024  # to search this often costs less than to compile a pattern
 
 
 def current_session() -> str:
-    """The session whose texts are being redacted; "" outside of any."""
+    """The session whose texts are being redacted; "" outside a session."""
     return _SESSION.get()
 
 
@@ -46,7 +45,7 @@ class Placeholders:
 
     @contextmanager
     def within(self, session: str) -> Iterator[None]:
-        """What is redacted in here, and in tasks started in here, belongs to that session."""
+        """Make it the current session, also for tasks started in here."""
         token = _SESSION.set(session)
         try:
             yield
@@ -54,7 +53,7 @@ class Placeholders:
             _SESSION.reset(token)
 
     def remember(self, placeholder: str, value: str) -> None:
-        """Keep one for the session at hand; outside of any it is not kept."""
+        """Keep one for the current session; outside a session nothing is kept."""
         session = _SESSION.get()
         if not session:
             return
@@ -65,7 +64,7 @@ class Placeholders:
             known[placeholder] = value
 
     def resolved(self, text: str, session: str = "") -> str:
-        """The text with the placeholders of that session, else of the one at hand, resolved."""
+        """The text with the placeholders of `session`, or of the current one, replaced by their values."""
         if MASK_PREFIX not in text:
             return text
         with self._lock:
@@ -74,7 +73,7 @@ class Placeholders:
 
 
 class _Secrets:
-    """Of one session, and the pattern that finds them, which the next new one makes stale."""
+    """The secrets of one session. `pattern` finds them; a new secret clears it."""
 
     __slots__ = ("pattern", "values")
 
@@ -84,15 +83,15 @@ class _Secrets:
 
 
 class FoundSecrets:
-    """Secrets found by their place, by session. Any thread may use it."""
+    """Secrets found by their context, by session. Any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._sessions: LRUCache[str, _Secrets] = LRUCache(SESSIONS_KEPT)
-        self.learned = 0  # how often a session got to know one more
+        self.learned = 0  # how often a session gained a secret
 
     def remember(self, session: str, values: Iterable[bytes]) -> None:
-        """Keep what is telling; outside of a session ("") nothing is kept."""
+        """Keep those that are distinctive; without a session ("") nothing is kept."""
         kept = [v for v in values if is_telling(v)]
         if not session or not kept:
             return
@@ -104,11 +103,11 @@ class FoundSecrets:
             known.values.update(dict.fromkeys(kept))
 
     def knows_any(self, session: str) -> bool:
-        """Of most sessions nothing is known."""
+        """Whether the session has found secrets."""
         return session in self._sessions
 
     def standing(self, session: str, data: bytes) -> Iterator[tuple[int, int]]:
-        """Where those of the session stand."""
+        """The spans of the session's secrets in `data`."""
         pattern = self._pattern(session)
         if pattern is not None:
             yield from (m.span() for m in pattern.finditer(data))
@@ -126,7 +125,7 @@ class FoundSecrets:
 
 
 def repeated(data: bytes, found: Mapping[bytes, int]) -> Iterator[tuple[int, int]]:
-    """Where values stand again behind the place at which each was found."""
+    """The spans where values occur again, after the end at which each was found."""
     if len(data) * len(found) <= _FEW_BYTES:
         for value, end in found.items():
             at = data.find(value, end)
@@ -140,7 +139,7 @@ def repeated(data: bytes, found: Mapping[bytes, int]) -> Iterator[tuple[int, int
 
 
 def is_telling(value: bytes) -> bool:
-    """Whether a value is met again only as itself."""
+    """Whether a value is too long and too random to occur by chance."""
     return SHORTEST <= len(value) <= LONGEST and random("", value.decode("latin-1"))
 
 

@@ -10,7 +10,7 @@ from tests.fakes.tools import Bench, EchoOutput, FakeTool, bench, contract
 from tools.contract import PROPOSE_TOOL_ID, Effect
 from tools.errors import ToolErrorCode, UpstreamFailed
 from tools.policy import ToolPolicy
-from tools.recent_calls import NOTE_BYTES, TTL_S, Kept, result_cache, told
+from tools.recent_calls import NOTE_BYTES, TTL_S, Kept, result_cache, with_age
 from tools.records import CallEnded, CallStarted
 
 
@@ -124,7 +124,7 @@ def test_a_result_of_a_slow_call_is_as_old_as_the_call() -> None:
 
 @pytest.mark.parametrize("content", ["{}", '{"a":1}'])
 def test_the_note_is_json_and_short(content: str) -> None:
-    text = told(Kept(content, "", False, 0.0), TTL_S)
+    text = with_age(Kept(content, "", False, 0.0), TTL_S)
 
     assert orjson.loads(text)["from_cache"] == "read 30s ago"
     assert len(text) - len(content) <= NOTE_BYTES

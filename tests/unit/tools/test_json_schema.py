@@ -1,7 +1,7 @@
 """Schemas and values of strangers: what does not fit is said without the value, in bounded time."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -157,6 +157,24 @@ def test_a_value_without_bounds_is_refused(value: object, said: str) -> None:
     (problem,) = JsonSchema({"type": "string"}).problems(value)
 
     assert said in problem
+
+
+def test_a_stack_that_is_almost_used_up_is_a_refusal() -> None:
+    def at_the_end_of_the_stack(work: Callable[[], object]) -> object:
+        try:
+            return at_the_end_of_the_stack(work)
+        except RecursionError:
+            return work()
+
+    compiled = JsonSchema(nested(20, {"type": "string"}, lambda inner: {"items": inner}))
+
+    def load() -> object:
+        with pytest.raises(SchemaInvalid) as caught:
+            JsonSchema({"type": "string"})
+        return str(caught.value)
+
+    assert at_the_end_of_the_stack(lambda: compiled.problems(nested(20, 1))) == ["nested too deep"]
+    assert at_the_end_of_the_stack(load) == "nested too deep"
 
 
 def test_no_more_problems_are_named_than_help() -> None:
