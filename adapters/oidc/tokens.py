@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from adapters.errors import AdapterError, BadAnswer
 from adapters.http.client import DIRECT
@@ -122,7 +122,7 @@ class OidcTokens:
         try:
             url = self._issuer.jwks_url or await self._jwks_url()
             keys = _KeySet.model_validate(await self._get(url)).keys
-        except ValidationError as error:
+        except ValueError as error:  # ValidationError, or half an IPv6 address
             raise BadAnswer("the issuer's answer names no keys") from error
         self._keys = {str(each.get("kid", "")): key for each, key in self._usable(keys)}
         self._fetched_at = self._clock()

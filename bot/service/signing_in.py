@@ -70,7 +70,8 @@ def page_of(
     hosts = settings.slack.link_hosts
     if claims_of is None or not oidc.sign_in:
         return page_routes(sessions, door.shown, link_hosts=hosts)
-    from adapters.oidc.sign_in import OidcSignIn, SignInClient
+    with needing_extra("oidc", "oidc.sign_in"):
+        from adapters.oidc.sign_in import OidcSignIn, SignInClient
     from bot.web.page_sign_in import ProviderDoor
 
     secret = oidc.client_secret.get_secret_value()

@@ -34,6 +34,7 @@ class Provider:
     keys: list[dict[str, Any]] = field(default_factory=lambda: [_public(RSA, "one", "RS256")])
     status: int = 200
     issuer: str = ""
+    jwks_uri: str = ""
     asked: int = 0
     now: float = 1_000.0
     tokens: OidcTokens = None  # type: ignore[assignment]
@@ -58,7 +59,7 @@ async def provider() -> AsyncIterator[Provider]:
     made = Provider()
 
     async def metadata(_request: web.Request) -> web.Response:
-        told = {"issuer": made.issuer or made.url, "jwks_uri": f"{made.url}/keys"}
+        told = {"issuer": made.issuer or made.url, "jwks_uri": made.jwks_uri or f"{made.url}/keys"}
         return web.json_response(told, status=made.status)
 
     async def keys(_request: web.Request) -> web.Response:
@@ -193,6 +194,15 @@ async def test_keys_that_cannot_be_used_deny(
     provider: Provider, keys: list[dict[str, Any]]
 ) -> None:
     provider.keys = keys
+    with pytest.raises(TokenRefused):
+        await provider.tokens.claims(provider.token())
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "//", "keys", "\x00"])
+async def test_an_address_of_keys_that_cannot_be_read_denies(
+    provider: Provider, address: str
+) -> None:
+    provider.jwks_uri = address
     with pytest.raises(TokenRefused):
         await provider.tokens.claims(provider.token())
 

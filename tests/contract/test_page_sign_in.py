@@ -247,8 +247,13 @@ async def test_by_its_own_name_the_cookie_goes_over_tls_only(page: Page) -> None
 
 @pytest.mark.parametrize(
     "change",
-    [{"issuer": "https://other.example"}, {"authorization": "javascript:alert(1)"}],
-    ids=["another issuer", "no address"],
+    [
+        {"issuer": "https://other.example"},
+        {"authorization": "javascript:alert(1)"},
+        {"authorization": "http://[::1"},
+        {"authorization": "http:authorize"},
+    ],
+    ids=["another issuer", "no address", "half an address", "no host"],
 )
 async def test_metadata_that_leads_elsewhere_is_not_followed(
     page: Page, change: dict[str, str]
