@@ -80,6 +80,11 @@ def is_confined() -> bool:
     return bool(_confinements)
 
 
+def is_address(host: str) -> bool:
+    """Whether it is an IP address rather than a name."""
+    return _address(host) is not None
+
+
 def check_egress(host: str) -> None:
     """Raises Refused for a host outside a confinement that is in force."""
     if any(host not in local for local in _confinements):

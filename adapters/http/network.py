@@ -10,7 +10,7 @@ from typing import Any, Final
 import httpcore
 import httpx
 
-from adapters.http.egress import ReachableAddresses, check_resolved
+from adapters.http.egress import ReachableAddresses, check_resolved, is_address
 
 _MOST_ADDRESSES: Final = 8
 _END_OF_HEAD: Final = b"\r\n\r\n"
@@ -44,14 +44,8 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectTimeout(str(error)) from error
 
     async def _addresses(self, host: str, port: int) -> Sequence[str]:
-        loop = asyncio.get_running_loop()
-        try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except UnicodeError as error:  # a label that is too long or empty
-            raise httpx.InvalidURL("not a host's name") from error
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from error
-        addresses = [*dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found)]
+        """Checked: one that is refused refuses all, because a mixed answer is an attack."""
+        addresses = [host] if is_address(host) else await _looked_up(host, port)
         for address in addresses:
             check_resolved(host, address)
             if self._reachable is not None:
@@ -79,6 +73,17 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         raise failed or httpcore.ConnectError("the name has no address")
 
 
+async def _looked_up(host: str, port: int) -> list[str]:
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # a label that is too long or empty
+        raise httpx.InvalidURL("not a host's name") from error
+    except OSError as error:
+        raise httpcore.ConnectError(str(error)) from error
+    return [*dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found)]
+
+
 class Connection(httpcore.AsyncNetworkStream):
     """One connection of a pool, which can wait before each read, so that bytes gather in the kernel.
 
@@ -92,6 +97,7 @@ class Connection(httpcore.AsyncNetworkStream):
         self._stream = stream
         self._tls: ssl.SSLObject | None = stream.get_extra_info("ssl_object")
         self.is_ended = False  # the other side has closed it
+        self.until: float | None = None  # no read waits longer, by the loop's clock
         self._was_full = False
         self._pause_s = 0.0
         self._at_once = asyncio.Event()
@@ -123,13 +129,21 @@ class Connection(httpcore.AsyncNetworkStream):
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pause_s):
                     await self._at_once.wait()
-        data = await self._stream.read(max_bytes, timeout)
+        data = await self._stream.read(max_bytes, self._left(timeout))
         if self._tls is not None and data:
             data += _decrypted(self._tls, max_bytes - len(data))
         self.is_ended = not data
         self._was_full = len(data) == max_bytes
         self._note(data)
         return data
+
+    def _left(self, timeout: float | None) -> float | None:
+        if self.until is None:
+            return timeout
+        left = self.until - asyncio.get_running_loop().time()
+        if left <= 0:
+            raise httpcore.ReadTimeout("the answer was not whole in time")
+        return left if timeout is None else min(left, timeout)
 
     def _note(self, data: bytes) -> None:
         self._received += len(data)
@@ -145,7 +159,7 @@ class Connection(httpcore.AsyncNetworkStream):
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of it."""
         if self._received:
-            self._received, self._body_at, self._last = 0, -1, b""
+            self._received, self._body_at, self._last, self.until = 0, -1, b"", None
         self._is_clean = False
         await self._stream.write(buffer, timeout)
 

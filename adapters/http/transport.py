@@ -159,11 +159,14 @@ async def _response(
         # It may answer no request at all: its connection is closed, and its body is not read.
         await answer.aclose()
         return httpx.Response(answer.status, headers=answer.headers, content=b"")
+    connection = answer.extensions["network_stream"]
+    if not isinstance(connection, Connection):
+        raise httpx.RemoteProtocolError("another protocol, which was not asked for")
     return httpx.Response(
         answer.status,
         # Without it, httpx does not decompress again.
         headers=[pair for pair in answer.headers if pair[0].lower() != b"content-encoding"],
-        stream=_Body(answer, httpx.Headers(answer.headers), silence_s, until),
+        stream=_Body(answer, connection, silence_s, until),
         extensions=answer.extensions,
     )
 
@@ -174,11 +177,13 @@ class _Body(httpx.AsyncByteStream):
     def __init__(
         self,
         answer: httpcore.Response,
-        headers: httpx.Headers,
+        connection: Connection,
         silence_s: float | None,
         until: float | None,
     ) -> None:
+        headers = httpx.Headers(answer.headers)
         self._answer = answer
+        self._connection = connection
         self._encoding = headers.get("content-encoding", "")
         self._is_chunked = "transfer-encoding" in headers
         self._silence_s = silence_s
@@ -186,24 +191,21 @@ class _Body(httpx.AsyncByteStream):
         self._read_bytes = 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        connection = self._connection
         parts = decompressed(self._raw(), self._encoding) if self._encoding else self._raw()
-        connection = self._answer.extensions.get("network_stream")
         now = asyncio.get_running_loop().time
-        while True:
-            until = self._until if self._silence_s is None else now() + self._silence_s
-            try:
-                with _translated():
-                    async with asyncio.timeout_at(until):
-                        part = await anext(parts, None)
-            except httpx.RemoteProtocolError as error:
-                if isinstance(connection, Connection) and connection.is_ended:
-                    raise httpx.ReadError("closed before the answer was whole") from error
-                raise
-            if part is None:
-                break
-            yield part
-        if isinstance(connection, Connection):
-            connection.answered(None if self._is_chunked else self._read_bytes)
+        connection.until = self._until if self._silence_s is None else now() + self._silence_s
+        try:
+            with _translated():
+                async for part in parts:
+                    yield part
+                    if self._silence_s is not None:
+                        connection.until = now() + self._silence_s
+        except httpx.RemoteProtocolError as error:
+            if connection.is_ended:
+                raise httpx.ReadError("closed before the answer was whole") from error
+            raise
+        connection.answered(None if self._is_chunked else self._read_bytes)
 
     async def _raw(self) -> AsyncIterator[bytes]:
         async for part in self._answer.aiter_stream():

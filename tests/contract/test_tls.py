@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from aiohttp import web
 
 from adapters.errors import Unreachable
 from adapters.http.client import http_client
@@ -108,3 +109,20 @@ async def test_a_stray_answer_in_the_same_packet_is_nobodys(
         there = url.replace("http://127.0.0.1", "https://localhost")
         told = [(await client.get(there)).text for _ in range(4)]
     assert told == ["1", "2", "3", "4"]
+
+
+async def test_one_encrypted_connection_serves_request_after_request(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
+    file, ports = certificate(tmp_path, "localhost"), set[int]()
+
+    async def whose(asked: web.Request) -> web.Response:
+        assert asked.transport is not None
+        ports.add(asked.transport.get_extra_info("peername")[1])
+        return web.Response(text="x" * 100_000)
+
+    async with serving_tls(file, whose) as url, http_client(tls=its_authority(file)) as client:
+        for _ in range(4):
+            await client.get(url)
+    assert len(ports) == 1
