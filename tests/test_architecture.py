@@ -35,7 +35,7 @@ SECRET_SHAPED = re.compile(
 BROAD_EXCEPT_SEAMS = {
     "adapters/mcp/supervisor.py",
     "bot/chat/stopping.py",
-    "bot/commands/unwaited.py",
+    "bot/commands/probes/limits.py",
     "bot/chat/turn.py",
     "bot/engine/engine.py",
     "bot/engine/lease.py",

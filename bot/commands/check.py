@@ -2,23 +2,36 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import click
+import orjson
 from pydantic import JsonValue
 
+from adapters.http.egress import LocalHosts, confined_to
+from adapters.plugins.manifest import ReadManifest, read_manifest
 from bot.commands.display import print_json, print_rows
 from bot.commands.ending import FAILED, OK
-from bot.commands.health_check import examine
+from bot.commands.health import examine
 from bot.commands.invocation import config_option, guarded, loaded
 from bot.commands.options import json_option
-from bot.commands.patience import process_age
-from bot.commands.plugin_check import try_plugin
-from bot.commands.unwaited import UnwaitedThreads
+from bot.commands.probes.limits import UnwaitedThreads, process_age
+from bot.privacy.redactor import TextRedactor
 from bot.reports.finding import Finding
+from bot.settings.environment import environment
 from bot.settings.model import Settings
+from bot.wiring.backends import installation_key
+from bot.wiring.observed import SystemClock
+from bot.wiring.plugins import open_plugin
+from tools.capabilities import CallContext, Capabilities
+from tools.catalog import ToolCatalog
+from tools.policy import ToolPolicy
+from tools.records import ToolOutcome
+from tools.runner import ToolRunner
 
 _TO_MEND = ("FAILED", "WARNING")
+_PURPOSE = "check"
 
 
 @click.command()
@@ -95,3 +108,43 @@ def _as_json(finding: Finding) -> JsonValue:
 def _told(finding: Finding) -> str:
     to_mend = finding.mark in _TO_MEND
     return f"{finding.detail}\n→ {finding.mend}" if to_mend else finding.detail
+
+
+async def try_plugin(settings: Settings, file: Path, arguments: str) -> tuple[str, ToolOutcome]:
+    """The tool's id and what a model would be given. Asks the plugin's endpoint.
+
+    `arguments` is a JSON object; empty means each parameter's example. Raises ManifestInvalid.
+    """
+    read = await asyncio.to_thread(read_manifest, file)
+    async with AsyncExitStack() as stack:
+        if settings.llm.is_local_only:
+            stack.enter_context(confined_to(LocalHosts(settings.llm.privacy.local_hosts)))
+        tool = open_plugin(read, stack)
+        name = tool.contract.id
+        clock = SystemClock()
+        caps = Capabilities(clock=clock)
+        policy = ToolPolicy(toolsets={_PURPOSE: (name,)})
+        redactor = TextRedactor(
+            settings.secrets() | read.secrets(dict(environment())), installation_key(settings)
+        )
+        runner = ToolRunner(ToolCatalog([tool], policy, caps), policy, caps, redactor, clock)
+        call = CallContext(
+            actor="operator", team="", channel="", session_id="check", session_name="check",
+            turn_id="check", tool_call_id="check", purpose=_PURPOSE, now=clock.now(),
+        )  # fmt: skip
+        sent = arguments or _examples(read)
+        return name, await runner.run("check", name, sent, call, lambda _: None)
+
+
+def _examples(read: ReadManifest) -> str:
+    given: dict[str, JsonValue] = {}
+    for name, parameter in read.manifest.parameters.items():
+        if parameter.example is not None:
+            given[name] = parameter.example
+        elif parameter.required and parameter.default is None:
+            raise read.source.invalid(
+                "has no example to call with; add one, or use --arguments '{...}'",
+                "parameters",
+                name,
+            )
+    return orjson.dumps(given).decode()

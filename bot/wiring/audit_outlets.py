@@ -3,9 +3,10 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -168,17 +169,17 @@ async def check_sinks(settings: Settings, within_s: float) -> list[Finding]:
     audit, asked = settings.audit, []
     if audit.events_url:
         where = f"to {urlsplit(audit.events_url).hostname}, tried with no event"
-        asked.append(_sink(where, _http_in(audit), within_s))
+        asked.append(_sink(where, partial(_http_in, audit), within_s))
     if audit.events_nats:
         where = f"to {audit.events_nats}, on {audit.events_nats_subject}"
-        asked.append(_sink(where, _nats_in(audit), within_s))
+        asked.append(_sink(where, partial(_nats_in, audit), within_s))
     return await asyncio.gather(*asked)
 
 
-async def _sink(where: str, let_in: Awaitable[None], within_s: float) -> Finding:
+async def _sink(where: str, ask: Callable[[], Awaitable[None]], within_s: float) -> Finding:
     try:
         async with asyncio.timeout(within_s):
-            await let_in
+            await ask()
     except TimeoutError:
         words = f"{where}: no answer within {within_s:g} s"
         return Finding("audit events", False, words, fault=Fault.SILENT)

@@ -14,7 +14,7 @@ import pytest_asyncio
 from blockbuster import BlockBuster
 
 from bot import cli
-from bot.commands.health_check import examine
+from bot.commands.health import examine
 from bot.demo.workspace.seeds import RESPONDER, RESPONDERS
 from bot.demo.workspace.stored_messages import Message
 from bot.service.lifecycle import RELOADED

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from adapters.mcp.definition import Definition
-from bot.commands.health_check import examine
-from bot.commands.mcp_check import report
+from bot.commands.health import examine
+from bot.commands.probes.tools import mcp_report
 from bot.settings.model import Settings
 from tests.fakes import mcp_server
 from tests.fakes.mcp_http import TOOL, McpHttp
@@ -65,7 +65,7 @@ async def test_an_accepted_tool_answers_and_a_crash_is_an_answer_too(stage: Star
         (found,) = results(running.models.requests[-1])
         offered = str(running.models.requests[-1].body["tools"])
         base = running.service.base
-        rows = {row.part: row for row in await report(base.mcp, base.redactor)}
+        rows = {row.part: row for row in await mcp_report(base.mcp, base.redactor)}
         after = await running.answered("@kortex end it now")
         failed = results(running.models.requests[-1])[-1]
         sent = running.sent() + running.rows() + running.log.getvalue()

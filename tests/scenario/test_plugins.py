@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
 
-from bot.commands.health_check import examine
-from bot.commands.part_check import check_plugins
+from bot.commands.health import examine
+from bot.commands.probes.tools import check_plugins
 from bot.commands.status import tools_report_of
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.settings.model import Settings

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.commands.alert_check import check_alerts
+from bot.commands.probes.slack import alert_findings
 from bot.demo.workspace.seeds import CHECKOUT
 from bot.demo.workspace.state import Setup, Workspace
 from bot.settings.model import Settings
@@ -51,7 +51,7 @@ async def test_the_doors(
     mark: str,
     words: str,
 ) -> None:
-    (found,) = await check_alerts(settings(workspace, http, *rules), None)
+    (found,) = await alert_findings(settings(workspace, http, *rules), None)
     assert (found.part, found.mark) == ("alerts", mark)
     assert words in found.detail
 
@@ -59,7 +59,7 @@ async def test_the_doors(
 async def test_an_alert_that_no_role_gives_a_tool(workspace: Workspace) -> None:
     tree = settings(workspace, TOKENS, {}).model_dump()
     blind = Settings.model_validate(tree | {"policy": {"roles": {"sre": {"tools": ["*"]}}}})
-    told = [each.detail for each in await check_alerts(blind, None)]
+    told = [each.detail for each in await alert_findings(blind, None)]
     assert "no tool to look with" in told[1]
 
 
@@ -75,13 +75,13 @@ async def test_an_alert_that_no_role_gives_a_tool(workspace: Workspace) -> None:
 async def test_a_rules_channel(
     workspace: Workspace, rule: dict[str, object], mark: str, words: str
 ) -> None:
-    _, found = await check_alerts(settings(workspace, TOKENS, rule), IDENTITY)
+    _, found = await alert_findings(settings(workspace, TOKENS, rule), IDENTITY)
     assert (found.part, found.mark) == ("alerts a", mark)
     assert words in found.detail
 
 
 async def test_a_channel_that_is_not_there_says_where_an_id_is_found(workspace: Workspace) -> None:
-    _, found = await check_alerts(settings(workspace, TOKENS, {"channel": "C0NOWHERE"}), IDENTITY)
+    _, found = await alert_findings(settings(workspace, TOKENS, {"channel": "C0NOWHERE"}), IDENTITY)
     assert found.mend.startswith("Compare the channel's ID")
 
 
@@ -89,5 +89,5 @@ async def test_a_channel_without_the_bot(workspace: Workspace) -> None:
     roster = workspace.roster
     bot = workspace.app.bot_user_id
     roster.set_members(CHECKOUT, roster.channel(CHECKOUT).members - {bot})
-    _, found = await check_alerts(settings(workspace, TOKENS, {}), IDENTITY)
+    _, found = await alert_findings(settings(workspace, TOKENS, {}), IDENTITY)
     assert (found.mark, "invite it" in found.detail) == ("FAILED", True)

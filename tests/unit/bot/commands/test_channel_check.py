@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.commands.part_check import check_channels
+from bot.commands.probes.tools import check_channels
 from bot.settings.model import ChannelSettings, Settings
 from tests.fakes.tools import ALL, FakeTool, contract
 from tools.products import CANNOT_BE_TOLD, Reading, usual_scope

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bot.actions.catalog import ActionRule
-from bot.commands.effect_check import check_effects
+from bot.commands.probes.actions import check_effects
 from bot.reports.finding import Finding
 from tests.fakes.capabilities import NOW, FakeMetrics
 from tests.fixtures_actions import ROLLBACK

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.commands.backend_check import tracked
+from bot.commands.probes.observe import tracked
 from bot.settings.error_tracker import ErrorsBackend
 from tools.error_issues import IssueQuery, IssuesFound
 from tools.errors import UpstreamFailed

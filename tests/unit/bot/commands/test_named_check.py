@@ -4,9 +4,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from bot.commands.backend_check import check_observed
-from bot.commands.installation import Asked, made
-from bot.commands.part_check import check_channels
+from bot.commands.probes.installation import Asked, made
+from bot.commands.probes.observe import check_observed
+from bot.commands.probes.tools import check_channels
 from bot.settings.model import Settings
 from bot.wiring.toolboxes import policy_of
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from bot.commands.part_check import sight
+from bot.commands.probes.observe import sight
 from bot.settings.named_backends import FAMILIES, Family
 from bot.settings.observe import ObserveSettings
 from bot.wiring.observed import Observed

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from adapters.mcp.definition import Accepted, Definition, entry_line
 from adapters.mcp.supervisor import ServerSpec, Supervisor, running
-from bot.commands.mcp_check import report
+from bot.commands.probes.tools import mcp_report
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -43,7 +43,7 @@ async def servers(
 
 async def rows(folder: Path, server: FakeServer, *accepted: Definition) -> dict[str, Finding]:
     async with servers(folder, server, *accepted) as found:
-        return {row.part: row for row in await report(found, FakeRedactor())}
+        return {row.part: row for row in await mcp_report(found, FakeRedactor())}
 
 
 async def test_what_is_on_is_ok(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""`kortex check`: does what is configured work? Every part is asked for real, none is changed.
+"""`kortex check`: the table of parts. Every part is asked for real, none is changed.
 
-A new part is one line of `PARTS`.
+A new part is one line of `PARTS`; its probe is in `bot.commands.probes`.
 """
 
 import asyncio
@@ -11,56 +11,38 @@ from typing import Final
 
 from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
-from bot.commands.action_check import check_actions
-from bot.commands.alert_check import check_alerts
-from bot.commands.backend_check import (
+from bot.commands.probes import limits
+from bot.commands.probes.actions import check_actions, declared
+from bot.commands.probes.backends import (
+    check_adapters,
     check_cluster,
+    check_collector,
     check_control_plane,
+    check_door,
     check_feeds,
-    check_observed,
+    check_issuer,
     check_patterns,
     check_platform,
 )
-from bot.commands.database_check import check_database
-from bot.commands.effect_check import check_effects
-from bot.commands.installation import Asked, Installation, made
-from bot.commands.mcp_check import report as mcp_report
-from bot.commands.outlet_check import (
-    check_adapters,
-    check_collector,
-    check_door,
-    check_executors,
-    check_issuer,
-    check_outlets,
+from bot.commands.probes.installation import Asked, Installation, made
+from bot.commands.probes.observe import check_observed
+from bot.commands.probes.roles import check_roles
+from bot.commands.probes.slack import check_alerts, check_tokens, check_workspaces, token_shape
+from bot.commands.probes.storage import check_audit, check_database, check_outlets
+from bot.commands.probes.tools import (
+    check_plugins,
+    check_providers,
+    check_tools,
+    check_toolsets,
+    plugin_problems,
 )
-from bot.commands.part_check import check_audit, check_channels, check_plugins, plugin_problems
-from bot.commands.patience import (
-    MCP_END_S,
-    PART_S,
-    SHARED_S,
-    share_what_is_left,
-    unanswered,
-    within,
-)
-from bot.commands.provider_check import check_providers
-from bot.commands.role_check import check_roles
-from bot.commands.workspace_check import check_workspaces
 from bot.ports.failures import StorageUnavailable
 from bot.privacy.literals import matcher
 from bot.reports.finding import Finding
 from bot.reports.mending import BY_PART
-from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.slack.connection.access import SlackAccess, StartupError
-from bot.slack.connection.startup import check_shape, check_slack
-from bot.slack.received.payloads import SlackIdentity
 from bot.wiring import rules
-from bot.wiring.mcp_servers import open_mcp
-from bot.wiring.stores import open_redactor
-from bot.wiring.toolboxes import OwnTools, policy_of
-from tools.core.all import core_tools
-from tools.cursor import CursorSigner
 from tools.errors import ToolError
 from tools.output import clean_text
 
@@ -85,8 +67,8 @@ async def examine(
 ) -> list[Finding]:
     """Try everything. Raises nothing that an operator can mend: it becomes a finding.
 
-    `offline` sends nothing to anybody and opens no database: it tells what can be read. `age_s` is
-    for how long whoever waits has waited already.
+    `offline` sends no packet and opens no database: it reports what can be read. `age_s` returns for
+    how long the person has waited so far.
     """
     async with AsyncExitStack() as stack:
         try:
@@ -96,9 +78,9 @@ async def examine(
         safe = _masking(settings)
         if offline:
             return [safe(each) for part in PARTS for each in _mended(part, _read(part, of))]
-        share_what_is_left(age_s())
+        limits.share_what_is_left(age_s())
         async with asyncio.TaskGroup() as group:
-            slack = group.create_task(_slack(settings))
+            slack = group.create_task(check_tokens(settings))
             database = group.create_task(check_database(settings))
             asked = Asked(of, slack, database)
             tasks = [group.create_task(_answers(part, asked)) for part in PARTS]
@@ -126,10 +108,10 @@ async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
     if part.ask is None:
         return _mended(part, _read(part, asked.of))
     try:
-        async with asyncio.timeout(within(PART_S)):
+        async with asyncio.timeout(limits.within(limits.PART_S)):
             found = await part.ask(asked)
     except TimeoutError:
-        found = [Finding(part.name, False, unanswered(PART_S), fault=Fault.SILENT)]
+        found = [Finding(part.name, False, limits.unanswered(limits.PART_S), fault=Fault.SILENT)]
     except (ConfigurationError, StorageUnavailable, AdapterError, ToolError) as error:
         found = [Finding(part.name, False, str(error), fault=fault_of(error))]
     return _mended(part, found)
@@ -163,34 +145,6 @@ async def _ask_slack(asked: Asked) -> Sequence[Finding]:
     return (await asked.slack())[0]
 
 
-async def _slack(settings: Settings) -> tuple[Sequence[Finding], SlackIdentity | None]:
-    access = rules.slack_access(settings)
-    if known := _slack_shape(access):
-        return known, None
-    try:
-        async with asyncio.timeout(within(SHARED_S)):
-            identity = await check_slack(access)
-    except StartupError as error:
-        fault = fault_of(error)
-        mend = "" if fault else error.mend
-        return [Finding("slack", False, error.what, mend=mend, fault=fault)], None
-    except TimeoutError:
-        return [Finding("slack", False, unanswered(SHARED_S), fault=Fault.SILENT)], None
-    return [Finding("slack", True, f"{access.mode} mode, workspace {identity.team}")], identity
-
-
-def _slack_shape(access: SlackAccess) -> Sequence[Finding]:
-    """What is wrong at first sight, if anything is."""
-    if not any(v.strip() for v in (access.bot_token, access.app_token, access.signing_secret)):
-        words = "no tokens yet: `kortex ask` works without them, `kortex run` does not start"
-        return [Finding("slack", False, words, warning=True)]
-    try:
-        check_shape(access)
-    except StartupError as error:
-        return [Finding("slack", False, str(error))]
-    return []
-
-
 async def _ask_database(asked: Asked) -> Sequence[Finding]:
     return await asked.database()
 
@@ -201,60 +155,12 @@ async def _ask_audit(asked: Asked) -> Sequence[Finding]:
     return [await check_audit(asked.of.settings, readable=readable)]
 
 
-async def _ask_actions(asked: Asked) -> Sequence[Finding]:
-    of = asked.of
-    rows = rules.action_rules(of.settings)
-    executors, effects = await asyncio.gather(
-        check_executors(of.settings), check_effects(rows, of.products, of.observed.metrics, of.now)
-    )
-    return [*check_actions(of.settings), *executors, *effects]
-
-
-async def _ask_adapters(asked: Asked) -> Sequence[Finding]:
-    return await check_adapters(asked.of.settings)
-
-
-async def _ask_roles(asked: Asked) -> Sequence[Finding]:
-    return await check_roles(asked.of.settings, (await asked.slack())[1])
-
-
-async def _ask_alerts(asked: Asked) -> Sequence[Finding]:
-    return await check_alerts(asked.of.settings, (await asked.slack())[1])
-
-
 async def _ask_providers(asked: Asked) -> Sequence[Finding]:
     return await check_providers(asked.of.providers, asked.of.in_order)
 
 
 async def _ask_plugins(asked: Asked) -> Sequence[Finding]:
     return await check_plugins(asked.of.plugins, asked.of.settings)
-
-
-async def _ask_tools(asked: Asked) -> Sequence[Finding]:
-    """MCP servers, and what then is offered: with all of the backends configured, and bounded by channels."""
-    settings, plugins = asked.of.settings, asked.of.plugins
-    until = asyncio.get_running_loop().time() + within(PART_S)
-    async with AsyncExitStack() as stack:
-        try:
-            mcp = await open_mcp(settings, stack, until=until - MCP_END_S)
-        except ConfigurationError as error:
-            return [Finding("mcp", False, str(error)), *_toolsets((plugins,), settings)]
-        redactor = await asyncio.to_thread(open_redactor, settings)  # reads the plugins' folder
-        shown = await mcp_report(mcp, redactor)
-        return [*shown, *_toolsets((plugins, mcp), settings)]
-
-
-def _toolsets(own: Sequence[OwnTools], settings: Settings) -> Sequence[Finding]:
-    tools = [*core_tools(CursorSigner(bytes(32))), *(tool for each in own for tool in each.tools)]
-    try:
-        policy = policy_of(settings, own)
-    except ConfigurationError as error:
-        return [Finding("policy", False, str(error))]
-    costs = [
-        Finding(f"toolset {cost.name}", True, cost.as_words())
-        for cost in toolset_costs(tools, policy)
-    ]
-    return [*costs, *check_channels(settings, policy, tools)]
 
 
 _CORRECT = "Correct that key in kortex.toml; docs/kortex.example.toml shows each with its default."
@@ -267,7 +173,7 @@ PARTS: Final = (
         "slack",
         "Copy the tokens from https://api.slack.com/apps into the variables that [slack] names.",
         ask=_ask_slack,
-        read=lambda of: _slack_shape(rules.slack_access(of.settings)),
+        read=lambda of: token_shape(rules.slack_access(of.settings)),
     ),
     Part(
         "workspaces",
@@ -280,12 +186,12 @@ PARTS: Final = (
         "roles",
         "Correct the ids in [roles.*]; the app needs usergroups:read and users:read (app-manifest.yml). "
         "Nobody holds a role that cannot be read.",
-        ask=_ask_roles,
+        ask=check_roles,
     ),
     Part(
         "alerts",
         "Correct [[alerts]] and the senders' secrets in [http]; see docs/alerts.md.",
-        ask=_ask_alerts,
+        ask=check_alerts,
     ),
     Part(
         "database",
@@ -326,13 +232,13 @@ PARTS: Final = (
     Part(
         "actions",
         f"Correct that [[actions]] and its addresses, {_REACH}.",
-        ask=_ask_actions,
-        read=lambda of: check_actions(of.settings),
+        ask=check_actions,
+        read=lambda of: declared(of.settings),
     ),
     Part(
         "adapters",
         f"Check that [adapters.NAME] url, {_REACH}.",
-        ask=_ask_adapters,
+        ask=check_adapters,
     ),
     Part(
         "oidc",
@@ -353,7 +259,7 @@ PARTS: Final = (
     Part(
         "tools",
         "Correct that [mcp.servers.*], [policy] or [[channels]]; see docs/mcp.md and docs/tools.md.",
-        ask=_ask_tools,
-        read=lambda of: _toolsets((of.plugins,), of.settings),
+        ask=check_tools,
+        read=lambda of: check_toolsets((of.plugins,), of.settings),
     ),
 )  # fmt: skip

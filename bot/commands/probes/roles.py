@@ -1,6 +1,6 @@
-"""`kortex check` on roles: does each rota answer, and can anybody confirm each action?
+"""`kortex check` on roles: does each rota answer, and can somebody confirm each action?
 
-Everybody is looked up as at a click; nobody is told.
+Everybody is looked up as at a click. No message is sent.
 """
 
 import asyncio
@@ -8,11 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from adapters.errors import AdapterError
-from adapters.fault import Fault, fault_of
+from adapters.fault import fault_of
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
-from bot.commands.patience import AFTER_S, PROBE_S, unanswered, within
+from bot.commands.probes import limits
+from bot.commands.probes.installation import Asked
+from bot.commands.probes.limits import probed
 from bot.domain.channel import ChannelRule
 from bot.domain.tenancy import HOME
 from bot.reports.finding import Finding
@@ -29,7 +30,12 @@ from bot.wiring.tenants import RolesOfTenant
 Holders = Mapping[str, frozenset[str]]
 
 
-async def check_roles(settings: Settings, identity: SlackIdentity | None) -> list[Finding]:
+async def check_roles(asked: Asked) -> Sequence[Finding]:
+    """Each rota, each role that fails, and where too few people may confirm."""
+    return await _roles(asked.of.settings, (await asked.slack())[1])
+
+
+async def _roles(settings: Settings, identity: SlackIdentity | None) -> list[Finding]:
     """One finding a rota and a role that fails, and a warning where too few may confirm.
 
     Without an identity Slack is not asked, and nobody's account is known. Of roles of another
@@ -42,7 +48,7 @@ async def check_roles(settings: Settings, identity: SlackIdentity | None) -> lis
         return await asyncio.gather(*(_rota(name, rota) for name, rota in rotas.items()))
     async with slack_session() as session:
         token = settings.slack.bot_token.get_secret_value()
-        api = create_api(token, settings.slack.api_base_url, session, within(AFTER_S))
+        api = create_api(token, settings.slack.api_base_url, session, limits.within(limits.AFTER_S))
         duty = OnDutyDirectory(api, time.monotonic)
         on_duty = (
             _on_duty(name, rota, duty) if name in roles else _rota(name, rota)
@@ -62,15 +68,10 @@ async def check_roles(settings: Settings, identity: SlackIdentity | None) -> lis
 
 
 async def _rota(name: str, rota: OnCall) -> Finding:
-    part = f"on call {name}"
-    try:
-        async with asyncio.timeout(within(PROBE_S)):
-            people = await rota.people()
-    except AdapterError as error:
-        return Finding(part, False, error.message, fault=fault_of(error))
-    except TimeoutError:
-        return Finding(part, False, unanswered(PROBE_S), fault=Fault.SILENT)
-    return Finding(part, True, f"{len(people)} on call now")
+    async def words() -> str:
+        return f"{len(await rota.people())} on call now"
+
+    return await probed(f"on call {name}", words)
 
 
 async def _on_duty(name: str, rota: OnCall, duty: OnDutyDirectory) -> Finding:

@@ -1,4 +1,4 @@
-"""What `kortex check` looks at: the parts of a configuration, made and not yet asked."""
+"""The parts of a configuration that `kortex check` asks: made, and not yet asked."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,6 @@ from bot.wiring.plugins import Plugins, open_plugins
 from tools.capabilities import CallContext, Deploy, IncidentQuery, Interval, PastIncident
 
 Made = TypeVar("Made")
-
 NOTHING = Observed()
 
 
