@@ -3,6 +3,7 @@
 Started by `tests.fixtures_service`.
 """
 
+import asyncio
 import io
 import json
 import sqlite3
@@ -194,14 +195,18 @@ class Stage:
         with closing(self._database()) as database:
             return "\n".join(database.iterdump())
 
+    async def change(self, sql: str, *values: object) -> None:
+        """Change the database while the bot runs: its own transactions go on meanwhile."""
+        await asyncio.to_thread(self.query, sql, *values)
+
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Read or change the database behind the bot's back."""
+        """Read the database behind the bot's back; change it only while the bot is stopped."""
         with closing(self._database()) as database, database:
             return database.execute(sql, values).fetchall()
 
-    def close_open(self) -> None:
+    async def close_open(self) -> None:
         """What other tests left open is over: the same order is proposed once in a channel."""
-        self.query("UPDATE proposals SET state = 'expired' WHERE state = 'pending'")
+        await self.change("UPDATE proposals SET state = 'expired' WHERE state = 'pending'")
 
     def _database(self) -> sqlite3.Connection:
         return sqlite3.connect(self.folder / "kortex.db", timeout=10)

@@ -64,9 +64,9 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(calls=(Call("core__get_logs", LOGS),))
 
 
-@pytest.fixture
-def stage(shared_stage: Stage) -> Stage:
-    shared_stage.close_open()
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(shared_stage: Stage) -> Stage:
+    await shared_stage.close_open()
     shared_stage.plane.received.clear()
     shared_stage.plane.post = says(200, {"rolled_back_to": "v2.3.7"})
     return shared_stage
@@ -375,9 +375,9 @@ async def test_while_slack_is_away_a_card_of_slack_is_decided_by_a_name_of_the_l
     limiter = stage.workspace.limiter
     stage.workspace.limiter = Away(RateLimits.unlimited())
     try:
-        stage.query("UPDATE channel_names SET read_at = read_at - 30000000")
+        await stage.change("UPDATE channel_names SET read_at = read_at - 30000000")
         within, _ = await alice.call("POST", f"{paths[0]}/confirm", {})
-        stage.query("UPDATE channel_names SET read_at = read_at - 31000000")
+        await stage.change("UPDATE channel_names SET read_at = read_at - 31000000")
         later, told = await alice.call("POST", f"{paths[1]}/confirm", {})
     finally:
         stage.workspace.limiter = limiter

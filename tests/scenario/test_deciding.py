@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+import pytest_asyncio
 
 from bot.demo.workspace.seeds import CHECKOUT, MEMBER, RESPONDER, SECOND_RESPONDER
 from bot.demo.workspace.stored_messages import Message
@@ -61,10 +62,10 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(calls=(Call("core__propose_action", wanted),))
 
 
-@pytest.fixture
-def stage(shared_stage: Stage) -> Stage:
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(shared_stage: Stage) -> Stage:
     """The shared bot; its control plane cannot be reached, which is an outcome like another."""
-    shared_stage.close_open()
+    await shared_stage.close_open()
     shared_stage.plane.received.clear()
     shared_stage.plane.post = says(200, {})
     return shared_stage
@@ -102,7 +103,7 @@ async def test_a_dead_card_is_corrected_as_soon_as_its_channel_is_back(
     asked, card = await proposed(stage, "any-time")
     away(stage)
     # Expired meanwhile, and tried in vain for so long that the next try is ten minutes away.
-    stage.query(
+    await stage.change(
         "UPDATE proposals SET state = 'expired', card_wanted = card_wanted + 1, card_tries = 70,"
         " card_due_at = datetime('now', '+10 minutes') WHERE card_ts = ?",
         card.ts,

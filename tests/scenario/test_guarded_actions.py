@@ -188,6 +188,8 @@ async def test_a_rehearsal_goes_the_whole_way_and_sends_nothing(
     assert stage.plane.received == []
 
     # Ten minutes later.
-    stage.query("UPDATE proposals SET decided_at = decided_at - 600000000 WHERE action='rehearse'")
-    stage.query("UPDATE watches SET due_at = 1")
+    await stage.change(
+        "UPDATE proposals SET decided_at = decided_at - 600000000 WHERE action='rehearse'"
+    )
+    await stage.change("UPDATE watches SET due_at = 1")
     await stage.note(asked, "It changed nothing: ")

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 import pytest
+import pytest_asyncio
 from aiohttp import web
 
 from bot.demo.workspace.people import UserGroup
@@ -92,10 +93,10 @@ class Rotas:
         return web.json_response({"people": named})
 
 
-@pytest.fixture
-def rotas(shared_stage: Stage) -> Rotas:
+@pytest_asyncio.fixture(loop_scope="module")
+async def rotas(shared_stage: Stage) -> Rotas:
     """Mira is on call everywhere until a test says otherwise."""
-    shared_stage.close_open()
+    await shared_stage.close_open()
     made = Rotas({name: ["mira"] for name in NAMES})
     shared_stage.plane.get = made.get
     return made

@@ -7,6 +7,7 @@ import asyncio
 import json
 
 import pytest
+import pytest_asyncio
 
 from bot.demo.workspace.seeds import GUEST, MEMBER, RESPONDER, SECOND_RESPONDER, STRANGER
 from bot.demo.workspace.stored_messages import Message
@@ -37,10 +38,10 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(calls=(Call("core__propose_action", wanted),))
 
 
-@pytest.fixture
-def stage(shared_stage: Stage) -> Stage:
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(shared_stage: Stage) -> Stage:
     """The shared bot, with a control plane that has seen nothing and works."""
-    shared_stage.close_open()
+    await shared_stage.close_open()
     shared_stage.plane.received.clear()
     shared_stage.plane.post = says(200, {"rolled_back_to": "v2.3.7"})
     return shared_stage
@@ -178,7 +179,7 @@ async def test_the_form_of_a_rejection_is_judged_again_when_it_is_sent(stage: St
 
 async def test_an_expired_proposal_is_never_run_and_its_card_says_so(stage: Stage) -> None:
     asked, card = await proposed(stage)
-    stage.query("UPDATE proposals SET expires_at = 1 WHERE card_ts = ?", card.ts)
+    await stage.change("UPDATE proposals SET expires_at = 1 WHERE card_ts = ?", card.ts)
 
     told = await stage.told(RESPONDER, stage.press(RESPONDER, card, CONFIRM))
 

@@ -140,7 +140,7 @@ async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage)
 
 
 async def test_a_claim_of_the_model_changes_neither_card_nor_row(shared_stage: Stage) -> None:
-    shared_stage.close_open()
+    await shared_stage.close_open()
     asked = await shared_stage.ask("@kortex propose: a good one", shared_stage.newcomer())
 
     await shared_stage.answer(asked)
@@ -155,7 +155,7 @@ async def test_a_claim_of_the_model_changes_neither_card_nor_row(shared_stage: S
 
 
 async def test_a_thread_holds_at_most_three_open_proposals(shared_stage: Stage) -> None:
-    shared_stage.close_open()
+    await shared_stage.close_open()
     asked = await shared_stage.ask("@kortex propose: v1", shared_stage.newcomer())
     await shared_stage.answer(asked)
     for number in range(2, 6):

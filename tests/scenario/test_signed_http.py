@@ -115,7 +115,7 @@ async def test_a_thread_is_told_again(shared_stage: Stage) -> None:
 
 
 async def test_commands_draw_and_tell_what_goes_on(shared_stage: Stage) -> None:
-    shared_stage.close_open()
+    await shared_stage.close_open()
     question = await shared_stage.ask("@kortex roll back checkout", shared_stage.newcomer())
     card = await shared_stage.card(question)
 
@@ -143,7 +143,7 @@ async def test_an_alert_is_answered_and_its_thread_goes_on(shared_stage: Stage) 
 
 
 async def test_a_responder_s_press_acts_once_and_a_guest_s_never(shared_stage: Stage) -> None:
-    shared_stage.close_open()
+    await shared_stage.close_open()
     question = await shared_stage.ask("@kortex roll back checkout", shared_stage.newcomer())
     card = await shared_stage.card(question)
 

@@ -20,7 +20,7 @@ async def test_people_are_told_of_a_turn_of_another_version_and_the_next_one_is_
     async with stage(fine) as running:
         lost = await running.ask("nobody is mentioned here", RESPONDER)
         turn, now = lost.turn_in(running.workspace), round(time.time() * 1000)
-        running.query(
+        await running.change(
             "INSERT INTO workflow_status (workflow_uuid, status, name, application_version,"
             " executor_id, created_at, updated_at)"
             " VALUES (?, 'PENDING', 'turn', 'kortex-0', 'local', ?, ?)",
@@ -29,7 +29,7 @@ async def test_people_are_told_of_a_turn_of_another_version_and_the_next_one_is_
             now,
         )
         thread = turn.removeprefix("turn:")
-        running.query(
+        await running.change(
             "INSERT INTO tickets (id, thread, ts, state, owner) VALUES (?, ?, ?, 'running', '')",
             turn,
             thread,
