@@ -1,29 +1,37 @@
 """Tool calls that a model wrote into its text, on a wire where it could have made them.
 
-Small models answer with fenced or bare JSON, or the tags of the templates they were trained on
-(Hermes and Qwen `<tool_call>`, Llama `<function=…>` and `<|python_tag|>`, Mistral `[TOOL_CALLS]`).
-Such a text is a call only when it is nothing else: after a short preface that quotes nothing come
-calls to its end, each naming an offered tool exactly, with arguments that fit its schema. What any
-tool result holds is never a call, whoever repeats it. What asks people for something is called by
-nothing but itself: around it stand the words of who refuses, quotes or explains it. Whatever else it
-is stays text.
+`adapters.llm.call_forms` knows the forms. A text is a call only when it is nothing else: after a short
+preface that quotes nothing come calls to its end. Each names an offered tool exactly, with arguments that
+fit its schema. A text that a tool result holds is never a call, and a proposal is a call only without any
+other word around it, because other words may refuse, quote or explain it.
 
-As text streams, it is held back from where a call may have begun: nobody should watch one grow as if
-it were an answer. What is held is given at the end: as calls, or as the text that it was.
+As text streams, it is held back from where a call may have begun. At the end the held text becomes calls,
+or is shown without what looks like a call. A call is executed or withheld, never displayed.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-import orjson
+from pydantic import JsonValue
 
+from adapters.llm.call_forms import (
+    BEGINS,
+    FENCE,
+    PLAIN_BEGINNINGS,
+    TEMPLATE,
+    Json,
+    NoCall,
+    Written,
+    calls_in,
+    loaded,
+)
 from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, ToolCall, ToolSpec
-from adapters.llm.wire_json import arguments_text, is_shallow
+from adapters.llm.wire_json import arguments_text
 from tools.contract import PROPOSE_TOOL_ID
+from tools.encoded_json import decoded
 from tools.json_schema import JsonSchema, SchemaInvalid
 
 CALLS_WRITTEN: Final = (
@@ -34,22 +42,10 @@ MOST_CHARS: Final = 2 * MAX_ARGUMENT_CHARS
 MOST_CALLS: Final = 10  # as many as run at once
 PREFACE_CHARS: Final = 300  # a sentence or two on what is about to be done
 
-_LANGUAGES: Final = r"(?:json[lc5]?|tool(?:_calls?|_code|_use)?|function(?:_call)?|xml|text)?"
-_TAGS: Final = r"tool_calls?|function_calls?|tools?|toolcall"
-_KEYS: Final = r"name|tool|tool_name|tool_calls?|function|function_call|type|id|index|arguments|parameters|args|input"
-# What a call begins with, at the beginning of a line. Bounded, so that no text is read twice over.
-BEGINS: Final = (
-    rf'\{{\s{{0,64}}"(?:{_KEYS})"|\[\s{{0,64}}\{{|<(?:{_TAGS})>|<function=|<\|(?:python_tag|tool_call)\|>'
-    r"|\[TOOL_CALLS\]"
-)
-FENCE: Final = rf"```[ \t]{{0,8}}{_LANGUAGES}[ \t]{{0,8}}\r?\n\s{{0,64}}"
 _START: Final = re.compile(rf"^[ \t]{{0,3}}(?:{FENCE})?(?:{BEGINS})", re.MULTILINE)
-_FENCE: Final = re.compile(FENCE)
-_TAG: Final = re.compile(rf"<({_TAGS})>")
-_NAMED_TAG: Final = re.compile(r"<function=([a-zA-Z0-9_-]{1,64})>")
-_MARK: Final = re.compile(r"<\|(?:python_tag|tool_call)\|>|\[TOOL_CALLS\]")
+_CALL: Final = re.compile(rf"[ \t]{{0,3}}(?:{FENCE})?(?:{BEGINS})")
+_OF_TEMPLATE: Final = re.compile(rf"[ \t]{{0,3}}(?:{FENCE})?(?:{TEMPLATE})")
 _THOUGHT: Final = re.compile(r"\s{0,64}<think>[^<]*</think>")
-_STEP: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
 # A preface that says of what follows that it is shown, not asked for.
 _QUOTES: Final = re.compile(
     r"\b(?:examples?|e\.g|for instance|such as|like this|looks? like|would be|could be|would look|format|syntax|"
@@ -58,10 +54,16 @@ _QUOTES: Final = re.compile(
     r"log (?:line|entry|message)s?|evidence|according|asks? (?:me|you|us)|tells? (?:me|you|us)|instruct\w*|E\d{1,3})\b|n['’]t\b",
     re.IGNORECASE,
 )
-_MOST_DIGITS: Final = 18  # of a whole number that every reader keeps as it is
-
-Json = Mapping[str, object]
-
+# Of a call in JSON or Python that cannot be read, perhaps because it was cut.
+_NAMED: Final = re.compile(
+    rf"[ \t]{{0,3}}(?:{FENCE})?(?:\[\s{{0,64}})?\{{\s{{0,64}}\"(?:name|tool|tool_name|function)\"\s{{0,8}}:\s{{0,8}}"
+    r"\"([\w.-]{1,80})\""
+)
+_NAMED_IN_PYTHON: Final = re.compile(r"[ \t]{0,3}\[\s{0,64}(\w{1,64})\(")
+_CLOSING: Final = re.compile(
+    r"(?:\s*(?:```(?!\w)|</[\w:]{1,40}>|<\|[a-zA-Z_/]{1,40}\|>|<｜[^｜\n]{1,40}｜>))*+"
+)
+_MOST_TRIES: Final = 16  # to read a call in one text: each looks for the end of a bracket
 # How a line goes on that can no longer become the beginning of a call.
 _NO_CALL: Final = re.compile(
     r"[ \t]{0,3}+(?:"
@@ -71,18 +73,15 @@ _NO_CALL: Final = re.compile(
     r"|`{1,2}[^`]"
     r"|`{4}"
     r"|(?:```[^\n`]*\n\s*+)?"
-    r'(?:\{\s*+(?:[^"]|"[^"]*")|\[\s*+[^{T]|\[T[^O]|<[^\w|]|<\|[^pt]|<\w++.)'
+    r'(?:\{\s*+(?:[^"]|"[^"]*")|\[\s*+(?:[^{\w]|\w++[^\w(])|<[^\w|/｜]|</?\w++[^\w:])'
     r"|```[^\n`]*(?:`|\n\s*+[^{\[<])"
     r")"
 )
 _UNDECIDED_CHARS: Final = 160
-
-
-_CALL: Final = re.compile(rf"[ \t]{{0,3}}(?:{FENCE})?(?:{BEGINS})")
-
-
-class _NoCall(ValueError):
-    """The text, or a part of it, is no call after all."""
+_ACTION: Final = re.compile(
+    r"Action:[ \t]{0,8}[\w.-]{0,64}[ \t]{0,8}\r?(?:\n(?P<next>.*))?", re.DOTALL
+)
+_PYTHON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
 
 
 def written_calls(text: str, request: CompleteRequest) -> tuple[ToolCall, ...] | None:
@@ -98,14 +97,13 @@ def written_calls(text: str, request: CompleteRequest) -> tuple[ToolCall, ...] |
     if start is None:
         return None
     preface = text[begin : start.start()].strip()
-    if len(preface) > PREFACE_CHARS or _QUOTES.search(preface):
+    if len(preface) > PREFACE_CHARS or "```" in preface or _QUOTES.search(preface):
         return None
     try:
-        found = islice(_objects(text, start.start()), MOST_CALLS + 1)
-        asked = [_asked(each) for each in found]
-        if not 0 < len(asked) <= MOST_CALLS:
+        found = [each for each, _ in islice(calls_in(text, start.start()), MOST_CALLS + 1)]
+        if not 0 < len(found) <= MOST_CALLS:
             return None
-        calls = tuple(_call(name, arguments, request) for name, arguments in asked)
+        calls = tuple(_call(each, request) for each in found)
         if begin + len(preface) > 0 and any(call.name == PROPOSE_TOOL_ID for call in calls):
             return None
     except ValueError:  # JSON that is none included
@@ -113,143 +111,77 @@ def written_calls(text: str, request: CompleteRequest) -> tuple[ToolCall, ...] |
     return None if _is_echo(calls, request) else calls
 
 
-def looks_written(text: str) -> bool:
-    """Whether a text is a call by its form, though perhaps of no tool: no answer for people."""
-    start = _START.match(text.lstrip())
-    if start is None or len(text) > MOST_CHARS:
-        return False
+def without_calls(text: str, request: CompleteRequest) -> str:
+    """The text without what looks like a call: for people.
+
+    A chat template's marks are withheld, with all that follows them where it cannot be read. JSON and
+    Python are withheld where they name a tool or pass arguments. Other data is part of an answer.
+    """
+    kept: list[str] = []
+    at = tries = 0
+    names = {name for tool in request.tools for name in (tool.name, tool.name.split("__")[-1])}
+    while (start := _START.search(text, at)) and tries < _MOST_TRIES:
+        tries += 1
+        end, is_call = _reach(text, start.start(), names)
+        if not is_call and not _is_certain(text, start.start(), names):
+            kept.append(text[at : start.end()])
+            at = start.end()
+            continue
+        kept.append(text[at : start.start()])
+        at = end if is_call else len(text)
+    return "".join((*kept, text[at:]))
+
+
+def _is_certain(text: str, at: int, names: set[str]) -> bool:
+    """Whether what begins there is meant as a call, though it cannot be read as one."""
+    named = _NAMED.match(text, at) or _NAMED_IN_PYTHON.match(text, at)
+    return bool(_OF_TEMPLATE.match(text, at)) or (named is not None and named[1] in names)
+
+
+def _reach(text: str, at: int, names: set[str]) -> tuple[int, bool]:
+    """Where the calls that begin there end, and whether there is any."""
+    end, is_call = at, False
     try:
-        return all(_asked(each)[0] for each in islice(_objects(text.lstrip(), 0), MOST_CALLS))
+        for each, found in islice(calls_in(text, at), MOST_CALLS):
+            is_call = is_call or each.has_arguments or each.name in names
+            end = found
     except ValueError:
-        return False
+        pass  # what follows the calls is the answer's text
+    closing = _CLOSING.match(text, end)
+    return closing.end() if closing else end, is_call
 
 
-def _objects(text: str, at: int) -> Iterator[Json]:
-    """Every object from there to the end of the text. Raises ValueError for anything else."""
-    while (at := _past_space(text, at)) < len(text):
-        if fence := _FENCE.match(text, at):
-            inner, at = _until(text, fence.end(), "```")
-            yield from _objects_within(inner)
-        elif tag := _TAG.match(text, at):
-            inner, at = _until(text, tag.end(), f"</{tag[1]}>")
-            yield from _objects_within(inner)
-        elif named := _NAMED_TAG.match(text, at):
-            inner, at = _until(text, named.end(), "</function>")
-            yield {"name": named[1], "arguments": _loaded(inner.strip() or "{}")}
-        elif mark := _MARK.match(text, at):
-            at = mark.end()
-        else:
-            end = _json_end(text, at)
-            yield from _flat(_loaded(text[at:end]))
-            at = end
+def _call(written: Written, request: CompleteRequest) -> ToolCall:
+    tool = next((tool for tool in request.tools if tool.name == written.name), None)
+    if tool is None:
+        raise NoCall("no offered tool has that name")
+    arguments = _typed(tool, written.arguments) if written.is_text else written.arguments
+    arguments = _decoded(tool, arguments)
+    if not _fits(tool, arguments):
+        raise NoCall("no offered tool takes this")
+    return ToolCall("", written.name, arguments_text(arguments))
 
 
-def _objects_within(inner: str) -> Iterator[Json]:
-    """The objects of a fence or a tag, which hold tags and JSON, and no fence again."""
-    if "```" in inner:
-        raise _NoCall("a fence within a fence")
-    at = 0
-    while (at := _past_space(inner, at)) < len(inner):
-        if tag := _TAG.match(inner, at):
-            content, at = _until(inner, tag.end(), f"</{tag[1]}>")
-            yield from _flat(_loaded(content.strip()))
-        else:
-            end = _json_end(inner, at)
-            yield from _flat(_loaded(inner[at:end]))
-            at = end
+def _typed(tool: ToolSpec, values: Json) -> Json:
+    """Values that came as text, as the types that the tool's schema names."""
+    properties = tool.input_schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    return {name: _value(str(text), known.get(name)) for name, text in values.items()}
 
 
-def _past_space(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
+def _value(text: str, schema: JsonValue) -> object:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    if kind is None or kind == "string" or (isinstance(kind, list) and "string" in kind):
+        return text
+    try:
+        return loaded(_PYTHON_WORDS.get(text.strip(), text))
+    except ValueError:
+        return text
 
 
-def _until(text: str, start: int, closing: str) -> tuple[str, int]:
-    """What stands before the closing mark, which a model that stops early leaves out."""
-    end = text.find(closing, start)
-    return (text[start:], len(text)) if end < 0 else (text[start:end], end + len(closing))
-
-
-def _json_end(text: str, at: int) -> int:
-    """Behind the array or object that begins there. Raises ValueError."""
-    if text[at] not in "{[":
-        raise _NoCall("neither an object nor an array")
-    depth = 0
-    for step in _STEP.finditer(text, at):
-        if step[0] in ("{", "["):
-            depth += 1
-        elif step[0] in ("}", "]"):
-            depth -= 1
-            if depth == 0:
-                return step.end()
-    raise _NoCall("it does not end")
-
-
-def _loaded(text: str) -> object:
-    """Strict JSON that every reader takes for the same. Raises ValueError."""
-    if not is_shallow(orjson.loads(text)):  # NaN, surrogates and a thousand brackets end here
-        raise _NoCall("nested too deep")
-    value: object = json.loads(text, object_pairs_hook=_once, parse_int=_whole)
-    return value
-
-
-def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise _NoCall("a key is there twice")
-    return value
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
-        raise _NoCall("a number of more digits than all readers keep")
-    return int(digits)
-
-
-def _flat(value: object) -> Iterator[Json]:
-    """One call, a list of them, or OpenAI's message with `tool_calls`."""
-    for each in value if isinstance(value, list) else [value]:
-        if not isinstance(each, dict):
-            raise _NoCall("no object")
-        listed = each.get("tool_calls")
-        if set(each) == {"tool_calls"} and isinstance(listed, list):
-            yield from (_object(one) for one in listed)
-        elif set(each) == {"tool_call"} or set(each) == {"function_call"}:
-            yield _object(next(iter(each.values())))
-        else:
-            yield each
-
-
-def _object(value: object) -> Json:
-    if not isinstance(value, dict):
-        raise _NoCall("no object")
-    return value
-
-
-def _asked(call: Json) -> tuple[str, Json]:
-    """Name and arguments in any of the usual spellings, with nothing beside them."""
-    own = {key: value for key, value in call.items() if key not in ("id", "index", "type")}
-    if call.get("type", "function") not in ("function", "tool_call", "tool_use", "function_call"):
-        raise _NoCall("of another type")
-    inner = own.get("function")
-    if set(own) == {"function"} and isinstance(inner, dict):
-        own = dict(inner)
-    names = [own.pop(key) for key in ("name", "tool", "tool_name", "function") if key in own]
-    given = [own.pop(key) for key in ("arguments", "parameters", "args", "input") if key in own]
-    if own or len(names) != 1 or len(given) > 1 or not isinstance(names[0], str):
-        raise _NoCall("more or less than a name and arguments")
-    arguments = given[0] if given else {}
-    if isinstance(arguments, str):
-        arguments = _loaded(arguments or "{}")
-    return names[0], _object({} if arguments is None else arguments)
-
-
-def _call(name: str, arguments: Json, request: CompleteRequest) -> ToolCall:
-    tool = next((tool for tool in request.tools if tool.name == name), None)
-    if tool is None or not _fits(tool, arguments):
-        raise _NoCall("no offered tool takes this")
-    return ToolCall("", name, arguments_text(arguments))
+def _decoded(tool: ToolSpec, arguments: Json) -> Json:
+    found = decoded(dict(arguments), dict(tool.input_schema))  # type: ignore[arg-type]
+    return found if isinstance(found, dict) else arguments
 
 
 def _fits(tool: ToolSpec, arguments: Json) -> bool:
@@ -268,18 +200,33 @@ def _is_echo(calls: Sequence[ToolCall], request: CompleteRequest) -> bool:
     return any(call.name in content for call in calls for content in read)
 
 
+def _may_become_call(line: str) -> bool:
+    """Whether the beginning of a line can still become the beginning of a call."""
+    head = line.lstrip(" \t")
+    if len(line) - len(head) > 3:
+        return False
+    if any(head.startswith(word) or word.startswith(head) for word in PLAIN_BEGINNINGS[1:]):
+        return True
+    action = _ACTION.fullmatch(head)
+    if action or "Action:".startswith(head):
+        following = action["next"] if action else None
+        return following is None or "Action Input:".startswith(following)
+    return not _NO_CALL.match(line)
+
+
 class HeldText:
     """One answer's text. `feed` gives what may be shown now, `close` the rest."""
 
-    __slots__ = ("_begun", "_held", "_held_chars", "_passes", "_request", "_shown")
+    __slots__ = ("_begun", "_held", "_held_chars", "_passes", "_request", "_shown", "is_withheld")
 
     def __init__(self, request: CompleteRequest) -> None:
         self._request = request
-        self._passes = not request.tools
+        self._passes = False
         self._begun: str | None = ""  # of a line that may become a call; None: within another line
         self._held: list[str] = []
         self._held_chars = 0
         self._shown: list[str] = []
+        self.is_withheld = False
 
     def feed(self, text: str) -> str:
         """The part of it, and of what came before, that is no call."""
@@ -304,7 +251,12 @@ class HeldText:
             found = written_calls("".join([*self._shown, rest]), self._request)
             if found is not None:
                 return "", found
-        return rest, ()
+        return self._without_calls(rest), ()
+
+    def _without_calls(self, text: str) -> str:
+        left = without_calls(text, self._request)
+        self.is_withheld = self.is_withheld or left != text
+        return left
 
     def _hold(self, text: str) -> str:
         self._held.append(text)
@@ -312,7 +264,7 @@ class HeldText:
         if self._held_chars <= MOST_CHARS:
             return ""
         self._passes = True
-        shown, self._held = "".join(self._held), []
+        shown, self._held = self._without_calls("".join(self._held)), []
         return shown
 
     def _read(self, text: str) -> str:
@@ -322,7 +274,7 @@ class HeldText:
             if _CALL.match(text, at):
                 self._begun = None
                 return text[:at] + self._hold(text[at:])
-            if len(text) - at <= _UNDECIDED_CHARS and not _NO_CALL.match(text, at):
+            if len(text) - at <= _UNDECIDED_CHARS and _may_become_call(text[at:]):
                 self._begun = text[at:]
                 return text[:at]
             at = text.find("\n", at) + 1

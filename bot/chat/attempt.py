@@ -75,6 +75,10 @@ def _release(held: HeldText, attempt: Attempt, emit: Emit) -> None:
     whole = isinstance(end, DoneChunk) and end.stop_reason is not StopReason.MAX_TOKENS
     rest, written = held.close(may_call=whole and not attempt.calls)
     attempt.say(rest, emit)
+    is_lost = held.is_withheld and not ("".join(attempt.text).strip() or attempt.calls or written)
+    if is_lost and isinstance(end, DoneChunk):
+        message = "the model wrote a tool call that no tool takes"
+        attempt.end = ErrorChunk(ErrorKind.PROTOCOL, message, usage=end.usage)
     if written and isinstance(end, DoneChunk):
         attempt.calls.extend(written)
         warnings = (*end.warnings, CALLS_WRITTEN)

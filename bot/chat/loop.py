@@ -20,7 +20,6 @@ from adapters.llm.messages import (
     ToolCall,
     ToolResult,
 )
-from adapters.llm.written_calls import looks_written
 from bot.chat.conversation import Conversation, question_of, unique_ids, wrap_evidence
 from bot.chat.evidence_need import (
     REPLACED,
@@ -243,8 +242,6 @@ class Loop:
             return False
         if has_seen(record.notices):
             return False  # an image is nothing that could be cited
-        if looks_written(record.text):
-            return True
         if has_looked(talk.outcomes[talk.looked :]):
             return False
         # Milliseconds to a tenth of a second of work: not on the loop.

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult, ToolSpec
-from adapters.llm.written_calls import MOST_CALLS, HeldText, looks_written, written_calls
+from adapters.llm.written_calls import MOST_CALLS, HeldText, without_calls, written_calls
 
 LOGS = ToolSpec(
     "core__get_logs",
@@ -120,49 +120,159 @@ def test_several_calls_are_all_taken_in_their_order(text: str) -> None:
     [
         "",
         "checkout is slow [E1].",
-        f"{ONE}\n\nThe logs say that the pool is full.",  # it answers itself
-        f"{ONE} would show the errors.",
-        f"The log line reads:\n```json\n{ONE}\n```",
-        f"For example:\n{ONE}",
-        f"You could use a call like this:\n```json\n{ONE}\n```",
-        f"It contains an instruction that I do not follow:\n{ONE}",
-        f"E3 is odd:\n{ONE}",
         f"> {ONE}",
         f"    {ONE}",
         f"`{ONE}`",
         f"Sure: {ONE}",
-        f"```bash\n{ONE}\n```",
-        f"```json\n{ONE}\n```\nand then\n```json\n{ONE}\n```",
-        f"{'I think and think. ' * 30}\n{ONE}",
-        '{"name": "core__get_log", "arguments": {"product": "checkout"}}',
-        '{"name": "get_logs", "arguments": {"product": "checkout"}}',
-        '{"name": "core__propose_action", "arguments": {"product": "checkout"}}',
-        '{"name": "core__get_logs", "arguments": {}}',
-        '{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 1000}}',
-        '{"name": "core__get_logs", "arguments": {"product": "checkout", "all": true}}',
-        '{"name": "core__get_logs", "arguments": ["checkout"]}',
-        '{"name": "core__get_logs", "arguments": {"product": "checkout"}, "because": "I say so"}',
-        '{"name": "core__get_logs", "tool": "core__get_logs", "arguments": {"product": "checkout"}}',
-        '{"name": "core__get_logs", "name": "core__get_logs", "arguments": {"product": "checkout"}}',
-        '{"name": "core__get_logs", "arguments": {"product": "a", "product": "b"}}',
-        '{"name": "core__get_logs", "arguments": {"product": "a", "limit": 340282366920938463463374607431768211457}}',
-        '{"name": "core__get_logs", "arguments": {"product": "a", "limit": NaN}}',
-        '{"name": "core__get_logs", "arguments": {"product": "\\ud800"}}',
-        '{"name": "core__get_logs", "arguments": {"product": "checkout"}',
-        '{"name": ["core__get_logs"], "arguments": {"product": "checkout"}}',
-        '{"type": {"function": 1}, "name": "core__get_logs", "arguments": {"product": "checkout"}}',
-        f"[{ONE}, 1]",
-        f'[{ONE}, {{"name": "core__nothing"}}]',
-        "\n".join([NOW] * (MOST_CALLS + 1)),
+        '{"name": "checkout", "type": "service"}',
+        '{"name": "checkout"}',
+        '[{"id": 1}, {"id": 2}]',
+        '```json\n{"type": "error", "index": 3}\n```',
+        "[rate(errors[5m])] rose.",
+        "Action: roll back\nReason: it began with the deploy.",
+        "Action: rollback\nReason: it began with the deploy.",
+        ">>> checkout",
+        "<b>checkout</b> is slow",
         f"[{'[' * 1500}{']' * 1500}]",
-        f"{ONE}{'}' * 1500}",
     ],
 )
-def test_what_is_more_or_less_than_a_call_stays_text(text: str) -> None:
+def test_what_is_no_call_is_shown(text: str) -> None:
     shown, rest, calls = streamed([text])
 
     assert calls == []
     assert shown + rest == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"{ONE}\n\nThe logs say that the pool is full.", "The logs say that the pool is full."),
+        (f"{ONE} would show the errors.", "would show the errors."),
+        (f"The log line reads:\n```json\n{ONE}\n```", "The log line reads:"),
+        (f"For example:\n{ONE}", "For example:"),
+        (f"You could use a call like this:\n```json\n{ONE}\n```", "You could use a call like this:"),
+        (f"It has an instruction that I do not follow:\n{ONE}", "It has an instruction that I do not follow:"),
+        (f"E3 is odd:\n{ONE}", "E3 is odd:"),
+        (f"```bash\n{ONE}\n```", "```bash"),
+        (f"```json\n{ONE}\n```\nand then\n```json\n{ONE}\n```", "and then"),
+        (f"{'I think and think. ' * 30}\n{ONE}", ("I think and think. " * 30).strip()),
+        ('The pool is full.\n<tool_call>\n{"name": "core__g', "The pool is full."),
+        ('{"name": "core__get_log", "arguments": {"product": "checkout"}}', ""),
+        ('{"name": "get_logs", "arguments": {"product": "checkout"}}', ""),
+        ('{"name": "core__propose_action", "arguments": {"product": "checkout"}}', ""),
+        ('{"name": "core__get_logs", "arguments": {}}', ""),
+        ('{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 1000}}', ""),
+        ('{"name": "core__get_logs", "arguments": {"product": "checkout", "all": true}}', ""),
+        ('{"name": "core__get_logs", "arguments": ["checkout"]}', ""),
+        ('{"name": "core__get_logs", "arguments": {"product": "a"}, "because": "I say so"}', ""),
+        ('{"name": "core__get_logs", "tool": "core__get_logs", "arguments": {"product": "a"}}', ""),
+        ('{"name": "core__get_logs", "name": "core__get_logs", "arguments": {"product": "a"}}', ""),
+        ('{"name": "core__get_logs", "arguments": {"product": "a", "product": "b"}}', ""),
+        ('{"name": "core__get_logs", "arguments": {"product": "a", "limit": 340282366920938463463374607431}}', ""),
+        ('{"name": "core__get_logs", "arguments": {"product": "a", "limit": NaN}}', ""),
+        ('{"name": "core__get_logs", "arguments": {"product": "\\ud800"}}', ""),
+        ('{"name": "core__get_logs", "arguments": {"product": "checkout"}', ""),
+        (f"[{ONE}, 1]", ""),
+        (f'[{ONE}, {{"name": "core__nothing"}}]', ""),
+        ("\n".join([NOW] * (MOST_CALLS + 1)), ""),
+    ],
+)  # fmt: skip
+def test_a_call_that_is_not_executed_is_withheld(text: str, left: str) -> None:
+    shown, rest, calls = streamed([text])
+
+    assert calls == []
+    assert (shown + rest).strip() == left
+
+
+# One call in each textual form that is known. `adapters.llm.call_forms` has the sources.
+_NS = "antml:"
+FORMS = {
+    "Qwen3-Coder": "<tool_call>\n<function=core__get_logs>\n<parameter=product>\ncheckout\n</parameter>\n<parameter=limit>\n5\n</parameter>\n</function>\n</tool_call>",
+    "Qwen3-Coder, opening tag left out": "<function=core__get_logs>\n<parameter=product>\ncheckout\n</parameter>\n<parameter=limit>\n5\n</parameter>\n</function>\n</tool_call>",
+    "Seed-OSS": "<seed:tool_call><function=core__get_logs><parameter=product>checkout</parameter><parameter=limit>5</parameter></function></seed:tool_call>",
+    "Claude": '<function_calls>\n<invoke name="core__get_logs">\n<parameter name="product">checkout</parameter>\n<parameter name="limit">5</parameter>\n</invoke>\n</function_calls>',
+    "Claude, with its namespace": f'<{_NS}function_calls>\n<{_NS}invoke name="core__get_logs">\n<{_NS}parameter name="product">checkout</{_NS}parameter>\n<{_NS}parameter name="limit">5</{_NS}parameter>\n</{_NS}invoke>\n</{_NS}function_calls>',
+    "MiniMax": '<minimax:tool_call>\n<invoke name="core__get_logs">\n<parameter name="product">checkout</parameter>\n<parameter name="limit">5</parameter>\n</invoke>\n</minimax:tool_call>',
+    "GLM": "<tool_call>core__get_logs\n<arg_key>product</arg_key>\n<arg_value>checkout</arg_value>\n<arg_key>limit</arg_key>\n<arg_value>5</arg_value>\n</tool_call>",
+    "Mistral": '[TOOL_CALLS]core__get_logs[ARGS]{"product": "checkout", "limit": 5}',
+    "Mistral, with an id": '[TOOL_CALLS]core__get_logs[CALL_ID]a1B2[ARGS]{"product": "checkout", "limit": 5}',
+    "Mistral, older": '[TOOL_CALLS][{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}]',
+    "DeepSeek V3.1": '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>core__get_logs<｜tool▁sep｜>{"product": "checkout", "limit": 5}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "DeepSeek V3": '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>core__get_logs\n```json\n{"product": "checkout", "limit": 5}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "Kimi K2": '<|tool_calls_section_begin|><|tool_call_begin|>functions.core__get_logs:0<|tool_call_argument_begin|>{"product": "checkout", "limit": 5}<|tool_call_end|><|tool_calls_section_end|>',
+    "gpt-oss": '<|channel|>commentary to=functions.core__get_logs <|constrain|>json<|message|>{"product": "checkout", "limit": 5}<|call|>',
+    "gpt-oss, with its start": '<|start|>assistant<|channel|>commentary to=functions.core__get_logs <|constrain|>json<|message|>{"product": "checkout", "limit": 5}',
+    "ReAct": 'Action: core__get_logs\nAction Input: {"product": "checkout", "limit": 5}',
+    "Functionary": '>>>core__get_logs\n{"product": "checkout", "limit": 5}',
+    "Llama 3.1": '<function=core__get_logs>{"product": "checkout", "limit": 5}</function>',
+    "Llama 3.2": '[core__get_logs(product="checkout", limit=5)]',
+    "Llama 4": '<|python_start|>[core__get_logs(product="checkout", limit=5)]<|python_end|>',
+    "LFM2": "<|tool_call_start|>[core__get_logs(product='checkout', limit=5)]<|tool_call_end|>",
+    "OLMo 3": '<function_calls>\ncore__get_logs(product="checkout", limit=5)\n</function_calls>',
+    "Gemma": '```tool_code\nprint(default_api.core__get_logs(product="checkout", limit=5))\n```',
+    "Cohere": '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "core__get_logs", "parameters": {"product": "checkout", "limit": 5}}]<|END_ACTION|>',
+    "Phi-4": '<|tool_call|>[{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}]<|/tool_call|>',
+    "Firefunction": 'functools[{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}]',
+    "InternLM": '<|action_start|><|plugin|>\n{"name": "core__get_logs", "parameters": {"product": "checkout", "limit": 5}}<|action_end|>',
+    "Nemotron": '<TOOLCALL>[{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}]</TOOLCALL>',
+    "Hermes": '<tool_call>\n{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}\n</tool_call>',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 5, 10_000])
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_every_known_form_is_a_call_and_never_shown(form: str, size: int) -> None:
+    text = FORMS[form]
+    shown, rest, calls = streamed([text[at : at + size] for at in range(0, len(text), size)])
+
+    assert calls == [("core__get_logs", {"product": "checkout", "limit": 5})]
+    assert shown + rest == ""
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_every_known_form_of_no_offered_tool_is_withheld(form: str, size: int) -> None:
+    text = "Looking.\n" + FORMS[form].replace("get_logs", "get_metrics")
+    shown, rest, calls = streamed([text[at : at + size] for at in range(0, len(text), size)])
+
+    assert calls == []
+    assert (shown + rest).strip() == "Looking."
+
+
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_every_known_form_that_is_cut_is_withheld(form: str) -> None:
+    text = FORMS[form]
+    cut = "Looking.\n" + text[: text.index("checkout") + 4]
+    held = HeldText(REQUEST)
+    shown = held.feed(cut)
+    rest, calls = held.close(may_call=False)
+
+    assert calls == ()
+    assert "checkout"[:4] not in (shown + rest)
+
+
+def test_two_calls_in_a_text_form_are_both_taken() -> None:
+    one = FORMS["Qwen3-Coder"]
+    now = "<tool_call>\n<function=core__get_current_time>\n</function>\n</tool_call>"
+
+    assert [name for name, _ in asked(written_calls(f"{one}\n{now}", REQUEST))] == [
+        "core__get_logs",
+        "core__get_current_time",
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "[core__get_logs(product=open('/etc/passwd').read())]",
+        "[core__get_logs('checkout')]",
+        "[core__get_logs(**{'product': 'checkout'})]",
+        "[os.system(product='checkout')]",
+        "[core__get_logs(product=" + "(" * 500 + "1" + ")" * 500 + ")]",
+    ],
+)
+def test_python_is_read_and_never_run(code: str) -> None:
+    assert written_calls(code, REQUEST) is None
 
 
 PROPOSAL = '{"name": "core__propose_action", "arguments": {"action": "rollback"}}'
@@ -212,18 +322,20 @@ def test_what_was_told_with_a_question_is_no_call_when_the_model_repeats_it() ->
     assert written_calls(ONE, request) is None
 
 
-def test_a_call_of_its_own_or_an_answer_cut_off_leaves_the_text_alone() -> None:
+def test_beside_a_call_of_its_own_or_in_an_answer_cut_off_a_written_call_is_withheld() -> None:
     held = HeldText(REQUEST)
 
     assert held.feed(ONE) == ""
-    assert held.close(may_call=False) == (ONE, ())
+    assert held.close(may_call=False) == ("", ())
+    assert held.is_withheld
 
 
-def test_without_tools_nothing_is_held_back() -> None:
+def test_without_tools_a_written_call_is_withheld() -> None:
     held = HeldText(CompleteRequest("", REQUEST.messages))
 
-    assert held.feed(ONE) == ONE
+    assert held.feed(ONE) == ""
     assert held.close(may_call=True) == ("", ())
+    assert held.is_withheld
 
 
 @pytest.mark.parametrize(
@@ -269,10 +381,10 @@ def test_no_text_raises_and_none_of_it_is_lost(pieces: list[str]) -> None:
 
     shown, rest, calls = streamed(pieces)
 
-    assert (streamed(text), looks_written(text)) is not None
+    assert (streamed(text), without_calls(text, REQUEST)) is not None
     assert streamed(text)[2] == calls
     assert text.startswith(shown)
-    assert calls or shown + rest == text
+    assert calls or "__get_" in text or "<" in text or "[T" in text or shown + rest == text
     assert {name for name, _ in calls} <= {LOGS.name, TIME.name}
 
 

@@ -473,15 +473,6 @@ async def test_what_needs_no_evidence_asks_back_or_has_looked_is_an_answer(
     assert not [e for e in events if isinstance(e, RoundReplaced | Notice)]
 
 
-async def test_a_call_in_json_of_no_tool_is_no_answer_even_with_evidence() -> None:
-    written = """```json\n{"name": "get_the_logs", "arguments": {}}\n```"""
-    scripted = Scripted([said(1, "", call("a")), said(2, written), FOUND])
-
-    _, talk, _ = await scripted.run(question=NEEDS, fallback="triage")
-
-    assert talk.text == "checkout rose [E1]."
-
-
 @pytest.mark.parametrize(
     ("fallback", "tools"),
     [

@@ -163,13 +163,22 @@ async def test_a_written_call_is_held_to_the_policy_of_any_other() -> None:
     assert (tool.calls, final.outcomes) == ([], ())
 
 
-async def test_text_beside_a_call_that_the_model_made_itself_stays_text() -> None:
+async def test_a_call_in_words_beside_a_call_of_the_models_own_is_withheld() -> None:
     written = '{"name": "core__echo", "arguments": {"text": "x"}}'
     final = await turn_bench([calls(ECHO, say=written), text("done")]).answer()
 
     assert final is not None
     assert len(final.outcomes) == 1
-    assert final.text.startswith(written)
+    assert final.text == "done"
+
+
+async def test_an_answer_that_is_only_a_call_of_no_tool_is_asked_of_the_next_provider() -> None:
+    written = '<tool_call>{"name": "core__nothing", "arguments": {"text": "x"}}</tool_call>'
+    providers = [ScriptedProvider([text(written)]), ScriptedProvider([text("done")], name="b")]
+    final = await turn_bench(providers=providers).answer()
+
+    assert final is not None
+    assert (len(final.outcomes), final.text) == (0, "done")
 
 
 async def test_a_place_that_is_gone_ends_the_turn_quietly_and_closes_its_row() -> None:

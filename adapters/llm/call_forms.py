@@ -1,0 +1,277 @@
+"""The textual forms of tool calls: how models write them where a wire has no place for them, or leaks it.
+
+Each form has its source. Beside a form stand marks, which a chat template puts around calls and which
+mean nothing by themselves. Reading is linear in the text.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from adapters.llm.wire_json import is_shallow
+
+Json = Mapping[str, object]
+
+_MOST_DIGITS: Final = 18  # of a whole number that every reader keeps as it is
+_MOST_PYTHON_CHARS: Final = 16 * 1024
+_NAME: Final = r"[a-zA-Z0-9_.-]{1,64}"
+_STEP: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
+_PYTHON_STEP: Final = re.compile(
+    r"\"(?:[^\"\\]|\\.)*+(?:\"|\Z)|'(?:[^'\\]|\\.)*+(?:'|\Z)|[\[({\])}]", re.DOTALL
+)
+
+_LANGUAGES: Final = (
+    r"(?:json[lc5]?|tool(?:_calls?|_code|_use)?|function(?:_call)?|xml|text|python)?"
+)
+_TAGS: Final = r"(?:antml:|minimax:|seed:)?(?:tool_calls?|function_calls?|tools?|toolcall|TOOLCALL)"
+FENCE: Final = rf"```[ \t]{{0,8}}{_LANGUAGES}[ \t]{{0,8}}\r?\n\s{{0,64}}"
+_KEYS: Final = r"name|tool|tool_name|tool_calls?|function|function_call|type|id|index|arguments|parameters|args|input"
+
+# What no text but a chat template's begins a line with: nothing of it is ever shown.
+TEMPLATE: Final = (
+    rf"</?{_TAGS}>|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|<｜tool|\[TOOL_CALLS\]"
+    rf"|>>>{_NAME}\r?\n\s{{0,64}}\{{|functools\[|```tool_code\b"
+    rf"|Action:[ \t]{{0,8}}{_NAME}[ \t]{{0,8}}\r?\nAction Input:"
+)
+# JSON and Python, which an answer may hold as well.
+DATA: Final = rf'\{{\s{{0,64}}"(?:{_KEYS})"|\[\s{{0,64}}\{{|\[\s{{0,64}}\w{{1,64}}\('
+# What a call begins with, at the beginning of a line. Bounded, so that no text is read twice over.
+BEGINS: Final = f"{TEMPLATE}|{DATA}"
+# Words in plain text that a form begins with, while they are still incomplete.
+PLAIN_BEGINNINGS: Final = ("Action:", "functools[", ">>>", "<|", "<｜tool")
+
+# Llama 3's and Phi-4's `<|python_tag|>` and `<|tool_call|>`, Llama 4's `<|python_start|>`, LFM2's
+# `<|tool_call_start|>`, Cohere's `<|START_ACTION|>`, InternLM's `<|action_start|><|plugin|>`, Kimi's
+# sections, Mistral's `[TOOL_CALLS]`, Firefunction's `functools`, the ends of messages.
+_MARK: Final = re.compile(
+    rf"</?{_TAGS}>|<\|[a-z_A-Z/]{{1,40}}\|>|<｜tool▁(?:calls?|outputs?)▁(?:begin|end)｜>|\[/?TOOL_CALLS\]"
+    r"|functools(?=\[)|```(?!\w)|</function>|</(?:antml:)?invoke>|Action:(?=\s*(?:```|\[))"
+)
+_FENCE: Final = re.compile(FENCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call as it was written. `is_text`: its values are text, whatever their types.
+
+    `has_arguments` False: JSON with a name alone, which may be other data.
+    """
+
+    name: str
+    arguments: Json
+    is_text: bool = False
+    has_arguments: bool = True
+
+
+# A name, then JSON. `name` is the tool.
+_NAMED_JSON: Final = (
+    # Mistral v11 and later: https://github.com/mistralai/mistral-common (tokens/tokenizers/tekken.py)
+    re.compile(rf"\[TOOL_CALLS\]\s{{0,8}}(?P<name>{_NAME})(?:\[CALL_ID\]\w{{1,64}})?(?:\[ARGS\])?\s{{0,8}}(?=\{{)"),
+    # DeepSeek V3 and R1, V3.1: chat_template of https://huggingface.co/deepseek-ai/DeepSeek-V3.1
+    re.compile(rf"<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?(?P<name>{_NAME})(?:<｜tool▁sep｜>|\s{{0,8}}```json)\s{{0,8}}(?=\{{)"),
+    # Kimi K2: https://huggingface.co/moonshotai/Kimi-K2-Instruct/blob/main/docs/tool_call_guidance.md
+    re.compile(r"<\|tool_call_begin\|>\s{0,8}(?:functions\.)?(?P<name>[\w-]{1,64})(?::\d{1,6})?\s{0,8}<\|tool_call_argument_begin\|>\s{0,8}(?=\{)"),
+    # gpt-oss: https://cookbook.openai.com/articles/openai-harmony
+    re.compile(rf"(?:<\|start\|>assistant)?<\|channel\|>(?:commentary|analysis)\s{{1,8}}to=(?:functions\.)?(?P<name>{_NAME})\s{{0,8}}(?:<\|constrain\|>\s?json\s{{0,8}}|json\s{{0,8}})?<\|message\|>\s{{0,8}}(?=\{{)"),
+    # ReAct: https://arxiv.org/abs/2210.03629, as LangChain's agents word it
+    re.compile(rf"Action:[ \t]{{0,8}}(?P<name>{_NAME})[ \t]{{0,8}}\r?\nAction Input:\s{{0,8}}(?=\{{)"),
+    # Functionary v3.2: https://github.com/MeetKai/functionary
+    re.compile(rf">>>(?P<name>{_NAME})\r?\n\s{{0,8}}(?=\{{)"),
+    # Llama 3.1's custom tools: https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1
+    re.compile(rf"<function=(?P<name>{_NAME})>\s{{0,8}}(?=\{{)"),
+)  # fmt: skip
+# A name, then values as text: how it begins, one value, how it ends.
+_NAMED_TEXT: Final = (
+    # Qwen3-Coder, Seed-OSS: chat_template of https://huggingface.co/Qwen/Qwen3-Coder-30B-A3B-Instruct
+    (
+        re.compile(rf"<function=(?P<name>{_NAME})>\s{{0,64}}"),
+        re.compile(rf"<parameter=(?P<key>{_NAME})>(?P<value>(?:(?!</parameter>).)*+)</parameter>\s{{0,64}}", re.DOTALL),
+        re.compile(r"</function>|\Z"),
+    ),
+    # Claude before its tools, MiniMax M2: https://docs.claude.com, https://huggingface.co/MiniMaxAI/MiniMax-M2
+    (
+        re.compile(rf"<(?:antml:)?invoke name=\"(?P<name>{_NAME})\">\s{{0,64}}"),
+        re.compile(rf"<(?:antml:)?parameter name=\"(?P<key>{_NAME})\"[^>\n]{{0,40}}>(?P<value>(?:(?!</(?:antml:)?parameter>).)*+)</(?:antml:)?parameter>\s{{0,64}}", re.DOTALL),
+        re.compile(r"</(?:antml:)?invoke>|\Z"),
+    ),
+    # GLM 4.5 and later: chat_template of https://huggingface.co/zai-org/GLM-4.5
+    (
+        re.compile(rf"<tool_call>\s{{0,8}}(?P<name>{_NAME})\s{{0,64}}(?=<arg_key>|</tool_call>)"),
+        re.compile(rf"<arg_key>(?P<key>{_NAME})</arg_key>\s{{0,64}}<arg_value>(?P<value>(?:(?!</arg_value>).)*+)</arg_value>\s{{0,64}}", re.DOTALL),
+        re.compile(r"</tool_call>|\Z"),
+    ),
+)  # fmt: skip
+# Llama 3.2 and 4, LFM2, OLMo 3, Gemma (https://ai.google.dev/gemma/docs/capabilities/function-calling):
+# a list of Python calls, or one call within a mark.
+_PYTHON: Final = re.compile(r"\[\s{0,64}(?=\w{1,64}\()|(?=(?:print\()?[\w.]{1,80}\()")
+
+
+class NoCall(ValueError):
+    """The text, or a part of it, is no call after all."""
+
+
+def calls_in(text: str, at: int) -> Iterator[tuple[Written, int]]:
+    """Every call from there to the end of the text, with where it ends.
+
+    Raises NoCall, or another ValueError, for anything else. A closing mark may be missing, which
+    models leave out that stop early.
+    """
+    while (at := _past_marks(text, at)) < len(text):
+        found, at = _one(text, at)
+        yield from ((each, at) for each in found)
+
+
+def _past_marks(text: str, at: int) -> int:
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+        elif any(form.match(text, at) for form in _NAMED_JSON) or any(
+            begin.match(text, at) for begin, _, _ in _NAMED_TEXT
+        ):
+            break
+        elif mark := _FENCE.match(text, at) or _MARK.match(text, at):
+            at = mark.end()
+        else:
+            break
+    return at
+
+
+def _one(text: str, at: int) -> tuple[Sequence[Written], int]:
+    for form in _NAMED_JSON:
+        if head := form.match(text, at):
+            end = _end_of(text, head.end(), _STEP)
+            return [Written(head["name"], _object(loaded(text[head.end() : end])))], end
+    for begin, value, closing in _NAMED_TEXT:
+        if head := begin.match(text, at):
+            return _with_text(text, head, value, closing)
+    if text[at] in "{[" and not _PYTHON.match(text, at):
+        end = _end_of(text, at, _STEP)
+        return [_asked(each) for each in _flat(loaded(text[at:end]))], end
+    if _PYTHON.match(text, at):
+        end = _end_of(text, at if text[at] == "[" else text.index("(", at), _PYTHON_STEP)
+        return _python_calls(text[at:end]), end
+    raise NoCall("neither JSON nor any known form")
+
+
+def _with_text(
+    text: str, head: re.Match[str], value: re.Pattern[str], closing: re.Pattern[str]
+) -> tuple[Sequence[Written], int]:
+    at, values = head.end(), dict[str, object]()
+    while each := value.match(text, at):
+        if each["key"] in values:
+            raise NoCall("a key is there twice")
+        values[each["key"]] = each["value"].removeprefix("\n").removesuffix("\n")
+        at = each.end()
+    end = closing.match(text, at)
+    if end is None:
+        raise NoCall("more than a name and parameters")
+    return [Written(head["name"], values, is_text=True)], end.end()
+
+
+def _end_of(text: str, at: int, steps: re.Pattern[str]) -> int:
+    """Behind the bracket that closes the one there. Raises NoCall."""
+    depth = 0
+    for step in steps.finditer(text, at):
+        if step[0] in ("{", "[", "("):
+            depth += 1
+        elif step[0] in ("}", "]", ")"):
+            depth -= 1
+            if depth == 0:
+                return step.end()
+    raise NoCall("it does not end")
+
+
+def _python_calls(code: str) -> Sequence[Written]:
+    """Calls with keyword arguments that are literals; nothing is evaluated."""
+    if len(code) > _MOST_PYTHON_CHARS:
+        raise NoCall("too long")
+    try:
+        tree = ast.parse(code, mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError):
+        raise NoCall("not Python") from None
+    return [_python_call(each) for each in (tree.elts if isinstance(tree, ast.List) else [tree])]
+
+
+def _python_call(node: ast.expr) -> Written:
+    match node:
+        case ast.Call(func=ast.Name(id="print"), args=[inner], keywords=[]):
+            return _python_call(inner)
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
+            pass
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="default_api"), attr=name),
+            args=[],
+            keywords=keywords,
+        ):
+            pass
+        case _:
+            raise NoCall("more than a call with named arguments")
+    values = {each.arg: ast.literal_eval(each.value) for each in keywords if each.arg}
+    if len(values) != len(keywords):
+        raise NoCall("more than named arguments")
+    return Written(name, _object(loaded(orjson.dumps(values).decode())))
+
+
+def loaded(text: str) -> object:
+    """Strict JSON that every reader takes for the same. Raises ValueError."""
+    if not is_shallow(orjson.loads(text)):  # NaN, surrogates and a thousand brackets end here
+        raise NoCall("nested too deep")
+    value: object = json.loads(text, object_pairs_hook=_once, parse_int=_whole)
+    return value
+
+
+def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise NoCall("a key is there twice")
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise NoCall("a number of more digits than all readers keep")
+    return int(digits)
+
+
+def _flat(value: object) -> Iterator[Json]:
+    """One call, a list of them, or OpenAI's message with `tool_calls`."""
+    for each in value if isinstance(value, list) else [value]:
+        if not isinstance(each, dict):
+            raise NoCall("no object")
+        listed = each.get("tool_calls")
+        if set(each) == {"tool_calls"} and isinstance(listed, list):
+            yield from (_object(one) for one in listed)
+        elif set(each) == {"tool_call"} or set(each) == {"function_call"}:
+            yield _object(next(iter(each.values())))
+        else:
+            yield each
+
+
+def _object(value: object) -> Json:
+    if not isinstance(value, dict):
+        raise NoCall("no object")
+    return value
+
+
+def _asked(call: Json) -> Written:
+    """Name and arguments in any of the usual spellings, with nothing beside them."""
+    own = {k: v for k, v in call.items() if k not in ("id", "index", "type", "tool_call_id")}
+    if call.get("type", "function") not in ("function", "tool_call", "tool_use", "function_call"):
+        raise NoCall("of another type")
+    inner = own.get("function")
+    if set(own) == {"function"} and isinstance(inner, dict):
+        own = dict(inner)
+    names = [own.pop(key) for key in ("name", "tool", "tool_name", "function") if key in own]
+    given = [own.pop(key) for key in ("arguments", "parameters", "args", "input") if key in own]
+    if own or len(names) != 1 or len(given) > 1 or not isinstance(names[0], str):
+        raise NoCall("more or less than a name and arguments")
+    arguments = given[0] if given else {}
+    if isinstance(arguments, str):
+        arguments = loaded(arguments or "{}")
+    value = _object({} if arguments is None else arguments)
+    return Written(names[0], value, has_arguments=bool(given))
