@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import httpx
 
-from adapters.control_plane.exchange import exchange, never_connected, unformed, value_of
+from adapters.control_plane.exchange import exchange, never_connected, unformed, url_of, value_of
 from adapters.control_plane.orders import order_body
 from adapters.control_plane.port import AnswerKind, BadTemplate, ControlAnswer, ControlOrder, fill
 from adapters.errors import AdapterError
@@ -71,7 +71,7 @@ class HttpControlPlane:
     ) -> httpx.Request:
         """Raises BadTemplate, KeyError (no such credential)."""
         endpoint = order.endpoint
-        url = httpx.URL(fill(template, order.product))
+        url = url_of(fill(template, order.product), params)
         headers = {
             "Accept": "application/json",
             "Content-Type": "application/json",
@@ -82,7 +82,7 @@ class HttpControlPlane:
             headers["Authorization"] = f"Bearer {token}"
         return self._client.build_request(
             method,
-            url.copy_merge_params(params) if params else url,
+            url,
             headers=headers,
             content=body,
             timeout=endpoint.timeout_s,

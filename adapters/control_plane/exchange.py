@@ -1,6 +1,7 @@
 """One HTTP exchange with the control plane, and its body in and out. What it means is not here."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final
 
 import httpx
@@ -53,6 +54,15 @@ def value_of(body: bytes) -> JsonValue:
 def never_connected(error: BaseException) -> bool:
     """Whether the network says that no connection was made: no byte can have left."""
     return isinstance(error.__cause__, _NOT_CONNECTED)
+
+
+def url_of(filled: str, query: Mapping[str, str] | None = None) -> httpx.URL:
+    """The URL with `query` merged in. Raises BadTemplate for no URL, and above 65,536 characters."""
+    try:
+        url = httpx.URL(filled)
+        return url.copy_merge_params(query) if query else url
+    except httpx.InvalidURL as error:
+        raise BadTemplate("not a URL, or too long for one") from error
 
 
 def unformed(error: BadTemplate | KeyError) -> str:

@@ -12,7 +12,7 @@ import httpx
 import orjson
 from pydantic import JsonValue
 
-from adapters.control_plane.exchange import exchange, never_connected, unformed, value_of
+from adapters.control_plane.exchange import exchange, never_connected, unformed, url_of, value_of
 from adapters.control_plane.port import AnswerKind, BadTemplate, ControlAnswer, ControlOrder, fill
 from adapters.errors import AdapterError
 
@@ -125,11 +125,11 @@ class Pipelines:
     ) -> httpx.Request:
         """Raises BadTemplate, KeyError (no such credential)."""
         endpoint = order.endpoint
-        url = httpx.URL(fill(endpoint.url, order.product).rstrip("/") + path)
+        url = url_of(fill(endpoint.url, order.product).rstrip("/") + path, query)
         token = self._credentials(endpoint.credential_id) if endpoint.credential_id else ""
         return self._client.build_request(
             method,
-            url.copy_merge_params(query) if query else url,
+            url,
             headers={**self._service.headers(token), "Content-Type": "application/json"},
             content=content,
             timeout=endpoint.timeout_s,

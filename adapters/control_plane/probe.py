@@ -15,7 +15,7 @@ import httpx
 import orjson
 from pydantic import JsonValue
 
-from adapters.control_plane.exchange import exchange, value_of
+from adapters.control_plane.exchange import exchange, url_of, value_of
 from adapters.control_plane.orders import order_body
 from adapters.control_plane.port import BadTemplate, ControlOrder, Objects, ProbeFailed, fill
 from adapters.errors import AdapterError
@@ -85,7 +85,7 @@ class HttpProbe:
     ) -> JsonValue:
         reads = order.endpoint.reads
         try:
-            url = httpx.URL(fill(template, order.product, order.params))
+            url = url_of(fill(template, order.product, order.params), query)
             headers = self._headers(order, key)
         except BadTemplate as error:
             raise ProbeFailed(f"the action's URL cannot be used: {error}") from error
@@ -93,7 +93,7 @@ class HttpProbe:
             raise ProbeFailed("the action's reading credential is not configured") from error
         request = self._client.build_request(
             method,
-            url.copy_merge_params(query) if query else url,
+            url,
             headers=headers,
             content=content,
             timeout=reads.timeout_s,

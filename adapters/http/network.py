@@ -89,8 +89,8 @@ class Connection(httpcore.AsyncNetworkStream):
 
     A model sends a hundred small pieces a second, and each read wakes the process.
 
-    It is used again only after an answer that ended where the server's bytes ended. httpcore would
-    take further bytes for the answer to the next request; it asks `is_readable` before.
+    The pool uses it again only after an answer that ended with the last byte that was read. httpcore
+    would take further bytes for the answer to the next request. It asks for `is_readable` before.
     """
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
@@ -117,7 +117,8 @@ class Connection(httpcore.AsyncNetworkStream):
     def answered(self, body_bytes: int | None) -> None:
         """An answer is whole: after a body of so many bytes, or after chunks (None)."""
         if body_bytes is None:
-            self._is_clean = self._last.find(_LAST_CHUNK) == len(self._last) - len(_LAST_CHUNK)
+            is_at_end = self._last.endswith(_LAST_CHUNK)
+            self._is_clean = is_at_end and self._last.count(_LAST_CHUNK) == 1
         else:
             self._is_clean = self._body_at >= 0 and self._received == self._body_at + body_bytes
         self._last = b""

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,19 +21,20 @@ from adapters.http.tls import ssl_context
 KEEPALIVE_S: Final = 15.0
 # Sent once more where a kept connection turns out to be closed; other methods may have taken effect.
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_ERRORS: Final = (
-    (httpcore.ConnectTimeout, httpx.ConnectTimeout),
-    (httpcore.ReadTimeout, httpx.ReadTimeout),
-    (httpcore.WriteTimeout, httpx.WriteTimeout),
-    (httpcore.PoolTimeout, httpx.PoolTimeout),
-    (httpcore.ConnectError, httpx.ConnectError),
-    (httpcore.ReadError, httpx.ReadError),
-    (httpcore.WriteError, httpx.WriteError),
-    (httpcore.ProxyError, httpx.ProxyError),
-    (httpcore.UnsupportedProtocol, httpx.UnsupportedProtocol),
-    (httpcore.LocalProtocolError, httpx.LocalProtocolError),
-    (httpcore.RemoteProtocolError, httpx.RemoteProtocolError),
-)
+_ERRORS: Final[Mapping[type[Exception], type[httpx.TransportError]]] = {
+    httpcore.ConnectTimeout: httpx.ConnectTimeout,
+    httpcore.ReadTimeout: httpx.ReadTimeout,
+    httpcore.WriteTimeout: httpx.WriteTimeout,
+    httpcore.PoolTimeout: httpx.PoolTimeout,
+    httpcore.ConnectError: httpx.ConnectError,
+    httpcore.ReadError: httpx.ReadError,
+    httpcore.WriteError: httpx.WriteError,
+    httpcore.ProxyError: httpx.ProxyError,
+    httpcore.UnsupportedProtocol: httpx.UnsupportedProtocol,
+    httpcore.LocalProtocolError: httpx.LocalProtocolError,
+    httpcore.RemoteProtocolError: httpx.RemoteProtocolError,
+}
+_FOREIGN: Final = tuple(_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +225,7 @@ def _translated() -> Iterator[None]:
         yield
     except TimeoutError as error:
         raise httpx.ReadTimeout("the answer was not whole in time") from error
-    except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
-        raise _httpx_error(error) from _origin(error)
-    except (httpcore.ProxyError, httpcore.UnsupportedProtocol) as error:
+    except _FOREIGN as error:
         raise _httpx_error(error) from _origin(error)
 
 
@@ -238,8 +237,7 @@ def _origin(error: Exception) -> BaseException:
 def _httpx_error(error: Exception) -> httpx.TransportError:
     if isinstance(error, httpcore.RemoteProtocolError) and _origin(error) is error:
         return httpx.ReadError(str(error))  # closed without any answer: nothing was malformed
-    kind = next((ours for theirs, ours in _ERRORS if isinstance(error, theirs)), None)
-    return (kind or httpx.TransportError)(str(error))
+    return _ERRORS[type(error)](str(error))
 
 
 def _proxy(address: str) -> httpcore.Proxy:

@@ -33,7 +33,8 @@ def backend_client(
     try:
         parts = urlsplit(url.strip().rstrip("/"))
         host, port = parts.hostname, parts.port
-    except ValueError as error:
+        httpx.URL(url.strip())
+    except (ValueError, httpx.InvalidURL) as error:
         raise ConfigurationError(f"{key}: not an address: {error}") from error
     if not host or parts.scheme not in {"http", "https"}:
         raise ConfigurationError(f"{key}: needs an address such as http://loki:3100")

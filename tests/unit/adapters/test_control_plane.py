@@ -266,3 +266,12 @@ def test_a_relative_step_is_no_product(product: str) -> None:
 def test_a_template_that_could_point_elsewhere_is_refused(template: str) -> None:
     with pytest.raises(BadTemplate):
         check_template(template)
+
+
+@pytest.mark.parametrize("product", ["x" * 70_000, "ü" * 30_000])
+async def test_a_product_that_makes_the_url_too_long_is_not_sent(
+    plane: HttpControlPlane, product: str
+) -> None:
+    answer = await plane.send(order("http://127.0.0.1:9", product=product))
+    assert answer.kind is AnswerKind.NOT_SENT
+    assert "too long" in answer.words

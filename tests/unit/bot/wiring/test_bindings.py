@@ -78,8 +78,9 @@ async def test_without_its_table_the_tool_is_not_offered_and_not_run() -> None:
     [
         ({"tickts": {"url": "http://x"}}, r"adapters\.tickts: no tool asks it; there are: tickets"),
         ({"tickets": {"url": "x"}}, r"adapters\.tickets\.url: needs an address"),
+        ({"tickets": {"url": "http://tick\u200bets/"}}, r"adapters\.tickets\.url: not an address"),
     ],
-    ids=["nobody's table", "no address"],
+    ids=["nobody's table", "no address", "no name of a host"],
 )
 async def test_what_cannot_be_bound_stops_the_start(
     adapters: dict[str, object], words: str
