@@ -31,7 +31,7 @@ File = Callable[[Sequence[FiledAlert]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How many alerts of a request a rule took, and how many none did."""
+    """How many alerts of a request a rule took, and how many none did; a repeated one counts once."""
 
     taken: int
     unmatched: int
@@ -57,20 +57,21 @@ class AlertIntake:
     async def take(self, alerts: Sequence[Alert]) -> Taken:
         """All of them or none. Raises StorageUnavailable, RedactionFailed."""
         # Thousands of labels take their time: not on the loop.
-        filed = await asyncio.to_thread(self._judged, alerts)
+        filed, unmatched = await asyncio.to_thread(self._judged, alerts)
         if filed:
             await self._file(filed)
         source = alerts[0].source if alerts else ""
-        unmatched = len(alerts) - len(filed)
         for outcome, number in (("taken", len(filed)), ("unmatched", unmatched)):
             if number:
                 self._counted(source, outcome, number)
         return Taken(len(filed), unmatched)
 
-    def _judged(self, alerts: Sequence[Alert]) -> Sequence[FiledAlert]:
-        # A group that tells of an alert twice means the later one.
+    def _judged(self, alerts: Sequence[Alert]) -> tuple[Sequence[FiledAlert], int]:
+        """What rules take, and how many alerts no rule takes."""
+        # An alert that a group repeats counts once; the later one is meant.
         found = {(each.group, each.id): each for each in alerts}.values()
-        return [filed for each in found if (filed := self._filed(each)) is not None]
+        filed = [filed for each in found if (filed := self._filed(each)) is not None]
+        return filed, len(found) - len(filed)
 
     def _filed(self, alert: Alert) -> FiledAlert | None:
         rule = rule_of(self._rules, alert)

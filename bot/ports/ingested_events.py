@@ -1,5 +1,6 @@
 """What other systems tell: deploys, incidents, findings."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from adapters.told import IngestedEvent
@@ -8,6 +9,6 @@ from adapters.told import IngestedEvent
 class EventStore(Protocol):
     """Events from outside, unique by (source, id)."""
 
-    async def add(self, event: IngestedEvent) -> bool:
-        """False when it was there already, or its course is at that step."""
+    async def add(self, found: Sequence[IngestedEvent]) -> int:
+        """How many are new: not there already, and their course not at that step."""
         ...

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from adapters.llm.messages import Message, Role
 from adapters.told import IngestedEvent
 from bot.domain.tenancy import HOME, scope_of
+from bot.store.columns import clean
 from bot.store.dialect import INSERT
 from bot.store.session_rows import to_message
 from bot.store.tables import incidents, sessions
@@ -67,16 +68,28 @@ def of_event(event: IngestedEvent) -> Incident:
     )
 
 
-async def keep(connection: AsyncConnection, incident: Incident) -> None:
-    """Insert, or add to the incident that is there: what it was called first stays."""
-    values = _values(incident)
-    inserted = await connection.execute(_inserting(connection.dialect.name), values)
-    if inserted.first() is not None:
+async def keep(connection: AsyncConnection, found: Sequence[Incident]) -> None:
+    """Insert each, or add to the incident that is there: what it was called first stays."""
+    if not found:
         return
-    found = await connection.execute(_THERE, {"of": incident.source, "its": incident.external_id})
-    before = found.first()
+    values = [_values(incident) for incident in found]
+    rows = await connection.execute(_inserting(connection.dialect.name), values)
+    inserted = {(row.source, row.external_id) for row in rows}
+    for incident, own in zip(found, values, strict=True):
+        key = own["source"], own["external_id"]
+        if key in inserted:
+            inserted.remove(key)  # a later one adds to it
+        else:
+            await _add_to(connection, incident, own)
+
+
+async def _add_to(
+    connection: AsyncConnection, incident: Incident, values: Mapping[str, Any]
+) -> None:
+    rows = await connection.execute(_THERE, {"of": incident.source, "its": incident.external_id})
+    before = rows.first()
     if before is None:  # deleted since
-        await keep(connection, incident)
+        await keep(connection, [incident])
         return
     title = before.title or incident.title
     added = {
@@ -106,11 +119,11 @@ _ADDING: Final = (
 
 @cache
 def _inserting(dialect: str) -> sa.Executable:
-    """Inserts one that is not there; its number where it was not."""
+    """Inserts those that are not there, and returns which."""
     own = [each.name for each in incidents.c if each is not incidents.c.number]
     insert = INSERT[dialect](incidents).values({name: sa.bindparam(name) for name in own})
     once = insert.on_conflict_do_nothing(index_elements=["source", "external_id"])
-    return once.returning(incidents.c.number)
+    return once.returning(incidents.c.source, incidents.c.external_id)
 
 
 # A session as it was asked in, and what its turn was asked.
@@ -146,28 +159,26 @@ async def keep_session(
     if session.asked is None or not answer:
         return
     question = " ".join(to_message(session.asked).text.split())
-    await keep(
-        connection,
-        Incident(
-            source=SESSIONS,
-            external_id=session_id,
-            opened_at=session.created_at,
-            scope=scope_of(session.channel, session.installed or HOME),
-            products=_products_asked(said),
-            title=question[:MAX_TITLE_CHARS],
-            closed_at=at,
-            resolution=answer[:MAX_RESOLUTION_CHARS],
-            texts=(question, answer, session.name),
-        ),
+    incident = Incident(
+        source=SESSIONS,
+        external_id=session_id,
+        opened_at=session.created_at,
+        scope=scope_of(session.channel, session.installed or HOME),
+        products=_products_asked(said),
+        title=question[:MAX_TITLE_CHARS],
+        closed_at=at,
+        resolution=answer[:MAX_RESOLUTION_CHARS],
+        texts=(question, answer, session.name),
     )
+    await keep(connection, [incident])
 
 
 def _values(incident: Incident) -> dict[str, Any]:
     labels = [*map(product_label, incident.products), month_label(incident.opened_at)]
     texts = (incident.title, incident.resolution, incident.severity, *incident.texts)
     return {
-        "source": incident.source,
-        "external_id": incident.external_id,
+        "source": clean(incident.source),
+        "external_id": clean(incident.external_id),
         "scope": incident.scope,
         "product": next(iter(incident.products), ""),
         "title": incident.title,

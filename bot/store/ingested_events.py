@@ -1,7 +1,8 @@
 """Events from outside as rows, and the deploys among them as a capability."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -11,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
-from bot.store.columns import json_text
+from bot.store.columns import clean
 from bot.store.database import Database
 from bot.store.dialect import insert_into, now
 from bot.store.incident_rows import keep, of_event
@@ -20,6 +21,7 @@ from bot.store.tables import events
 from tools.capabilities import Deploy, Interval
 from tools.errors import CapabilityUnavailable
 
+AT_ONCE = 200  # events in a transaction: others wait for SQLite's one writer meanwhile
 MAX_DEPLOYS = 1000  # more than a reader can use; keeps a wide interval from filling the memory
 _KINDS = {
     "deploy": ("deploy", "deployed", "deployment", "rollout", "rollback"),
@@ -45,37 +47,58 @@ class StoredEvents:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, event: IngestedEvent) -> bool:
-        """Insert unless (source, id) is there, or it is no news. Raises StorageUnavailable."""
+    async def add(self, found: Sequence[IngestedEvent]) -> int:
+        """See `EventStore`. A transaction takes `AT_ONCE` events. Raises StorageUnavailable."""
+        once = {(event.source, event.id): event for event in reversed(found)}  # the first counts
+        left = list(reversed(once.values()))
+        parts = [left[first : first + AT_ONCE] for first in range(0, len(left), AT_ONCE)]
+        return sum([await self._database.transact(partial(_add, part)) for part in parts])
 
-        kind = kind_of(event.type)
 
-        async def work(connection: AsyncConnection) -> bool:
-            if event.course and await _is_at(connection, event):
-                return False
-            kept = replace(event, data=sealing_of(connection).data(event.data))
-            inserted = await connection.execute(
-                insert_into(connection, events)
-                .values(
-                    source=event.source,
-                    external_id=event.id,
-                    type=event.type,
-                    kind=kind,
-                    product=event.product,
-                    at=event.at,
-                    data=json_text(dict(kept.data)),
-                    received_at=now(),
-                )
-                .on_conflict_do_nothing(index_elements=["source", "external_id"])
-                .returning(events.c.source)
-            )
-            if inserted.first() is None:
-                return False
-            if kind in ("incident", "finding"):
-                await keep(connection, of_event(kept))
-            return True
+async def _add(found: Sequence[IngestedEvent], connection: AsyncConnection) -> int:
+    bodies = sealing_of(connection).bodies([event.data for event in found])
+    rows = [_row(event, body) for event, body in zip(found, bodies, strict=True)]
+    new = await _insert(
+        connection, [row for event, row in zip(found, rows, strict=True) if not event.course]
+    )
+    for event, row in zip(found, rows, strict=True):
+        if event.course and not await _is_at(connection, event):
+            new |= await _insert(connection, [row])
+    told = [
+        of_event(replace(event, data=orjson.loads(row["data"])))
+        for event, row in zip(found, rows, strict=True)
+        if (row["source"], row["external_id"]) in new and row["kind"] in ("incident", "finding")
+    ]
+    await keep(connection, told)
+    return len(new)
 
-        return await self._database.transact(work)
+
+def _row(event: IngestedEvent, body: str) -> dict[str, Any]:
+    return {
+        "source": clean(event.source),  # as it is stored: inserted rows are known by it
+        "external_id": clean(event.id),
+        "type": event.type,
+        "kind": kind_of(event.type),
+        "product": event.product,
+        "at": event.at,
+        "data": body,
+    }
+
+
+async def _insert(
+    connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]
+) -> set[tuple[str, str]]:
+    """The source and id of each row that was not there."""
+    if not rows:
+        return set()
+    inserting = (
+        insert_into(connection, events)
+        .values(received_at=now())
+        .on_conflict_do_nothing(index_elements=["source", "external_id"])
+        .returning(events.c.source, events.c.external_id)
+    )
+    inserted = await connection.execute(inserting, rows)
+    return {(row.source, row.external_id) for row in inserted}
 
 
 async def _is_at(connection: AsyncConnection, event: IngestedEvent) -> bool:

@@ -66,7 +66,7 @@ class FeedSweep:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 found = await self._feed.since(self._from(now))
-                added = [await self._events.add(event) for event in found]
+                added = await self._events.add(found)
         except (AdapterError, ToolError, StorageUnavailable, TimeoutError) as error:
             self._failed(error)
             return 0
@@ -74,7 +74,7 @@ class FeedSweep:
             log.info("deploy_feed.answers_again", feed=self._name)
         self._failures = 0
         self._told_until = now
-        return added.count(True)
+        return added
 
     def _from(self, now: datetime) -> datetime:
         """An hour before the last answer, however long ago that is and wherever the clock went."""

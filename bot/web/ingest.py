@@ -99,14 +99,14 @@ def ingest_handler(
             check_token(request, token)
             media_type = _media_type(request)
             taken = _parse(media_type, await read_body(request, max_bytes), clock.now())
-            added = [await events.add(event) for event in taken]
+            added = await events.add(taken)
         except IngestRefused as refused:
             return refusal(refused)
         except StorageUnavailable:
             return refusal(
                 IngestRefused(503, "unavailable", "events cannot be stored now; send again")
             )
-        return web.json_response({"added": added.count(True), "known": added.count(False)})
+        return web.json_response({"added": added, "known": len(taken) - added})
 
     return handle
 

@@ -159,12 +159,12 @@ def _handler(events: EventStore, clock: Clock, read: _Reader) -> _Handler:
         try:
             payload = await read(request)
             found = payload.events(clock.now()) if payload is not None else []
-            added = [await events.add(event) for event in found]
+            added = await events.add(found)
         except IngestRefused as refused:
             return refusal(refused)
         except StorageUnavailable:
             return refusal(IngestRefused(503, "unavailable", _UNAVAILABLE))
-        return web.json_response({"added": added.count(True), "known": added.count(False)})
+        return web.json_response({"added": added, "known": len(found) - added})
 
     return handle
 

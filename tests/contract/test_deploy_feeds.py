@@ -212,10 +212,10 @@ async def test_a_deploy_told_by_webhook_and_asked_for_is_one_deploy(
 ) -> None:
     events = StoredEvents(database)
     (pushed,) = webhook()
-    assert await events.add(pushed)
+    assert await events.add([pushed])
 
     for event in await feeds[kind].since(DAY):
-        await events.add(event)
+        await events.add([event])
 
     when = Interval(DAY, AT + timedelta(hours=1))
     assert len(await StoredDeploys(database).between(pushed.product, when)) == 1

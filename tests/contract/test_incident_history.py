@@ -77,9 +77,9 @@ def closed(one: PastIncident, at: datetime) -> IngestedEvent:
 async def fill(database: Database) -> None:
     events = StoredEvents(database)
     for one in PAST:
-        await events.add(opened(one))
+        await events.add([opened(one)])
         if one.closed_at is not None:
-            await events.add(closed(one, one.closed_at))
+            await events.add([closed(one, one.closed_at)])
 
 
 @pytest.fixture(params=["recorded", "sqlite", "postgresql"])
@@ -173,10 +173,10 @@ async def test_words_of_every_rarity_find_the_best_among_many(database: Database
     # The newest 250 hold one of two words each; "brownout" is in none of the newest 500.
     titles = ["checkout error timeout brownout"] * 100 + ["checkout error timeout"] * 250
     for number, title in enumerate(titles + ["checkout error", "checkout timeout"] * 125):
-        await events.add(replace(opened(PAST[0]), id=f"n{number}", data={"title": title}))
+        await events.add([replace(opened(PAST[0]), id=f"n{number}", data={"title": title})])
     both = {"title": "unknown", "resolution": "pgbouncer timeout"}
-    await events.add(replace(opened(PAST[0]), id="body", data=both))
-    await events.add(replace(opened(PAST[0]), id="title", data={"title": "pgbouncer"}))
+    await events.add([replace(opened(PAST[0]), id="body", data=both)])
+    await events.add([replace(opened(PAST[0]), id="title", data={"title": "pgbouncer"})])
     history = StoredIncidents(database)
 
     assert (await ids(history, "checkout exhausted pool"))[0] == "2"
@@ -204,7 +204,7 @@ async def test_a_finding_is_searched_with_its_incident(database: Database) -> No
         NOW,
         {"incident_id": "2", "text": "pgbouncer ran out of file descriptors"},
     )
-    await StoredEvents(database).add(finding)
+    await StoredEvents(database).add([finding])
     (found,) = await StoredIncidents(database).search(IncidentQuery("pgbouncer", "C1"))
     assert found == PAST[1]
 
@@ -212,12 +212,12 @@ async def test_a_finding_is_searched_with_its_incident(database: Database) -> No
 async def test_of_very_many_findings_the_newest_are_found_and_what_it_was_called(
     database: Database,
 ) -> None:
-    await StoredEvents(database).add(opened(PAST[1]))
+    await StoredEvents(database).add([opened(PAST[1])])
     for number in range(12):
         words = " ".join(f"word{number}x{n}" for n in range(300))
         data: dict[str, JsonValue] = {"incident_id": "2", "text": words}
         await StoredEvents(database).add(
-            IngestedEvent(f"f{number}", "pager", "com.pager.finding.added", "web", NOW, data)
+            [IngestedEvent(f"f{number}", "pager", "com.pager.finding.added", "web", NOW, data)]
         )
     history = StoredIncidents(database)
 
@@ -245,10 +245,11 @@ class _DeletedMeanwhile:
 async def test_an_incident_that_is_deleted_as_a_finding_comes_is_there_again(
     database: Database,
 ) -> None:
-    await StoredEvents(database).add(opened(PAST[1]))
+    await StoredEvents(database).add([opened(PAST[1])])
 
     async with writing(database) as connection:
-        await keep(_DeletedMeanwhile(connection), of_event(opened(PAST[1])))  # type: ignore[arg-type]
+        incident = of_event(opened(PAST[1]))
+        await keep(_DeletedMeanwhile(connection), [incident])  # type: ignore[arg-type]
 
     assert await ids(StoredIncidents(database), "pool") == ["2"]
 
@@ -256,14 +257,14 @@ async def test_an_incident_that_is_deleted_as_a_finding_comes_is_there_again(
 async def test_the_same_event_twice_is_one_incident(database: Database) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(5):
-            group.create_task(StoredEvents(database).add(opened(PAST[1])))
+            group.create_task(StoredEvents(database).add([opened(PAST[1])]))
     assert await ids(StoredIncidents(database), "pool") == ["2"]
 
 
 async def test_a_closed_incident_that_is_opened_late_stays_closed(database: Database) -> None:
     events = StoredEvents(database)
-    await events.add(closed(PAST[1], NOW))
-    await events.add(opened(PAST[1]))
+    await events.add([closed(PAST[1], NOW)])
+    await events.add([opened(PAST[1])])
     (found,) = await StoredIncidents(database).search(IncidentQuery("pool", "C1"))
     assert found == replace(PAST[1], closed_at=NOW)
 

@@ -52,8 +52,8 @@ async def stored(database: Database) -> str:
 
 
 async def test_an_event_and_its_incident_hold_no_secret(sealed: Database) -> None:
-    await StoredEvents(sealed).add(OPENED)
-    await StoredEvents(sealed).add(replace(OPENED, id="2", type="koder.incident.closed"))
+    await StoredEvents(sealed).add([OPENED])
+    await StoredEvents(sealed).add([replace(OPENED, id="2", type="koder.incident.closed")])
 
     kept = await stored(sealed)
     assert f"checkout {MASK}" in kept
@@ -76,7 +76,7 @@ async def test_what_cannot_be_redacted_is_not_kept(
 ) -> None:
     redactor.fails = True
     with pytest.raises(StorageUnavailable):
-        await StoredEvents(sealed).add(OPENED)
+        await StoredEvents(sealed).add([OPENED])
 
     async def work(connection: AsyncConnection) -> None:
         row = {"name": "freeze", "is_on": True, "reason": "why", "at": OPENED.at}

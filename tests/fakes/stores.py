@@ -604,12 +604,12 @@ class MemoryEvents:
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], IngestedEvent] = {}
 
-    async def add(self, event: IngestedEvent) -> bool:
-        key = (event.source, event.id)
-        if key in self.rows or self._is_at(event):
-            return False
-        self.rows[key] = event
-        return True
+    async def add(self, found: Sequence[IngestedEvent]) -> int:
+        before = len(self.rows)
+        for event in found:
+            if not self._is_at(event):
+                self.rows.setdefault((event.source, event.id), event)
+        return len(self.rows) - before
 
     def _is_at(self, event: IngestedEvent) -> bool:
         mine = [each for each in self.rows.values() if each.course == event.course]

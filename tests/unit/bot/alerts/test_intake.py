@@ -78,6 +78,18 @@ async def test_a_rule_takes_what_all_of_its_tests_fit(
     assert desk.counted == [("alertmanager", "taken" if takes else "unmatched", 1)]
 
 
+@pytest.mark.parametrize(
+    ("takes", "told"), [(True, Taken(1, 0)), (False, Taken(0, 1))], ids=["taken", "unmatched"]
+)
+async def test_an_alert_that_a_request_repeats_counts_once(takes: bool, told: Taken) -> None:
+    desk = Desk({} if takes else {"match": {"team": "other"}})
+    repeated = [alert("first"), alert("second"), alert("third")]
+
+    assert await desk.intake.take(repeated) == told
+    assert [each.alert.title for each in desk.filed] == (["third"] if takes else [])
+    assert desk.counted == [("alertmanager", "taken" if takes else "unmatched", 1)]
+
+
 async def test_the_first_rule_has_it() -> None:
     desk = Desk({"match": {"a": "b"}}, {}, {})
     await desk.intake.take([alert()])

@@ -2,7 +2,7 @@
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 import orjson
@@ -33,7 +33,7 @@ class FixedClock:
 
 
 class Outage:
-    async def add(self, event: IngestedEvent) -> bool:
+    async def add(self, found: Sequence[IngestedEvent]) -> int:
         raise StorageUnavailable("gone")
 
 

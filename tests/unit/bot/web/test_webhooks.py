@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 import orjson
@@ -330,7 +330,7 @@ async def test_a_foreign_body_is_refused_with_the_place(
 
 async def test_when_nothing_can_be_stored_the_sender_tries_again() -> None:
     class Outage:
-        async def add(self, event: IngestedEvent) -> bool:
+        async def add(self, found: Sequence[IngestedEvent]) -> int:
             raise StorageUnavailable("gone")
 
     async with served(Outage()) as client:
