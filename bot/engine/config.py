@@ -1,5 +1,6 @@
 """What an engine is started with, and the lock that lets one process use a SQLite file."""
 
+import asyncio
 import fcntl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ WORKFLOW_VERSION = "kortex-3"
 # Turns of these versions are resumed too, with the steps that they began with.
 EARLIER_VERSIONS = ("kortex-1", "kortex-2")
 LEASE_S = 6.0
+RESTART_S = 3.0  # how long a start waits for the process before it to exit
+RETRY_S = 0.1
 
 DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]
 
@@ -50,3 +53,16 @@ def take_lock(database: Path) -> IO[bytes]:
             "or use PostgreSQL to run several."
         ) from None
     return handle
+
+
+async def lock_when_free(database: Path) -> IO[bytes]:
+    """Lock the database, and wait `RESTART_S` for a process that exits. Raises SecondProcess."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + RESTART_S
+    while True:
+        try:
+            return await asyncio.to_thread(take_lock, database)
+        except SecondProcess:
+            if loop.time() >= until:
+                raise
+        await asyncio.sleep(RETRY_S)

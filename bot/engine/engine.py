@@ -20,7 +20,7 @@ from pydantic import JsonValue, TypeAdapter
 from bot.chat.traced import EndingBody, TurnBody, TurnTraces
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
-from bot.engine.config import EARLIER_VERSIONS, DecisionBody, EngineConfig, take_lock
+from bot.engine.config import EARLIER_VERSIONS, DecisionBody, EngineConfig, lock_when_free
 from bot.engine.journal import DurableJournal, TurnJournals
 from bot.engine.lease import DbosRecords, Lease, TakeOver
 from bot.engine.library import dbos_config, end_dbos
@@ -159,7 +159,7 @@ class Engine:
 
     async def _take(self) -> None:
         if self._config.sqlite_path:
-            self._lock_file = await asyncio.to_thread(take_lock, self._config.sqlite_path)
+            self._lock_file = await lock_when_free(self._config.sqlite_path)
         try:
             if self._settle is not None:
                 await self._settle()

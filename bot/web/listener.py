@@ -8,9 +8,11 @@ answered, a new one is refused.
 import asyncio
 import errno
 import logging
-from collections.abc import AsyncIterator, Container
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import structlog
 from aiohttp import web
@@ -25,6 +27,10 @@ LINGER_S = 2.0  # how long the rest of a refused body is read
 # Half of the usual 1,024 file handles; the rest is for Slack, models, backends and the database.
 MAX_CONNECTIONS = 512
 BACKLOG = 128
+RESTART_S = 3.0  # how long a start waits for the process before it to release the port
+RETRY_S = 0.1
+
+Bound = TypeVar("Bound")
 
 _log = structlog.get_logger(__name__)
 _server_log = logging.getLogger("kortex.http")
@@ -67,15 +73,30 @@ async def serving(
         assert runner.server is not None  # noqa: S101 - set by setup()
         ceiling = _Ceiling(runner.server, limits.connections, answering)
         # Not `web.TCPSite`: it has no place for a limit on connections that send nothing.
-        listening = await asyncio.get_running_loop().create_server(
-            ceiling.accept, host, port, backlog=BACKLOG, reuse_port=is_shared or None
-        )
+        create = partial(asyncio.get_running_loop().create_server, ceiling.accept, host, port)
+        listening = await when_free(partial(create, backlog=BACKLOG, reuse_port=is_shared or None))
         try:
             yield listening.sockets[0].getsockname()[1]
         finally:
             listening.close()
     finally:
         await runner.cleanup()
+
+
+async def when_free(bind: Callable[[], Awaitable[Bound]]) -> Bound:
+    """Bind a port. A port in use is tried for `RESTART_S`: the process before may be exiting.
+
+    Raises OSError.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + RESTART_S
+    while True:
+        try:
+            return await bind()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or loop.time() >= until:
+                raise
+        await asyncio.sleep(RETRY_S)
 
 
 def bind_problem(error: OSError, host: str, port: int) -> str:

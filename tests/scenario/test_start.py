@@ -1,5 +1,6 @@
 """`kortex run` and `kortex check` with what operators get wrong: a clear sentence and exit 2."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ from pydantic import JsonValue
 
 from bot.demo.workspace.app import serving
 from bot.demo.workspace.state import Workspace
-from bot.engine.config import take_lock
+from bot.engine.config import lock_when_free, take_lock
 from tests.fixtures_http import serving as rota_serving
 from tests.kortex_command import ran
 from tests.plain_logging import logging_put_back
@@ -89,6 +90,14 @@ async def test_what_cannot_work_ends_the_start_with_a_sentence_and_exit_2(
     assert words in told
     assert "Traceback" not in told
     assert "wrong-token" not in told
+
+
+async def test_a_restart_waits_for_the_process_before_it_to_exit(tmp_path: Path) -> None:
+    held = take_lock(tmp_path / "kortex.db")
+    asyncio.get_running_loop().call_later(0.3, held.close)
+
+    with await lock_when_free(tmp_path / "kortex.db") as lock:
+        assert not lock.closed
 
 
 async def test_a_second_process_on_one_sqlite_file_is_refused(

@@ -5,8 +5,9 @@ log line reaches the terminal.
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
@@ -25,6 +26,8 @@ _WARN: Final = "\x1b[33m"
 _PLAIN: Final = "\x1b[0m"
 _MOST_CHARTS: Final = 3
 _MOST_CHARS: Final = 8_000  # of a result; the API has all of it
+_MARKS: Final = re.compile(r"(```|`|\*\*|\n)")
+_CUT: Final = re.compile(r"(?<!\*)\*\Z|(?<!`)`{1,2}\Z")  # a mark that the next piece may complete
 _DOUBTS: Final = {
     "unsupported": "nothing that was read says so",
     "contradicted": "what was read says otherwise",
@@ -34,10 +37,15 @@ _DOUBTS: Final = {
 
 @dataclass(slots=True)
 class Screen:
-    """`write` takes text as it is to appear; `colour` is off for pipes and NO_COLOR."""
+    """`write` takes text as it is to appear; `colour` is off for pipes and NO_COLOR.
+
+    `formatted` is for terminals: answers without Markdown's `**`. A pipe gets them as they are.
+    """
 
     write: Callable[[str], None]
     colour: bool = False
+    formatted: bool = False
+    _markup: "_Markup" = field(default_factory=lambda: _Markup())  # noqa: PLW0108 - defined below
     _shown: str = ""  # of the answer so far, tools and notes beside it left out
     _round: str = ""  # the newest part of it, with nothing beside it
     _in_line: bool = False  # its last line has no end yet
@@ -85,7 +93,7 @@ class Screen:
         """A question and its answer, from the record."""
         self.line()
         self.line(self._in(_BOLD, f"{clean(message.asker)}: {clean(message.question)}"))
-        self.line(clean(message.text))
+        self._answer(f"{clean(message.text)}\n")
 
     def evidence(self, found: models.Evidence) -> None:
         """One result: its charts in characters, then its content."""
@@ -113,11 +121,18 @@ class Screen:
         self._shown += safe
         self._round += safe
         self._in_line = not (safe or "\n").endswith("\n")
-        self.write(safe)
+        self._answer(safe)
+
+    def _answer(self, text: str) -> None:
+        if not self.formatted:
+            self.write(text)
+            return
+        bold, plain = (_BOLD, _PLAIN) if self.colour else ("", "")
+        self.write(self._markup.rendered(text, bold, plain))
 
     def _end_text(self) -> None:
         if self._in_line:
-            self.write("\n")
+            self._answer("\n")
         self._in_line = False
 
     def _doubts(self) -> None:
@@ -149,10 +164,46 @@ class Screen:
             if (rest := _rest(grown, whole)) is not None:
                 self._grow(rest)
                 return
-        self.line(whole)
+        self._end_text()
+        self._round = ""
+        self._answer(f"{whole}\n")
 
     def _in(self, style: str, text: str) -> str:
         return f"{style}{text}{_PLAIN}" if self.colour else text
+
+
+@dataclass(slots=True)
+class _Markup:
+    """Bold text of an answer that arrives in pieces. Code keeps its asterisks."""
+
+    _held: str = ""  # perhaps the first part of a mark
+    _bold: bool = False
+    _code: bool = False
+    _fence: bool = False
+
+    def rendered(self, text: str, bold: str, plain: str) -> str:
+        """The text with `bold` and `plain` for each `**` outside of code."""
+        text = self._held + text
+        cut = _CUT.search(text)
+        self._held = cut[0] if cut else ""
+        pieces = _MARKS.split(text[: cut.start()] if cut else text)
+        return "".join(self._piece(each, bold, plain) for each in pieces)
+
+    def _piece(self, piece: str, bold: str, plain: str) -> str:
+        match piece:
+            case "```":
+                self._fence = not self._fence
+            case "`":
+                self._code = not self._code
+            case "\n":
+                ends, self._bold, self._code = self._bold, False, False
+                return f"{plain}\n" if ends else "\n"
+            case "**" if not self._code and not self._fence:
+                self._bold = not self._bold
+                return bold if self._bold else plain
+            case _:
+                pass
+        return piece
 
 
 def _letters(text: str) -> str:

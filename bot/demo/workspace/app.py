@@ -4,6 +4,7 @@ Whoever reaches it can be anybody in it.
 """
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
@@ -18,6 +19,7 @@ from bot.demo.workspace.response_urls import ResponseUrls
 from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.web_api import SimulatedWebApi
 from bot.page.files import PageFiles
+from bot.web.listener import BACKLOG, when_free
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 MAX_BODY_BYTES = 4 * 2**20
@@ -118,13 +120,21 @@ async def serving(
     providers: ProviderChoice | None = None,
     slack: OneSlack | None = None,
 ) -> AsyncIterator[str]:
-    """Serve it here; yields the origin, such as `http://127.0.0.1:40123`. Port 0: any free one."""
+    """Serve it here; yields the origin, such as `http://127.0.0.1:40123`. Port 0: any free one.
+
+    Raises OSError, and leaves the workspace as it is.
+    """
     app = create_app(workspace, providers, slack=slack)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+
+    async def bind() -> socket.socket:
+        return socket.create_server((host, port), backlog=BACKLOG)
+
+    # Before the app is set up: its clean-up closes the feeds of the workspace for good.
+    listening = await when_free(bind)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port)
-        await site.start()
+        await web.SockSite(runner, listening).start()
         bound = runner.addresses[0][1]
         reached = "127.0.0.1" if ip_address(host).is_unspecified else host
         for each in slack.all if slack else (workspace,):
@@ -132,3 +142,4 @@ async def serving(
         yield workspace.origin
     finally:
         await runner.cleanup()
+        listening.close()

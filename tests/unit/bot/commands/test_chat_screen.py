@@ -32,9 +32,9 @@ def done(words: str) -> models.DoneEvent:
     )  # fmt: skip
 
 
-def shown(*events: Any) -> str:
+def shown(*events: Any, colour: bool = False, formatted: bool = False) -> str:
     told: list[str] = []
-    screen = Screen(told.append)
+    screen = Screen(told.append, colour=colour, formatted=formatted)
     for event in events:
         screen.event(event)
     return "".join(told)
@@ -85,6 +85,20 @@ def test_what_is_not_backed_stands_behind_the_answer_and_its_sentence_as_it_was(
     told = shown(*before, DOUBT, done("The pool is full.")).splitlines()
 
     assert told[:2] == ["The pool is full.", '! "The pool is full." [E1]: not checked']
+
+
+MARKED = "**Cause:** `a**b` is slow.\n```\nglob **/x\n```\n2 * 3 = 6.\n"
+UNMARKED = "Cause: `a**b` is slow.\n```\nglob **/x\n```\n2 * 3 = 6.\n"
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100])
+def test_a_terminal_shows_no_marks_of_markdown_but_those_of_code(size: int) -> None:
+    pieces = [text(MARKED[at : at + size]) for at in range(0, len(MARKED), size)]
+
+    assert shown(*pieces, done(MARKED), formatted=True).startswith(UNMARKED)
+    assert shown(*pieces, done(MARKED)).startswith(MARKED)
+    bold = shown(*pieces, done(MARKED), formatted=True, colour=True)
+    assert bold.startswith("\x1b[1mCause:\x1b[0m `a**b` is slow.\n")
 
 
 def test_a_doubt_is_of_its_own_answer_alone() -> None:

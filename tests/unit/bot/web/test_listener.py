@@ -1,12 +1,15 @@
 """Connections that say nothing are ended, and never shut anybody out."""
 
 import asyncio
+import errno
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
 
-from bot.web.listener import Limits, serving
+from bot.web import listener
+from bot.web.listener import Limits, serving, when_free
 
 GET = b"GET /work HTTP/1.1\r\nHost: kortex\r\n\r\n"
 HEAD_ONLY = b"GET /work HTTP/1.1\r\nHost: kortex\r\nX-Slow: 1"
@@ -108,3 +111,28 @@ async def test_when_all_are_at_work_the_next_is_refused_and_later_taken(site: Si
     site.free.set()
     assert [(await reader.read(12))[9:] for reader, _ in busy] == [b"200"] * MOST
     assert await site.status() == b"200"
+
+
+async def test_a_port_that_is_released_soon_is_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as before:
+        port = before.getsockname()[1]
+        asyncio.get_running_loop().call_later(0.3, before.close)
+
+        async with serving(web.Application(), "127.0.0.1", port) as bound:
+            assert bound == port
+
+
+async def test_a_port_that_stays_in_use_is_an_error_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener, "RESTART_S", 0.2)
+    tried = 0
+
+    async def bind() -> None:
+        nonlocal tried
+        tried += 1
+        raise OSError(errno.EADDRINUSE, "in use")
+
+    with pytest.raises(OSError, match="in use"):
+        await when_free(bind)
+    assert tried > 1
