@@ -1,7 +1,8 @@
 """Time ranges as models and people write them, turned into one absolute half-open interval.
 
-Accepted: `A/B`, `A..B`, `A/PT30M`, `PT30M/B`, `last 30m`, `30m`, `now-1h..now`, and one instant `A`
-(from A until now). Months and years are refused: their length is not fixed.
+Accepted: `A/B`, `A..B`, `A to B`, `A/PT30M`, `PT30M/B`, `last 30m`, `30m`, `now-1h..now`, and one instant `A`
+(from A until now). An instant is RFC 3339, `now`, `now-1h`, `-1h`, `1h ago`, or seconds or milliseconds since 1970.
+Months and years are refused: their length is not fixed.
 """
 
 import re
@@ -30,6 +31,12 @@ _WORD_UNITS = {
 _SHORT_PART = re.compile(r"([0-9]{1,9})[ ]?([a-z]+)[ ]?")
 _RELATIVE = re.compile(r"(?:(?:the )?(?:last|past) )?(.+)")
 _NOW = re.compile(r"now(?:\s*-\s*(.+))?")
+_BACK = re.compile(r"-\s?(?P<signed>[0-9].*)|(?P<ago>[0-9a-z ]+) ago")
+_PREFIX = re.compile(r"(?:from|since|between) ", re.IGNORECASE)
+_SEPARATOR = re.compile(r"\.\.|/| (?:to|until|till|and) ", re.IGNORECASE)
+# Seconds from 2001 to 2286 have ten digits, milliseconds thirteen.
+_EPOCH = re.compile(r"([0-9]{10})(?:\.([0-9]{1,9}))?|([0-9]{10})([0-9]{3})")
+_UTC = re.compile(r" ?(?:UTC|GMT)", re.IGNORECASE)
 _ISO_DURATION = re.compile(
     r"P(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
     r"(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?)?"
@@ -120,10 +127,11 @@ def _short_duration(text: str) -> timedelta | None:
 
 
 def _ends(text: str, now: datetime) -> tuple[datetime, datetime, bool]:
-    separator = ".." if ".." in text else "/"
-    left, found, right = text.partition(separator)
-    if found:
-        return _two_sided(left.strip(), right.strip(), now)
+    prefix = _PREFIX.match(text)
+    text = text[prefix.end() :] if prefix else text
+    sides = _SEPARATOR.split(text, maxsplit=1)
+    if len(sides) == 2:
+        return _two_sided(sides[0].strip(), sides[1].strip(), now)
     relative = _relative(text, now)
     if relative is not None:
         return relative, now, False
@@ -170,13 +178,34 @@ def _instant(text: str, now: datetime) -> tuple[datetime, bool]:
         if back is None:
             raise InvalidArguments(f"time_range: 'now-' needs a duration such as 30m; {FORMS}")
         return now - back, False
+    at = _before_now(text, now) or _since_1970(text)
+    if at is not None:
+        return at, False
     try:
-        at = datetime.fromisoformat(text.upper())
+        at = datetime.fromisoformat(_UTC.sub("Z", text).upper())
     except ValueError:
         raise InvalidArguments(f"time_range: not understood; {FORMS}") from None
     if at.tzinfo is None:
         return at.replace(tzinfo=UTC), True
     return at.astimezone(UTC), False
+
+
+def _before_now(text: str, now: datetime) -> datetime | None:
+    found = _BACK.fullmatch(_lower_words(text))
+    if found is None:
+        return None
+    words = found["signed"] or found["ago"]
+    article = re.sub(r"^an? ", "1 ", words)
+    duration = parse_duration(article)
+    return None if duration is None else now - duration
+
+
+def _since_1970(text: str) -> datetime | None:
+    found = _EPOCH.fullmatch(text)
+    if found is None:
+        return None
+    seconds, fraction = found[1] or found[3], found[2] or found[4] or "0"
+    return datetime.fromtimestamp(int(seconds), UTC) + timedelta(seconds=float(f"0.{fraction}"))
 
 
 def _check(start: datetime, end: datetime, now: datetime, longest: timedelta) -> None:
