@@ -56,9 +56,14 @@ class SdkConnection:
         return "the server broke off" if self._broke_off else ""
 
     async def definitions(self) -> Sequence[Definition]:
-        """Every tool it announces. Raises AdapterError."""
+        """Every tool that the server announces, page by page. Raises AdapterError.
+
+        Some servers send `nextCursor: ""` at the end, or the same cursor for ever. An empty cursor, a
+        cursor that was used before, and a page that only repeats earlier tools are the end.
+        """
         found: list[Definition] = []
         cursor: str | None = None
+        used = {""}
         for _ in range(_MAX_PAGES):
             try:
                 page = await self._client.session.list_tools(
@@ -66,12 +71,15 @@ class SdkConnection:
                 )
             except (MCPError, ValidationError) as error:
                 raise BadAnswer(f"its tools cannot be listed: {_words(error)}") from error
-            found += [_definition(tool) for tool in page.tools]
+            listed = [_definition(tool) for tool in page.tools]
+            added = [each for each in listed if cursor is None or each not in found]
+            found += added
             if len(found) > MAX_TOOLS:
                 raise BadAnswer(f"it announces more than {MAX_TOOLS} tools")
-            cursor = page.next_cursor
-            if cursor is None:
+            if page.next_cursor is None or page.next_cursor in used or (listed and not added):
                 return found
+            cursor = page.next_cursor
+            used.add(cursor)
         raise BadAnswer("its list of tools does not end")
 
     async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> Answer:

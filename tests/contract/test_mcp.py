@@ -143,6 +143,52 @@ async def test_a_server_over_http_is_asked_with_its_token(
     assert {token for _, token in runbooks.asked} == {f"Bearer {TOKEN}"}
 
 
+SECOND = TOOL | {"name": "list_all"}
+# A page of the list of tools, by the cursor that it was asked with.
+PAGES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "one page": lambda _: {"tools": [TOOL, SECOND]},
+    "two pages": lambda at: {"tools": [SECOND]} if at else {"tools": [TOOL], "nextCursor": "2"},
+    "an empty cursor for ever": lambda _: {"tools": [TOOL, SECOND], "nextCursor": ""},
+    "an empty cursor at the end": lambda at: (
+        {"tools": [SECOND], "nextCursor": ""} if at else {"tools": [TOOL], "nextCursor": "2"}
+    ),
+    "a cursor that never advances": lambda _: {"tools": [TOOL, SECOND], "nextCursor": "8"},
+    "two cursors in turn": lambda at: {
+        "tools": [SECOND] if at == "a" else [TOOL],
+        "nextCursor": "b" if at == "a" else "a",
+    },
+    "a new cursor for the same page": lambda at: {
+        "tools": [TOOL, SECOND],
+        "nextCursor": f"{at}x",
+    },
+    "an empty page between": lambda at: {
+        "tools": {"": [TOOL], "1": []}.get(at, [SECOND]),
+        "nextCursor": {"": "1", "1": "2"}.get(at),
+    },
+    "no cursor but null": lambda _: {"tools": [TOOL, SECOND], "nextCursor": None},
+}
+
+
+@pytest.mark.parametrize("pages", PAGES)
+async def test_every_tool_is_listed_once_however_the_pages_end(
+    runbooks: McpHttp, opened: Opened, pages: str
+) -> None:
+    runbooks.pages = PAGES[pages]
+    async with opened() as servers:
+        status, *_ = servers.status()
+
+    assert (status.state, status.reason) == ("connected", "runbooks 7; 1 tools on, 1 off")
+    assert len([method for method, _ in runbooks.asked if method == "tools/list"]) <= 4
+
+
+async def test_a_list_of_tools_without_end_is_a_reason(runbooks: McpHttp, opened: Opened) -> None:
+    runbooks.pages = lambda at: {"tools": [TOOL | {"name": f"t{at}"}], "nextCursor": f"{at}x"}
+    async with opened() as servers:
+        (status,) = servers.status()
+
+    assert "its list of tools does not end" in status.reason
+
+
 REFUSALS: dict[str, tuple[Callable[[], web.StreamResponse], str]] = {
     "no access": (lambda: web.Response(status=401), "answered 401"),
     "an error": (lambda: web.Response(status=503), "answered 503"),

@@ -21,6 +21,7 @@ class McpHttp:
     instead: Callable[[str], web.StreamResponse | None] = lambda _method: None
     tool: Mapping[str, Any] = field(default_factory=lambda: TOOL)
     answer: Callable[[Mapping[str, Any]], str] = lambda _arguments: "Restart it."
+    pages: Callable[[str], Mapping[str, Any]] | None = None  # a list of tools, by its cursor
     asked: list[tuple[str, str]] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -48,6 +49,8 @@ class McpHttp:
                     "serverInfo": {"name": "runbooks", "version": "7"},
                 }
             case "tools/list":
+                if self.pages is not None:
+                    return dict(self.pages(params.get("cursor", "")))
                 return {"tools": [self.tool]}
             case "tools/call":
                 text = self.answer(params["arguments"])
