@@ -63,9 +63,9 @@ from bot.wiring.observed import (
     make_observed,
 )
 from bot.wiring.plugins import Plugins, open_plugins
+from bot.wiring.routes import orders_client
 from bot.wiring.stores import Stores, open_redactor, open_stores
 from bot.wiring.toolboxes import Toolboxes
-from bot.wiring.ways import orders_client
 from tools.capabilities import Capabilities, Clock
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool

@@ -11,7 +11,7 @@ from adapters.audit.event import cloud_event
 from adapters.http.body import read_capped
 from adapters.http.client import http_client
 from adapters.http.errors import check_status, mapped_errors
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 
 MAX_ANSWER_BYTES: Final = 4_096
 
@@ -19,19 +19,19 @@ MAX_ANSWER_BYTES: Final = 4_096
 class AuditHttp:
     """One address. `{size}` in it becomes the checkpoint's size, so that none overwrites another."""
 
-    def __init__(self, url: str, way: Way) -> None:
+    def __init__(self, url: str, route: Route) -> None:
         """Raises ValueError for an address without a host."""
         host = urlsplit(url).hostname
         if not host:
             raise ValueError("needs an address such as https://collector.example/events")
         self._url = url
         self._client = http_client(
-            headers=dict(way.headers),
-            connect_s=way.connect_s,
-            read_s=way.read_s,
+            headers=dict(route.headers),
+            connect_s=route.connect_s,
+            read_s=route.read_s,
             allowed_hosts=frozenset({host}),
-            tls=way.tls,
-            proxy=way.proxy,
+            tls=route.tls,
+            proxy=route.proxy,
         )
 
     async def send_events(self, rows: Sequence[Mapping[str, JsonValue]]) -> None:

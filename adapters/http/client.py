@@ -15,9 +15,9 @@ import httpx
 from adapters.http.body import ENCODINGS, read_capped
 from adapters.http.egress import ReachableAddresses, plain_host
 from adapters.http.errors import mapped_errors
-from adapters.http.transport import GuardedTransport, Limits, Way
+from adapters.http.transport import GuardedTransport, Limits, Route
 
-DIRECT: Final = Way()
+DIRECT: Final = Route()
 REACH_S: Final = 5.0
 
 
@@ -33,7 +33,7 @@ def http_client(
     tls: ssl.SSLContext | None = None,
     reachable: ReachableAddresses | None = None,
     proxy: str = "",
-    ways: Mapping[str, Way] | None = None,
+    routes: Mapping[str, Route] | None = None,
     keeps_cookies: bool = False,
 ) -> httpx.AsyncClient:
     """A new client; the caller owns it and calls `aclose`.
@@ -47,7 +47,7 @@ def http_client(
     replaces the usual trust. `proxy` (`http://user:password@proxy:3128`) takes every request, as a
     tunnel to an https server; it resolves the names, so `reachable` beside it raises ValueError.
 
-    `ways` are for hosts with a trust, a proxy and headers of their own; the headers of a request
+    `routes` are for hosts with a trust, a proxy and headers of their own; the headers of a request
     come first. `keeps_cookies` is for servers whose balancer needs them.
     """
     if proxy and reachable is not None:
@@ -56,10 +56,10 @@ def http_client(
     limits = Limits(max_connections, allowed, reachable, streams)
     policy = None if keeps_cookies else DefaultCookiePolicy(allowed_domains=[])
     return httpx.AsyncClient(
-        transport=GuardedTransport(Way(tls=tls, proxy=proxy), limits),
+        transport=GuardedTransport(Route(tls=tls, proxy=proxy), limits),
         mounts={
-            f"all://{_in_url(host)}": GuardedTransport(way, limits)
-            for host, way in (ways or {}).items()
+            f"all://{_in_url(host)}": GuardedTransport(route, limits)
+            for host, route in (routes or {}).items()
         },
         base_url=base_url,
         headers={"user-agent": "kortex", "accept-encoding": ENCODINGS, **(headers or {})},

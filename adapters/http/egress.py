@@ -1,7 +1,8 @@
-"""Where this process may connect to when nothing may leave the network.
+"""The egress guard: the hosts and addresses that this process may connect to.
 
-Process-wide on purpose: it holds for every HTTP client, whoever opens it and whenever. What is
-declared local is the operator's; `adapters.http.transport` checks each request.
+A confinement (`[llm] mode = "local-only"`) holds for the whole process, so for every HTTP client,
+also for one that was opened before. `adapters.http.transport` checks each request, and
+`adapters.http.network` checks each resolved address.
 """
 
 import ipaddress
@@ -20,8 +21,8 @@ _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 class LocalHosts:
     """Names (`ollama.internal`), globs (`*.svc.cluster.local`), addresses and networks (`10.0.0.0/8`).
 
-    Loopback always is local. An address is local by a network only, never by a glob of names; what a
-    local name resolves to is local unless it is a public address outside of the networks.
+    Loopback is always local. Only a network makes an address local, never a glob of names. A local
+    name may resolve to private addresses, and to public ones inside the networks.
     """
 
     def __init__(self, declared: Iterable[str] = ()) -> None:
@@ -31,12 +32,12 @@ class LocalHosts:
             try:
                 self._networks.append(ipaddress.ip_network(each.strip("[]"), strict=False))
             except ValueError:
-                self._names.append(_plain(each))
+                self._names.append(plain_host(each.strip()))
 
     def __contains__(self, host: str) -> bool:
         address = _address(host)
         if address is None:
-            return any(fnmatchcase(_plain(host), name) for name in self._names)
+            return any(fnmatchcase(plain_host(host.strip()), name) for name in self._names)
         return address.is_loopback or any(address in network for network in self._networks)
 
     def allows(self, resolved: str) -> bool:
@@ -52,7 +53,7 @@ _confinements: Final[list[LocalHosts]] = []
 
 @contextmanager
 def confined_to(local: LocalHosts) -> Iterator[None]:
-    """Within it, requests of this process reach nothing but `local`."""
+    """Confine the requests of this process to `local` inside the block."""
     _confinements.append(local)
     try:
         yield
@@ -100,7 +101,7 @@ def check_program(name: str) -> None:
 def check_resolved(host: str, address: str) -> None:
     """Raises Refused when a name leads out of a confinement that is in force.
 
-    Whoever resolves a name asks this for every address, and connects to one that it asked about.
+    The caller resolves a name, checks every address, and connects to one of them.
     """
     if not all(local.allows(address) for local in _confinements):
         raise Refused(
@@ -115,12 +116,12 @@ _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 @dataclass(frozen=True, slots=True)
 class ReachableAddresses:
-    """Public addresses, and those of the networks that are named."""
+    """Public addresses, and the addresses of `networks`."""
 
     networks: tuple[_Network, ...] = ()
 
     def check(self, host: str) -> None:
-        """Raises Refused for any other address; a name passes, its addresses are asked in turn."""
+        """Raises Refused for any other address. A name passes: its addresses are checked later."""
         address = _address(host)
         if address is None:
             return
@@ -135,11 +136,11 @@ class ReachableAddresses:
         return public or any(address in network for network in self.networks)
 
 
-# What is no unicast address that the internet routes, by IANA's special-purpose registries
-# (https://www.iana.org/assignments/iana-ipv4-special-registry, -ipv6-; read 2026-11). Written down
-# because `ipaddress.is_global` knows the registries of its Python's release only: 3.11 lets
-# 192.0.0.192, fec0::1 and 3fff::1 through. A tunnel's addresses (6to4, Teredo) are not public
-# whatever they carry. Of IPv6, only 2000::/3 was ever given out.
+# Addresses that the internet does not route, by IANA's special-purpose registries
+# (https://www.iana.org/assignments/iana-ipv4-special-registry, -ipv6-; read 2026-11). The list is
+# here because `ipaddress.is_global` depends on Python's release: 3.11 lets 192.0.0.192, fec0::1 and
+# 3fff::1 through. Tunnel addresses (6to4, Teredo) never count as public. IANA has assigned only
+# 2000::/3 of IPv6.
 _GIVEN_OUT: Final = ipaddress.IPv6Network("2000::/3")
 _SPECIAL_4: Final = tuple(
     ipaddress.IPv4Network(each)
@@ -176,7 +177,3 @@ def _address(host: str) -> _Address | None:
         return None
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
-
-
-def _plain(name: str) -> str:
-    return plain_host(name.strip())

@@ -50,7 +50,7 @@ class GatheredBody:
         self._reader.cancel()
         await asyncio.wait({self._reader})
         if not self._reader.cancelled():
-            self._reader.exception()  # `more` has raised it, or nobody reads on
+            self._reader.exception()  # `more` has raised it, or the caller left
 
     async def _read(self) -> None:
         async for part in self._response.aiter_raw():

@@ -18,7 +18,7 @@ _LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
 
 
 class CheckedNetwork(httpcore.AsyncNetworkBackend):
-    """Opens connections for a pool. One address that is refused refuses the whole name.
+    """Opens connections for a pool, to checked addresses only.
 
     TLS verifies the name, because the pool keeps it; only the connection goes to the address.
     """
@@ -44,7 +44,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectTimeout(str(error)) from error
 
     async def _addresses(self, host: str, port: int) -> Sequence[str]:
-        """Checked: one that is refused refuses all, because a mixed answer is an attack."""
+        """The checked addresses. One bad address refuses the name: a mixed answer is an attack."""
         addresses = [host] if is_address(host) else await _looked_up(host, port)
         for address in addresses:
             check_resolved(host, address)
@@ -101,7 +101,7 @@ class Connection(httpcore.AsyncNetworkStream):
         self._was_full = False
         self._pause_s = 0.0
         self._at_once = asyncio.Event()
-        # Of the answer that is read: its bytes so far, where its body begins, the last two reads.
+        # The current answer: its bytes so far, where its body begins, the end of what was read.
         self._received = 0
         self._head = bytearray()
         self._body_at = -1
@@ -187,7 +187,7 @@ class Connection(httpcore.AsyncNetworkStream):
 
 
 def _decrypted(tls: ssl.SSLObject, max_bytes: int) -> bytes:
-    """The records that have arrived besides the one that was read: a server writes one per event."""
+    """Further TLS records that have arrived. A server writes one per event, and a read gives one."""
     records: list[bytes] = []
     try:
         while max_bytes > 0 and (record := tls.read(max_bytes)):

@@ -12,7 +12,7 @@ MAX_FILE_BYTES: Final = 4 << 20  # the system's whole bundle is a twentieth of i
 
 
 class FileUnusable(ValueError):
-    """A file of certificates cannot be used. `setting` is `ca_file` or another parameter's name."""
+    """A file of certificates cannot be used. `setting` names the parameter, such as `ca_file`."""
 
     def __init__(self, setting: str, file: Path, why: str) -> None:
         super().__init__(f"{setting}: {file} {why}")
@@ -40,9 +40,10 @@ def public_trust() -> ssl.SSLContext:
 
 
 def own_trust(ca_file: str, client_certificate: str, client_key: str) -> ssl.SSLContext | None:
-    """A context of its own; None where no file is named. Raises FileUnusable.
+    """A TLS context from an operator's files; None without files. Raises FileUnusable.
 
-    With `ca_file` nobody else is trusted. `client_key` empty: it stands in the certificate's file.
+    With `ca_file` the context trusts that authority alone. An empty `client_key` means that the
+    certificate's file holds the key.
     """
     if not (ca_file or client_certificate):
         return None
@@ -55,8 +56,8 @@ def own_trust(ca_file: str, client_certificate: str, client_key: str) -> ssl.SSL
 def _trusting(ca_file: str) -> ssl.SSLContext:
     path, text = _read("ca_file", ca_file)
     try:
-        # Beside the certificates people keep notes, in any alphabet. The line break stands for an
-        # empty file: without any text, everybody's authorities would be trusted.
+        # People keep notes in these files, in any alphabet. The line break is for an empty file:
+        # OpenSSL loads the default authorities when it gets no text at all.
         return ssl.create_default_context(cadata=text.decode("ascii", "ignore") + "\n")
     except (ssl.SSLError, ValueError) as error:
         raise FileUnusable("ca_file", path, "holds no certificate that can be read") from error
@@ -66,7 +67,7 @@ def _go_as(context: ssl.SSLContext, client_certificate: str, client_key: str) ->
     path, _ = _read("client_certificate", client_certificate)
     key = _read("client_key", client_key)[0] if client_key else None
     try:
-        # With a password at hand, OpenSSL does not ask the terminal for the one of a locked key.
+        # With a password given, OpenSSL does not ask at the terminal for the key's passphrase.
         context.load_cert_chain(path, key, password="")
     except ssl.SSLError as error:
         what = "is no pair of a certificate and its key, without a passphrase, in PEM"

@@ -39,9 +39,9 @@ _FOREIGN: Final = tuple(_ERRORS)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What holds for every request of a client, whichever way it goes.
+    """The limits of a client, on every route.
 
-    With `streams`, an answer may go on without an end, and only its silence is limited.
+    With `streams`, an answer may be endless, and only its silence is limited.
     """
 
     max_connections: int
@@ -51,10 +51,10 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How a server is reached, whatever is asked of it.
+class Route:
+    """How a client reaches a server: trust, proxy, headers and times.
 
-    `tls` None is the usual trust, `proxy` empty is none. The headers hold credentials.
+    `tls` None means the usual trust, an empty `proxy` means none. The headers hold credentials.
     """
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -71,16 +71,16 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     wait for a connection to the last decompressed byte.
     """
 
-    def __init__(self, way: Way, limits: Limits) -> None:
-        self._way = way
+    def __init__(self, route: Route, limits: Limits) -> None:
+        self._route = route
         self._limits = limits
-        self._proxy = _proxy(way.proxy) if way.proxy else None
+        self._proxy = _proxy(route.proxy) if route.proxy else None
         self._opened: httpcore.AsyncConnectionPool | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The answer as soon as its head is there; its body is decompressed as it is read."""
         self._check(request.url.raw_host.decode("ascii"))
-        for name, value in self._way.headers:
+        for name, value in self._route.headers:
             request.headers.setdefault(name, value)
         times = request.extensions.get("timeout", {})
         connect_s, read_s = times.get("connect"), times.get("read")
@@ -136,7 +136,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     async def _pool(self) -> httpcore.AsyncConnectionPool:
         if self._opened is None:
-            tls = self._way.tls or await asyncio.to_thread(ssl_context)
+            tls = self._route.tls or await asyncio.to_thread(ssl_context)
             # Another request may have opened it meanwhile.
             self._opened = self._opened or httpcore.AsyncConnectionPool(
                 ssl_context=tls,

@@ -19,7 +19,7 @@ from adapters.errors import BadAnswer
 from adapters.http.body import read_capped
 from adapters.http.client import DIRECT
 from adapters.http.errors import check_status
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 from adapters.on_call.reading import get_json, reading
 
 TIMEOUT_S: Final = 5.0
@@ -56,9 +56,9 @@ class _Tokens(BaseModel):
 class OidcSignIn:
     """Of one provider. Its metadata is read at each sign-in: they are rare, and addresses move."""
 
-    def __init__(self, client: SignInClient, way: Way = DIRECT) -> None:
+    def __init__(self, client: SignInClient, route: Route = DIRECT) -> None:
         self._client = client
-        self._way = way
+        self._route = route
 
     async def address(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
         """Where the browser goes. `verifier` is kept by us and shown at the end. Raises AdapterError."""
@@ -86,7 +86,7 @@ class OidcSignIn:
         )
         basic = httpx.BasicAuth(client_id, secret) if secret else None
         endpoint = (await self._metadata()).token_endpoint
-        async with reading(endpoint, TIMEOUT_S, self._way) as client:
+        async with reading(endpoint, TIMEOUT_S, self._route) as client:
             request = client.build_request("POST", endpoint, content=form, headers=DEFAULT_HEADERS)
             response = await client.send(request, auth=basic, stream=True)
             try:
@@ -98,7 +98,7 @@ class OidcSignIn:
 
     async def _metadata(self) -> _Metadata:
         url = f"{self._client.issuer.rstrip('/')}/.well-known/openid-configuration"
-        async with reading(url, TIMEOUT_S, self._way) as client:
+        async with reading(url, TIMEOUT_S, self._route) as client:
             told = _valid(_Metadata, await get_json(client, url, {"Accept": "application/json"}))
         if told.issuer != self._client.issuer:
             raise BadAnswer("the metadata is another issuer's")

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from adapters.errors import AdapterError, BadAnswer
 from adapters.http.client import DIRECT
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 from adapters.on_call.reading import get_json, reading
 
 FETCH_S: Final = 5.0
@@ -61,10 +61,10 @@ class _KeySet(BaseModel):
 class OidcTokens:
     """Checks the tokens of one issuer."""
 
-    def __init__(self, issuer: Issuer, clock: Callable[[], float], way: Way = DIRECT) -> None:
+    def __init__(self, issuer: Issuer, clock: Callable[[], float], route: Route = DIRECT) -> None:
         self._issuer = issuer
         self._clock = clock
-        self._way = way
+        self._route = route
         self._keys: Mapping[str, jwt.PyJWK] = {}
         self._fetched_at = self._tried_at = float("-inf")
         self._lock = asyncio.Lock()
@@ -138,7 +138,7 @@ class OidcTokens:
         return told.jwks_uri
 
     async def _get(self, url: str) -> JsonValue:
-        async with reading(url, FETCH_S, self._way) as client:
+        async with reading(url, FETCH_S, self._route) as client:
             return await get_json(client, url, {"Accept": "application/json"})
 
     def _usable(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from adapters.http.client import DIRECT
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 from adapters.on_call.port import checked, steps, texts_at
 from adapters.on_call.reading import get_json, reading
 
@@ -15,13 +15,13 @@ class JsonOnCall:
     url: str
     path: str
     timeout_s: float
-    way: Way = DIRECT
+    route: Route = DIRECT
 
     def __post_init__(self) -> None:
         steps(self.path)
 
     async def people(self) -> frozenset[str]:
         """Who is on call now. Raises AdapterError."""
-        async with reading(self.url, self.timeout_s, self.way) as client:
+        async with reading(self.url, self.timeout_s, self.route) as client:
             answer = await get_json(client, self.url, {"Accept": "application/json"})
         return checked(texts_at(answer, steps(self.path)))

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapters.errors import BadAnswer
 from adapters.http.client import DIRECT
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 from adapters.on_call.port import checked
 from adapters.on_call.reading import get_json, reading
 
@@ -59,11 +59,11 @@ class PagerDutyOnCall:
     schedules: tuple[str, ...]
     timeout_s: float
     token: str = field(default="", repr=False)
-    way: Way = DIRECT
+    route: Route = DIRECT
 
     async def people(self) -> frozenset[str]:
         """Who is on call now. Raises AdapterError."""
-        async with reading(self.url, self.timeout_s, self.way) as client:
+        async with reading(self.url, self.timeout_s, self.route) as client:
             entries = await self._entries(client)
         # A filter that PagerDuty did not understand would make everyone's rota ours.
         ours = [e for e in entries if e.schedule and e.schedule.id in self.schedules]

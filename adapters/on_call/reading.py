@@ -18,24 +18,24 @@ from adapters.errors import BadAnswer
 from adapters.http.body import read_capped
 from adapters.http.client import http_client
 from adapters.http.errors import check_status, mapped_errors
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 
 MAX_ANSWER_BYTES: Final = 1_048_576
 
 
 @asynccontextmanager
-async def reading(url: str, timeout_s: float, way: Way) -> AsyncIterator[httpx.AsyncClient]:
-    """A client that reaches the URL's host only, that way, for `timeout_s` in all. Raises AdapterError."""
+async def reading(url: str, timeout_s: float, route: Route) -> AsyncIterator[httpx.AsyncClient]:
+    """A client that reaches the URL's host only, for `timeout_s` in all. Raises AdapterError."""
     host = urlsplit(url).hostname or ""
     with mapped_errors(host):
         async with asyncio.timeout(timeout_s):
             async with http_client(
-                headers=dict(way.headers),
+                headers=dict(route.headers),
                 connect_s=timeout_s,
                 read_s=timeout_s,
                 allowed_hosts=frozenset({host}),
-                tls=way.tls,
-                proxy=way.proxy,
+                tls=route.tls,
+                proxy=route.proxy,
             ) as client:
                 yield client
 

@@ -312,12 +312,12 @@ class AuditSettings(Section):
         return self
 
     @property
-    def events_way(self) -> SinkAccessSettings:
+    def events_route(self) -> SinkAccessSettings:
         """How `events_url` is reached."""
         return self.events_access.with_token(self.events_token)
 
     @property
-    def checkpoint_way(self) -> SinkAccessSettings:
+    def checkpoint_route(self) -> SinkAccessSettings:
         """How `checkpoint_url` is reached."""
         return self.checkpoint_access.with_token(self.checkpoint_token)
 

@@ -35,8 +35,8 @@ from bot.store.database import Database
 from bot.store.levels import Behind, StoredLevels
 from bot.upkeep.jobs import Job
 from bot.wiring import rules
+from bot.wiring.routes import route_of
 from bot.wiring.trail import kept_outside
-from bot.wiring.ways import way_of
 
 if TYPE_CHECKING:
     from adapters.audit.nats import AuditNats
@@ -116,7 +116,7 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
     sinks = {"log": Sink(to_log, LOG_ROWS)}
     audit = settings.audit
     if audit.events_url:
-        http = _http("audit.events", audit.events_url, audit.events_way)
+        http = _http("audit.events", audit.events_url, audit.events_route)
         stack.push_async_callback(http.aclose)
 
         async def to_collector(entries: Sequence[TrailEntry]) -> None:
@@ -189,7 +189,7 @@ async def _sink(where: str, ask: Callable[[], Awaitable[None]], within_s: float)
 
 
 async def _http_in(audit: AuditSettings) -> None:
-    http = await asyncio.to_thread(_http, "audit.events", audit.events_url, audit.events_way)
+    http = await asyncio.to_thread(_http, "audit.events", audit.events_url, audit.events_route)
     try:
         await http.send_events([])
     finally:
@@ -228,7 +228,7 @@ def _publishers(
 
         found["file"] = to_file
     if audit.checkpoint_url:
-        http = _http("audit.checkpoint", audit.checkpoint_url, audit.checkpoint_way)
+        http = _http("audit.checkpoint", audit.checkpoint_url, audit.checkpoint_route)
         stack.push_async_callback(http.aclose)
 
         async def to_url(checkpoint: Checkpoint) -> None:
@@ -247,9 +247,9 @@ def _publishers(
 
 
 def _http(key: str, url: str, access: AccessSettings) -> AuditHttp:
-    way = way_of(access, f"{key}_access")
+    route = route_of(access, f"{key}_access")
     try:
-        return AuditHttp(url, way)
+        return AuditHttp(url, route)
     except ValueError as error:
         raise ConfigurationError(f"{key}_url: {error}") from error
 

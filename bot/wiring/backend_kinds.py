@@ -15,7 +15,7 @@ from adapters.observe.grafana import proxied, read_through
 from bot.settings.error_tracker import ErrorsBackend
 from bot.settings.observe import LogsBackend, MetricsBackend, ObservedBackend, TracesBackend
 from bot.settings.reading import ConfigurationError, needing_extra
-from bot.wiring.ways import backend_client
+from bot.wiring.routes import backend_client
 from tools.capabilities import Clock, Logs, Metrics, Traces
 from tools.error_issues import ErrorIssues
 

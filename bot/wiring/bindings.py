@@ -12,7 +12,7 @@ import httpx
 
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.wiring.ways import backend_client
+from bot.wiring.routes import backend_client
 from tools.port import Port
 
 Bindings = Mapping[Port[Any], Callable[[httpx.AsyncClient], object]]

@@ -8,7 +8,7 @@ from bot.settings.deploys import DeployFeedSettings
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.backends import Cluster
-from bot.wiring.ways import backend_client
+from bot.wiring.routes import backend_client
 
 
 def make_feeds(

@@ -37,8 +37,8 @@ from bot.slack.roles.members import RoleMembers
 from bot.upkeep.reload import Prepared
 from bot.wiring import rules
 from bot.wiring.chosen import named_tables
+from bot.wiring.routes import route_of
 from bot.wiring.tenants import Live, RolesOfTenant, TenantRule, tenant_rules
-from bot.wiring.ways import way_of
 from tools.attached import AttachedFile
 from tools.capabilities import CallContext
 from tools.core.read_attachment import Attachments
@@ -64,16 +64,16 @@ def _rota(role: str, settings: OnCallSettings | None) -> OnCall | None:
     if settings is None:
         return None
     timeout_s, token = settings.timeout.total_seconds(), settings.token.get_secret_value()
-    way = way_of(settings, f"roles.{role}.oncall")
+    route = route_of(settings, f"roles.{role}.oncall")
     match settings.kind:
         case "pagerduty":
             from adapters.on_call.pagerduty import PagerDutyOnCall
 
-            return PagerDutyOnCall(settings.url, settings.schedules, timeout_s, token, way)
+            return PagerDutyOnCall(settings.url, settings.schedules, timeout_s, token, route)
         case "json":
             from adapters.on_call.json_endpoint import JsonOnCall
 
-            return JsonOnCall(settings.url, settings.path, timeout_s, way)
+            return JsonOnCall(settings.url, settings.path, timeout_s, route)
         case _:
             assert_never(settings.kind)
 

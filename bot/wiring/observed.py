@@ -27,7 +27,7 @@ from bot.settings.reading import ConfigurationError
 from bot.wiring.backend_kinds import open_errors, open_logs, open_metrics, open_traces
 from bot.wiring.backends import Cluster
 from bot.wiring.chosen import NoBackend, Pick, Picks, picks
-from bot.wiring.ways import backend_client
+from bot.wiring.routes import backend_client
 from tools.capabilities import (
     AdminInfo,
     Capabilities,

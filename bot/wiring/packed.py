@@ -17,7 +17,7 @@ from adapters.recorded.packs.recording import Recording
 from adapters.recorded.packs.world import packed_world
 from bot.settings.access import RouteSettings
 from bot.wiring.observed import Observed, World
-from bot.wiring.ways import backend_client
+from bot.wiring.routes import backend_client
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from adapters.audit.http import AuditHttp
 from adapters.errors import Unreachable
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 from bot.audit import feed as audit_feed
 from bot.audit.feed import EventFeed, Sink
 from bot.audit.share import SHARE
@@ -150,7 +150,7 @@ async def test_one_malformed_chunk_from_a_collector_does_not_stop_delivery(
         writer.close()
 
     server = await asyncio.start_server(collect, "127.0.0.1", 0)
-    http = AuditHttp(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/events", Way())
+    http = AuditHttp(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/events", Route())
 
     async def to_collector(entries: Sequence[TrailEntry]) -> None:
         await http.send_events([entry.as_json() for entry in entries])

@@ -16,7 +16,7 @@ from adapters.control_plane.client import HttpControlPlane
 from adapters.control_plane.port import ControlOrder, Endpoint
 from adapters.errors import AdapterError
 from adapters.http.client import http_client
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 from adapters.llm.messages import Message, Role, TextChunk
 from adapters.llm.registry import create
 from adapters.observe.backend import Backend
@@ -26,7 +26,7 @@ from tests.fixtures_peers import OK, Peer, listening
 from tests.fixtures_providers import ASKED, config_for, everything, joined
 from tools.errors import CapabilityUnavailable, UpstreamFailed
 
-READ_S = 0.4
+READ_S = 0.8  # the deadline of the faulty calls
 FAILED = "failed"
 Ask = Callable[[str], Awaitable[str]]
 """Asks about a word; gives the word that the answer is about, or FAILED."""
@@ -36,7 +36,7 @@ Ask = Callable[[str], Awaitable[str]]
 class Kind:
     """A kind of client, and how its server answers about a word."""
 
-    opened: Callable[[str], AbstractAsyncContextManager[Ask]]
+    opened: Callable[[str, float], AbstractAsyncContextManager[Ask]]
     answer: Callable[[bytes], bytes]
 
 
@@ -53,8 +53,8 @@ def about(word: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def model(url: str) -> AsyncIterator[Ask]:
-    provider = create(config_for("openai", url, timeout_s=READ_S))
+async def model(url: str, read_s: float) -> AsyncIterator[Ask]:
+    provider = create(config_for("openai", url, timeout_s=read_s))
 
     async def ask(word: str) -> str:
         question = replace(ASKED, messages=(Message(Role.USER, f"word{word}word"),))
@@ -75,8 +75,8 @@ def model_answer(word: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def backend(url: str) -> AsyncIterator[Ask]:
-    async with http_client(base_url=url, connect_s=0.5, read_s=READ_S) as client:
+async def backend(url: str, read_s: float) -> AsyncIterator[Ask]:
+    async with http_client(base_url=url, connect_s=0.5, read_s=read_s) as client:
         loki = Backend("Loki", client)
 
         async def ask(word: str) -> str:
@@ -89,8 +89,8 @@ async def backend(url: str) -> AsyncIterator[Ask]:
 
 
 @asynccontextmanager
-async def platform(url: str) -> AsyncIterator[Ask]:
-    async with http_client(base_url=url, connect_s=0.5, read_s=READ_S) as client:
+async def platform(url: str, read_s: float) -> AsyncIterator[Ask]:
+    async with http_client(base_url=url, connect_s=0.5, read_s=read_s) as client:
         made = HttpPlatform(client, {"platform:all": "token"}.__getitem__)
         call = call_context(connection_ids=frozenset({"platform:all"}))
 
@@ -104,10 +104,10 @@ async def platform(url: str) -> AsyncIterator[Ask]:
 
 
 @asynccontextmanager
-async def control_plane(url: str) -> AsyncIterator[Ask]:
-    async with http_client(connect_s=0.5, read_s=READ_S) as client:
+async def control_plane(url: str, read_s: float) -> AsyncIterator[Ask]:
+    async with http_client(connect_s=0.5, read_s=read_s) as client:
         plane = HttpControlPlane(client, {"": ""}.__getitem__)
-        endpoint = Endpoint(url=f"{url}/{{product}}", timeout_s=2 * READ_S)
+        endpoint = Endpoint(url=f"{url}/{{product}}", timeout_s=2 * read_s)
 
         async def ask(word: str) -> str:
             order = ControlOrder(endpoint, f"word{word}word", "restart", "checkout", {}, "U1")
@@ -118,9 +118,9 @@ async def control_plane(url: str) -> AsyncIterator[Ask]:
 
 
 @asynccontextmanager
-async def outgoing(url: str) -> AsyncIterator[Ask]:
+async def outgoing(url: str, read_s: float) -> AsyncIterator[Ask]:
     """The audit trail's sink says nothing but a status: about odd sizes it says 409."""
-    sink = AuditHttp(f"{url}/word{{size}}word", Way(connect_s=0.5, read_s=READ_S))
+    sink = AuditHttp(f"{url}/word{{size}}word", Route(connect_s=0.5, read_s=read_s))
 
     async def ask(word: str) -> str:
         try:
@@ -190,7 +190,7 @@ async def test_each_answer_belongs_to_its_own_request(
                 is_sent.set()
                 writer.write(answer + stray)
 
-    async with listening(peer) as url, kind.opened(url) as ask, asyncio.timeout(10):
+    async with listening(peer) as url, kind.opened(url, 10) as ask, asyncio.timeout(20):
         first = await ask("11")
         await is_sent.wait()
         rest = [await ask(word) for word in ("22", "33", "44", "55")]
@@ -268,7 +268,7 @@ async def test_a_fault_ends_in_time_and_the_next_call_works(kind: Kind, fault: P
 
     async with AsyncExitStack() as stack:
         ask = await stack.enter_async_context(
-            kind.opened(await stack.enter_async_context(listening(peer)))
+            kind.opened(await stack.enter_async_context(listening(peer)), READ_S)
         )
         async with asyncio.timeout(30):
             assert await ask("11") == FAILED

@@ -24,7 +24,7 @@ from bot.settings.actions import ActionSettings
 from bot.settings.model import ControlPlaneSettings, Settings
 from bot.settings.reflexes import ReflexAction
 from bot.wiring import rules
-from bot.wiring.ways import plane_host
+from bot.wiring.routes import plane_host
 from tools.capabilities import Interval, MetricQuery, Metrics
 from tools.errors import ToolError
 from tools.signals import Discovered

@@ -26,8 +26,8 @@ from bot.settings.reading import ConfigurationError
 from bot.web.listener import bind_problem
 from bot.wiring import rules
 from bot.wiring.backends import Cluster
+from bot.wiring.routes import backend_client
 from bot.wiring.telemetry import make_collector
-from bot.wiring.ways import backend_client
 from tools.cluster_objects import ObjectQuery
 from tools.errors import InvalidArguments, ToolError
 

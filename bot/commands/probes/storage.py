@@ -120,7 +120,7 @@ async def check_outlets(asked: Asked) -> Sequence[Finding]:
     audit = settings.audit
     part, questions = "audit checkpoints", []
     if url := audit.checkpoint_url:
-        ask = partial(reached, audit.checkpoint_way, url, "audit.checkpoint_url")
+        ask = partial(reached, audit.checkpoint_route, url, "audit.checkpoint_url")
         questions.append(probed(part, ask))
     if audit.checkpoint_file:
         questions.append(asyncio.to_thread(_file, Path(audit.checkpoint_file)))

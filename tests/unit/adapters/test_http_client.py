@@ -15,7 +15,7 @@ from adapters.errors import BadAnswer, BadRequest, Refused, Unreachable
 from adapters.http.body import read_capped
 from adapters.http.client import http_client
 from adapters.http.errors import mapped_errors
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 from tests.fixtures_http import resolving, serving
 from tests.fixtures_peers import OK, listening
 
@@ -65,8 +65,8 @@ async def test_a_host_is_reached_by_its_own_way_and_others_are_not() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(text=request.headers.get("x-way", "none"))
 
-    way = Way(headers=(("X-Way", "own"),))
-    async with serving(handler) as url, http_client(ways={"LocalHost": way}) as client:
+    route = Route(headers=(("X-Way", "own"),))
+    async with serving(handler) as url, http_client(routes={"LocalHost": route}) as client:
         there = url.replace("127.0.0.1", "localhost")
         told = [(await client.get(each)).text for each in (url, there)]
         told.append((await client.get(there, headers={"x-way": "mine"})).text)

@@ -9,7 +9,7 @@ from bot.settings.access import AccessSettings
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.observed import make_observed
-from bot.wiring.ways import backend_client
+from bot.wiring.routes import backend_client
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 
 

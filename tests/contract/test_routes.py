@@ -1,4 +1,4 @@
-"""The ways to a backend: whoever it is, it is reached as its table says, and by nobody else's."""
+"""The routes to a backend: whoever it is, it is reached as its table says, and by nobody else's."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ from bot.settings.model import ControlPlaneSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.in_force import role_members
 from bot.wiring.observed import make_admin_info, make_observed, make_platform
-from bot.wiring.ways import backend_client, orders_client, way_of
+from bot.wiring.routes import backend_client, orders_client, route_of
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.proxy import proxying
 from tests.fixtures_http import serving
@@ -139,7 +139,7 @@ def test_a_bad_file_is_named(access: dict[str, str], named: str, certificates: P
     paths = {key: f"{certificates}/{name}" for key, name in access.items()}
 
     with pytest.raises(ConfigurationError, match=rf"^observe\.logs\.{named}"):
-        way_of(AccessSettings.model_validate(paths), KEY)
+        route_of(AccessSettings.model_validate(paths), KEY)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ async def test_a_rota_and_a_sink_go_the_same_way(
     rota = role_members(settings)["sre"].on_call
     assert rota is not None
     assert await rota.people() == {"a@shop.test"}
-    sink = AuditHttp(url, way_of(settings.audit.events_way, "audit.events_access"))
+    sink = AuditHttp(url, route_of(settings.audit.events_route, "audit.events_access"))
     stack.push_async_callback(sink.aclose)
     await sink.send_events([])
 
@@ -304,7 +304,7 @@ def test_every_secret_of_a_way_is_masked() -> None:
 
     assert {"in url-1", "in%20url-1", "in-header-2", "in-proxy-3", "basic-4"} <= settings.secrets()
     assert "in-header-2" not in repr(settings)
-    assert "in-header-2" not in repr(way_of(settings.observe.logs, KEY))
+    assert "in-header-2" not in repr(route_of(settings.observe.logs, KEY))
 
 
 async def test_files_are_read_at_the_start_and_off_the_loop(
@@ -315,7 +315,7 @@ async def test_files_are_read_at_the_start_and_off_the_loop(
     def reads(*_: str) -> None:
         on_the_loop.append(threading.current_thread() is threading.main_thread())
 
-    monkeypatch.setattr("bot.wiring.ways.own_trust", reads)
+    monkeypatch.setattr("bot.wiring.routes.own_trust", reads)
     ca = {"ca_file": "ca.pem"}
     oncall = {"kind": "json", "url": "https://rota", "path": "[]", **ca}
     settings = Settings.model_validate(

@@ -13,7 +13,7 @@ import httpx
 
 from adapters.http.client import http_client
 from adapters.http.tls import FileUnusable, own_trust
-from adapters.http.transport import Way
+from adapters.http.transport import Route
 from bot.settings.access import AUTHORIZATION, AccessSettings, RouteSettings
 from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError
@@ -22,7 +22,7 @@ BACKEND_CONNECTIONS: Final = 32  # per backend: more parallel queries would queu
 
 
 def backend_client(
-    url: str, route: RouteSettings, key: str, stack: AsyncExitStack
+    url: str, settings: RouteSettings, key: str, stack: AsyncExitStack
 ) -> httpx.AsyncClient:
     """A client with `url` as its base that reaches that host alone, already authenticated.
 
@@ -40,16 +40,16 @@ def backend_client(
         raise ConfigurationError(f"{key}: needs an address such as http://loki:3100")
     named = f"[{host}]" if ":" in host else host
     address = parts._replace(netloc=f"{named}:{port}" if port else named)
-    way = way_of(route, key)
+    route = route_of(settings, key)
     client = http_client(
         base_url=urlunsplit(address),
-        headers=_in_the_address(parts, way, key),
-        connect_s=way.connect_s,
-        read_s=way.read_s,
+        headers=_in_the_address(parts, route, key),
+        connect_s=route.connect_s,
+        read_s=route.read_s,
         max_connections=BACKEND_CONNECTIONS,
         allowed_hosts=frozenset({host}),
-        tls=way.tls,
-        proxy=way.proxy,
+        tls=route.tls,
+        proxy=route.proxy,
     )
     stack.push_async_callback(client.aclose)
     return client
@@ -58,15 +58,15 @@ def backend_client(
 def orders_client(plane: ControlPlaneSettings, stack: AsyncExitStack) -> httpx.AsyncClient:
     """For what actions order and read, wherever they say. Raises ConfigurationError.
 
-    The host of `[control_plane] info_url` is reached by that table's way, without its credentials:
-    what may read there may not order.
+    The host of `[control_plane] info_url` is reached by that table's route, without its credentials:
+    a token that may read there may not order.
     """
-    ways = {}
+    routes = {}
     if host := plane_host(plane):
-        way = way_of(plane, "control_plane.info_url")
-        own = tuple(each for each in way.headers if each[0].lower() != AUTHORIZATION)
-        ways[host] = replace(way, headers=own)
-    client = http_client(max_connections=BACKEND_CONNECTIONS, ways=ways)
+        route = route_of(plane, "control_plane.info_url")
+        own = tuple(each for each in route.headers if each[0].lower() != AUTHORIZATION)
+        routes[host] = replace(route, headers=own)
+    client = http_client(max_connections=BACKEND_CONNECTIONS, routes=routes)
     stack.push_async_callback(client.aclose)
     return client
 
@@ -79,25 +79,25 @@ def plane_host(plane: ControlPlaneSettings) -> str:
         return ""
 
 
-def way_of(route: RouteSettings, key: str) -> Way:
+def route_of(settings: RouteSettings, key: str) -> Route:
     """Headers with the credentials, certificates, proxy and times. Raises ConfigurationError.
 
     `key` is one of its table, or `audit.events_access` for the table itself.
     """
     table = key.rpartition(".")[0] if key.endswith("url") else key
     try:
-        tls = own_trust(route.ca_file, route.client_certificate, route.client_key)
+        tls = own_trust(settings.ca_file, settings.client_certificate, settings.client_key)
     except FileUnusable as error:
         raise ConfigurationError(f"{table}.{error}") from error
-    headers = {name: value.get_secret_value() for name, value in route.headers.items()}
-    if isinstance(route, AccessSettings):
-        headers |= _credentials(route)
-    return Way(
+    headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+    if isinstance(settings, AccessSettings):
+        headers |= _credentials(settings)
+    return Route(
         tuple(headers.items()),
         tls,
-        route.proxy,
-        route.connect_timeout.total_seconds(),
-        route.timeout.total_seconds(),
+        settings.proxy,
+        settings.connect_timeout.total_seconds(),
+        settings.timeout.total_seconds(),
     )
 
 
@@ -110,16 +110,16 @@ def _credentials(access: AccessSettings) -> dict[str, str]:
     return {}
 
 
-def _in_the_address(parts: SplitResult, way: Way, key: str) -> dict[str, str]:
+def _in_the_address(parts: SplitResult, route: Route, key: str) -> dict[str, str]:
     """The headers, with what the address says. Raises ConfigurationError for two identities."""
     if parts.username is None:
-        return dict(way.headers)
-    if any(name.lower() == AUTHORIZATION for name, _ in way.headers):
+        return dict(route.headers)
+    if any(name.lower() == AUTHORIZATION for name, _ in route.headers):
         raise ConfigurationError(
             f"{key}: has a user in the address, and credentials beside it; set one of them"
         )
     pair = _basic(unquote(parts.username), unquote(parts.password or ""))
-    return {**dict(way.headers), "Authorization": pair}
+    return {**dict(route.headers), "Authorization": pair}
 
 
 def _basic(user: str, password: str) -> str:
