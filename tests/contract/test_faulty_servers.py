@@ -82,7 +82,7 @@ async def backend(url: str, read_s: float) -> AsyncIterator[Ask]:
         async def ask(word: str) -> str:
             try:
                 return str(json.loads((await loki.get("/", {"q": f"word{word}word"})).body)["name"])
-            except (UpstreamFailed, CapabilityUnavailable):
+            except (UpstreamFailed, CapabilityUnavailable, json.JSONDecodeError):
                 return FAILED
 
         yield ask
@@ -195,6 +195,23 @@ async def test_each_answer_belongs_to_its_own_request(
         await is_sent.wait()
         rest = [await ask(word) for word in ("22", "33", "44", "55")]
     assert [first, *rest] == ["11", "22", "33", "44", "55"]
+
+
+@every_kind
+async def test_a_408_that_crosses_a_request_costs_that_request_alone(kind: Kind) -> None:
+    """The server's real answer follows, and must not become the answer to the next request."""
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            word = await asked_word(reader)
+            if word == b"22":
+                writer.write(TIMED_OUT)
+                await asyncio.sleep(0.05)
+            writer.write(kind.answer(word))
+
+    async with listening(peer) as url, kind.opened(url, 10) as ask, asyncio.timeout(20):
+        told = [await ask(word) for word in ("11", "22", "33", "44")]
+    assert told == ["11", FAILED, "33", "44"]
 
 
 def after_its_head(*parts: bytes, every_s: float = 0.1) -> Peer:
