@@ -1,7 +1,10 @@
 """SQLAlchemy's engines for SQLite and PostgreSQL: pools, timeouts and how a transaction begins."""
 
+import sqlite3
+from contextlib import suppress
 from typing import Any, Final
 
+import aiosqlite
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -33,7 +36,20 @@ def sqlite_engine(url: sa.URL, connections: int) -> AsyncEngine:
         connect_args={"timeout": SQLITE_BUSY_S},
     )
     begin_immediately(engine.sync_engine)
+
+    # A cancelled caller leaves its statement running in the driver's thread, and SQLite keeps the locks of
+    # a connection that is closed with an open statement.
+    @sa.event.listens_for(engine.sync_engine, "invalidate")
+    def undo(connection: sa.AdaptedConnection, record: object, error: object) -> None:  # noqa: ARG001 - SQLAlchemy's signature
+        connection.run_async(_undone)
+
     return engine
+
+
+async def _undone(driver: aiosqlite.Connection) -> None:
+    with suppress(sqlite3.Error, ValueError):  # ValueError: it is closed
+        await driver.interrupt()
+        await driver.rollback()
 
 
 def begin_immediately(engine: sa.Engine, *, checks_foreign_keys: bool = True) -> None:

@@ -535,6 +535,26 @@ MUTANTS = (
         "            except ConnectionLost:\n                raise\n",
         (f"{_DATABASE}test_a_turn_survives_lost_connections",),
     ),
+    Mutant(
+        "a cancelled caller takes its commit back",
+        "bot/store/database.py",
+        "        await asyncio.shield(commit)\n",
+        "        await commit\n",
+        (
+            "tests/unit/bot/store/test_postgresql.py::"
+            "test_a_commit_that_the_server_is_working_on_completes_when_its_caller_is_cancelled",
+        ),
+    ),
+    Mutant(
+        "a cancelled statement keeps SQLite's lock",
+        "bot/store/engines.py",
+        "        await driver.rollback()\n",
+        "        pass\n",
+        (
+            "tests/unit/bot/store/test_database.py::"
+            "test_a_statement_that_takes_too_long_holds_up_nobody",
+        ),
+    ),
     *GUARD_MUTANTS,
     *STREAM_MUTANTS,
     *ALERT_MUTANTS,

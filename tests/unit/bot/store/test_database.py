@@ -1,6 +1,7 @@
 """Transactions, the clock, and what is said when the database is not there."""
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -76,6 +77,107 @@ async def test_a_cancelled_transaction_is_undone_and_blocks_nobody(database: Dat
     async with asyncio.timeout(5), writing(database) as connection:
         await insert(connection, "b")
     assert await names(database) == ["b"]
+
+
+# Both keep the driver busy for longer than a caller may wait.
+SLOW = {
+    "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000000)"
+    " SELECT count(*) FROM n",
+    "postgresql": "SELECT pg_sleep(60)",
+}
+
+
+async def insert_slowly(connection: AsyncConnection, begun: asyncio.Event) -> None:
+    await insert(connection, "slow")
+    begun.set()
+    await connection.execute(sa.text(SLOW[connection.dialect.name]))
+
+
+async def test_a_caller_leaves_in_the_middle_of_a_statement_and_its_transaction_is_undone(
+    database: Database,
+) -> None:
+    begun = asyncio.Event()
+    task = asyncio.create_task(database.transact(partial(insert_slowly, begun=begun)))
+    await begun.wait()
+    task.cancel()
+    async with asyncio.timeout(1):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    async with asyncio.timeout(10):
+        for name in "abc":
+            await database.transact(partial(insert, name=name))
+    assert await names(database) == ["a", "b", "c"]
+
+
+async def test_a_read_that_is_cancelled_leaves_the_pool_usable(database: Database) -> None:
+    async def slowly(connection: AsyncConnection) -> None:
+        begun.set()
+        await connection.execute(sa.text(SLOW[connection.dialect.name]))
+
+    for _ in range(3):
+        begun = asyncio.Event()
+        task = asyncio.create_task(database.fetch(slowly))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        for _ in range(20):
+            group.create_task(names(database))
+
+
+async def test_a_commit_that_has_begun_completes_when_its_caller_is_cancelled(
+    database: Database,
+) -> None:
+    task = asyncio.create_task(database.transact(partial(insert, name="a")))
+    sa.event.listen(database._engine.sync_engine, "commit", lambda _: task.cancel())
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await names(database) == ["a"]
+
+
+async def test_a_commit_of_a_held_connection_completes_as_well(database: Database) -> None:
+    async def hold() -> None:
+        async with writing(database) as connection:
+            await insert(connection, "a")
+
+    task = asyncio.create_task(hold())
+    sa.event.listen(database._engine.sync_engine, "commit", lambda _: task.cancel())
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await names(database) == ["a"]
+
+
+async def test_a_cancellation_that_a_library_swallowed_still_undoes_the_transaction(
+    database: Database,
+) -> None:
+    inside = asyncio.Event()
+
+    async def swallow(connection: AsyncConnection) -> None:
+        await insert(connection, "a")
+        inside.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(database.transact(swallow))
+    await inside.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await names(database) == []
+
+
+async def test_a_statement_that_takes_too_long_holds_up_nobody(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as impatient:
+        impatient.setattr("bot.store.database.TRANSACTION_TIMEOUT_S", 0.05)
+        async with asyncio.timeout(1):
+            with pytest.raises(StorageUnavailable, match="in time"):
+                await database.transact(partial(insert_slowly, begun=asyncio.Event()))
+    async with asyncio.timeout(10):
+        await database.transact(partial(insert, name="a"))
+    assert await names(database) == ["a"]
 
 
 async def test_writers_that_wait_may_be_cancelled(database: Database) -> None:

@@ -82,6 +82,31 @@ async def test_who_is_cancelled_while_it_waits_for_a_row_lets_go_of_its_own_rows
             await other.transact(partial(touch, names=("a",)))
 
 
+SLOW_COMMIT = (
+    "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END $$",
+    "CREATE CONSTRAINT TRIGGER slowly AFTER UPDATE ON replicas DEFERRABLE INITIALLY DEFERRED "
+    "FOR EACH ROW EXECUTE FUNCTION slowly()",
+)
+
+
+async def test_a_commit_that_the_server_is_working_on_completes_when_its_caller_is_cancelled(
+    database: Database, other: Database
+) -> None:
+    async with writing(database) as connection:
+        for statement in SLOW_COMMIT:
+            await connection.execute(sa.text(statement))
+    committing = asyncio.create_task(database.transact(partial(touch, names=["a"])))
+    await until(other, SLEEPING, 1)
+    committing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await committing
+    await until(other, SLEEPING, 0)
+    async with reading(database) as connection:
+        found = await connection.scalars(sa.select(replicas.c.version).order_by(replicas.c.id))
+        assert list(found) == ["1", None]
+
+
 async def test_who_takes_too_long_is_told_so_and_holds_up_nobody_after(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
