@@ -14,6 +14,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.engine.records import EngineRecords
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
+from bot.store.address import is_behind_pgbouncer
 from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase
 from bot.store.audit_reading import StoredTrail
@@ -71,7 +72,7 @@ async def delete(settings: Settings, session: str, person: str, reason: str) -> 
     async with AsyncExitStack() as stack:
         database = await opened(settings, stack)
         url = settings.database.url.get_secret_value()
-        engine = EngineRecords(rules.engine_database(url))
+        engine = EngineRecords(rules.engine_database(url), pgbouncer=is_behind_pgbouncer(url))
         found = SubjectRecords(database, subject)
         await _check_workspace(found)
         try:

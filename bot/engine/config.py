@@ -25,13 +25,17 @@ DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """`database_url` names a synchronous driver, for DBOS; `sqlite_path` is None on PostgreSQL."""
+    """`database_url` names a synchronous driver, for DBOS; `sqlite_path` is None on PostgreSQL.
+
+    `pgbouncer`: a connection is lent for one transaction (`bot.store.address.is_behind_pgbouncer`).
+    """
 
     database_url: str
     sqlite_path: Path | None
     lease_s: float = LEASE_S
     max_live_turns: int = 0  # 0: the default of the database
     version: str = WORKFLOW_VERSION
+    pgbouncer: bool = False
 
 
 class SecondProcess(Exception):

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 
 from bot.engine.config import EngineConfig
-from bot.store.engines import SQLITE_BUSY_S
+from bot.store.engines import IDLE_IN_TRANSACTION_S, SQLITE_BUSY_S
 
 SUBSEC_SINCE: Final = (3, 42, 0)  # https://sqlite.org/releaselog/3_42_0.html
 MAX_EXECUTOR_THREADS: Final = 32  # without a limit DBOS uses a thread per live workflow
@@ -39,9 +39,11 @@ class MillisecondClock(sqlite3.Connection):
             self.create_function("unixepoch", 1, _unixepoch)
 
 
-def milliseconds() -> dict[str, object]:
-    """Arguments of SQLAlchemy's `create_engine` for such connections; a new dict for each call."""
-    return {"connect_args": {"factory": MillisecondClock, "timeout": SQLITE_BUSY_S}}
+def engine_arguments(url: str, *, pgbouncer: bool) -> dict[str, Any]:
+    """Arguments of SQLAlchemy's `create_engine` for DBOS's connections. New each time: DBOS changes them."""
+    if url.startswith("sqlite"):
+        return {"connect_args": {"factory": MillisecondClock, "timeout": SQLITE_BUSY_S}}
+    return {"connect_args": {"prepare_threshold": None}} if pgbouncer else {}
 
 
 def _unixepoch(modifier: str) -> float | None:
@@ -56,7 +58,10 @@ def dbos_config(config: EngineConfig, executor: str) -> DBOSConfig:
         system_database_url=config.database_url,
         executor_id=executor,
         application_version=config.version,
-        db_engine_kwargs=milliseconds() if config.sqlite_path else None,
+        db_engine_kwargs=engine_arguments(config.database_url, pgbouncer=config.pgbouncer),
+        # PgBouncer lends no sessions: nothing can listen, and SET would reach other programs.
+        use_listen_notify=not config.pgbouncer,
+        sys_db_idle_transaction_timeout_sec=0 if config.pgbouncer else IDLE_IN_TRANSACTION_S,
         serializer=DBOSPortableJSONSerializer(),
         max_executor_threads=MAX_EXECUTOR_THREADS,
         notification_coalesce_sec=NOTIFY_S,

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer
 
-from bot.engine.library import milliseconds
+from bot.engine.library import engine_arguments
 from bot.store.dialect import storage_errors
 from bot.store.incident_rows import texts_in
 from bot.store.tickets import ALIVE
@@ -20,11 +20,12 @@ _T = TypeVar("_T")
 class EngineRecords:
     """Those in one database. Every method raises StorageUnavailable.
 
-    `url` as the engine wants it (a synchronous driver).
+    `url` as the engine wants it (a synchronous driver). `pgbouncer`: see `EngineConfig`.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, pgbouncer: bool = False) -> None:
         self._url = url
+        self._pgbouncer = pgbouncer
 
     async def end_unfinished(self) -> int:
         """Cancel what would go on; how many. Only where nobody serves."""
@@ -92,7 +93,7 @@ class EngineRecords:
     def _client(self) -> Iterator[DBOSClient | None]:
         """None where no engine has ever made its tables."""
         is_sqlite = self._url.startswith("sqlite")
-        options = milliseconds() if is_sqlite else {}
+        options = engine_arguments(self._url, pgbouncer=self._pgbouncer)
         engine = sa.create_engine(self._url, hide_parameters=True, **options)
         try:
             schema = None if is_sqlite else "dbos"

@@ -45,6 +45,7 @@ from bot.slack.handling.errands import Errands
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
+from bot.store.address import is_behind_pgbouncer
 from bot.store.stranded import StrandedProposals
 from bot.upkeep.jobs import Job, running
 from bot.upkeep.reload import ReadSettings, Reload, started
@@ -187,9 +188,11 @@ def _engine(base: Base, lease_s: float, stack: AsyncExitStack) -> Engine:
     """The engine, its turns traced. Reads certificates."""
     traces = open_telemetry(base.settings.otel, base.redactor, base.metrics, stack)
     path, database = rules.sqlite_file(base.settings), base.stores.database
-    address = rules.engine_database(base.settings.database.url.get_secret_value())
-    config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
-    settle = settling(base.stores.origin, database, EngineRecords(address), lease_s)
+    url = base.settings.database.url.get_secret_value()
+    address, pgbouncer = rules.engine_database(url), is_behind_pgbouncer(url)
+    config = EngineConfig(address, path, lease_s, base.settings.turns.max_live, pgbouncer=pgbouncer)
+    records = EngineRecords(address, pgbouncer=pgbouncer)
+    settle = settling(base.stores.origin, database, records, lease_s)
     return Engine(config, EngineRows.of(database, config.version), settle, traces)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import SecretStr, field_validator
 
 from bot.settings.section import Section
-from bot.store.address import POSTGRESQL, addressed
+from bot.store.address import POSTGRESQL, addressed, is_behind_pgbouncer
 
 _NOT_ONE: Final = (
     "is not the address of a database: sqlite:///file or postgresql://user:password@host/name, with "
@@ -16,7 +16,7 @@ _NOT_ONE: Final = (
 _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _OPTIONS: Final = frozenset({"host", "port", "sslmode", "target_session_attrs"})
 _KNOWN: Final = (
-    "behind the ? it may have sslmode, host, port and target_session_attrs; certificates are "
+    "behind the ? it may have sslmode, host, port, target_session_attrs and pgbouncer; certificates are "
     "named in the environment (PGSSLROOTCERT, PGSSLCERT, PGSSLKEY)"
 )
 
@@ -34,6 +34,7 @@ class DatabaseSettings(Section):
             parsed = addressed(url.get_secret_value())
         except ValueError:
             raise ValueError(_NOT_ONE) from None
+        is_behind_pgbouncer(url.get_secret_value())
         if parsed.drivername == POSTGRESQL:
             if not parsed.query.keys() <= _OPTIONS:
                 raise ValueError(_KNOWN)

@@ -41,7 +41,7 @@ def is_behind_pgbouncer(url: str) -> bool:
     """
     given = _parsed(url).query.get(_PGBOUNCER, "false")
     if given not in ("true", "false"):
-        raise ValueError("database url: pgbouncer is true or false")
+        raise ValueError("pgbouncer is true or false")
     return given == "true"
 
 

@@ -18,6 +18,7 @@ from bot.commands.probes import limits
 from bot.commands.probes.backends import reached
 from bot.commands.probes.installation import Asked
 from bot.commands.probes.limits import probed
+from bot.commands.probes.pooler import SET_PGBOUNCER, check_pooler
 from bot.commands.probes.slack import postable
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
@@ -50,13 +51,16 @@ async def check_database(settings: Settings) -> Sequence[Finding]:
             database = (await open_stores(settings, stack)).database
             at = await schema.standing(database)
             behind = await check_behind(settings, database)
+            pooler = await check_pooler(settings.database.url.get_secret_value(), database)
     except TimeoutError:
         return [Finding("database", False, limits.unanswered(limits.SHARED_S), fault=Fault.SILENT)]
     except (ConfigurationError, StorageUnavailable) as error:
-        return [Finding("database", False, str(error), fault=fault_of(error) or _said(error))]
+        mend = SET_PGBOUNCER if "startup parameter" in str(error) else ""
+        fault = fault_of(error) or _said(error)
+        return [Finding("database", False, str(error), mend=mend, fault=fault)]
     newer = f"schema {at.revision}, expanded by a newer version, which serves this one too"
     said = "schema current" if at.revision == at.newest else newer
-    return [Finding("database", True, f"{database.dialect}, {said}"), *behind]
+    return [Finding("database", True, f"{database.dialect}, {said}"), *pooler, *behind]
 
 
 async def _is_there(url: str) -> None:

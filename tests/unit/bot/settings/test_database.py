@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from pydantic import ValidationError
 
 from bot.settings.database import DatabaseSettings
-from bot.store.address import addressed
+from bot.store.address import addressed, is_behind_pgbouncer
 from bot.wiring.rules import engine_database
 
 ADDRESS = "postgresql://kortex:secret-pw@db.example.com/kortex"
@@ -48,6 +48,7 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         ("ssl=require&sslmode=require", "behind the ?"),
         ("sslmode=required", "sslmode is one of disable"),
         ("sslmode=require&sslmode=disable", "sslmode is one of disable"),
+        ("pgbouncer=1", "pgbouncer is true or false"),
     ],
 )
 def test_an_option_that_is_not_known_is_refused_without_the_password(
@@ -57,6 +58,13 @@ def test_an_option_that_is_not_known_is_refused_without_the_password(
         _stored(f"{ADDRESS}?{options}")
     assert told in str(refused.value)
     assert "secret-pw" not in str(refused.value)
+
+
+def test_pgbouncer_is_no_option_of_the_driver() -> None:
+    url = _stored(f"{ADDRESS}?pgbouncer=true&sslmode=require")
+    assert is_behind_pgbouncer(url)
+    for used in (addressed(url), sa.make_url(engine_database(url))):
+        assert used.query == {"sslmode": "require"}
 
 
 def _stored(url: str) -> str:
