@@ -9,8 +9,9 @@ the log played to an earlier moment, shows by another timeline, and cannot be to
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -78,7 +79,10 @@ class SeenMark:
     def write(self, newest: "Newest") -> None:
         """Whole or not at all. Raises OSError."""
         fresh = self.path.with_name(self.path.name + ".new")
-        fresh.write_text("{} {}".format(*newest), "ascii")
+        with fresh.open("w", encoding="ascii") as kept:
+            kept.write("{} {}".format(*newest))
+            kept.flush()
+            os.fsync(kept.fileno())
         fresh.replace(self.path)
 
 
@@ -94,6 +98,7 @@ class Origin:
         self._database = database
         self._mark = mark
         self._noted: Newest | None = None
+        self._noting = asyncio.Lock()  # an older mark must not replace a newer one
         self._is_settled = False
 
     @asynccontextmanager
@@ -176,7 +181,8 @@ class Origin:
 
     async def settle(self) -> None:
         """From now on it is itself, where it is."""
-        await self._keep_mark()  # before the row: a row without a mark is in doubt
+        with _logged():
+            await self._keep_mark()  # before the row: a row without a mark is in doubt
         timeline = "" if self._mark else await self._whereabouts()
         writer = sa.literal("") if self._mark else _WRITER
         await self._write({"written_by": writer, "timeline": timeline, "copied_at": None})
@@ -192,21 +198,27 @@ class Origin:
         Only of a database that was settled: a copy must not take the mark of its original.
         """
         if self._is_settled:
-            with suppress(StorageUnavailable):  # the next look does
+            with suppress(StorageUnavailable), _logged():  # the next look does
                 await self._keep_mark()
+
+    async def mark(self) -> None:
+        """The same, before an order is sent: a copy from before is known as one. Raises StorageUnavailable."""
+        if self._is_settled:
+            try:
+                await self._keep_mark()
+            except OSError as error:
+                raise StorageUnavailable(
+                    f"{error.filename}, which tells the database from a copy, cannot be written"
+                ) from error
 
     async def _keep_mark(self) -> None:
         if self._mark is None:
             return
-        newest = await self._newest()
-        if newest == self._noted:
-            return
-        try:
-            await asyncio.to_thread(self._mark.write, newest)
-        except OSError as error:
-            log.warning("origin.mark_not_written", error=error.strerror)
-        else:
-            self._noted = newest
+        async with self._noting:
+            newest = await self._newest()
+            if newest != self._noted:
+                await asyncio.to_thread(self._mark.write, newest)
+                self._noted = newest
 
     async def _write(self, values: dict[str, object]) -> None:
         async def work(connection: AsyncConnection) -> None:
@@ -248,6 +260,14 @@ class Origin:
             return await self._database.fetch(work)
         except sa.exc.ProgrammingError:  # not this role's to ask
             return ""
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        log.warning("origin.mark_not_written", error=error.strerror)
 
 
 _THE_ROW: Final = origin.c.name == ORIGIN

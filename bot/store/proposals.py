@@ -1,6 +1,6 @@
 """`bot.ports.proposals.ProposalStore` in the database: who wins is one UPDATE on the database's clock."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -50,10 +50,13 @@ _BY_ONE: dict[ProposalState, sa.ColumnElement[bool]] = {
 
 
 class StoredProposals:
-    """Proposals as rows."""
+    """Proposals as rows. `mark` is called before each order is sent: `bot.store.origin.Origin.mark`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self, database: Database, mark: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self._database = database
+        self._mark = mark
 
     async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
         """Insert with its audit row under the lock of that order, or return what is there already."""
@@ -153,9 +156,9 @@ class StoredProposals:
         return await self._database.transact(work, again=False)
 
     async def begin_dispatch(self, proposal_id: ProposalId, audit: AuditEvent) -> Departure:
-        """One compare-and-set with its audit row, under the lock of that order.
+        """One compare-and-set with its audit row, under the lock of that order; then the mark.
 
-        Not repeated when the connection is lost, as `advance`.
+        Not repeated when the connection is lost, as `advance`. Without the mark nothing may be sent.
         """
         before = ProposalState.CONFIRMED
         values: dict[str, Any] = {
@@ -173,7 +176,10 @@ class StoredProposals:
                 return Departure(is_ours=False, same=same)
             return Departure(await _moved(connection, proposal_id, before, values, audit))
 
-        return await self._database.transact(work, again=False)
+        departure = await self._database.transact(work, again=False)
+        if departure.is_ours and self._mark is not None:
+            await self._mark()
+        return departure
 
     async def same_order(self, proposal_id: ProposalId) -> Proposal | None:
         """The latest that went out."""

@@ -84,7 +84,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         database=database,
         sessions=StoredSessions(database, settings.llm.session_idle_ttl, retain=retain),
         names=StoredNames(database),
-        proposals=StoredProposals(database),
+        proposals=StoredProposals(database, origin.mark),
         cards=StoredCards(database),
         undelivered=StoredUndelivered(database),
         watches=StoredWatches(database),

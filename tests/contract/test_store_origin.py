@@ -12,6 +12,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import OPEN, ProposalState
 from bot.engine.records import EngineRecords
+from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import WatchKind
 from bot.service.keeping import settling
 from bot.store.alert_tables import alert_threads
@@ -190,6 +191,41 @@ async def test_a_mark_that_says_nothing_leaves_doubt(
     standing = await Origin(database, SeenMark(tmp_path / "seen")).judge()
 
     assert standing is not Standing.ITSELF
+    await database.close()
+
+
+async def test_a_copy_from_just_before_an_order_was_sent_is_known_as_one(sqlite_url: str) -> None:
+    path = Path(sqlite_url.partition(":///")[2])
+    database = await Database.open(sqlite_url)
+    origin = Origin(database, mark_of(path))
+    store = StoredProposals(database, origin.mark)
+    event = AuditEvent(AuditKind.DISPATCH_INTENT, "U1")
+    await store.create(order_of_its_own("sent", state=S.CONFIRMED), event)
+    await origin.settle()
+    async with reading(database) as connection:
+        await connection.exec_driver_sql(f"VACUUM INTO '{path}.before'")
+
+    assert (await store.begin_dispatch(ProposalId("sent"), event)).is_ours
+    await database.close()
+
+    copy = await Database.open(f"sqlite:///{path}.before")
+    assert await Origin(copy, mark_of(path)).judge() is Standing.COPY
+    await copy.close()
+
+
+async def test_nothing_is_sent_without_a_mark(sqlite_url: str) -> None:
+    path = Path(sqlite_url.partition(":///")[2])
+    database = await Database.open(sqlite_url)
+    origin = Origin(database, mark_of(path))
+    store = StoredProposals(database, origin.mark)
+    event = AuditEvent(AuditKind.DISPATCH_INTENT, "U1")
+    await store.create(order_of_its_own("sent", state=S.CONFIRMED), event)
+    await origin.settle()
+    await asyncio.to_thread(path.with_name(f"{path.name}.seen.new").mkdir)
+
+    with pytest.raises(StorageUnavailable, match="seen"):
+        await store.begin_dispatch(ProposalId("sent"), event)
+    await origin.note()  # only logs it
     await database.close()
 
 

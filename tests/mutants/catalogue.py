@@ -536,6 +536,13 @@ MUTANTS = (
         (f"{_DATABASE}test_a_turn_survives_lost_connections",),
     ),
     Mutant(
+        "an order leaves before the mark that tells copies from the database",
+        "bot/wiring/stores.py",
+        "StoredProposals(database, origin.mark)",
+        "StoredProposals(database)",
+        ("tests/scenario/test_restored.py::test_an_order_leaves_a_mark_before_it_is_sent",),
+    ),
+    Mutant(
         "a cancelled caller takes its commit back",
         "bot/store/database.py",
         "        await asyncio.shield(commit)\n",

@@ -13,6 +13,7 @@ from blockbuster import BlockBuster
 from bot.cli import main
 from bot.demo.workspace.seeds import RESPONDER
 from bot.service.lifecycle import serving
+from bot.service.times import Times
 from bot.store.backup import write_backup
 from bot.store.origin import CopyInDoubt
 from tests.fakes.model_server import Call, Recorded, Round
@@ -112,6 +113,16 @@ async def test_nothing_of_a_restored_copy_is_done_twice(
         status = "SELECT status FROM workflow_status WHERE workflow_uuid = ?"
         assert stage.query(status, slow.turn_in(stage.workspace)) == [("CANCELLED",)]
         assert stage.query("SELECT count(*) FROM audit WHERE kind = 'database.restored'") == [(1,)]
+
+
+async def test_an_order_leaves_a_mark_before_it_is_sent(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, Model(), times=Times(tick_s=3600.0)) as stage:
+        asked = await proposed(stage)
+        await stage.press(RESPONDER, await stage.card(asked), "proposal:confirm")
+        await stage.card(asked, "succeeded")
+        marked = (tmp_path / "kortex.db.seen").read_text().split(" ")
+        intent = "SELECT seq, mac FROM audit WHERE kind = 'dispatch.intent'"
+        assert stage.query(intent) == [(int(marked[0]), marked[1])]
 
 
 async def proposed(stage: Stage, what: str = "a") -> Asked:
