@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 HERE   := "not backends and not benchmark and not deploy and not model and not upgrade"
 
 .DEFAULT_GOAL := help
-.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit test-backends test-model evals mutants coverage bench screenshots schema format lock dist-check deploy-check image-check alerts-check clean
+.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -84,8 +84,8 @@ $(MCP_SERVERS)/.done: Makefile
 	@touch $@
 
 test-backends: setup-dev $(MCP_SERVERS)/.done ## real Prometheus, Alertmanager, VictoriaMetrics, NATS, MCP servers (Debian, root), PostgreSQL, and KORTEX_TEST_*_URL
-	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null && command -v nats-server >/dev/null && command -v prometheus-alertmanager >/dev/null || \
-	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus prometheus-alertmanager victoria-metrics nats-server; }
+	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null && command -v nats-server >/dev/null && command -v prometheus-alertmanager >/dev/null && command -v pgbouncer >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus prometheus-alertmanager victoria-metrics nats-server pgbouncer; }
 	$(PYTEST) -m backends tests/backends
 	$(PYTEST) -k postgresql tests/contract/test_incident_history.py
 

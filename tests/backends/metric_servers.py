@@ -23,7 +23,7 @@ def binary(name: str) -> str:
     if path is None:
         pytest.fail(
             f"{name} is not installed; on Debian: apt-get install --no-install-recommends "
-            "prometheus victoria-metrics nats-server prometheus-alertmanager"
+            "prometheus victoria-metrics nats-server prometheus-alertmanager pgbouncer"
         )
     return path
 
