@@ -20,6 +20,9 @@ _HOSTILE = re.compile(
 )
 
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
 class NotStrictJson(ValueError):
     """A value that has no place in JSON, or is nested too deep."""
 
@@ -27,6 +30,15 @@ class NotStrictJson(ValueError):
 def clean_text(text: str) -> str:
     """Without terminal controls and invisible characters; tabs and newlines stay."""
     return text if text.isascii() and text.isprintable() else _HOSTILE.sub("", text)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of outside text, which end with LF, CRLF or CR, without these.
+
+    `str.splitlines` also splits at form feed, NEL and U+2028, which are characters of a line.
+    """
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
 
 
 def clean_words(text: str, most: int) -> str:

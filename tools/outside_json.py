@@ -5,10 +5,12 @@ shape must not lose the rest: readers count such entries and say how many there 
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from datetime import UTC, datetime
+from typing import Final, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError, model_validator
 
+_UNIX_ZERO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 T = TypeVar("T")
 
 
@@ -21,6 +23,14 @@ class OutsideModel(BaseModel):
         if not isinstance(data, Mapping):
             return data
         return {name: value for name, value in data.items() if value is not None}
+
+
+def set_instant(at: datetime | None) -> datetime | None:
+    """The instant that a sender set; None for the zero of its clock.
+
+    Servers written in Go send the year 1 for an instant that nobody set, and others send 1970.
+    """
+    return at if at is not None and at > _UNIX_ZERO else None
 
 
 def readable(kind: TypeAdapter[T], entries: Iterable[object]) -> tuple[list[T], int]:

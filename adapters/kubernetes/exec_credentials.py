@@ -21,6 +21,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from adapters.errors import BadAnswer, Refused, TimedOut, Unreachable
 from adapters.http.egress import check_program
+from tools.output import lines_of
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 REAP_S: Final = 1.0  # of a program that was killed
@@ -204,7 +205,7 @@ async def _capped(stream: asyncio.StreamReader | None, most: int) -> bytes:
 
 def _words(said: bytes) -> str:
     """The last line of what it complained of, without anything that may be a token."""
-    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line for line in lines_of(said.decode("utf-8", "replace")) if line.strip()]
     if not lines:
         return ""
     last = "".join(c if c.isprintable() else " " for c in _LONG_RUN.sub("...", lines[-1]))

@@ -20,6 +20,7 @@ from adapters.kubernetes.kinds import (
 from tools.capabilities import ClusterOffer
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.errors import InvalidArguments, UpstreamFailed
+from tools.output import lines_of
 
 MAX_ROWS: Final = 1_000
 MAX_EVENTS: Final = 500  # of what was read, the newest
@@ -205,7 +206,7 @@ class KubernetesReader:
         pod = checked_name(query.pod)
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
         body = await self._api.get(path, params, "text/plain, application/json")
-        return [shown_text(line) for line in body.decode("utf-8", "replace").splitlines()]
+        return [shown_text(line) for line in lines_of(body.decode("utf-8", "replace"))]
 
     def _namespace(self, asked: str) -> str:
         if self._allowed and asked and asked not in self._allowed:

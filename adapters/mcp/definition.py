@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.mcp.effect import Guess, SeemingEffect, seeming_effect
-from tools.output import clean_text
+from tools.output import clean_text, lines_of
 from tools.policy import MCP_PREFIX
 
 MAX_BYTES: Final = 16 * 1024  # of a definition: every request to a model carries it
@@ -65,7 +65,7 @@ class Definition:
         """For people: free of terminal controls, a line per key."""
         schema = json.dumps(self.schema, sort_keys=True, indent=1, ensure_ascii=False)
         text = f"name: {self.name}\ndescription: {self.description}\nschema: {schema}"
-        return clean_text(text).splitlines()
+        return lines_of(clean_text(text))
 
 
 @dataclass(frozen=True, slots=True)

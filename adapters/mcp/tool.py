@@ -10,7 +10,7 @@ from adapters.mcp.definition import Definition, tool_id
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import CatalogInvalid, checked_contract
 from tools.contract import PROPOSE_TOOL_ID, Effect, Timeouts, ToolContract
-from tools.output import clean_text
+from tools.output import clean_text, lines_of
 from tools.products import usual_scope
 from tools.schema import SchemaNotPortable
 
@@ -59,7 +59,7 @@ class McpTool:
             case McpOutput(data=dict() as found):
                 return f"{len(found)} fields"
             case McpOutput(text=str() as text):
-                return f"{len(text.splitlines())} lines"
+                return f"{len(lines_of(text))} lines"
             case _:
                 return "an answer"
 

@@ -101,7 +101,7 @@ class VictoriaLogs:
 def _rows(answer: Answer) -> Sequence[Mapping[str, str]]:
     """JSON lines. An answer that breaks off may end in an error's words."""
     try:
-        return [_ROW.validate_json(line) for line in answer.body.splitlines() if line.strip()]
+        return [_ROW.validate_json(line) for line in answer.body.split(b"\n") if line.strip()]
     except ValidationError as error:
         raise UpstreamFailed("VictoriaLogs: not lines of JSON", answer.status) from error
 

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter
 
 from bot.alerts.wire import Headers, Unreadable, has_token, parsed, since
 from bot.domain.alerts import Alert, AlertState
-from tools.outside_json import OutsideModel, readable
+from tools.outside_json import OutsideModel, readable, set_instant
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -41,9 +41,14 @@ class AlertmanagerAlert(OutsideModel):
         written = (self.annotations[name] for name in _TITLE if self.annotations.get(name))
         return next(written, self.labels.get("alertname", ""))
 
+    def began(self, received_at: datetime) -> datetime:
+        """When it began to fire, as far as its sender says."""
+        return set_instant(self.starts_at) or received_at
+
     def ended(self, received_at: datetime) -> datetime:
         """When it was resolved, as far as its sender says."""
-        return self.ends_at if self.ends_at and self.ends_at > self.starts_at else received_at
+        ended = set_instant(self.ends_at)
+        return ended if ended and ended > self.starts_at else received_at
 
 
 class _Group(OutsideModel):

@@ -5,14 +5,14 @@ Its contract is `tests/contract/test_alert_wires.py`.
 
 import hmac
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Final, Protocol, TypeVar
+from datetime import datetime
+from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from bot.domain.alerts import Alert
+from tools.outside_json import set_instant
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # By the names of headers in lower case.
 Headers = Mapping[str, str]
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -65,5 +65,8 @@ def unreadable(error: ValidationError) -> Unreadable:
 
 
 def since(at: datetime | None, received_at: datetime) -> datetime:
-    """A sender's instant, kept between 1970 and now: a clock that is ahead must not hide news."""
-    return min(max(at or received_at, _EPOCH), received_at)
+    """A sender's instant, or that of receipt where none is set.
+
+    It is not after the receipt: a clock that is ahead must not hide news.
+    """
+    return min(set_instant(at) or received_at, received_at)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from tools.output import clean_text
+from tools.output import clean_text, lines_of
 
 _STYLES: Final[Mapping[str, str]] = {
     "ok": "green",
@@ -64,7 +64,7 @@ def _lines(rows: Sequence[Sequence[str]]) -> Sequence[str]:
     widths = [max(len(row[at]) for row in rows) for at in range(columns - 1)]
     lines = []
     for *cells, last in rows:
-        first, *more = last.splitlines() or [""]
+        first, *more = lines_of(last) or [""]
         padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
         lines.append("  ".join([*padded, first]).rstrip())
         indent = " " * (sum(widths) + 2 * len(widths))

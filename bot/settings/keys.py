@@ -8,6 +8,7 @@ from typing import Final, get_args
 from pydantic import BaseModel
 
 from bot.settings.named_backends import NAMED
+from tools.output import lines_of
 
 _NEAR: Final = 0.6  # of difflib's ratio; its own default, at which one slip in four letters shows
 _MOST: Final = 3  # places that are named; more of them say nothing
@@ -26,7 +27,7 @@ def line_of(text: str, path: Sequence[str]) -> int:
     entries = list(path[: numbers[0]]) if numbers else []
     wanted = [part for part in path if not part.isdigit()]
     above, at, table, seen = 1, 0, list[str](), 0
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         stripped = line.strip()
         header = _HEADER.match(stripped)
         if header:

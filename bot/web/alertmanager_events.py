@@ -35,7 +35,7 @@ def _event(alert: AlertmanagerAlert, received_at: datetime, product_of: ProductO
         source=ALERTMANAGER,
         type=f"com.alertmanager.alert.{alert.status}",
         product=product_of(alert.labels) or name or "unknown",
-        at=alert.starts_at if alert.status == "firing" else alert.ended(received_at),
+        at=alert.began(received_at) if alert.status == "firing" else alert.ended(received_at),
         data=data,
     )
 

@@ -25,7 +25,7 @@ from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore
 from tools.capabilities import Clock
-from tools.outside_json import OutsideModel
+from tools.outside_json import OutsideModel, set_instant
 
 PATH = "/ingest/v1/events"
 MAX_BYTES = 1024 * 1024
@@ -58,9 +58,7 @@ class _CloudEvent(OutsideModel):
     type: str = Field(min_length=1, max_length=512)
     subject: str = Field(default="", max_length=512)
     product: str = Field(default="", max_length=512)
-    time: AwareDatetime | None = Field(
-        default=None, ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2200, 1, 1, tzinfo=UTC)
-    )
+    time: AwareDatetime | None = Field(default=None, lt=datetime(2200, 1, 1, tzinfo=UTC))
     data: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -82,7 +80,7 @@ class _CloudEvent(OutsideModel):
             source=self.source,
             type=self.type,
             product=product,
-            at=self.time or received_at,
+            at=set_instant(self.time) or received_at,
             data=self.data,
         )
 

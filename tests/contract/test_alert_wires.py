@@ -231,6 +231,16 @@ def test_a_null_field_of_an_alert_is_an_absent_one(name: str, field: str) -> Non
 
 
 @pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("unset", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"])
+@pytest.mark.parametrize("status", ["firing", "resolved"])
+def test_an_instant_that_nobody_set_is_that_of_receipt(name: str, status: str, unset: str) -> None:
+    sender, body = _group(name, status=status, startsAt=unset, endsAt=unset)
+    (found,) = sender.wire.read(sender.headers_of(body), body, NOW)
+
+    assert found.changed_at == NOW
+
+
+@pytest.mark.parametrize("name", GROUPS)
 def test_a_group_without_a_readable_alert_is_refused(name: str) -> None:
     sender = senders()[name]
     body = orjson.dumps({**orjson.loads(sender.body), "alerts": [None, 7]})

@@ -17,7 +17,7 @@ from tools.attached import MAX_FILES, READ_ATTACHMENT, AttachedFile, FileText
 from tools.capabilities import CallContext, Capabilities
 from tools.contract import COMPUTED, Effect, ToolContract, ToolInput, ToolOutput
 from tools.errors import InvalidArguments
-from tools.output import clean_text
+from tools.output import clean_text, lines_of
 from tools.port import Port
 from tools.products import OF_NO_PRODUCT
 
@@ -126,7 +126,7 @@ def _share(call: CallContext) -> int:
 
 def _told(name: str, read: FileText, from_line: int | None, share: int = 1) -> AttachmentOutput:
     text = clean_text(read.text.replace("\r\n", "\n").replace("\r", "\n"))
-    lines = text.splitlines()
+    lines = lines_of(text)
     found = AttachmentOutput(
         name=name,
         kind=read.kind,

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from tools.output import lines_of
+
 USUAL_URL: Final = "http://127.0.0.1:3000"
 URL_VARIABLE: Final = "KORTEX_URL"
 TOKEN_VARIABLE: Final = "KORTEX_TOKEN"  # noqa: S105 - a name
@@ -36,7 +38,8 @@ def where(
     try:
         http = load(config, env).http
     except ConfigurationError as error:
-        tell(f"{str(error).splitlines()[0]}; asking {USUAL_URL}")
+        first, *_ = lines_of(str(error))
+        tell(f"{first}; asking {USUAL_URL}")
         return USUAL_URL
     if not http.port:
         tell(f"{config}: [http] port = 0 is another one at each start; asking {USUAL_URL}")
