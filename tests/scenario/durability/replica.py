@@ -9,7 +9,7 @@ import os
 import sys
 from dataclasses import replace
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.context import ForkServerProcess, SpawnProcess
 from pathlib import Path
 from typing import cast
 
@@ -27,6 +27,7 @@ from bot.wiring.stores import open_redactor
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.scenario.durability.preloaded"])
+COLD = multiprocessing.get_context("spawn")
 START_TIMEOUT_S = 30.0
 # Of DBOS, for what is resumed; its own is a second.
 POLL_S = 0.1
@@ -37,7 +38,7 @@ TIMES = Times(lease_s=1.0, grace_s=10.0, tick_s=1.0, card_call_s=4.0)
 class Replica:
     """A process. `executor` is its name in the engine's table, `port` where it listens, once it serves."""
 
-    def __init__(self, process: ForkServerProcess, told: Connection) -> None:
+    def __init__(self, process: ForkServerProcess | SpawnProcess, told: Connection) -> None:
         self._process = process
         self._told = told
         self.executor = ""
@@ -86,10 +87,11 @@ async def start(config: Path, times: Times) -> Replica:
     return started
 
 
-async def launch(config: Path, times: Times) -> Replica:
-    """A process that has just begun to start."""
+async def launch(config: Path, times: Times, *, cold: bool = False) -> Replica:
+    """A process that has just begun to start; a `cold` one has imported nothing."""
     ours, theirs = CONTEXT.Pipe(duplex=False)
-    process = CONTEXT.Process(target=_main, args=(config, times, theirs))
+    context = COLD if cold else CONTEXT
+    process = context.Process(target=_main, args=(config, times, theirs))
     await asyncio.to_thread(process.start)
     theirs.close()
     return Replica(process, ours)

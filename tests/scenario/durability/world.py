@@ -160,9 +160,9 @@ class World:
         await self.serves(started)
         return started
 
-    async def launch(self, times: Times = TIMES) -> Replica:
-        """A replica that has just begun to start."""
-        launched = await replica.launch(self.config, times)
+    async def launch(self, times: Times = TIMES, *, cold: bool = False) -> Replica:
+        """A replica that has just begun to start; a `cold` one has imported nothing."""
+        launched = await replica.launch(self.config, times, cold=cold)
         self.replicas.append(launched)
         return launched
 
@@ -253,7 +253,7 @@ class World:
         )
         cards = tables.proposals.c
         untrue = sa.select(cards.id).where(cards.card_shown < cards.card_wanted)
-        left = (unfinished, sa.select(tables.tickets), untrue)
+        left = (unfinished, sa.select(tables.tickets.c.id), untrue)
         return not any([await self.rows(each) for each in left])
 
     async def propose(self, ask: str, call: Call = RESTART) -> Asked:
