@@ -16,7 +16,7 @@ from bot.domain.ids import MessageTs, TeamId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.ports.platform import AnswerStream, AnswerSurface
+from bot.ports.platform import AnswerStream, AnswerSurface, OnPart, no_part
 from bot.ports.sessions import HeldBack, SessionStore, Undelivered
 from bot.ports.trail import AuditLog
 
@@ -59,13 +59,18 @@ class Delivery:
             return NOT_YET
 
     async def deliver(
-        self, ask: Ask, ts: MessageTs, final: TurnFinished, stream: AnswerStream
+        self,
+        ask: Ask,
+        ts: MessageTs,
+        final: TurnFinished,
+        stream: AnswerStream,
+        on_part: OnPart = no_part,
     ) -> str:
         """Show the end in place of what was shown so far, or keep it for later."""
         try:
             if ts == NOT_YET and await self.open(ask) is None:
                 return "gone"
-            await stream.finish(await self.with_changes(ask, final))
+            await stream.finish(await self.with_changes(ask, final), on_part)
         except SurfaceGone:
             return "gone"
         except SurfaceFailed as error:

@@ -124,6 +124,10 @@ class QuietReplay(Journal):
         aloud = [(name, self._aloud(run)) for name, run in parts]
         return await self._journal.steps(aloud)
 
+    async def got_on(self) -> None:
+        """See `Journal`."""
+        await self._journal.got_on()
+
     def _aloud(self, run: Callable[[], Awaitable[JsonValue]]) -> Callable[[], Awaitable[JsonValue]]:
         async def running() -> JsonValue:
             self._runs = True

@@ -154,6 +154,10 @@ class TracedJournal(Journal):
         timed = [(name, self._timing(name, run)) for name, run in parts]
         return await self._journal.steps(timed)
 
+    async def got_on(self) -> None:
+        """See `Journal`."""
+        await self._journal.got_on()
+
     def _timing(self, name: str, run: Run) -> Run:
         return lambda: self._timed(name, run)
 

@@ -326,7 +326,7 @@ class Turns:
         stream: AnswerStream,
     ) -> None:
         async def show(end: TurnFinished) -> JsonValue:
-            return await self._delivery.deliver(ask, ts, end, stream)
+            return await self._delivery.deliver(ask, ts, end, stream, journal.got_on)
 
         try:
             # Its end is the turn's, and shown once more it is the same; a first post is to be known.

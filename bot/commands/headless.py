@@ -17,7 +17,7 @@ from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
 from bot.domain.turn_events import ToolProgress, TurnEnd, TurnEvent, TurnFinished
-from bot.ports.platform import PlatformTraits
+from bot.ports.platform import OnPart, PlatformTraits, no_part
 from tools.records import CallEnded, ToolOutcome
 from tools.redactor import Redacted
 
@@ -63,6 +63,9 @@ class PlainJournal:
             tasks = [group.create_task(_awaited(run)) for _, run in parts]
         return [task.result() for task in tasks]
 
+    async def got_on(self) -> None:
+        """Nothing to record."""
+
 
 async def _awaited(run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
     return await run()
@@ -84,7 +87,11 @@ class HeadlessStream:
                 f"[E{event.evidence}] {record.name.removeprefix('core__')} {summary} ({record.latency_ms} ms) {mark}"
             )
 
-    async def finish(self, final: TurnFinished) -> None:
+    async def finish(
+        self,
+        final: TurnFinished,
+        on_part: OnPart = no_part,
+    ) -> None:
         """Nothing to edit."""
 
     async def aclose(self) -> None:

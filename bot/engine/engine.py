@@ -325,6 +325,9 @@ class Engine:
                     return
                 async with self._trials.of(ask, opened.deaths, signal) as end_trial:
                     opened.journal.recorded = end_trial
+                    if opened.deaths:
+                        clear = self._tickets.clear_deaths
+                        opened.journal.clear_deaths = partial(clear, ask.turn_id, self.executor_id)
                     try:
                         await self._turn_body(ask, opened.journal)
                     except asyncio.CancelledError:

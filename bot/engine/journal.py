@@ -66,7 +66,22 @@ class TurnJournals:
         return Opened(kept, counted)
 
 
-class TurnJournal(Journal):
+class _Progress(Journal):
+    """The progress of a turn that may be a suspect, for its trial and for the count of its deaths."""
+
+    def __init__(self) -> None:
+        self.recorded: Callable[[], None] = lambda: None  # called after each record
+        self.clear_deaths: Callable[[], Awaitable[None]] | None = None  # of a suspect
+
+    async def got_on(self) -> None:
+        """See `Journal`. Without the database the crashes still count."""
+        self.recorded()
+        if self.clear_deaths is not None:
+            with suppress(StorageUnavailable):
+                await self.clear_deaths()
+
+
+class TurnJournal(_Progress):
     """The steps of one turn. `kept` are those on record; None for a first attempt.
 
     With `gives_up` the first step that is not on record does not run. It is recorded as given up and
@@ -84,6 +99,7 @@ class TurnJournal(Journal):
         *,
         gives_up: bool = False,
     ) -> None:
+        super().__init__()
         self._turn = turn
         self._owner = owner
         self._steps = steps
@@ -94,7 +110,6 @@ class TurnJournal(Journal):
         self._begun = 0
         self._waiting: list[Step] = []
         self._rows = StepRows()
-        self.recorded: Callable[[], None] = lambda: None  # called after each record
 
     async def step(self, name: str, run: Run, *, with_next: bool = False) -> JsonValue:
         """One step, recorded. Raises GivenUp, StorageUnavailable, and errors of the step."""
@@ -158,12 +173,12 @@ class TurnJournal(Journal):
         self.recorded()
 
 
-class DurableJournal(Journal):
+class DurableJournal(_Progress):
     """`Journal` on DBOS's own steps, inside a workflow; `gives_up` as in `TurnJournal`."""
 
     def __init__(self, *, gives_up: bool = False) -> None:
+        super().__init__()
         self._gives_up = gives_up
-        self.recorded: Callable[[], None] = lambda: None  # called after each step
 
     async def step(
         self,

@@ -33,6 +33,10 @@ class Journal(Protocol):
         """Several at once; values in the order given. After a crash among them all may run again."""
         ...
 
+    async def got_on(self) -> None:
+        """Record that the running step made progress: earlier crashes no longer count against it."""
+        ...
+
 
 class StopSignal(Protocol):
     """Whether somebody asked a turn to stop."""

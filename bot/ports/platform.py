@@ -140,6 +140,13 @@ class ThreadReader(Protocol):
         ...
 
 
+OnPart = Callable[[], Awaitable[None]]
+
+
+async def no_part() -> None:
+    """For ends whose progress is not recorded."""
+
+
 class AnswerStream(Protocol):
     """One live answer. `feed` never blocks and never raises."""
 
@@ -147,8 +154,11 @@ class AnswerStream(Protocol):
         """Show it when the workspace's edit budget allows; the newest state wins."""
         ...
 
-    async def finish(self, final: TurnFinished) -> None:
-        """Deliver the whole final text. Raises SurfaceGone, SurfaceFailed."""
+    async def finish(self, final: TurnFinished, on_part: OnPart = no_part) -> None:
+        """Deliver the whole final text; `on_part` is called after each message of it.
+
+        Raises SurfaceGone, SurfaceFailed.
+        """
         ...
 
     async def aclose(self) -> None:

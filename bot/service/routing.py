@@ -22,7 +22,14 @@ from bot.domain.thread import ThreadRead
 from bot.domain.turn_events import TurnEvent, TurnFinished
 from bot.engine.queue import ShowWaiting
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
-from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits, ThreadReader
+from bot.ports.platform import (
+    AnswerStream,
+    ChatSurface,
+    OnPart,
+    PlatformTraits,
+    ThreadReader,
+    no_part,
+)
 from bot.wiring.in_force import Directory
 from tools.attached import AttachedFile, FileText
 from tools.capabilities import CallContext
@@ -182,7 +189,11 @@ class _Nowhere:
     def feed(self, event: TurnEvent) -> None:
         """Nobody reads it."""
 
-    async def finish(self, final: TurnFinished) -> None:  # noqa: ARG002 - the port's
+    async def finish(
+        self,
+        final: TurnFinished,  # noqa: ARG002 - the port's
+        on_part: OnPart = no_part,  # noqa: ARG002
+    ) -> None:
         """Raises SurfaceGone."""
         raise SurfaceGone(self._why)
 

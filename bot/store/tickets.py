@@ -203,6 +203,15 @@ class Tickets:
 
         await self._database.transact(work)
 
+    async def clear_deaths(self, ticket: str, owner: str) -> None:
+        """The turn made progress: a later death is its first."""
+
+        async def work(connection: AsyncConnection) -> None:
+            mine = tickets.update().where(tickets.c.id == ticket, tickets.c.owner == owner)
+            await connection.execute(mine.values(trial=_BESIDE, deaths=0, alone=0))
+
+        await self._database.transact(work)
+
     async def hand_over(self, owner: str) -> None:
         """Clear the deaths of this replica's turns, and let its own end count as none."""
 

@@ -365,6 +365,18 @@ async def test_only_the_suspect_that_began_last_died_alone(
     assert counted == [Deaths(2, 0), Deaths(2, 1), Deaths(1, 0)]
 
 
+async def test_after_progress_a_death_is_the_first(engine: Engine, tickets: Tickets) -> None:
+    for name in ("t1", "t2"):
+        await engine.run(name, name)
+        await tickets.try_enter(name, name, "1", name)
+        await tickets.count_death(name)
+        await tickets.begin_trial(name, name)
+    await tickets.clear_deaths("t1", "t1")
+    await tickets.clear_deaths("t2", "a zombie")
+    counted = [await tickets.count_death(name) for name in ("t1", "t2")]
+    assert counted == [Deaths(1, 0), Deaths(2, 1)]
+
+
 async def test_what_is_handed_over_has_not_died(engine: Engine, tickets: Tickets) -> None:
     for name in ("t1", "t2"):
         await engine.run(name, name)

@@ -65,6 +65,7 @@ class MemoryJournal:
         """`at_once`: every step is recorded as it ends, whenever it is due."""
         self._fuse = fuse or Fuse()
         self._at = 0
+        self.progress = 0
         self._waiting: list[tuple[str, bytes]] = []
         self._waits = (
             record is None and not at_once
@@ -108,3 +109,7 @@ class MemoryJournal:
     ) -> Sequence[JsonValue]:
         """One after the other."""
         return [await self.step(name, run) for name, run in parts]
+
+    async def got_on(self) -> None:
+        """Count it."""
+        self.progress += 1

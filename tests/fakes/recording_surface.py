@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from bot.domain.ids import MessageTs, TurnId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnEvent, TurnFinished
+from bot.ports.platform import OnPart, no_part
 
 
 @dataclass
@@ -19,7 +20,7 @@ class RecordedStream:
     def feed(self, event: TurnEvent) -> None:
         self.events.append(event)
 
-    async def finish(self, final: TurnFinished) -> None:
+    async def finish(self, final: TurnFinished, on_part: OnPart = no_part) -> None:
         if self.failure is not None:
             raise self.failure
         self.finals.append(final)

@@ -293,8 +293,8 @@ MUTANTS = (
     Mutant(
         "a failed turn says that nothing was changed, whatever was",
         "bot/chat/delivery.py",
-        "await stream.finish(await self.with_changes(ask, final))",
-        "await stream.finish(final)",
+        "await stream.finish(await self.with_changes(ask, final), on_part)",
+        "await stream.finish(final, on_part)",
         (
             "tests/unit/bot/chat/test_changes.py::"
             "test_a_turn_that_fails_after_its_proposal_ran_says_so",

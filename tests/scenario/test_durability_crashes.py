@@ -8,9 +8,12 @@ import pytest
 
 from tests.fakes.model_server import Round
 from tests.scenario.durability.gates import Hold
+from tests.scenario.durability.replica import Replica
 from tests.scenario.durability.world import Asked, World, world_on
 
 POISON = "poison"
+LONG = "everything"
+POSTS = ("update", "postMessage")
 MOST_CRASHES = 7
 INNOCENT = ("first", "second", "third", "fourth")
 EVERY = (*INNOCENT[:2], POISON, *INNOCENT[2:])
@@ -65,6 +68,40 @@ async def test_only_the_turn_that_crashes_alone_is_given_up(world: World) -> Non
         (answer,) = world.answers(asked[name])
         assert f"Answer to {name}." in answer.text
     assert world.rounds[POISON, 1] >= 3
+
+
+def has_opinions(sent: bytes) -> bool:
+    """The last message of a whole answer asks for an opinion."""
+    return b"answer%3Afeedback" in sent or b"answer:feedback" in sent
+
+
+async def dies_as_it_is_shown(world: World, process: Replica) -> None:
+    """The process dies as Slack has the last message of the answer, and nothing is recorded."""
+    posts = [world.gates.hold(f"slack POST chat.{name} after", has_opinions) for name in POSTS]
+    waits = [asyncio.ensure_future(post.reached.wait()) for post in posts]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    await world.kill(process)
+    world.open()
+    for each in waits:
+        each.cancel()
+
+
+async def test_crashes_while_an_answer_is_shown_keep_all_of_it(world: World) -> None:
+    lines = [f"line {number:04} of a long answer" for number in range(400)]
+    world.scripts[LONG] = [Round(text=("\n".join(lines),))]
+    process = await world.start()
+    asked = await world.ask(LONG)
+    await dies_as_it_is_shown(world, process)
+    for _ in range(3):
+        process = await world.start()
+        await world.kill(process)
+    await world.start()
+    await world.settled()
+
+    shown = "".join(message.text for message in world.answers(asked))
+    assert [line for line in lines if line not in shown] == []
+    assert "could not be finished" not in shown
+    assert await world.turn_state(asked) == "answered"
 
 
 async def test_three_crashes_within_one_round_give_up_no_turn(world: World) -> None:

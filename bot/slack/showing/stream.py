@@ -13,7 +13,7 @@ from bot.domain.charted import charts_for
 from bot.domain.ids import MessageTs
 from bot.domain.turn_events import TextDelta, TurnEvent, TurnFinished
 from bot.ports.failures import SurfaceFailed
-from bot.ports.platform import AnswerStream
+from bot.ports.platform import AnswerStream, OnPart, no_part
 from bot.privacy.redactor import showable
 from bot.slack.sending.lane import EditSlot
 from bot.slack.sending.outbox import Patience, persist
@@ -96,8 +96,8 @@ class SlackAnswerStream(AnswerStream):
         if self._view.apply(event):
             self._slot.changed(first=self._is_first_text(event))
 
-    async def finish(self, final: TurnFinished) -> None:
-        """Deliver the whole final text. Raises SurfaceGone, SurfaceFailed."""
+    async def finish(self, final: TurnFinished, on_part: OnPart = no_part) -> None:
+        """See `AnswerStream`. Raises SurfaceGone, SurfaceFailed."""
         try:
             # Before the view is final: an edit under way would show it without them.
             self._view.open_cards = tuple(await self._cards(final.text))
@@ -108,9 +108,10 @@ class SlackAnswerStream(AnswerStream):
             await self._let_go()
             if self._is_posted_sooner(parts):
                 self._messages.replace()
-            await self._post_missing(parts)
+            await self._post_missing(parts, on_part)
             while (index := self._messages.stale(parts)) is not None:
                 await persist(self._patience, self._final_edit(index, parts[index]))
+                await on_part()
             await persist(self._patience, lambda: self._messages.trim(len(parts)))
             if self._messages.posted[0] != self._known_at:
                 await self._stands(self._messages.posted[0])
@@ -119,12 +120,13 @@ class SlackAnswerStream(AnswerStream):
         if self._share is not None:
             await self._share(charts_for(final))
 
-    async def _post_missing(self, parts: tuple[Part, ...]) -> None:
+    async def _post_missing(self, parts: tuple[Part, ...], on_part: OnPart) -> None:
         """The messages that are not there yet: posts have an allowance of their own."""
         while (index := len(self._messages.posted)) < len(parts):
             urgency = Urgency.FIRST if self._messages.replaced else Urgency.FINAL
             show = partial(self._messages.show, index, parts[index], urgency)
             await persist(self._patience, show)
+            await on_part()
 
     def _is_posted_sooner(self, parts: tuple[Part, ...]) -> bool:
         """Whether to replace its one message; of several the order in the thread would change."""

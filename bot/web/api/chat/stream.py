@@ -17,6 +17,7 @@ from bot.domain.turn_events import (
     TurnFinished,
 )
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.platform import OnPart, no_part
 from bot.privacy.redactor import showable
 from bot.store.chats import StoredChats
 from bot.store.columns import clean
@@ -88,7 +89,11 @@ class ChatAnswerStream:
             if not self._is_left:
                 await self._write(await self._session(), ())
 
-    async def finish(self, final: TurnFinished) -> None:
+    async def finish(
+        self,
+        final: TurnFinished,
+        on_part: OnPart = no_part,  # noqa: ARG002 - it is one message
+    ) -> None:
         """The end of the answer, on record when it returns. Raises SurfaceGone, SurfaceFailed."""
         async with self._lock:
             session = await self._session()

@@ -105,6 +105,23 @@ async def test_a_step_that_is_given_up_stays_so_and_those_after_it_run(steps: Tu
     assert await again.step("keep", never) == "kept"
 
 
+async def test_progress_ends_the_trial_and_clears_the_deaths_of_a_suspect(
+    steps: TurnSteps,
+) -> None:
+    done: list[str] = []
+
+    async def clear() -> None:
+        done.append("cleared")
+        raise StorageUnavailable("gone")
+
+    journal = await resumed(steps)
+    await journal.got_on()
+    journal.recorded, journal.clear_deaths = lambda: done.append("recorded"), clear
+    await journal.got_on()
+
+    assert done == ["recorded", "cleared"]
+
+
 async def test_a_turn_that_others_have_ends_as_if_it_were_cancelled(
     steps: TurnSteps, database: Database
 ) -> None:
