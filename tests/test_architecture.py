@@ -37,7 +37,7 @@ BROAD_EXCEPT_SEAMS = {
     "bot/chat/stopping.py",
     "bot/commands/probes/limits.py",
     "bot/chat/turn.py",
-    "bot/engine/engine.py",
+    "bot/engine/workflows.py",
     "bot/engine/lease.py",
     "bot/service/alerting.py",
     "bot/service/workspaces.py",

@@ -7,14 +7,14 @@ file. The bodies of turns and decisions live in `bot.chat` and `bot.actions`.
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, Final, Self
 
 import structlog
-from dbos import DBOS, SetWorkflowID
+from dbos import DBOS
 from pydantic import JsonValue, TypeAdapter
 
 from bot.chat.traced import EndingBody, TurnBody, TurnTraces
@@ -34,13 +34,12 @@ from bot.engine.queue import (
 )
 from bot.engine.stops import StopSignals
 from bot.engine.stranded import LeftBehind, StrandedWork
-from bot.engine.workflows import Starts, Tasks, UnderWay
+from bot.engine.workflows import Starts, Tasks, UnderWay, begin_workflow
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
 from bot.store.accepted import HalfStarted
 from bot.store.database import Database
-from bot.store.dialect import storage_errors
 from bot.store.earlier_work import EarlierWork
 from bot.store.replicas import STOOD_STILL_LEASES, Replicas
 from bot.store.stranded import StrandedTurns, ending_workflow
@@ -280,20 +279,9 @@ class Engine:
         return await self._starts.once(
             workflow_id,
             is_started,
-            lambda: self._begin(workflow_id, body, args),
+            lambda: begin_workflow(workflow_id, body, args),
             self._background,
         )
-
-    @staticmethod
-    async def _begin(
-        workflow_id: str, body: Callable[..., Coroutine[None, None, None]], args: Sequence[object]
-    ) -> Exception | None:
-        try:
-            with storage_errors(), SetWorkflowID(workflow_id):
-                await DBOS.start_workflow_async(body, *args)
-        except Exception as error:  # noqa: BLE001 - raised by the caller of `_start`
-            return error
-        return None
 
     async def _run_turn(self, ask_value: JsonValue) -> None:
         ask = _ASK.validate_python(ask_value)

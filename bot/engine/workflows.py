@@ -1,12 +1,28 @@
 """Starting a workflow once, and counting those that run in this process."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dbos import DBOS, SetWorkflowID
+
+from bot.store.dialect import storage_errors
+
 Begin = Callable[[], Coroutine[Any, Any, Exception | None]]
 Tasks = dict[asyncio.Task[object], str]
+
+
+async def begin_workflow(
+    workflow_id: str, body: Callable[..., Coroutine[None, None, None]], args: Sequence[object]
+) -> Exception | None:
+    """Start a DBOS workflow under that id. Returns the error, for all callers that wait for it."""
+    try:
+        with storage_errors(), SetWorkflowID(workflow_id):
+            await DBOS.start_workflow_async(body, *args)
+    except Exception as error:  # noqa: BLE001 - raised by each caller
+        return error
+    return None
 
 
 class Starts:
