@@ -33,7 +33,7 @@ class TokenRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """Whose tokens, for whom. `jwks_url` empty: the issuer's metadata names it."""
+    """An identity provider, and the audience its tokens must name. An empty `jwks_url` is discovered."""
 
     url: str
     audience: str

@@ -62,7 +62,7 @@ class Cursors(Protocol):
 
 
 class EventFeed:
-    """Delivers what is new to every sink; a job of every replica, one of which wins each batch."""
+    """Delivers new rows to every sink. Each replica runs it; one of them claims each batch."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""A span as a value, and who takes it: nobody, unless traces are configured.
+"""A finished span as a value, and the port that takes it. Without `[otel]`, spans are dropped.
 
-The ids of a turn's trace are made from the turn's own id, so that whoever resumes it, on whichever
-replica, goes on in the same trace. Nothing of OpenTelemetry is imported here.
+The ids of a turn's trace are digests of the turn's id, so a replica that resumes the turn continues
+its trace. This module does not import OpenTelemetry.
 """
 
 import hashlib

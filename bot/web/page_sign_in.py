@@ -98,7 +98,7 @@ class ProviderDoor:
         return response
 
     async def _token(self, request: web.Request) -> str | None:
-        """None, and the reason in the log: whoever is not signed in is told no more than that."""
+        """The provider's token, or None. The log has the reason; the browser does not see it."""
         state, _, rest = request.cookies.get(_COOKIE, "").partition(".")
         nonce, _, verifier = rest.partition(".")
         given, code = request.query.get("state", ""), request.query.get("code", "")

@@ -1,4 +1,4 @@
-"""From `[otel]` to what is told to a collector; without it nothing of it is imported."""
+"""Opens telemetry from `[otel]`. Without an endpoint, OpenTelemetry is not imported."""
 
 import uuid
 from contextlib import AsyncExitStack

@@ -133,9 +133,8 @@ async def test_a_sink_that_stalls_holds_up_no_other_and_resumes_where_it_stopped
 
 
 async def test_one_malformed_chunk_from_a_collector_does_not_stop_delivery(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database,
 ) -> None:
-    monkeypatch.setattr(audit_feed, "DELIVERY_S", 0.5)
     answers = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
     batches = 0
 
