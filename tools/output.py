@@ -20,6 +20,7 @@ _HOSTILE = re.compile(
 )
 
 
+_64_BITS = range(-(2**63), 2**64)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -46,12 +47,27 @@ def clean_words(text: str, most: int) -> str:
     return " ".join(clean_text(text[: 8 * most]).split())[:most]
 
 
+def json_number(value: float) -> float:
+    """The number as every JSON writer takes it: an integer beyond 64 bits is a float.
+
+    Raises NotStrictJson for one that no float holds.
+    """
+    if not isinstance(value, int) or value in _64_BITS:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise NotStrictJson("not a finite number") from None
+
+
 def clean_value(value: object, depth: int = 0) -> JsonValue:
     """A copy with clean texts. Raises NotStrictJson for NaN, infinities, foreign types, depth."""
     if isinstance(value, str):
         return clean_text(value)
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        return json_number(value)
     if isinstance(value, float):
         if math.isfinite(value):
             return value

@@ -211,10 +211,14 @@ def _python_call(node: ast.expr) -> Written:
             pass
         case _:
             raise NoCall("more than a call with named arguments")
-    values = {each.arg: ast.literal_eval(each.value) for each in keywords if each.arg}
+    try:
+        values = {each.arg: ast.literal_eval(each.value) for each in keywords if each.arg}
+        text = orjson.dumps(values).decode()
+    except (TypeError, SyntaxError, RecursionError, MemoryError):
+        raise NoCall("values that JSON cannot say") from None
     if len(values) != len(keywords):
         raise NoCall("more than named arguments")
-    return Written(name, _object(loaded(orjson.dumps(values).decode())))
+    return Written(name, _object(loaded(text)))
 
 
 def loaded(text: str) -> object:

@@ -16,6 +16,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from tools.output import json_number
+
 # By it the arguments of an index are judged; unsaid, it is that of a driver, 1 MB that SQLite never needs.
 sa.dialects.registry.register("postgresql", "sqlalchemy.dialects.postgresql.base", "PGDialect")
 
@@ -162,7 +164,7 @@ def json_text(value: object) -> str:
     """Canonical text: sorted keys, no spaces. Takes JSON values and dataclasses of them."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:  # a lone surrogate somewhere, or no JSON at all
+    except TypeError:  # a lone surrogate, an integer beyond 64 bits, or no JSON at all
         return orjson.dumps(_cleaned(value), option=orjson.OPT_SORT_KEYS).decode()
 
 
@@ -175,4 +177,6 @@ def _cleaned(value: object) -> object:
         return {_cleaned(key): _cleaned(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(each) for each in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return json_number(value)
     return value

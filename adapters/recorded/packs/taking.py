@@ -26,6 +26,7 @@ from tools.capabilities import (
     Traces,
 )
 from tools.errors import InvalidArguments, ToolError
+from tools.output import json_number
 from tools.signals import Discovered, Metric, Place
 
 Row = dict[str, JsonValue]
@@ -86,7 +87,7 @@ async def take_metrics(
             *(_series(metrics, one, interval, step_s, taken) for one in now)
         )
         for metric, series in zip(now, answers, strict=True):
-            new = [row for one in series if (row := _series_row(metric, one))]
+            new = [row for one in series if (row := series_row(metric, one))]
             taken.rows += new
             samples += sum(len(series.points) for series in series)
     if left:
@@ -144,9 +145,10 @@ def _selectors(metric: Metric, places: Mapping[str, Sequence[Place]]) -> Iterato
         yield f"{named}{{{mine if bare else f'__name__={quoted(metric.name)},{mine}'}}}"
 
 
-def _series_row(metric: Metric, one: Series) -> Row | None:
+def series_row(metric: Metric, one: Series) -> Row | None:
+    """A series as a row of a case, whole values as integers; None without a finite value."""
     points: list[JsonValue] = [
-        [round(at.timestamp()), int(value) if value.is_integer() else value]
+        [round(at.timestamp()), json_number(int(value)) if value.is_integer() else value]
         for at, value in one.points
         if value is not None and math.isfinite(value)
     ]

@@ -268,6 +268,12 @@ def test_two_calls_in_a_text_form_are_both_taken() -> None:
         "[core__get_logs('checkout')]",
         "[core__get_logs(**{'product': 'checkout'})]",
         "[os.system(product='checkout')]",
+        "[core__get_logs(product={1, 2})]",
+        "[core__get_logs(product=b'x')]",
+        "[core__get_logs(product='checkout', limit=2**64)]",
+        f"[core__get_logs(product='checkout', limit={2**64})]",
+        "[core__get_logs(product=1j)]",
+        "[core__get_logs(product='\x00')]",
         "[core__get_logs(product=" + "(" * 500 + "1" + ")" * 500 + ")]",
     ],
 )
