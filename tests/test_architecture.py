@@ -308,6 +308,8 @@ SERVES = {
     "sqlalchemy": "bot/store/",
     "apscheduler": "bot/upkeep/",
     "httpx": "adapters/",
+    "click": "bot/commands/",
+    "rich": "bot/commands/",
 }
 
 

@@ -25,7 +25,9 @@ async def _serve(config: Path, signals: Signals) -> int:
     settings = loaded(config)
 
     def ready(service: Service) -> None:
+        gc.collect()
         gc.freeze()  # what the start made stays until the end
+        gc.enable()
         announce(
             f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
         )

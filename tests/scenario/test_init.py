@@ -169,7 +169,7 @@ async def test_an_answer_that_cannot_be_read_is_said_and_nothing_is_written(
         ({"ok": False, "error": "ratelimited"}, "did not list its user groups"),
         ({"ok": True, "usergroups": [{"id": 10**40}]}, "unreadable answer)"),
         ({"ok": True, "usergroups": [{"id": 'S0"]\n', "handle": "sre"}]}, "unreadable answer)"),
-        ([[]], "unreadable answer)"),
+        ([[]], "not an answer)"),
         (
             {"ok": True, "usergroups": [{"id": "S0123ABCD", "handle": "sres", "name": "SREs"}]},
             "no user group is called 'sre'; did you mean @sres?",
