@@ -2,6 +2,7 @@
 
 from typing import Final, NewType, Protocol
 
+import orjson
 from pydantic import JsonValue
 
 # How a masked value begins, wherever it is met again.
@@ -35,3 +36,19 @@ class Redactor(Protocol):
     def learned(self) -> int:
         """Another number once a text that was left as it is may be masked, for what was met since."""
         ...
+
+
+def redacted_json(text: str, redactor: Redactor) -> str:
+    """JSON text with its values redacted; other text redacted as a whole. Raises RedactionFailed.
+
+    A rule that reads escaped text takes the `n` of `\\n` for a part of what follows, and leaves a
+    backslash that ends the JSON.
+    """
+    if text[:1] not in ("{", "["):
+        return redactor.redact(text)
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return redactor.redact(text)
+    safe = redactor.redact_value(value)
+    return text if safe == value else orjson.dumps(safe).decode()

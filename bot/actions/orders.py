@@ -149,14 +149,9 @@ def _trouble(answer: ControlAnswer) -> dict[str, JsonValue]:
 def _safe_body(body: JsonValue, redactor: Redactor) -> JsonValue:
     if body is None:
         return None
-    text = redactor.redact(orjson.dumps(body).decode())
-    if len(text) > MAX_CHARS:
-        return {"cut": True, "begins": text[: MAX_CHARS // 2]}
-    try:
-        value: JsonValue = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-    return value
+    safe = redactor.redact_value(body)
+    text = orjson.dumps(safe).decode()
+    return {"cut": True, "begins": text[: MAX_CHARS // 2]} if len(text) > MAX_CHARS else safe
 
 
 def order_of(catalog: ActionCatalog, row: Proposal) -> ControlOrder | None:

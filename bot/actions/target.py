@@ -20,7 +20,7 @@ from bot.domain.channel import Channel, out_of_place
 from bot.domain.proposal import Proposal, canonical
 from bot.ports.platform import PlatformTraits
 from tools.errors import CapabilityUnavailable, InvalidArguments
-from tools.redactor import RedactionFailed, Redactor
+from tools.redactor import RedactionFailed, Redactor, redacted_json
 
 MAX_NAMES: Final = 10
 MAX_NAME_CHARS: Final = 80
@@ -56,7 +56,7 @@ class Target:
             raise self._unread("the dry run failed", error) from error
         if said is None:
             raise TargetUnread("the dry run failed: it answered nothing that could be shown")
-        text = self._safe(orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode())
+        text = self._safe_json(orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode())
         if len(text) > self._platform.preview_chars:
             raise TargetUnread(
                 "the dry run's preview is too long to be shown whole, so nobody could confirm it",
@@ -84,7 +84,7 @@ class Target:
             facts = await self._probe.fingerprint(_order(action, row))
         except ProbeFailed as error:
             raise self._unread("the state of its target cannot be read", error) from error
-        return self._safe(canonical(dict(facts)))
+        return self._safe_json(canonical(dict(facts)))
 
     def _named(self, found: Objects) -> Objects:
         names = (self._safe(name[:MAX_NAME_CHARS]) for name in found.names[:MAX_NAMES])
@@ -93,6 +93,12 @@ class Target:
     def _unread(self, what: str, error: ProbeFailed) -> TargetUnread:
         said = "" if error.body is None else f": {_text(error.body)[:MAX_SAID]}"
         return TargetUnread(f"{what}: {self._safe(error.message + said)}", refused=error.refused)
+
+    def _safe_json(self, text: str) -> str:
+        try:
+            return redacted_json(text, self._redactor)
+        except RedactionFailed as error:
+            raise TargetUnread("what the target says could not be redacted") from error
 
     def _safe(self, text: str) -> str:
         try:

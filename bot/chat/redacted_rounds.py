@@ -27,7 +27,7 @@ from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
 from bot.domain.turn_events import Notice, TurnEvent
 from bot.ports.durability import StopSignal
-from tools.redactor import RedactionFailed, Redactor
+from tools.redactor import RedactionFailed, Redactor, redacted_json
 
 T = TypeVar("T", CompleteRequest, Message, RoundRecord, ToolCall, ToolResult)
 
@@ -98,8 +98,11 @@ class RedactedRounds(Rounds):
         redact = self._redactor.redact
         result = message.tool_result
         if result is not None:
-            result = _with(result, content=redact(result.content))
-        calls = tuple(_with(c, arguments=redact(c.arguments)) for c in message.tool_calls)
+            result = _with(result, content=redacted_json(result.content, self._redactor))
+        calls = tuple(
+            _with(c, arguments=redacted_json(c.arguments, self._redactor))
+            for c in message.tool_calls
+        )
         return _with(
             message,
             text=redact(message.text),
@@ -125,7 +128,8 @@ class RedactedRounds(Rounds):
         redact = self._redactor.redact
         # An id with a mark in it fits no wire; without one, the loop gives its own.
         kept_id = call.id if redact(call.id) == call.id else ""
-        return _with(call, id=kept_id, name=redact(call.name), arguments=redact(call.arguments))
+        arguments = redacted_json(call.arguments, self._redactor)
+        return _with(call, id=kept_id, name=redact(call.name), arguments=arguments)
 
     def _or_withheld(self, text: str) -> str:
         try:

@@ -1,0 +1,48 @@
+"""Redacted JSON is JSON, with the same values but for those that were masked."""
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from bot.privacy.redactor import TextRedactor
+from tools.redactor import redacted_json
+
+REDACTOR = TextRedactor([], b"k" * 32)
+# What an escape ends with, before what a rule looks for.
+ESCAPED = st.sampled_from(["\n", "\t", "\r", "\b", "\f", "\\", '"', "/", "\x01", "\x7f", "é", ""])
+FOUND = st.sampled_from(["@evil.com", "bob@evil.com", "AKIAIOSFODNN7EXAMPLE", "10.1.2.3", "ok"])
+TEXTS = st.lists(st.tuples(ESCAPED, FOUND), max_size=3).map(
+    lambda parts: "".join(escaped + found for escaped, found in parts)
+)
+VALUES: st.SearchStrategy[JsonValue] = st.recursive(
+    TEXTS | st.integers(-9, 9) | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(TEXTS, VALUES, max_size=3))
+def test_redacted_json_has_its_values_redacted_and_nothing_else(
+    value: dict[str, JsonValue],
+) -> None:
+    text = orjson.dumps(value).decode()
+
+    assert orjson.loads(redacted_json(text, REDACTOR)) == REDACTOR.redact_value(value)
+
+
+@pytest.mark.parametrize(
+    "value", ["\n@evil.com", "a\n@evil.com", "\t@evil.com\n", "\\n@evil.com", "C:\\new@evil"]
+)
+def test_an_escape_before_an_address_stays_whole(value: str) -> None:
+    text = orjson.dumps({"line": value}).decode()
+
+    found = orjson.loads(redacted_json(text, REDACTOR))["line"]
+
+    assert found == REDACTOR.redact(value)
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": "bob@evil.com"', "[bob@evil.com]", "bob@evil.com"])
+def test_what_is_no_json_is_redacted_as_text(text: str) -> None:
+    assert redacted_json(text, REDACTOR) == REDACTOR.redact(text)
