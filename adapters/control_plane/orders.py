@@ -72,6 +72,4 @@ class Rehearsal:
 
 
 def _rehearsed(order: ControlOrder) -> ControlAnswer:
-    return ControlAnswer(
-        AnswerKind.SUCCEEDED, "rehearsed, nothing was sent", None, would_send(order)
-    )
+    return ControlAnswer(AnswerKind.SUCCEEDED, "rehearsed, nothing sent", None, would_send(order))

@@ -15,7 +15,7 @@ from bot.actions.display import ProposalDisplay
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import Channel
 from bot.domain.chart import Chart, around
-from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.proposal import Proposal, ProposalState, is_rehearsal
 from bot.ports.proposals import Watches, WatchKind
 from bot.ports.trail import AuditLog
 from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
@@ -49,7 +49,9 @@ Propose = Callable[[Proposal, ProposalDraft], Awaitable[ProposalReceipt]]
 
 
 async def begin_effect(watches: Watches, catalog: ActionCatalog, row: Proposal) -> None:
-    """Look at the action's effect later, if it declares how."""
+    """Look at the action's effect later, if it declares how. A rehearsal has none."""
+    if is_rehearsal(row):
+        return
     try:
         rule = catalog.find(row.action, row.product).rule
     except InvalidArguments:

@@ -6,7 +6,7 @@ from typing import Final, assert_never
 import structlog
 
 from bot.domain.ids import SessionId, TurnId, session_at
-from bot.domain.proposal import Proposal, ProposalState, refused_by
+from bot.domain.proposal import REHEARSED, Proposal, ProposalState, is_rehearsal, refused_by
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
 
@@ -47,7 +47,8 @@ def _sentence(row: Proposal) -> str:
         case ProposalState.CONFIRMED | ProposalState.DISPATCHING:
             return f"{named} was confirmed and is being carried out."
         case ProposalState.SUCCEEDED:
-            return f"{named} was confirmed and carried out."
+            done = REHEARSED if is_rehearsal(row) else "carried out"
+            return f"{named} was confirmed and {done}."
         case ProposalState.FAILED if refused_by(row):
             return f"{named} was confirmed, then refused; nothing was sent."
         case ProposalState.FAILED:

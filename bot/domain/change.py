@@ -15,16 +15,26 @@ _LEFT_OPEN: Final = (
     "what it leaves open is chosen by the system that carries it out, and is not known here"
 )
 _IN_A_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:/+-]{{0,{_NAMED_CHARS - 1}}}", re.ASCII)
+_ROLLBACK = re.compile(
+    r"roll[-_]?back(?:[-_](?:deploy|deployment|release|version))?", re.ASCII | re.IGNORECASE
+)
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,59}", re.ASCII)
 # What reads the same with and without quotes. A comma parts the entries of a list.
 _PLAIN = re.compile(r"[A-Za-z0-9._:/+()%#=-]+(?: [A-Za-z0-9._:/+()%#=-]+)*", re.ASCII)
+
+
+class _NotJson:
+    """Stands for a text that is no JSON."""
 
 
 def named(row: Proposal) -> str:
     """`Restart host web-1 of web`: the action, what it is given as far as it is short, the product.
 
     From the stored record alone. Values that could read like a sentence are left to the arguments.
+    A roll-back names both versions as far as they are known: `Roll back checkout: v2.4.0 → v2.3.7`.
     """
+    if (rolled_back := _rollback(row)) is not None:
+        return rolled_back
     action = row.action.replace("-", " ").replace("_", " ").strip()
     said = action.casefold().rpartition(" ")[2]  # "restart host" says "host" already
     short = _short(row.params)
@@ -33,6 +43,30 @@ def named(row: Proposal) -> str:
     if not given:
         return f"{what} of {row.product}" if " " in what else f"{what} {row.product}"
     return f"{what} {', '.join(given)} of {row.product}"
+
+
+def _rollback(row: Proposal) -> str | None:
+    """The effect of a roll-back; None for any other action, and for arguments besides a version."""
+    params = _loaded(row.params)
+    if not _ROLLBACK.fullmatch(row.action) or not isinstance(params, dict):
+        return None
+    if not params.keys() <= {"version", "reason"}:
+        return None
+    preview = _loaded(row.preview)
+    before = _version(_loaded(row.fingerprint), "version") or _version(preview, "from")
+    after = _version(params, "version") or ("" if "version" in params else _version(preview, "to"))
+    if "version" in params and not after:
+        return None
+    what = f"Roll back {row.product}"
+    if not after:
+        return f"{what} to the version before {before}" if before else what
+    return f"{what}: {before} → {after}" if before else f"{what} to {after}"
+
+
+def _version(facts: JsonValue | _NotJson, name: str) -> str:
+    """A version that reads like one; empty where there is none."""
+    found = facts.get(name) if isinstance(facts, dict) else None
+    return found if isinstance(found, str) and _IN_A_NAME.fullmatch(found) else ""
 
 
 def values(text: str) -> Sequence[tuple[str, str]] | None:
@@ -95,10 +129,6 @@ def _value(value: JsonValue) -> str:
 
 def _is_plain(text: str) -> bool:
     return bool(_PLAIN.fullmatch(text)) and isinstance(_loaded(text), _NotJson)
-
-
-class _NotJson:
-    pass
 
 
 def _loaded(text: str) -> JsonValue | _NotJson:

@@ -26,6 +26,7 @@ from bot.domain.roles import also_words
 LIFETIME = timedelta(minutes=10)  # RFC 005 section 6.2.8
 # As an outcome names what refused: the same order went out under another proposal.
 ONE_ORDER = "one_order"
+REHEARSED = "rehearsed, nothing sent"
 AGAIN = "Ask again if it should be done once more."
 BLAST_RADII = ("one host", "one service", "whole cluster")  # narrowest first
 
@@ -194,6 +195,17 @@ def refused_by(row: Proposal) -> str:
     return guard if isinstance(guard, str) else ""
 
 
+def is_rehearsal(row: Proposal) -> bool:
+    """Whether its card showed that nothing is sent, however people decide."""
+    try:
+        preview = orjson.loads(row.preview or "null")
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(preview, dict) and preview.keys() == _REHEARSAL
+
+
+# The preview that the rehearsing executor gives; a control plane's has keys of its own.
+_REHEARSAL = frozenset({"rehearsal", "would_send"})
 _CONFIRMED = object()
 
 
@@ -269,18 +281,24 @@ def sign(state: ProposalState) -> str:
             assert_never(state)
 
 
-def title(state: ProposalState) -> str:
+def title(state: ProposalState, *, rehearsal: bool = False) -> str:
     """The heading of a card: an open one is a proposal, any other says what became of it."""
-    return "Proposal" if state is ProposalState.PENDING else word(state).capitalize()
+    if state is ProposalState.PENDING:
+        return "Rehearsal" if rehearsal else "Proposal"
+    if state is ProposalState.SUCCEEDED and rehearsal:
+        return REHEARSED.capitalize()
+    return word(state).capitalize()
 
 
 def became(row: Proposal, who: str = "") -> str:
-    """What became of it, as the middle of a sentence, with `word` of its state in it.
+    """What became of it, as the middle of a sentence, with `word` of its state in it. A rehearsal
+    that went through says `rehearsed, nothing sent`.
 
     `who` says who decided and when, with a leading space (" by Ana at 14:35 UTC"), of an expired
     one only when (" at 14:35 UTC"); without it the decision is left out.
     """
-    said = word(row.state)
+    rehearsed = row.state is ProposalState.SUCCEEDED and is_rehearsal(row)
+    said = REHEARSED if rehearsed else word(row.state)
     match row.state:
         case ProposalState.PENDING:
             return f"{said}, nobody has decided yet"

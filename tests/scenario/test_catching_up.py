@@ -76,9 +76,9 @@ async def test_a_thread_is_told_line_by_line_with_its_links(stage: Start, stream
         assert "priya: “@kortex why is checkout slow?”" in said
         assert "pagerbot (app): “ALERT latency”" in said
         assert "mira: “@priya did you touch the pool?”" in said
-        assert "Kortex proposed: Rollback deploy of checkout" in said
+        assert "Kortex proposed: Roll back checkout" in said
         assert "Kortex: “The pool of checkout is full. (⚠ not checked" in known
-        assert "Rollback deploy of checkout waits for a decision until" in is_open
+        assert "Roll back checkout waits for a decision until" in is_open
         assert "mira asked: “@priya did you touch the pool?” (nobody else wrote since)" in is_open
         site = f"https://kortex-local.slack.com/archives/{CHECKOUT}/p"
         assert links(digest)
@@ -113,7 +113,7 @@ async def test_decisions_and_their_reasons_are_told_and_nothing_is_left_open(
         await running.card(asked, "Rejected")
         digest = await told(running, "catch me up", asked.thread)
 
-        assert re.search(r"Rollback deploy of checkout: rejected by mira.*“not the pool”", digest)
+        assert re.search(r"Roll back checkout: rejected by mira.*“not the pool”", digest)
         assert "- nothing that I know of" in digest.partition("What is open")[2]
 
 

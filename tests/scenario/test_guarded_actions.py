@@ -38,6 +38,7 @@ SETTINGS = {
             "fingerprint_url": "PLANE/products/{product}/info",
             "read_token": READ_TOKEN,
             "max_objects": 2,
+            "verify_metric": "http_request_duration_seconds_p99",
             "dry_run": True,
             "products": ["checkout"],
         },
@@ -45,7 +46,6 @@ SETTINGS = {
             "name": "rehearse",
             "description": "Only shown",
             "endpoint": {"kind": "rehearsal"},
-            "verify_metric": "http_request_duration_seconds_p99",
             "products": ["payments"],
         },
     ]
@@ -135,6 +135,13 @@ async def test_the_preview_is_on_the_card_and_nothing_but_a_confirm_uses_the_act
         "drift",
     ]
 
+    # Ten minutes later.
+    await stage.change(
+        "UPDATE proposals SET decided_at = decided_at - 600000000 WHERE action='restart-hosts'"
+    )
+    await stage.change("UPDATE watches SET due_at = 1")
+    await stage.note(asked, "after restart-hosts. Before: ")
+
 
 async def test_a_target_that_drifts_after_the_card_is_not_touched_and_both_facts_are_shown(
     shared_stage: Stage, shop: Shop
@@ -184,12 +191,10 @@ async def test_a_rehearsal_goes_the_whole_way_and_sends_nothing(
 
     await stage.press(RESPONDER, card, CONFIRM)
 
-    await stage.note(asked, "Rehearse payments: succeeded.")
+    await stage.note(asked, "Rehearse payments: rehearsed, nothing sent.")
     assert stage.plane.received == []
-
-    # Ten minutes later.
-    await stage.change(
-        "UPDATE proposals SET decided_at = decided_at - 600000000 WHERE action='rehearse'"
+    watched = stage.query(
+        "SELECT kind FROM watches JOIN proposals ON proposals.id = watches.proposal_id"
+        " WHERE action = 'rehearse' AND kind = 'effect'"
     )
-    await stage.change("UPDATE watches SET due_at = 1")
-    await stage.note(asked, "It changed nothing: ")
+    assert watched == []

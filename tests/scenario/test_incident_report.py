@@ -99,7 +99,7 @@ async def test_a_report_tells_the_incident_and_is_posted_once(
         detector.activate()
     name = running.workspace.roster.users[RESPONDER].name
     assert text.startswith("# Incident report: incident-checkout")
-    assert "### Rollback deploy version v2.3.7 of checkout: succeeded" in text
+    assert "### Roll back checkout to v2.3.7: succeeded" in text
     assert f"by {name} ({RESPONDER})" in text
     assert r"- Reason given, not checked: p99 rose \| &lt;b>with&lt;/b> the deploy" in text
     assert "> why is checkout slow?" in text

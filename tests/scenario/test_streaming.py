@@ -178,7 +178,7 @@ async def test_a_card_lives_through_its_states_in_one_message(slack: Slack) -> N
     for state in (ProposalState.CONFIRMED, ProposalState.DISPATCHING, ProposalState.SUCCEEDED):
         await slack.surface.show_card(proposal(state, place=ask.place, card_ts=ts))
 
-    assert slack.answer(ask) == ["Succeeded: Rollback deploy of checkout"]
+    assert slack.answer(ask) == ["Succeeded: Roll back checkout to 1.4.2"]
 
 
 async def test_a_card_decided_while_the_bot_was_out_is_true_once_it_is_back(slack: Slack) -> None:
@@ -193,12 +193,12 @@ async def test_a_card_decided_while_the_bot_was_out_is_true_once_it_is_back(slac
     rows.rows[proposal().id] = replace(rows.rows[proposal().id], state=ProposalState.EXPIRED)
 
     await sweep.run()
-    assert slack.answer(ask) == ["Proposal: Rollback deploy of checkout?"]
+    assert slack.answer(ask) == ["Proposal: Roll back checkout to 1.4.2?"]
     slack.workspace.roster.set_members(CHECKOUT, members)
     await cards.lapse()
     await sweep.run()
 
-    assert slack.answer(ask) == ["Expired: Rollback deploy of checkout"]
+    assert slack.answer(ask) == ["Expired: Roll back checkout to 1.4.2"]
 
 
 async def test_an_archived_channel_ends_the_answer_as_gone(slack: Slack) -> None:

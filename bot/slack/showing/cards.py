@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.domain.change import left_open, named, outcome_words, values
-from bot.domain.proposal import Proposal, ProposalState, became, sign, title
+from bot.domain.proposal import Proposal, ProposalState, became, is_rehearsal, sign, title
 from bot.slack.roles.paging import NOBODY, Paged
 from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section
 from bot.slack.text.limits import SECTION_CHARS
@@ -95,7 +95,7 @@ def _headline(proposal: Proposal) -> str:
     """What it touches, as a question while it is open."""
     what = _cut(visible(named(proposal)), _HEADLINE_CHARS)
     asked = "?" if proposal.state is ProposalState.PENDING else ""
-    return f"{title(proposal.state)}: {what}{asked}"
+    return f"{title(proposal.state, rehearsal=is_rehearsal(proposal))}: {what}{asked}"
 
 
 def _cut(text: str, most: int) -> str:
@@ -143,7 +143,7 @@ def _facts(proposal: Proposal) -> str:
     asker = _person(proposal.asked_by.user) if proposal.asked_by.is_somebody else "an alert"
     several = f"\n*Needs*  {proposal.approvals} different people" if proposal.approvals > 1 else ""
     return (
-        f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (declared by your operators)\n"
+        f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (set in your configuration)\n"
         f"{_objects(proposal)}"
         f"*Reversible*  {reversible}\n"
         f"*{asked}*  {asker}{four_eyes}{several}"
@@ -210,11 +210,7 @@ def _open(proposal: Proposal, roles_text: str, paged: Paged, *, confirmable: boo
     if proposal.confirm_dialog:
         chosen = left_open(proposal)
         given = f"without arguments: {chosen}" if chosen else "with the arguments on the card"
-        confirm["confirm"] = dialog(
-            f"Run {visible(proposal.action)}?",
-            f"{visible(proposal.action)} runs on {visible(proposal.product)} at once, {given}.",
-            "Run it",
-        )
+        confirm["confirm"] = _last_question(proposal, given)
     called = "".join(f" {_mention(one)}" for one in paged.ids[:_MOST_PAGED]) if roles_text else ""
     lines = [f"*May decide*  {who}{called}", *_progress(proposal)]
     if paged.unread and roles_text:
@@ -223,6 +219,14 @@ def _open(proposal: Proposal, roles_text: str, paged: Paged, *, confirmable: boo
     if not roles_text:
         return [told]  # each button could only refuse
     return [told, actions([confirm, edit, reject] if confirmable else [edit, reject])]
+
+
+def _last_question(proposal: Proposal, given: str) -> Block:
+    action, product = visible(proposal.action), visible(proposal.product)
+    if is_rehearsal(proposal):
+        told = f"{action} is rehearsed for {product}, {given}. Nothing is sent."
+        return dialog(f"Rehearse {action}?", told, "Rehearse it")
+    return dialog(f"Run {action}?", f"{action} runs on {product} at once, {given}.", "Run it")
 
 
 def _progress(proposal: Proposal) -> list[str]:
@@ -274,7 +278,8 @@ def _mention(paged: str) -> str:
 
 
 def _time(at: datetime) -> str:
-    return f"<!date^{int(at.timestamp())}^{{time}} ({{date_short}})|{at:%Y-%m-%d %H:%M} UTC>"
+    """In UTC, as answers, charts and the trail speak of time."""
+    return f"{at:%H:%M} UTC, {at:%d %b}"
 
 
 def _digest(proposal: Proposal) -> str:

@@ -21,7 +21,10 @@ _SIGN = "\x01"
 _SIGNS = re.compile(rf"[{_SIGN}\s]*{_SIGN}[{_SIGN}\s]*")
 # What stands on cards (`bot.slack.showing.cards`), and what else reads as somebody's decision.
 _DECIDED = r"(?:confirmed|approved|rejected|authori[sz]ed|expired|superseded|proposal)\b"
-_TITLE = rf"(?:{'|'.join(title(state).casefold() for state in ProposalState)}|done) ?:"
+_CARD_TITLES = {
+    title(state, rehearsal=r).casefold() for state in ProposalState for r in (False, True)
+}
+_TITLE = rf"(?:{'|'.join(sorted(_CARD_TITLES))}|done) ?:"
 _BY = r"(?:confirmed|approved|rejected|authori[sz]ed|edited)(?: and \w+)? by\b"
 _FIELD = r"(?:may decide|waiting for a decision|proposal p_|(?:press|click) (?:confirm|reject))\b"
 _CLAIM = re.compile(rf"^(?:{_BY}|{_FIELD})|{_SIGN}(?:{_DECIDED}|{_TITLE}|{_BY}|{_FIELD})")
@@ -43,10 +46,9 @@ _LOUD = re.compile(r"^\s*(?:>\s*)*(?:#{1,6}\s|\*\*|__)")
 # Of a line of ASCII in which no sign stands: a claim of it has one of these, once all but its letters
 # is left out, whatever was put between them. Nothing that is read joins letters over a word.
 _NO_LETTERS = dict.fromkeys(each for each in range(128) if not chr(each).isalpha())
-_TITLES = (title(state).casefold().replace(" ", "") for state in ProposalState)
 _TELLING = re.compile(
     rf"confirm|approved|reject|authori[sz]ed|expired|superseded|proposal|edited|granted|maydecide"
-    rf"|waitingforadecision|done|{'|'.join(_TITLES)}"
+    rf"|waitingforadecision|done|{'|'.join(re.sub('[^a-z]', '', each) for each in sorted(_CARD_TITLES))}"
 )
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 # Letters of other scripts that look like Latin ones.

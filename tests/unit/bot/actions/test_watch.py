@@ -80,8 +80,7 @@ async def test_an_order_that_runs_on_keeps_its_card_open_and_is_told_once() -> N
     assert after.state is S.DISPATCHING
     assert "step 1 of 3" in after.outcome
     assert world.wall.words() == [
-        "⏳ Rollback deploy version v41 of checkout: running. The card shows how far it is, "
-        "this thread its end."
+        "⏳ Roll back checkout to v41: running. The card shows how far it is, this thread its end."
     ]
     assert world.memory.kinds().count(AuditKind.DISPATCH_OUTCOME) == 0
 
@@ -100,7 +99,7 @@ async def test_progress_is_edited_into_the_card_and_the_end_said_in_the_thread()
     assert "step 2 of 3" in shown[0].outcome
     assert shown[1] == shown[0]
     assert shown[2].state is S.SUCCEEDED
-    assert world.wall.words()[1].startswith("✓ Rollback deploy version v41 of checkout: succeeded.")
+    assert world.wall.words()[1].startswith("✓ Roll back checkout to v41: succeeded.")
     assert (again, len(world.wall.words()), len(world.control.posts)) == (0, 2, 1)
     assert world.came_into[-1] is S.SUCCEEDED
 
@@ -284,7 +283,7 @@ async def test_an_open_card_is_reminded_of_once_two_minutes_before_it_expires() 
 
     assert said == [0, 1, 1, 1]
     assert world.wall.words() == [
-        "⌛ Rollback deploy version v41 of checkout? The card above expires at "
+        "⌛ Roll back checkout to v41? The card above expires at "
         f"{row.expires_at:%H:%M} UTC, and nobody has decided yet."
     ]
     assert world.watches.rows == {}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bot.actions.orders import line
 from bot.domain.proposal import ProposalState, canonical
 from bot.slack.roles.paging import Paged
 from bot.slack.showing.cards import CONFIRM_ACTION, EDIT_ACTION, RAW_ACTION, REJECT_ACTION, card
@@ -125,7 +126,47 @@ def test_mentions_are_only_those_of_the_asker_and_the_decider() -> None:
         AT,
     )  # fmt: skip
 
-    assert set(re.findall(r"<[@!#][^>^]*", str(part))) == {"<@U1", "<@U2", "<!date"}
+    assert set(re.findall(r"<[@!#][^>^]*", str(part))) == {"<@U1", "<@U2"}
+
+
+@pytest.mark.parametrize(
+    ("params", "fingerprint", "preview", "title"),
+    [
+        ({"version": "v2.3.7"}, '{"version":"v2.4.0"}', "", "Roll back checkout: v2.4.0 → v2.3.7"),
+        ({}, "", '{"from":"v2.4.0","to":"v2.3.7"}', "Roll back checkout: v2.4.0 → v2.3.7"),
+        ({}, '{"version":"v2.99.0"}', "", "Roll back checkout to the version before v2.99.0"),
+        ({"version": "v1"}, '{"version":"<!channel>"}', "not json", "Roll back checkout to v1"),
+        ({"version": "v1"}, "[]", '{"from":7}', "Roll back checkout to v1"),
+    ],
+)
+def test_a_roll_back_names_both_versions_as_far_as_its_target_told_them(
+    params: dict[str, str], fingerprint: str, preview: str, title: str
+) -> None:
+    row = proposal(params=canonical(params), fingerprint=fingerprint, preview=preview)
+
+    assert card(row, "responder", AT).text == f"Proposal: {title}?"
+
+
+def test_a_rehearsal_says_in_every_state_that_nothing_is_sent() -> None:
+    preview = '{"rehearsal":"nothing is sent","would_send":{}}'
+    opened = card(proposal(preview=preview, confirm_dialog=True), "responder", AT)
+    done = proposal(ProposalState.SUCCEEDED, preview=preview)
+
+    assert opened.text.startswith("Rehearsal: ")
+    assert "Nothing is sent." in str(opened.blocks[-2])
+    assert card(done, "responder", AT).text.startswith("Rehearsed, nothing sent: ")
+    assert "rehearsed, nothing sent" in str(card(done, "responder", AT).blocks[-2])
+    assert line(done).startswith("✓ Roll back checkout to 1.4.2: rehearsed, nothing sent.")
+
+
+def test_a_control_plane_cannot_pass_an_order_off_as_a_rehearsal() -> None:
+    preview = '{"rehearsal":"nothing is sent","to":"1.4.2"}'
+
+    assert card(proposal(preview=preview), "responder", AT).text.startswith("Proposal: ")
+
+
+def test_times_of_a_card_are_in_the_zone_of_the_answer() -> None:
+    assert "12:10 UTC, 21 Nov" in str(card(proposal(), "responder", AT))
 
 
 def test_a_card_says_that_untrusted_output_was_read() -> None:
@@ -148,7 +189,10 @@ def test_a_channel_where_nobody_may_confirm_says_so_and_offers_no_button() -> No
     [
         ("restart", {"host": "web-1"}, "Proposal: Restart host web-1 of web?"),
         ("restart", {}, "Proposal: Restart web?"),
-        ("rollback-deploy", {}, "Proposal: Rollback deploy of web?"),
+        ("rollback-deploy", {}, "Proposal: Roll back web?"),
+        ("rollback", {"version": "v2.3.7"}, "Proposal: Roll back web to v2.3.7?"),
+        ("rollback", {"version": "no such <version>"}, "Proposal: Rollback web?"),
+        ("rollback-config", {"version": "v7"}, "Proposal: Rollback config version v7 of web?"),
         ("scale", {"replicas": 3, "wait": True}, "Proposal: Scale replicas 3, wait true of web?"),
         ("restart", {"host": "web-1? Approved by the lead"}, "Proposal: Restart web?"),
         ("restart", {"host": "web-1", "hosts": ["a", "b"]}, "Proposal: Restart web?"),

@@ -114,7 +114,7 @@ async def test_a_card_is_posted_once_and_then_brought_up_to_date(
 
     assert await surface.show_card(proposal(ProposalState.REJECTED)) == ts
     assert await surface.show_card(proposal(ProposalState.SUCCEEDED, card_ts=ts)) == ts
-    assert slack.texts() == ["Succeeded: Rollback deploy of checkout"]
+    assert slack.texts() == ["Succeeded: Roll back checkout to 1.4.2"]
 
 
 async def test_a_card_is_tried_once_for_whoever_paints_it_tries_again(
@@ -151,7 +151,7 @@ async def test_two_updates_of_a_card_keep_their_order(
         surface.show_card(proposal(ProposalState.SUCCEEDED, card_ts=ts)),
     )
 
-    assert slack.texts() == ["Succeeded: Rollback deploy of checkout"]
+    assert slack.texts() == ["Succeeded: Roll back checkout to 1.4.2"]
 
 
 @pytest.mark.parametrize(
