@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 # One read for all turns that wait here, and none while no turn waits.
 LOOK_AGAIN_S: Final = 0.25
 RETRY_S: Final = 1.0
-PLACED_S: Final = 2.0
+PLACED_S: Final = 1.0
 ENTERING: Final = 4  # at once, so that running turns get their share of the database
 MAX_LIVE_TURNS: Final = 512
 MAX_LIVE_TURNS_SQLITE: Final = 50  # SQLite has one writer; a turn needs about ten transactions

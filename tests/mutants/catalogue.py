@@ -267,7 +267,7 @@ MUTANTS = (
         "a crash counts for every turn in flight",
         "bot/engine/journal.py",
         "gives_up = deaths.alone >= DEATHS_ALONE",
-        "gives_up = deaths.counted >= DEATHS_ALONE + 1",
+        "gives_up = deaths.counted >= DEATHS_ALONE",
         (
             "tests/scenario/test_durability_crashes.py::"
             "test_three_crashes_within_one_round_give_up_no_turn[sqlite]",

@@ -185,8 +185,11 @@ async def test_a_step_that_is_given_up_ends_the_turn_and_people_are_told_which(s
 
 
 async def test_an_answer_that_cannot_be_shown_whole_keeps_its_text() -> None:
-    processes = Processes(journal=GivesUp())
-    processes.journal.at = "deliver"  # type: ignore[attr-defined]
+    processes = Processes()
+    await processes.live(dies_at=2 * STEPS.index("deliver"))
+    gives_up = GivesUp(None, processes.journal.record)
+    gives_up.at = "deliver"
+    processes.journal = gives_up
     await processes.live()
     assert "41.5 ms [E1]" in processes.shown()
     assert "charts and evidence are left out" in processes.shown()
