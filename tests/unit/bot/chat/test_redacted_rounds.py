@@ -79,7 +79,7 @@ async def test_what_passed_is_not_searched_again_in_the_next_round_of_the_turn(
     await sent(redactor, [stop] * 2, [QUESTION], [QUESTION, CALL, QUIET])
 
     assert redactor.asked[QUESTION.text] == 1
-    assert redactor.asked["fine"] == 1
+    assert sum(count for text, count in redactor.asked.items() if "fine" in text) == 1
 
 
 async def test_another_turn_searches_all_of_it_again(redactor: Counting) -> None:
