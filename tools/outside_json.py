@@ -1,17 +1,82 @@
 """Reads JSON that other systems wrote: null is an absent field, and lists are read entry by entry.
 
 Servers written in Go send null for an empty list or map. One entry that is not in the documented
-shape must not lose the rest: readers count such entries and say how many there were.
+shape must not lose the rest: readers count such entries and say how many there were. A list without
+any readable entry is an error.
 """
 
+import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError, model_validator
+import structlog
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 _UNIX_ZERO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 T = TypeVar("T")
+_log = structlog.stdlib.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Unread:
+    """Counts the entries of answers that could not be read."""
+
+    count: int = 0
+
+    def notes(self, what: str) -> tuple[str, ...]:
+        """`3 lines could not be read`; none for none."""
+        return (unread_note(self.count, what),) if self.count else ()
+
+
+def _by_entry(value: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    if value is None:
+        return []
+    unread = info.context if isinstance(info.context, Unread) else Unread()
+    before = unread.count
+    try:
+        return read(value)
+    except ValidationError:
+        unread.count = before
+        if not isinstance(value, list | tuple):
+            raise
+    found: list[Any] = []
+    for entry in value:
+        counted = unread.count
+        try:
+            found += read([entry])
+        except ValidationError:
+            unread.count = counted + 1
+    if not found:
+        unread.count = before
+        raise ValueError(f"none of its {len(value)} entries can be read")
+    return found
+
+
+Entries = Annotated[list[T], WrapValidator(_by_entry)]
+"""A list without its unreadable entries, which `parse` counts; null is an empty list."""
+
+Texts = Annotated[
+    dict[str, str],
+    BeforeValidator(
+        lambda given: (
+            {name: text for name, text in given.items() if text is not None}
+            if isinstance(given, dict)
+            else given
+        )
+    ),
+]
+"""A map of texts, such as labels. A null value is an absent name."""
 
 
 class OutsideModel(BaseModel):
@@ -43,6 +108,51 @@ def readable(kind: TypeAdapter[T], entries: Iterable[object]) -> tuple[list[T], 
         except ValidationError:
             unreadable += 1
     return found, unreadable
+
+
+def parse(kind: TypeAdapter[T], body: bytes | str, unread: Unread | None = None) -> T:
+    """A body of JSON as that kind. Half a character (a lone surrogate) becomes `?`.
+
+    `unread` counts the entries that could not be read; without it they are logged. Raises
+    ValidationError.
+    """
+    counted = Unread() if unread is None else unread
+    before = counted.count
+    try:
+        found = kind.validate_json(body, context=counted)
+    except ValidationError as error:
+        counted.count = before
+        mended = _mended(body) if error.errors(include_url=False)[0]["type"] == _NO_JSON else None
+        if mended is None:
+            raise
+        found = kind.validate_json(mended, context=counted)
+    _log_unread(unread, counted)
+    return found
+
+
+def shaped(kind: TypeAdapter[T], value: object, unread: Unread | None = None) -> T:
+    """A value that is parsed already, as that kind. Counts and raises as `parse`."""
+    counted = Unread() if unread is None else unread
+    found = kind.validate_python(value, context=counted)
+    _log_unread(unread, counted)
+    return found
+
+
+_NO_JSON: Final = "json_invalid"
+
+
+def _log_unread(asked: Unread | None, counted: Unread) -> None:
+    if asked is None and counted.count:
+        _log.warning("answer.unreadable_entries", count=counted.count)
+
+
+def _mended(body: bytes | str) -> bytes | None:
+    """The same JSON in valid UTF-8; None for what is no JSON."""
+    try:
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+        return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
+        return None
 
 
 def unread_note(unreadable: int, what: str) -> str:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from adapters.http.client import answer_to
 from adapters.http.errors import retry_after_s, tool_errors
 from tools.errors import UpstreamFailed
+from tools.outside_json import Unread, parse
 
 _MAX_BYTES: Final = 32 << 20  # a page of 600 of Loki's longest lines (256 KiB) would not be shown
 _TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
@@ -114,11 +115,16 @@ def refusal(answer: Answer, words: str = "") -> UpstreamFailed:
     return UpstreamFailed(f"{said}{later}", answer.status)
 
 
-async def read_body(answer: Answer, adapter: TypeAdapter[ModelT]) -> ModelT | None:
-    """The body, read in a thread when it is large; None when it is something else."""
+async def read_body(
+    answer: Answer, adapter: TypeAdapter[ModelT], unread: Unread | None = None
+) -> ModelT | None:
+    """The body, read in a thread when it is large; None when it is something else.
+
+    `unread` counts the entries that could not be read; without it they are logged.
+    """
     try:
         if len(answer.body) > _LARGE_BYTES:
-            return await asyncio.to_thread(adapter.validate_json, answer.body)
-        return adapter.validate_json(answer.body)
+            return await asyncio.to_thread(parse, adapter, answer.body, unread)
+        return parse(adapter, answer.body, unread)
     except ValidationError:
         return None

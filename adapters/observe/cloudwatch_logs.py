@@ -11,21 +11,24 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+import structlog
+from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.observe.aws import Aws, unreadable
 from adapters.observe.backend import read_body
 from adapters.observe.instants import checked_ns, ns_of, to_ns
 from adapters.observe.levels import stated_in_lines
 from adapters.observe.line_filter import Stage, pattern_of, stages_of
-from adapters.observe.log_entry import TRACE_IDS, Entry, in_order, made
+from adapters.observe.log_entry import TRACE_IDS, Entry, Newest, in_order, made
 from adapters.observe.log_source import Wanted
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval
 from tools.errors import UpstreamFailed
+from tools.outside_json import Entries, OutsideModel, Unread
 
 LOG_GROUP: Final = "@log"  # Insights' own field: `account:group`
 _SHOWN: Final = ("@timestamp", "@message", "@logStream", LOG_GROUP)
@@ -42,32 +45,33 @@ _MILLISECONDS: Final = re.compile(r"[0-9]{1,15}")
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
 
 
-class _Started(BaseModel):
+class _Started(OutsideModel):
     id: str = Field(alias="queryId")
 
 
-class _Cell(BaseModel):
+class _Cell(OutsideModel):
     field: str
-    value: str | None = None
+    value: str = ""
 
 
-class _Results(BaseModel):
+class _Results(OutsideModel):
     status: str
-    results: list[list[_Cell]] = Field(default_factory=list)
+    results: Entries[list[_Cell]] = Field(default_factory=list)
 
 
-class _Group(BaseModel):
+class _Group(OutsideModel):
     name: str = Field(alias="logGroupName")
 
 
-class _Groups(BaseModel):
-    groups: list[_Group] = Field(default_factory=list, alias="logGroups")
-    next: str | None = Field(default=None, alias="nextToken")
+class _Groups(OutsideModel):
+    groups: Entries[_Group] = Field(default_factory=list, alias="logGroups")
+    next: str = Field(default="", alias="nextToken")
 
 
 _STARTED: Final = TypeAdapter(_Started)
 _RESULTS: Final = TypeAdapter(_Results)
 _GROUPS: Final = TypeAdapter(_Groups)
+_log = structlog.stdlib.get_logger(__name__)
 
 
 class CloudWatchLogs:
@@ -111,27 +115,35 @@ class CloudWatchLogs:
             return {name: self._product_of(name) for name in groups}
         start_ns, end_ns = to_ns(interval.start), to_ns(interval.end)
         query = f"filter ispresent({_name(field)}) | stats count(*) as n by {_name(field)} | limit {_MOST}"
-        rows = await self._rows(query, groups, start_ns, end_ns)
+        rows, _unread = await self._rows(query, groups, start_ns, end_ns)
         return {row[field]: row[field] for row in rows if row.get(field)}
 
-    async def newest(self, wanted: Wanted, limit: int) -> Sequence[Entry]:
+    async def newest(self, wanted: Wanted, limit: int) -> Newest:
         """To the millisecond, as CloudWatch keeps them."""
         shown = ", ".join(map(_name, dict.fromkeys((*_SHOWN, *TRACE_IDS, wanted.field))))
         query = f"fields {shown} | {_selecting(wanted)} | sort @timestamp desc | limit {limit}"
         groups = await self._of(wanted)
-        rows = await self._rows(query, groups, wanted.start_ns, wanted.end_ns)
+        rows, unread = await self._rows(query, groups, wanted.start_ns, wanted.end_ns)
+        found = await made(rows, _entry, limit, unread)
         # More than one query where there are more groups than fit one.
-        return (await in_order(await made(rows, _entry)))[:limit]
+        return replace(found, entries=(await in_order(found.entries))[:limit])
 
     async def counts(self, wanted: Wanted) -> Mapping[str, int]:
         """In one query for every fifty groups."""
         query = f"{_selecting(wanted)} | stats count(*) as kortex_lines by {_name(wanted.field)}"
         groups = await self._of(wanted)
-        rows = await self._rows(query, groups, wanted.start_ns, wanted.end_ns)
-        try:
-            return {row[wanted.field]: int(row["kortex_lines"]) for row in rows}
-        except (KeyError, ValueError) as error:
-            raise UpstreamFailed(f"{self.name}: not a count of lines") from error
+        rows, unread = await self._rows(query, groups, wanted.start_ns, wanted.end_ns)
+        counts = {
+            row[wanted.field]: int(count)
+            for row in rows
+            if wanted.field in row and (count := row.get("kortex_lines", "")).isdecimal()
+        }
+        if rows and not counts:
+            raise UpstreamFailed(f"{self.name}: not a count of lines")
+        unreadable = unread + len(rows) - len(counts)
+        if unreadable:
+            _log.warning("logs.unreadable_counts", backend=self.name, count=unreadable)
+        return counts
 
     async def _of(self, wanted: Wanted) -> Sequence[str]:
         return wanted.values if wanted.field == LOG_GROUP else await self._known_groups()
@@ -167,13 +179,17 @@ class CloudWatchLogs:
 
     async def _rows(
         self, query: str, groups: Sequence[str], start_ns: int, end_ns: int
-    ) -> list[Mapping[str, str]]:
+    ) -> tuple[list[Mapping[str, str]], int]:
+        """The rows, and how many could not be read."""
+        unread = Unread()
         parts = [groups[at : at + _MOST_GROUPS] for at in range(0, len(groups), _MOST_GROUPS)]
-        found = await asyncio.gather(*(self._run(query, p, start_ns, end_ns) for p in parts))
-        return [row for rows in found for row in rows]
+        found = await asyncio.gather(
+            *(self._run(query, p, start_ns, end_ns, unread) for p in parts)
+        )
+        return [row for rows in found for row in rows], unread.count
 
     async def _run(
-        self, query: str, groups: Sequence[str], start_ns: int, end_ns: int
+        self, query: str, groups: Sequence[str], start_ns: int, end_ns: int, unread: Unread
     ) -> list[Mapping[str, str]]:
         body: dict[str, JsonValue] = {
             "logGroupNames": list(groups),
@@ -188,39 +204,39 @@ class CloudWatchLogs:
             raise unreadable(self.name, answer)
         try:
             async with asyncio.timeout(_TIMEOUT_S):
-                return await self._completed(started.id)
+                return await self._completed(started.id, unread)
         except TimeoutError as error:
             raise UpstreamFailed(f"{self.name}: the query did not end in time") from error
 
-    async def _completed(self, query_id: str) -> list[Mapping[str, str]]:
+    async def _completed(self, query_id: str, unread: Unread) -> list[Mapping[str, str]]:
         waits = iter(self._polls_s)
         while True:
             await asyncio.sleep(next(waits, self._polls_s[-1]))
             answer = await self._aws.call(
                 "GetQueryResults", {"queryId": query_id, "maxItems": _MOST}
             )
-            found = await read_body(answer, _RESULTS)
+            polled = Unread()  # what a running query gives is given again
+            found = await read_body(answer, _RESULTS, polled)
             if found is None:
                 raise unreadable(self.name, answer)
             if found.status == "Complete":
+                unread.count += polled.count
                 return [_row(cells) for cells in found.results]
             if found.status not in _RUNNING:
                 raise UpstreamFailed(f"{self.name}: the query ended as {found.status}")
 
 
 def _row(cells: Sequence[_Cell]) -> Mapping[str, str]:
-    row = {cell.field: cell.value or "" for cell in cells if cell.field != "@ptr"}
+    row = {cell.field: cell.value for cell in cells if cell.field != "@ptr"}
     if LOG_GROUP in row:
         row[LOG_GROUP] = row[LOG_GROUP].partition(":")[2] or row[LOG_GROUP]
     return row
 
 
 def _entry(row: Mapping[str, str]) -> Entry:
+    """Raises ValueError for a row without a time."""
     labels = {name: value for name, value in row.items() if name not in _SHOWN[:2] and value}
-    try:
-        at = checked_ns(_instant(row.get("@timestamp", "")))
-    except ValueError as error:
-        raise UpstreamFailed("CloudWatch Logs: a line without a time") from error
+    at = checked_ns(_instant(row.get("@timestamp", "")))
     return Entry(at, row.get("@message", "").rstrip("\n"), labels)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.observe.aws import Aws, unreadable
 from adapters.observe.backend import read_body
@@ -24,6 +24,7 @@ from adapters.observe.remembered import Remembered
 from adapters.observe.signal_map import Known
 from tools.capabilities import Interval
 from tools.errors import UpstreamFailed
+from tools.outside_json import Entries, OutsideModel
 from tools.product_names import WORKLOAD_LABELS
 from tools.signals import Place
 
@@ -48,32 +49,32 @@ _BALANCED: Final = re.compile(r"(?:app|net|gwy|targetgroup)/([^/]+)/[0-9a-f]+")
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_:.]")
 
 
-class _Dimension(BaseModel):
+class _Dimension(OutsideModel):
     name: str = Field(alias="Name")
     value: str = Field(alias="Value")
 
 
-class _Metric(BaseModel):
+class _Metric(OutsideModel):
     namespace: str = Field(alias="Namespace")
     name: str = Field(alias="MetricName")
-    dimensions: list[_Dimension] = Field(default_factory=list, alias="Dimensions")
+    dimensions: Entries[_Dimension] = Field(default_factory=list, alias="Dimensions")
 
 
-class _Metrics(BaseModel):
-    metrics: list[_Metric] = Field(default_factory=list, alias="Metrics")
-    next: str | None = Field(default=None, alias="NextToken")
+class _Metrics(OutsideModel):
+    metrics: Entries[_Metric] = Field(default_factory=list, alias="Metrics")
+    next: str = Field(default="", alias="NextToken")
 
 
-class _Result(BaseModel):
+class _Result(OutsideModel):
     id: str = Field(alias="Id")
     times: list[float] = Field(default_factory=list, alias="Timestamps")
     values: list[float] = Field(default_factory=list, alias="Values")
     status: str = Field(default="Complete", alias="StatusCode")
 
 
-class _Results(BaseModel):
-    results: list[_Result] = Field(default_factory=list, alias="MetricDataResults")
-    next: str | None = Field(default=None, alias="NextToken")
+class _Results(OutsideModel):
+    results: Entries[_Result] = Field(default_factory=list, alias="MetricDataResults")
+    next: str = Field(default="", alias="NextToken")
 
 
 _METRICS: Final = TypeAdapter(_Metrics)

@@ -15,7 +15,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import httpx
-from pydantic import BaseModel, Field, TypeAdapter
+import structlog
+from pydantic import Field, TypeAdapter
 
 from adapters.observe.backend import Answer, Backend, read_body, refusal
 from adapters.observe.conventions import SHIPPED, Conventions
@@ -23,6 +24,7 @@ from adapters.observe.metric_source import Asked, Catalogue, How, Row, Rows
 from adapters.observe.signal_map import Known
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
+from tools.outside_json import Entries, OutsideModel, parse
 from tools.signals import UNKNOWN, Place
 
 SERVICE: Final = "service"  # of unified service tagging, with env and version
@@ -50,12 +52,12 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-class _Unit(BaseModel):
+class _Unit(OutsideModel):
     name: str = ""
 
 
-class _Series(BaseModel):
-    points: list[tuple[float, float | None]] = Field(default_factory=list, alias="pointlist")
+class _Series(OutsideModel):
+    points: Entries[tuple[float, float | None]] = Field(default_factory=list, alias="pointlist")
     tags: list[str] | None = Field(default=None, alias="tag_set")
     scope: str | None = None
     interval: float | None = None
@@ -63,23 +65,24 @@ class _Series(BaseModel):
     unit: list[_Unit | None] | None = None
 
 
-class _Timeseries(BaseModel):
+class _Timeseries(OutsideModel):
     status: str = ""
     error: str | None = None
-    series: list[_Series] = Field(default_factory=list)
+    series: Entries[_Series] = Field(default_factory=list)
 
 
-class _Active(BaseModel):
-    metrics: list[str] = Field(default_factory=list)
+class _Active(OutsideModel):
+    metrics: Entries[str] = Field(default_factory=list)
 
 
-class _Refusal(BaseModel):
-    errors: list[str] = Field(default_factory=list)
+class _Refusal(OutsideModel):
+    errors: Entries[str] = Field(default_factory=list)
 
 
 _TIMESERIES: Final = TypeAdapter(_Timeseries)
 _ACTIVE: Final = TypeAdapter(_Active)
 _REFUSAL: Final = TypeAdapter(_Refusal)
+_log = structlog.stdlib.get_logger(__name__)
 
 
 class Datadog:
@@ -197,12 +200,18 @@ class Datadog:
         answer = await self._backend.get("/api/v1/query", params)
         self._check(answer)
         found = await read_body(answer, _TIMESERIES)
-        if found is None or any(one.query >= len(part) for one in found.series):
+        if found is None:
             raise UpstreamFailed("Datadog: not a list of series", answer.status)
         if found.status == "error" or found.error:
             raise InvalidArguments(f"Datadog refuses the query: {(found.error or '')[:500]}")
+        asked_for = [one for one in found.series if one.query < len(part)]
+        foreign = len(found.series) - len(asked_for)
+        if foreign:
+            _log.warning("metrics.unreadable_series", backend=self.name, count=foreign)
+        if foreign and not asked_for:
+            raise UpstreamFailed("Datadog: series of other queries", answer.status)
         return [
-            (self._row(one, *part[one.query], step_s), one.interval or 0.0) for one in found.series
+            (self._row(one, *part[one.query], step_s), one.interval or 0.0) for one in asked_for
         ]
 
     def _query(self, asked: Asked, step_s: float | None) -> str:
@@ -231,7 +240,7 @@ class Datadog:
         if answer.ok:
             return
         try:
-            words = "; ".join(_REFUSAL.validate_json(answer.body).errors)
+            words = "; ".join(parse(_REFUSAL, answer.body).errors)
         except ValueError:
             words = ""
         if answer.status == 400:

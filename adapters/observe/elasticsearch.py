@@ -14,17 +14,18 @@ from typing import Final
 from urllib.parse import quote
 
 import httpx
-from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.observe.backend import Answer, Backend, read_body, refusal
 from adapters.observe.instants import checked_ns, ns_of, ns_text, to_ns
 from adapters.observe.levels import at_least
 from adapters.observe.line_filter import stages_of
-from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry, made
+from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry, Newest, made
 from adapters.observe.log_source import Wanted
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
+from tools.outside_json import Entries, OutsideModel, Unread, parse
 
 # Half of index.max_result_window's default, so that lines of 6 KB fit what is read of an answer:
 # https://www.elastic.co/guide/en/elasticsearch/reference/current/index-modules.html
@@ -71,48 +72,48 @@ class LogFields:
 USUAL_FIELDS: Final = LogFields()
 
 
-class _Hit(BaseModel):
+class _Hit(OutsideModel):
     sort: list[int | float | str] = Field(min_length=1)
-    fields: dict[str, list[JsonValue]] = Field(default_factory=dict)
+    fields: dict[str, list[JsonValue] | None] = Field(default_factory=dict)
 
 
-class _Hits(BaseModel):
-    hits: list[_Hit]
+class _Hits(OutsideModel):
+    hits: Entries[_Hit] = Field(default_factory=list)
 
 
-class _Bucket(BaseModel):
+class _Bucket(OutsideModel):
     key: str
     doc_count: int
 
 
-class _Buckets(BaseModel):
-    buckets: list[_Bucket]
+class _Buckets(OutsideModel):
+    buckets: Entries[_Bucket] = Field(default_factory=list)
 
 
-class _Groups(BaseModel):
-    products: _Buckets
+class _Groups(OutsideModel):
+    products: _Buckets = _Buckets()
 
 
-class _Found(BaseModel):
+class _Found(OutsideModel):
     timed_out: bool = False
     hits: _Hits
     aggregations: _Groups | None = None
 
 
-class _Capabilities(BaseModel):
-    fields: dict[str, dict[str, JsonValue]]
+class _Capabilities(OutsideModel):
+    fields: dict[str, JsonValue]
 
 
-class _Cause(BaseModel):
+class _Cause(OutsideModel):
     type: str = ""
-    reason: str | None = None
+    reason: str = ""
 
 
 class _Error(_Cause):
-    root_cause: list[_Cause] = Field(default_factory=list)
+    root_cause: Entries[_Cause] = Field(default_factory=list)
 
 
-class _Failure(BaseModel):
+class _Failure(OutsideModel):
     error: _Error
 
 
@@ -158,13 +159,14 @@ class Elasticsearch:
         found = await self._grouped(field, query)
         return {value: value for value in found}
 
-    async def newest(self, wanted: Wanted, limit: int) -> Sequence[Entry]:
+    async def newest(self, wanted: Wanted, limit: int) -> Newest:
         """By the timestamp alone, in nanoseconds whatever the index keeps."""
         order: JsonValue = {
             "order": "desc",
             "numeric_type": "date_nanos",
             "unmapped_type": "date_nanos",  # an index without the field has no lines here
         }
+        unread = Unread()
         found = await self._found(
             {
                 "size": limit,
@@ -173,9 +175,10 @@ class Elasticsearch:
                 "fields": list(dict.fromkeys((*self._names.read, wanted.field))),
                 "_source": False,
                 "track_total_hits": False,
-            }
+            },
+            unread,
         )
-        return await made(found.hits.hits, self._entry)
+        return await made(found.hits.hits, self._entry, limit, unread.count)
 
     async def counts(self, wanted: Wanted) -> Mapping[str, int]:
         """In one request."""
@@ -189,7 +192,11 @@ class Elasticsearch:
         found = await read_body(answer, _CAPABILITIES)
         if found is None:
             raise UpstreamFailed(f"{self.name}: not a list of fields", answer.status)
-        return {name: frozenset(types) for name, types in found.fields.items()}
+        return {
+            name: frozenset(types)
+            for name, types in found.fields.items()
+            if isinstance(types, dict)
+        }
 
     async def _grouped(self, field: str, query: JsonValue) -> Mapping[str, int]:
         terms: JsonValue = {"terms": {"field": field, "size": _MOST_VALUES}}
@@ -201,10 +208,10 @@ class Elasticsearch:
             return {}  # no index is there
         return {one.key: one.doc_count for one in found.aggregations.products.buckets}
 
-    async def _found(self, body: Mapping[str, JsonValue]) -> _Found:
+    async def _found(self, body: Mapping[str, JsonValue], unread: Unread | None = None) -> _Found:
         answer = await self._backend.post_json(self._search, json.dumps(body).encode())
         self._check(answer)
-        found = await read_body(answer, _FOUND)
+        found = await read_body(answer, _FOUND, unread)
         if found is None:
             raise UpstreamFailed(f"{self.name}: not an answer to a search", answer.status)
         if found.timed_out:
@@ -259,23 +266,21 @@ class Elasticsearch:
         return {"bool": {"filter": filters}}
 
     def _entry(self, hit: _Hit) -> Entry:
+        """Raises ValueError, OverflowError for a hit without a time."""
         known = {name: _text(values) for name, values in hit.fields.items() if values}
         names = self._names
         own = {"level": names.level, "host": names.host, "trace_id": names.trace_id}
         labels = {**known, **{ours: known[its] for ours, its in own.items() if its in known}}
         line = labels.pop(names.message, "")
-        try:
-            at = hit.sort[0]
-            return Entry(checked_ns(ns_of(at) if isinstance(at, str) else int(at)), line, labels)
-        except (ValueError, OverflowError) as error:
-            raise UpstreamFailed(f"{self.name}: a line without a time") from error
+        at = hit.sort[0]
+        return Entry(checked_ns(ns_of(at) if isinstance(at, str) else int(at)), line, labels)
 
     def _check(self, answer: Answer) -> None:
         """Raises InvalidArguments for what cannot be searched by, UpstreamFailed otherwise."""
         if answer.ok:
             return
         try:
-            error = _FAILURE.validate_json(answer.body).error
+            error = parse(_FAILURE, answer.body).error
         except ValueError:
             raise refusal(answer) from None
         cause = error.root_cause[0] if error.root_cause else error

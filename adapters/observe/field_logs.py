@@ -10,13 +10,14 @@ from adapters.observe.field_places import FieldPlaces, FoundField
 from adapters.observe.instants import check_order, to_ns
 from adapters.observe.levels import at_least
 from adapters.observe.line_filter import line_test, stages_of
-from adapters.observe.log_entry import Entry, lines_of, unlevelled
+from adapters.observe.log_entry import Newest, lines_of, unlevelled
 from adapters.observe.log_page import next_page
 from adapters.observe.log_source import LogSource, Wanted
 from adapters.observe.log_sweep import LogSweep, Share
 from adapters.observe.loki_selector import check_product
 from tools.capabilities import Interval, LogPage, LogQuery, LogsFound, LogSweepQuery, SweptLogs
 from tools.errors import InvalidArguments
+from tools.outside_json import Unread
 
 _SHOWN_VALUES: Final = 20
 _SAMPLE: Final = 20
@@ -48,22 +49,23 @@ class FieldLogs:
 
         values = way.of([query.product])
 
-        async def read(at: Position, limit: int) -> tuple[Sequence[Entry], bool]:
+        async def read(at: Position, limit: int) -> Newest:
             end_ns = at.end_ns if at.last_ns is None else at.last_ns + 1
             asked = (at.start_ns, end_ns, query.min_level, query.filter)
-            entries = await self._source.newest(Wanted(way.label, values, *asked), limit)
-            return entries, len(entries) >= limit
+            return await self._source.newest(Wanted(way.label, values, *asked), limit)
 
         page = await next_page(read, position, page_size(query), self._source.most, keep)
         lines = lines_of(page.entries)
+        notes = Unread(page.unread).notes("log lines")
         if page.behind is None:
             first = position.last_ns is None
-            unread: tuple[str, ...] = ()
             if first and not lines and query.min_level:
                 of_any = Wanted(way.label, values, position.start_ns, position.end_ns)
-                unread = unlevelled(lines_of(await self._source.newest(of_any, _SAMPLE)))
-            return LogPage(lines, total_matches=len(lines) if first else None, notes=unread)
-        notes = _searched(page.looked_at) if keep and len(lines) < page_size(query) else ()
+                sample = await self._source.newest(of_any, _SAMPLE)
+                notes += unlevelled(lines_of(sample.entries))
+            return LogPage(lines, total_matches=len(lines) if first else None, notes=notes)
+        if keep and len(lines) < page_size(query):
+            notes += _searched(page.looked_at)
         return LogPage(lines, suspend(query, page.behind, self._codec), notes=notes)
 
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
@@ -104,14 +106,12 @@ class FieldLogs:
             f"no lines of {query.product!r} within a day of this range in {self._source.name}{there}"
         )
 
-    async def _newest_of(
-        self, share: Share[FoundField], query: LogSweepQuery
-    ) -> tuple[Sequence[Entry], bool]:
+    async def _newest_of(self, share: Share[FoundField], query: LogSweepQuery) -> Newest:
         exact = self._source.filters(query.filter)
         limit = share.limit if exact else self._source.most
-        entries = await self._source.newest(_wanted(share.way, share.products, query), limit)
+        found = await self._source.newest(_wanted(share.way, share.products, query), limit)
         keep = line_test("" if exact else query.filter)
-        return [entry for entry in entries if keep(entry.line)], len(entries) >= limit
+        return replace(found, entries=[entry for entry in found.entries if keep(entry.line)])
 
     async def _counts(self, queries: Sequence[LogSweepQuery]) -> list[Mapping[str, int]]:
         return await asyncio.gather(*(self._count(query) for query in queries))
@@ -124,8 +124,8 @@ class FieldLogs:
                 found = await self._source.counts(_wanted(way, members, query))
             else:
                 share = Share(way, members, self._source.most)
-                entries, _more = await self._newest_of(share, query)
-                values = [entry.labels.get(way.label, "") for entry in entries]
+                newest = await self._newest_of(share, query)
+                values = [entry.labels.get(way.label, "") for entry in newest.entries]
                 found = {value: values.count(value) for value in set(values)}
             for product in members:
                 count = sum(n for value, n in found.items() if way.matches(product, value))

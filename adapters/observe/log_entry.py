@@ -6,6 +6,8 @@ Backends name a level, a host and a trace differently; here is what collectors c
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
@@ -13,6 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 from adapters.observe.cursor import line_hash
 from adapters.observe.levels import level_in, normalized
 from tools.capabilities import LogLine
+from tools.errors import UpstreamFailed
 
 T = TypeVar("T")
 _MANY: Final = 500  # entries, whose reading and ordering takes longer than the loop may stand still
@@ -48,6 +51,15 @@ class Entry(NamedTuple):
         return (_canonical(self.labels), self.line)
 
 
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest entries of one answer. `unread` could not be read; `more`: there may be others."""
+
+    entries: Sequence[Entry]
+    more: bool = False
+    unread: int = 0
+
+
 async def in_order(entries: Sequence[Entry]) -> list[Entry]:
     """Newest first, those alike numbered: only Loki stores equal lines once."""
     if len(entries) > _MANY:
@@ -55,11 +67,28 @@ async def in_order(entries: Sequence[Entry]) -> list[Entry]:
     return _ordered(entries)
 
 
-async def made(rows: Sequence[T], make: Callable[[T], Entry]) -> list[Entry]:
-    """An entry of each row, made in a thread where there are many. Raises what `make` raises."""
+async def made(
+    rows: Sequence[T], make: Callable[[T], Entry], limit: int, unread: int = 0
+) -> Newest:
+    """An entry of each row, made in a thread where there are many.
+
+    `make` raises ValueError for a row without a time; such rows are counted, besides the `unread`
+    that are no rows. Raises UpstreamFailed when no row can be read.
+    """
     if len(rows) > _MANY:
-        return await asyncio.to_thread(lambda: [make(row) for row in rows])
-    return [make(row) for row in rows]
+        return await asyncio.to_thread(_made, rows, make, limit, unread)
+    return _made(rows, make, limit, unread)
+
+
+def _made(rows: Sequence[T], make: Callable[[T], Entry], limit: int, unread: int) -> Newest:
+    entries: list[Entry] = []
+    for row in rows:
+        with suppress(ValueError, OverflowError):
+            entries.append(make(row))
+    if rows and not entries:
+        raise UpstreamFailed("none of its lines has a time")
+    total = len(rows) + unread
+    return Newest(entries, total >= limit, total - len(entries))
 
 
 def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:

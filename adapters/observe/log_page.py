@@ -9,21 +9,25 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.observe.cursor import Position, advanced
-from adapters.observe.log_entry import Entry, in_order
+from adapters.observe.log_entry import Entry, Newest, in_order
 from tools.errors import InvalidArguments
 
-# At most so many of the newest entries before a position, and whether there may be more.
-Read = Callable[[Position, int], Awaitable[tuple[Sequence[Entry], bool]]]
+# At most so many of the newest entries before a position.
+Read = Callable[[Position, int], Awaitable[Newest]]
 _MOST_READS: Final = 5  # answers that are looked through for lines that a filter keeps
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`behind` is where the next page begins, None on the last. `looked_at` entries were read."""
+    """`behind` is where the next page begins, None on the last. `looked_at` entries were read.
+
+    `unread` entries could not be read.
+    """
 
     entries: Sequence[Entry]
     behind: Position | None
     looked_at: int
+    unread: int = 0
 
 
 async def next_page(
@@ -35,10 +39,12 @@ async def next_page(
     next one. Raises InvalidArguments where more lines share a timestamp than an answer holds.
     """
     found: list[Entry] = []
-    at, more, looked_at = position, True, 0
+    at, more, looked_at, unread = position, True, 0, 0
     for _ in range(_MOST_READS if keep else 1):
-        fresh, more = await _whole_ties(read, at, size if keep is None else most, most)
+        whole = await _whole_ties(read, at, size if keep is None else most, most)
+        fresh, more = whole.entries, whole.more
         looked_at += len(fresh)
+        unread += whole.unread
         found += [entry for entry in fresh if keep is None or keep(entry.line)]
         if len(found) > size or not more:
             break
@@ -46,25 +52,23 @@ async def next_page(
     page = found[:size]
     if len(found) > size or (more and len(found) == size):
         behind = advanced(position, [(entry.ts_ns, entry.hash()) for entry in page], None)
-        return Page(page, behind, looked_at)
-    return Page(page, at if more else None, looked_at)
+        return Page(page, behind, looked_at, unread)
+    return Page(page, at if more else None, looked_at, unread)
 
 
-async def _whole_ties(
-    read: Read, position: Position, size: int, most: int
-) -> tuple[Sequence[Entry], bool]:
-    """At least `size` of what is next in order, and whether there is more.
+async def _whole_ties(read: Read, position: Position, size: int, most: int) -> Newest:
+    """At least `size` of the next in order.
 
     Which lines of a tie an answer holds is not defined when it is full: such a tie is read whole, or
     left for the next page.
     """
     whole: list[Entry] = []
     for limit in dict.fromkeys((min(size + position.count + 1, most), most)):
-        newest, full = await read(position, limit)
-        entries = await in_order(newest)
+        newest = await read(position, limit)
+        entries = await in_order(newest.entries)
         fresh = _behind(entries, position)
-        if not full or not entries:
-            return fresh, False
+        if not newest.more or not entries:
+            return Newest(fresh, unread=newest.unread)
         whole = [entry for entry in fresh if entry.ts_ns != entries[-1].ts_ns]
         if len(whole) >= size:
             break
@@ -73,7 +77,7 @@ async def _whole_ties(
             f"{len(entries)} lines or more share the timestamp {entries[-1].ts_ns} ns, as many as "
             "one answer holds; narrow the filter or the level to read past it"
         )
-    return whole, True
+    return Newest(whole, more=True, unread=newest.unread)
 
 
 def _behind(ordered: Sequence[Entry], position: Position) -> Sequence[Entry]:

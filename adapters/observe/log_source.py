@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from adapters.observe.log_entry import Entry
+from adapters.observe.log_entry import Newest
 from tools.capabilities import Interval
 
 
@@ -51,7 +51,7 @@ class LogSource(Protocol):
         """A field's values of that time, at most ten thousand, with the name that each stands for."""
         ...
 
-    async def newest(self, wanted: Wanted, limit: int) -> Sequence[Entry]:
+    async def newest(self, wanted: Wanted, limit: int) -> Newest:
         """At most `limit`, with their field among the labels. Of a tie it is not defined which."""
         ...
 

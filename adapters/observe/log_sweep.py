@@ -10,9 +10,10 @@ from datetime import timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
 from adapters.observe.instants import check_order
-from adapters.observe.log_entry import Entry, in_order, line_of
+from adapters.observe.log_entry import Newest, in_order, line_of
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval, LogLine, LogSweepQuery, SweptLogs
+from tools.outside_json import Unread
 
 _LEAST_SHARE: Final = 500  # lines
 # An investigation looks at the same time again within seconds; the lines are tens of megabytes.
@@ -57,14 +58,25 @@ class Share(Generic[WayT]):
     limit: int
 
 
-# The newest entries of a share, and whether there may be more.
-Newest = Callable[[Share[WayT], LogSweepQuery], Awaitable[tuple[Sequence[Entry], bool]]]
+# Reads the newest entries of a share.
+ReadShare = Callable[[Share[WayT], LogSweepQuery], Awaitable[Newest]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Lines by product. `is_cut`: there are more than were read."""
+
+    lines: dict[str, list[LogLine]]
+    is_cut: bool
+    notes: Sequence[str]
 
 
 class LogSweep(Generic[WayT]):
     """Reads, and for a minute knows what it read. `most` entries fit one answer."""
 
-    def __init__(self, ways: Ways[WayT], counts: Counts, newest: Newest[WayT], most: int) -> None:
+    def __init__(
+        self, ways: Ways[WayT], counts: Counts, newest: ReadShare[WayT], most: int
+    ) -> None:
         self._ways = ways
         self._counts = counts
         self._newest = newest
@@ -95,10 +107,10 @@ class LogSweep(Generic[WayT]):
         counts, requests = query.counts, 0
         if counts is None:
             whole = [Share(way, members, min(self._most, query.limit)) for way, members in ways]
-            lines, is_cut = await self._lines(whole, query)
-            if not is_cut:
-                read = {product: len(of) for product, of in lines.items()}
-                return SweptLogs(lines, read, (), len(whole))
+            found = await self._lines(whole, query)
+            if not found.is_cut:
+                read = {product: len(of) for product, of in found.lines.items()}
+                return SweptLogs(found.lines, read, found.notes, len(whole))
             (counts,) = await self._counts([query])
             requests = len(whole) + 1
         reads = [
@@ -106,31 +118,20 @@ class LogSweep(Generic[WayT]):
             for way, members in ways
             for read in self._shares(way, members, counts, query.limit)
         ]
-        lines, _is_cut = await self._lines(reads, query)
-        return SweptLogs(lines, dict(counts), _notes(lines, counts), requests + len(reads))
+        found = await self._lines(reads, query)
+        notes = (*_notes(found.lines, counts), *found.notes)
+        return SweptLogs(found.lines, dict(counts), notes, requests + len(reads))
 
-    async def _lines(
-        self, reads: Sequence[Share[WayT]], query: LogSweepQuery
-    ) -> tuple[dict[str, list[LogLine]], bool]:
-        """By product, and whether there is more than was read."""
-        found = await asyncio.gather(*(self._one(read, query) for read in reads))
+    async def _lines(self, reads: Sequence[Share[WayT]], query: LogSweepQuery) -> _Lines:
+        answers = await asyncio.gather(*(self._newest(read, query) for read in reads))
         lines: dict[str, list[LogLine]] = {}
-        for entries, _more in found:
-            for product, line in entries:
-                lines.setdefault(product, []).append(line)
-        return lines, any(more for _entries, more in found)
-
-    async def _one(
-        self, read: Share[WayT], query: LogSweepQuery
-    ) -> tuple[list[tuple[str, LogLine]], bool]:
-        entries, more = await self._newest(read, query)
-        of_products = [
-            (product, line_of(entry))
-            for entry in await in_order(entries)
-            for product in read.products
-            if read.way.matches(product, entry.labels.get(read.way.label, ""))
-        ]
-        return of_products, more
+        for read, answer in zip(reads, answers, strict=True):
+            for entry in await in_order(answer.entries):
+                for product in read.products:
+                    if read.way.matches(product, entry.labels.get(read.way.label, "")):
+                        lines.setdefault(product, []).append(line_of(entry))
+        unread = Unread(sum(answer.unread for answer in answers))
+        return _Lines(lines, any(answer.more for answer in answers), unread.notes("log lines"))
 
     def _shares(
         self, way: WayT, members: Sequence[str], counts: Mapping[str, int], limit: int

@@ -14,7 +14,7 @@ from adapters.observe.backend import Answer, Backend
 from adapters.observe.cursor import CursorCodec, Position, page_size, resume, suspend
 from adapters.observe.instants import check_order, to_ns
 from adapters.observe.line_filter import as_pipeline
-from adapters.observe.log_entry import Entry, lines_of, unlevelled
+from adapters.observe.log_entry import Newest, lines_of, unlevelled
 from adapters.observe.log_page import next_page
 from adapters.observe.log_sweep import LogSweep, Share
 from adapters.observe.loki_answer import check, level_stages, streams_of
@@ -30,6 +30,7 @@ from tools.capabilities import (
     SweptLogs,
 )
 from tools.errors import InvalidArguments
+from tools.outside_json import Unread
 
 _MAX_ENTRIES: Final = 5000  # Loki's default max_entries_limit_per_query
 _LOWER_LIMIT: Final = re.compile(r"max_entries_limit \((\d+) > (\d+)\)")
@@ -74,13 +75,15 @@ class LokiLogs:
         size = page_size(query)
         page = await next_page(partial(self._newest, stages), position, size, _MAX_ENTRIES)
         lines = lines_of(page.entries)
+        unread = Unread(page.unread).notes("log lines")
         if not lines and position.last_ns is None:
             await self._check_there(query)
-            notes = await self._unread(selector, position) if levels else ()
-            return LogPage((), total_matches=0, notes=notes)
+            notes = await self._unlevelled(selector, position) if levels else ()
+            return LogPage((), total_matches=0, notes=(*notes, *unread))
         if page.behind is None:
-            return LogPage(lines, total_matches=len(lines) if position.last_ns is None else None)
-        return LogPage(lines, suspend(query, page.behind, self._codec))
+            total = len(lines) if position.last_ns is None else None
+            return LogPage(lines, total_matches=total, notes=unread)
+        return LogPage(lines, suspend(query, page.behind, self._codec), notes=unread)
 
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
         """Which of these have lines; all values of the first label that names products else."""
@@ -102,21 +105,12 @@ class LokiLogs:
         """The lines of many products, in a few requests, and for a minute without any."""
         return await self._sweeps.read(query)
 
-    async def _newest_of(
-        self, share: Share[Selecting], query: LogSweepQuery
-    ) -> tuple[Sequence[Entry], bool]:
+    async def _newest_of(self, share: Share[Selecting], query: LogSweepQuery) -> Newest:
         position = Position(to_ns(query.interval.start), to_ns(query.interval.end))
         logql = f"{share.way.of(share.products)} {pipeline(query)}".strip()
         return await self._newest(logql, position, share.limit)
 
-    async def _newest(
-        self, logql: str, position: Position, limit: int
-    ) -> tuple[Sequence[Entry], bool]:
-        """The newest, and whether there may be more."""
-        entries = await self.newest(logql, position, limit)
-        return entries, len(entries) >= min(limit, self._max_entries)
-
-    async def newest(self, logql: str, position: Position, limit: int) -> Sequence[Entry]:
+    async def _newest(self, logql: str, position: Position, limit: int) -> Newest:
         """At most `limit` entries, the newest. Of a tie it is not defined which."""
         # Loki's end is exclusive: one past the last timestamp reads its other lines again.
         end_ns = position.end_ns if position.last_ns is None else position.last_ns + 1
@@ -127,7 +121,7 @@ class LokiLogs:
             self._max_entries = int(lower[2])
             answer = await self._ask(logql, position.start_ns, end_ns, self._max_entries)
         check(answer)
-        return streams_of(answer)
+        return streams_of(answer, min(limit, self._max_entries))
 
     async def _ask(self, logql: str, start_ns: int, end_ns: int, limit: int) -> Answer:
         params = {
@@ -147,9 +141,10 @@ class LokiLogs:
         way, members = ways[0]
         return way.of(members)
 
-    async def _unread(self, selector: str, position: Position) -> tuple[str, ...]:
+    async def _unlevelled(self, selector: str, position: Position) -> tuple[str, ...]:
         """Nothing of a level may mean that nothing states its level."""
-        return unlevelled(lines_of(await self.newest(selector, position, _SAMPLE)))
+        sample = await self._newest(selector, position, _SAMPLE)
+        return unlevelled(lines_of(sample.entries))
 
     async def _check_there(self, query: LogQuery) -> None:
         """Loki answers a misspelt product with nothing at all; say what there is instead."""

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from adapters.observe.backend import Answer, read_body
+from adapters.observe.instants import checked_ns
 from adapters.observe.levels import KEYED, KLOG, WORD, at_least
-from adapters.observe.log_entry import DETECTED, PUSHED, Entry
+from adapters.observe.log_entry import DETECTED, PUSHED, Entry, Newest
 from tools.errors import InvalidArguments, UpstreamFailed
+from tools.outside_json import Entries, OutsideModel, Texts, Unread, parse
 
 FROM_LINE: Final = ("kortex_key", "kortex_word", "kortex_klog")  # the first that is there counts
 
@@ -30,45 +32,55 @@ def level_stages(minimum: str) -> str:
     return f"{extracted} | ({pushed} or ({not_pushed} and {guessed}))"
 
 
-class _Extra(BaseModel):
-    structured: dict[str, str] = Field(default_factory=dict, alias="structuredMetadata")
-    parsed: dict[str, str] = Field(default_factory=dict)
+class _Extra(OutsideModel):
+    structured: Texts = Field(default_factory=dict, alias="structuredMetadata")
+    parsed: Texts = Field(default_factory=dict)
 
 
-class _Stream(BaseModel):
-    stream: dict[str, str] = Field(default_factory=dict)
+def _nanoseconds(text: object) -> int:
+    if not isinstance(text, str):
+        raise ValueError("no text")
+    return checked_ns(int(text))
+
+
+# Nanoseconds come as text and only int keeps them all.
+_Time = Annotated[int, BeforeValidator(_nanoseconds)]
+
+
+class _Stream(OutsideModel):
+    stream: Texts = Field(default_factory=dict)
     # Two elements, or three with categorize-labels.
-    values: list[tuple[str, str] | tuple[str, str, _Extra]]
+    values: Entries[tuple[_Time, str] | tuple[_Time, str, _Extra | None]]
 
 
-class _Data(BaseModel):
-    type: str = Field(alias="resultType")
-    result: list[_Stream]
+class _Data(OutsideModel):
+    type: str = Field(default="streams", alias="resultType")
+    result: Entries[_Stream] = Field(default_factory=list)
 
 
-class _Envelope(BaseModel):
-    data: _Data
+class _Envelope(OutsideModel):
+    data: _Data = _Data()
 
 
-class _Count(BaseModel):
-    metric: dict[str, str] = Field(default_factory=dict)
-    value: tuple[float, float]
+class _Count(OutsideModel):
+    metric: Texts = Field(default_factory=dict)
+    value: tuple[float, FiniteFloat]
 
 
-class _Counts(BaseModel):
-    result: list[_Count] = Field(default_factory=list)
+class _Counts(OutsideModel):
+    result: Entries[_Count] = Field(default_factory=list)
 
 
-class _CountEnvelope(BaseModel):
-    data: _Counts
+class _CountEnvelope(OutsideModel):
+    data: _Counts = _Counts()
 
 
-class _Values(BaseModel):
-    data: list[str] | None = None
+class _Values(OutsideModel):
+    data: Entries[str] = Field(default_factory=list)
 
 
-class _Series(BaseModel):
-    data: list[dict[str, str]] | None = None
+class _Series(OutsideModel):
+    data: Entries[Texts] = Field(default_factory=list)
 
 
 _ENVELOPE: Final = TypeAdapter(_Envelope)
@@ -94,27 +106,32 @@ def counts_of(answer: Answer) -> Sequence[tuple[Mapping[str, str], int]]:
     """Labels and value of each row of a metric query. Raises as `check`."""
     check(answer)
     try:
-        rows = _COUNTS.validate_json(answer.body).data.result
+        rows = parse(_COUNTS, answer.body).data.result
     except ValidationError as error:
         raise UpstreamFailed("not a vector of counts", answer.status) from error
     return [(row.metric, round(row.value[1])) for row in rows]
 
 
-def streams_of(answer: Answer) -> Sequence[Entry]:
-    """The entries, in no particular order. Raises UpstreamFailed when they are not log lines."""
+def streams_of(answer: Answer, limit: int) -> Newest:
+    """The entries, in no particular order; `limit` were asked for.
+
+    Raises UpstreamFailed when they are not log lines.
+    """
+    unread = Unread()
     try:
-        data = _ENVELOPE.validate_json(answer.body).data
+        data = parse(_ENVELOPE, answer.body, unread).data
     except ValidationError as error:
         raise UpstreamFailed("not a list of log streams", answer.status) from error
     if data.type != "streams":
         raise UpstreamFailed(f"answered {data.type}, not log lines", answer.status)
-    return [entry for stream in data.result for entry in _entries(stream)]
+    entries = [entry for stream in data.result for entry in _entries(stream)]
+    return Newest(entries, len(entries) + unread.count >= limit, unread.count)
 
 
 def label_values_of(answer: Answer) -> list[str]:
     """The values of a label; empty when the answer is not a list of them."""
     try:
-        return _VALUES.validate_json(answer.body).data or []
+        return parse(_VALUES, answer.body).data
     except ValidationError:
         return []
 
@@ -125,13 +142,12 @@ async def series_of(answer: Answer) -> Sequence[Mapping[str, str]]:
     body = await read_body(answer, _SERIES)
     if body is None:
         raise UpstreamFailed("not a list of streams", answer.status)
-    return body.data or ()
+    return body.data
 
 
 def _entries(stream: _Stream) -> Iterator[Entry]:
     for ts_ns, line, *rest in stream.values:
         labels = stream.stream
-        for extra in rest:
+        for extra in filter(None, rest):
             labels = {**extra.parsed, **extra.structured, **labels}
-        # Nanoseconds come as text and only int keeps them all.
-        yield Entry(int(ts_ns), line, labels)
+        yield Entry(ts_ns, line, labels)

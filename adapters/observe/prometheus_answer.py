@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from adapters.observe.backend import Answer
 from tools.capabilities import Series
 from tools.errors import UpstreamFailed
-from tools.outside_json import OutsideModel, readable
+from tools.outside_json import OutsideModel, parse, readable
 
 SweptRow = tuple[Mapping[str, str], Sequence[tuple[float, float]]]
 
@@ -111,7 +111,7 @@ def metadata_of(answer: Answer) -> Mapping[str, tuple[str, str]]:
     """Type and unit by name; where targets disagree, the first says. Raises UpstreamFailed."""
     _check(answer)
     try:
-        data = _METADATA.validate_json(answer.body).data
+        data = parse(_METADATA, answer.body).data
     except ValidationError as error:
         raise UpstreamFailed("not metadata of metrics", answer.status) from error
     found = {}
@@ -126,7 +126,7 @@ def names_of(answer: Answer) -> Sequence[str]:
     """The values of a label, without entries that are no text. Raises UpstreamFailed."""
     _check(answer)
     try:
-        data = _NAMES.validate_json(answer.body).data
+        data = parse(_NAMES, answer.body).data
     except ValidationError as error:
         raise UpstreamFailed("not a list of label values", answer.status) from error
     return sorted(name for name in data if isinstance(name, str))
@@ -138,7 +138,7 @@ def _rows(
     """Every row that can be read, and notes. A scalar is a row without labels."""
     _check(answer)
     try:
-        envelope = _ENVELOPE.validate_json(answer.body)
+        envelope = parse(_ENVELOPE, answer.body)
     except ValidationError as error:
         raise UpstreamFailed(problem, answer.status) from error
     result = envelope.data.result if envelope.data else []
@@ -189,7 +189,7 @@ def _check(answer: Answer) -> None:
     if answer.ok:
         return
     try:
-        failure = _FAILURE.validate_json(answer.body)
+        failure = parse(_FAILURE, answer.body)
         words = failure.error or answer.words()
     except ValidationError:
         words = answer.words()

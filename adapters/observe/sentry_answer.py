@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
+import structlog
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -13,14 +14,15 @@ from pydantic import (
     Field,
     JsonValue,
     TypeAdapter,
-    ValidationError,
 )
 
 from tools.error_issues import ErrorIssue
+from tools.errors import UpstreamFailed
+from tools.outside_json import readable
 
 _MOST_DIGITS: Final = 15  # of a count: what is longer counts nothing, and is no number of JSON
 _MOST_CHARS: Final = 4000  # of a text: twice what is told, for what is masked at its cut
-RowT = TypeVar("RowT")
+_log = structlog.stdlib.get_logger(__name__)
 _HOSTED: Final = "sentry.io"  # each organisation and each region has a host below it
 
 
@@ -92,7 +94,9 @@ _ISSUE: Final = TypeAdapter(Issue)
 
 def projects_in(rows: Sequence[JsonValue]) -> Mapping[str, str]:
     """Numbers by slug."""
-    found, _odd = _readable(rows, _PROJECT)
+    found, odd = readable(_PROJECT, rows)
+    if odd:
+        _log.warning("sentry.unreadable_projects", count=odd)
     return {one.slug: one.id for one in found}
 
 
@@ -100,7 +104,9 @@ def issues_in(
     rows: Sequence[JsonValue], projects: frozenset[str]
 ) -> tuple[Sequence[Issue], Sequence[str]]:
     """Those of these projects (numbers), each once, and what to say of the others."""
-    found, odd = _readable(rows, _ISSUE)
+    found, odd = readable(_ISSUE, rows)
+    if odd and not found:
+        raise UpstreamFailed(f"Sentry: none of the {odd} issues could be read")
     own = {one.id: one for one in found if one.project.id in projects}
     foreign = sum(one.project.id not in projects for one in found)
     notes = [
@@ -154,14 +160,3 @@ def _leads_to(host: str, link: str) -> bool:
 
 def _is_hosted(host: str) -> bool:
     return host == _HOSTED or host.endswith(f".{_HOSTED}")
-
-
-def _readable(rows: Sequence[JsonValue], model: TypeAdapter[RowT]) -> tuple[Sequence[RowT], int]:
-    """Those that are what they should be, and how many are not."""
-    found = []
-    for row in rows:
-        try:
-            found.append(model.validate_python(row))
-        except ValidationError:
-            continue
-    return found, len(rows) - len(found)

@@ -11,32 +11,35 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import httpx
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+import structlog
+from pydantic import Field, TypeAdapter, ValidationError
 
 from adapters.observe.backend import Answer, Backend, refusal
-from adapters.observe.instants import ns_of, ns_text, to_ns
+from adapters.observe.instants import checked_ns, ns_of, ns_text, to_ns
 from adapters.observe.levels import at_least, stated_in_lines
 from adapters.observe.line_filter import Stage, pattern_of, stages_of
-from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry, made
+from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry, Newest, made
 from adapters.observe.log_source import Wanted
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
+from tools.outside_json import Entries, OutsideModel, Texts, Unread, parse
 
 _MOST: Final = 5000  # entries of one answer: our own bound, the server has none
 _MOST_VALUES: Final = 10_000
 _LARGE_BYTES: Final = 256 * 1024
 
 
-class _Value(BaseModel):
+class _Value(OutsideModel):
     value: str
 
 
-class _Values(BaseModel):
-    values: list[_Value] = Field(default_factory=list)
+class _Values(OutsideModel):
+    values: Entries[_Value] = Field(default_factory=list)
 
 
-_ROW: Final = TypeAdapter(dict[str, str])
+_ROW: Final = TypeAdapter(Texts)
 _VALUES: Final = TypeAdapter(_Values)
+_log = structlog.stdlib.get_logger(__name__)
 
 
 class VictoriaLogs:
@@ -63,21 +66,30 @@ class VictoriaLogs:
         found = await self._values("field_values", interval, form)
         return {value: value for value in found if value}
 
-    async def newest(self, wanted: Wanted, limit: int) -> Sequence[Entry]:
+    async def newest(self, wanted: Wanted, limit: int) -> Newest:
         """Sorted by the server, which keeps `limit` of them in memory."""
         kept = dict.fromkeys(("_time", "_msg", wanted.field, *LEVELS, *HOSTS, *TRACE_IDS))
         pipes = f"| sort by (_time desc) limit {limit} | fields {', '.join(map(_quoted, kept))}"
-        rows = await self._query(f"{_selecting(wanted)} {pipes}")
-        return await made(rows, _entry)
+        unread = Unread()
+        rows = await self._query(f"{_selecting(wanted)} {pipes}", unread)
+        return await made(rows, _entry, limit, unread.count)
 
     async def counts(self, wanted: Wanted) -> Mapping[str, int]:
         """In one request."""
         stats = f"| stats by ({_quoted(wanted.field)}) count() kortex_lines"
-        rows = await self._query(f"{_selecting(wanted)} {stats}")
-        try:
-            return {row.get(wanted.field, ""): int(row["kortex_lines"]) for row in rows}
-        except (KeyError, ValueError) as error:
-            raise UpstreamFailed("VictoriaLogs: not a count of lines") from error
+        unread = Unread()
+        rows = await self._query(f"{_selecting(wanted)} {stats}", unread)
+        counts = {
+            row.get(wanted.field, ""): int(count)
+            for row in rows
+            if (count := row.get("kortex_lines", "")).isdecimal()
+        }
+        if rows and not counts:
+            raise UpstreamFailed("VictoriaLogs: not a count of lines")
+        unreadable = unread.count + len(rows) - len(counts)
+        if unreadable:
+            _log.warning("logs.unreadable_counts", backend=self.name, count=unreadable)
+        return counts
 
     async def _values(
         self, what: str, interval: Interval, form: Mapping[str, str]
@@ -86,32 +98,41 @@ class VictoriaLogs:
         answer = await self._backend.post_form(f"/select/logsql/{what}", {"query": times, **form})
         _check(answer)
         try:
-            return [one.value for one in _VALUES.validate_json(answer.body).values]
+            return [one.value for one in parse(_VALUES, answer.body).values]
         except ValidationError as error:
             raise UpstreamFailed("VictoriaLogs: not a list of values", answer.status) from error
 
-    async def _query(self, logsql: str) -> Sequence[Mapping[str, str]]:
+    async def _query(self, logsql: str, unread: Unread) -> Sequence[Mapping[str, str]]:
         answer = await self._backend.post_form("/select/logsql/query", {"query": logsql})
         _check(answer)
         if len(answer.body) > _LARGE_BYTES:
-            return await asyncio.to_thread(_rows, answer)
-        return _rows(answer)
+            return await asyncio.to_thread(_rows, answer, unread)
+        return _rows(answer, unread)
 
 
-def _rows(answer: Answer) -> Sequence[Mapping[str, str]]:
-    """JSON lines. An answer that breaks off may end in an error's words."""
-    try:
-        return [_ROW.validate_json(line) for line in answer.body.split(b"\n") if line.strip()]
-    except ValidationError as error:
-        raise UpstreamFailed("VictoriaLogs: not lines of JSON", answer.status) from error
+def _rows(answer: Answer, unread: Unread) -> Sequence[Mapping[str, str]]:
+    """JSON lines. Raises UpstreamFailed when none is one, and when the last is no JSON.
+
+    An answer that breaks off may end in an error's words: what it holds is not whole.
+    """
+    lines = [line for line in answer.body.split(b"\n") if line.strip()]
+    rows: list[dict[str, str]] = []
+    for line in lines:
+        try:
+            rows.append(parse(_ROW, line, unread))
+        except ValidationError as error:
+            if line is lines[-1] and error.errors(include_url=False)[0]["type"] == "json_invalid":
+                raise UpstreamFailed("VictoriaLogs: not lines of JSON", answer.status) from error
+            unread.count += 1
+    if lines and not rows:
+        raise UpstreamFailed("VictoriaLogs: not lines of JSON", answer.status)
+    return rows
 
 
 def _entry(row: Mapping[str, str]) -> Entry:
+    """Raises ValueError for a line without a time."""
     labels = {name: value for name, value in row.items() if name not in ("_time", "_msg") and value}
-    try:
-        return Entry(ns_of(row.get("_time", "")), row.get("_msg", ""), labels)
-    except ValueError as error:
-        raise UpstreamFailed("VictoriaLogs: a line without a time") from error
+    return Entry(checked_ns(ns_of(row.get("_time", ""))), row.get("_msg", ""), labels)
 
 
 def _selecting(wanted: Wanted) -> str:

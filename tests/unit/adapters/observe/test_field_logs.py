@@ -66,8 +66,8 @@ async def test_documented_answer_of_victorialogs_is_read() -> None:
         '"_time":"2023-01-01T13:32:13Z"}\n'
         '{"_msg":"some other error","_stream":"{}","_time":"2023-01-01T13:32:15.123456789Z"}\n'
     )
-    entries = await VictoriaLogs(answering(documented)).newest(ALWAYS, 10)
-    assert [(one.ts_ns, one.line) for one in entries] == [
+    newest = await VictoriaLogs(answering(documented)).newest(ALWAYS, 10)
+    assert [(one.ts_ns, one.line) for one in newest.entries] == [
         (1672579933 * 10**9, "error: disconnect from 19.54.37.22: Auth fail [preauth]"),
         (1672579935123456789, "some other error"),
     ]
@@ -92,7 +92,7 @@ async def test_documented_answer_of_elasticsearch_is_read() -> None:
         },
     }  # fmt: skip
     store = Elasticsearch(answering(json.dumps(documented)), "my-index-000001")
-    (entry,) = await store.newest(ALWAYS, 10)
+    (entry,) = (await store.newest(ALWAYS, 10)).entries
     assert (entry.ts_ns, entry.line) == (1516729294000000000, "GET /search")
 
 
@@ -265,7 +265,7 @@ async def test_documented_answer_of_cloudwatch_logs_is_read() -> None:
     }
     source = CloudWatchLogs(cloudwatch_logs(answering(json.dumps(documented))), polls_s=(0.0,))
     wanted = Wanted("@log", ("/ecs/prod-checkout",), to_ns(HOUR.start), to_ns(HOUR.end))
-    (entry,) = await source.newest(wanted, 10)
+    (entry,) = (await source.newest(wanted, 10)).entries
     assert (entry.ts_ns, entry.line) == (ns_of("2026-11-21T14:01:00.25Z"), "connection refused")
     assert entry.labels == {"@log": "/ecs/prod-checkout"}
 
@@ -276,7 +276,7 @@ async def test_time_of_cloudwatch_is_read_as_it_and_its_stand_ins_write_it(at: s
     body = {"results": rows, "status": "Complete", "queryId": "1", "nextToken": None}
     source = CloudWatchLogs(cloudwatch_logs(answering(json.dumps(body))), polls_s=(0.0,))
     wanted = Wanted("@log", ("/ecs/prod-checkout",), to_ns(HOUR.start), to_ns(HOUR.end))
-    (entry,) = await source.newest(wanted, 10)
+    (entry,) = (await source.newest(wanted, 10)).entries
     assert (entry.ts_ns, entry.line) == (ns_of("2026-11-21T14:01:00Z"), "")
 
 
