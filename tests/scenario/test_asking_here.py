@@ -12,6 +12,7 @@ from bot.commands.ask import ask_with
 from bot.settings.model import Settings
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_database import place_sqlite
+from tests.kortex_command import run
 from tests.stage import results
 
 CLOCK = Call("core__get_current_time", {})
@@ -148,3 +149,17 @@ async def test_how_to_get_a_card_is_printed_with_what_would_be_proposed(
     assert how == (
         "Nobody can confirm it here, so no card was raised. Ask in a channel or with `kortex chat`."
     )
+
+
+@pytest.mark.parametrize("token", ["", "xoxb-1"])
+def test_a_report_of_a_session_without_a_thread_says_why_it_cannot_be_posted(
+    tmp_path: Path, token: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "kortex.toml"
+    database = f'[database]\nurl = "sqlite:///{tmp_path}/kortex.db"\n'
+    config.write_text(f'[slack]\nbot_token = "{token}"\n{database}')
+    at = ("--config", str(config))
+    run("ask", "why is checkout slow?", *at)
+
+    assert run("incident", "report", "incident-console", "--post", "--output", "-", *at) == 2
+    assert "--post: this session was asked with `kortex ask`" in capsys.readouterr().err
