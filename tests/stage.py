@@ -15,12 +15,14 @@ from typing import Any
 
 from bot.demo.workspace import interactions
 from bot.demo.workspace.delivery import Ack
+from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.people import User
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.stored_messages import Message
 from bot.service.lifecycle import Service
 from bot.settings.model import Settings
+from bot.slack.showing.consulted import OPEN_ACTION, OVERVIEW_ACTION
 from bot.slack.showing.modals import REFUSED
 from tests.fakes.control_plane_server import ControlPlaneServer
 from tests.fakes.model_server import ModelServer, Recorded, Round
@@ -129,6 +131,14 @@ class Stage:
         return await self.workspace.click(
             user, message.ts, action, channel=message.channel, stale=stale
         )
+
+    async def open_result(self, user: str, message: Message, number: int = 1) -> JsonObject:
+        """Press *Evidence* below an answer, then Open at one of its results: the modal of that."""
+        await self.press(user, message, OVERVIEW_ACTION)
+        (listed,) = await self.workspace.wait_for(lambda: self.workspace.modals_of(user), WAIT_S)
+        await self.workspace.acts.press_in_view(user, str(listed["id"]), f"{OPEN_ACTION}:{number}")
+        opened = await self.workspace.wait_for(lambda: self.workspace.modals_of(user)[1:], WAIT_S)
+        return opened[-1]
 
     async def forge(self, user: str, message: Message, action: str, value: str = "") -> Ack:
         """Send a press as no Slack client would let this person: anybody, any value."""

@@ -20,7 +20,6 @@ from bot.domain.claims import Claim, ClaimState, cited
 from bot.domain.turn_events import Evidence, TurnFinished
 
 MOST_LINES: Final = 5  # with what is usual six, which people still tell apart
-MOST_CHARTS: Final = 2  # of an answer
 MOST_OF_RESULT: Final = 12  # a sweep tells the course of four
 _STANDS: Final = frozenset({ClaimState.SUPPORTED, ClaimState.UNCHECKED})
 Fields = Mapping[str, JsonValue]
@@ -41,12 +40,11 @@ _ROLE_WORDS: Final[Mapping[str, str]] = {
 _QUANTILE: Final = re.compile(r"\bp\d{2,3}\b|_p\d{2,3}\b")
 
 
-def charts_for(final: TurnFinished) -> tuple[Chart, ...]:
-    """At most two: of the first statements about a metric that were not found to be wrong."""
+def chart_for(final: TurnFinished) -> Chart | None:
+    """That of the first statement about a metric that was not found to be wrong."""
     asked = {each.record.tool_call_id: each.record.arguments for each in final.outcomes}
     by_number = {each.number: each for each in final.evidence}
     read: dict[int, tuple[Chart, ...]] = {}  # each result once, however often it is cited
-    found: dict[tuple[int, str, str], Chart] = {}
     for claim in final.claims:
         for number in standing_numbers(claim):
             evidence = by_number.get(number)
@@ -54,12 +52,9 @@ def charts_for(final: TurnFinished) -> tuple[Chart, ...]:
                 continue
             if number not in read:
                 read[number] = charts_of(evidence, asked.get(evidence.tool_call_id, {}))
-            chart = _fitting(claim.text, read[number])
-            if chart is not None:
-                found.setdefault((number, chart.product, chart.metric), chart)
-            if len(found) == MOST_CHARTS:
-                return tuple(found.values())
-    return tuple(found.values())
+            if (chart := _fitting(claim.text, read[number])) is not None:
+                return chart
+    return None
 
 
 def charts_of(evidence: Evidence, arguments: Fields) -> tuple[Chart, ...]:

@@ -9,13 +9,11 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
-from bot.domain.charted import standing_numbers
-from bot.domain.turn_events import Evidence, TurnFinished
+from bot.domain.turn_events import Evidence
 
 Cell = str | float
 Fields = Mapping[str, JsonValue]
 
-LEAST_ROWS: Final = 3  # two are read, not sorted
 MOST_ROWS: Final = 100
 MOST_COLUMNS: Final = 8
 # Day and minute, which sort as text.
@@ -52,8 +50,6 @@ TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
          "before": "before", "after": "after", "n": "traces"},
     ),
 }  # fmt: skip
-# Of these an answer shows the rows; of the others the chart or the text says more.
-_IN_ANSWERS: Final = ("core__error_patterns", "core__get_recent_deploys", "core__kubectl_get")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +60,6 @@ class Table:
     tool: str
     heads: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-
-
-def table_for(final: TurnFinished) -> Table | None:
-    """Of the first result with rows to sort that a standing statement cites."""
-    by_number = {each.number: each for each in final.evidence if each.tool in _IN_ANSWERS}
-    for claim in final.claims:
-        for number in standing_numbers(claim):
-            evidence = by_number.pop(number, None)  # each is looked at once
-            if evidence is None:
-                continue
-            table = table_of(evidence)
-            if table is not None and len(table.rows) >= LEAST_ROWS:
-                return table
-    return None
 
 
 def table_of(evidence: Evidence) -> Table | None:

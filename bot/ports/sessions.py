@@ -73,6 +73,10 @@ class SessionStore(Protocol):
         """One numbered result of a finished turn."""
         ...
 
+    async def consulted(self, turn: TurnId) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:
+        """Each result of a finished turn with its call's arguments, by number. Contents are left out."""
+        ...
+
     async def asked(self, turn: TurnId, tool_call_id: str) -> Mapping[str, JsonValue]:
         """The arguments of a call of a finished turn, as they were written; empty if not kept."""
         ...

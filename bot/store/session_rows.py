@@ -79,6 +79,14 @@ def _inserting(table: sa.Table) -> sa.Insert:
 
 
 INSERT_MESSAGES: Final = _inserting(messages_table)
+# All but what each result holds, which may be megabytes together.
+RESULTS_OF: Final[sa.Select[Any]] = (
+    sa.select(
+        *(c for c in evidence_table.c if c.name != "content"), sa.literal("").label("content")
+    )
+    .where(evidence_table.c.turn_id == sa.bindparam("turn"))
+    .order_by(evidence_table.c.number)
+)
 INSERT_EVIDENCE: Final = _inserting(evidence_table)
 
 

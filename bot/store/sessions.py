@@ -19,6 +19,7 @@ from bot.store.incident_rows import keep_session
 from bot.store.session_rows import (
     INSERT_EVIDENCE,
     INSERT_MESSAGES,
+    RESULTS_OF,
     asked_in,
     beginning,
     close_idle,
@@ -211,6 +212,22 @@ class StoredSessions:
             )
             row = found.first()
             return None if row is None else to_evidence(row)
+
+        return await self._database.fetch(work)
+
+    async def consulted(self, turn: TurnId) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:
+        """Each result with its call's arguments, by number; the contents stay in the database."""
+
+        async def work(
+            connection: AsyncConnection,
+        ) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:
+            found = (await connection.execute(RESULTS_OF, {"turn": turn})).all()
+            bodies = await connection.execute(
+                sa.select(messages_table.c.body).where(messages_table.c.turn_id == turn)
+            )
+            said = [to_message(row.body) for row in bodies]
+            results = [to_evidence(row) for row in found]
+            return [(each, asked_in(said, each.tool_call_id)) for each in results]
 
         return await self._database.fetch(work)
 

@@ -205,6 +205,22 @@ async def test_evidence_is_found_by_its_number(stores: Stores) -> None:
     assert await stores.sessions.evidence(TurnId("turn:unknown"), 1) is None
 
 
+async def test_all_results_of_a_turn_are_listed_with_what_they_were_asked_for(
+    stores: Stores,
+) -> None:
+    second = replace(EVIDENCE, number=2, tool_call_id="call_2")
+    await begin(stores)
+    await stores.sessions.finish_turn(
+        ASK.turn_id, TurnState.ANSWERED, SAID, [second, EVIDENCE], LATER
+    )
+
+    assert list(await stores.sessions.consulted(ASK.turn_id)) == [
+        (replace(EVIDENCE, content=""), {"a": 1}),
+        (replace(second, content=""), {}),
+    ]
+    assert list(await stores.sessions.consulted(TurnId("turn:unknown"))) == []
+
+
 async def test_what_a_result_was_asked_for_is_found_by_its_call(stores: Stores) -> None:
     await begin(stores)
     await finish(stores)

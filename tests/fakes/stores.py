@@ -231,6 +231,12 @@ class MemorySessions:
         found = [e for e in kept.evidence if e.number == number] if kept else []
         return found[0] if found else None
 
+    async def consulted(self, turn: TurnId) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:
+        kept = self.turns.get(turn)
+        found = sorted(kept.evidence, key=lambda each: each.number) if kept else []
+        said = kept.messages if kept else ()
+        return [(replace(e, content=""), asked_in(said, e.tool_call_id)) for e in found]
+
     async def asked(self, turn: TurnId, tool_call_id: str) -> Mapping[str, JsonValue]:
         kept = self.turns.get(turn)
         return asked_in(kept.messages if kept else (), tool_call_id)

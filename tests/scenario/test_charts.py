@@ -42,35 +42,18 @@ def kinds(message: Message) -> list[Any]:
 
 
 @pytest.mark.parametrize("setting", WAYS)
-async def test_an_answer_brings_its_charts_in_the_call_that_ends_it(setting: StreamSetting) -> None:
+async def test_an_answer_brings_one_chart_in_the_call_that_ends_it(setting: StreamSetting) -> None:
     async with slack_with(setting=setting) as slack:
         message = await answer(slack)
 
-        assert kinds(message)[:4] == ["markdown", CHART, CHART, "context"]
+        assert kinds(message)[:4] == ["markdown", CHART, "context", "actions"]
         assert [b["title"] for b in message.blocks if b["type"] == CHART] == [
             "E1 checkout: p99",
-            "E2 checkout: error_ratio",
         ]
         ends = "chat.stopStream" if setting == "native" else "chat.update"
         assert sum(CHART in str(call.arguments) for call in slack.workspace.calls) == 1
         assert slack.workspace.calls[-1].method == ends
         assert slack.errors == []
-
-
-@pytest.mark.parametrize("setting", WAYS)
-async def test_a_workspace_without_tables_keeps_the_charts(setting: StreamSetting) -> None:
-    pods = {"columns": ["Name", "Age"], "rows": [[f"checkout-{n}", "9m"] for n in range(3)]}
-    asked = result("core__kubectl_get", pods, call="k")  # type: ignore[arg-type]
-    final = answered(result(COMPARE, compared()), asked, says="p99 rose [E1].\nAll run [E2].")
-    unknown = frozenset({"data_table"})
-    async with (
-        slack_with(setting=setting) as newer,
-        slack_with(setting=setting, unknown_blocks=unknown) as older,
-    ):
-        whole, without = await answer(newer, final), await answer(older, final)
-
-        assert kinds(whole)[1:3] == [CHART, "data_table"]
-        assert kinds(without) == [kind for kind in kinds(whole) if kind != "data_table"]
 
 
 @pytest.mark.parametrize("setting", WAYS)

@@ -4,12 +4,12 @@ import pytest
 
 from bot.demo.workspace.block_rules import check_view
 from bot.demo.workspace.errors import CannotDoThat
-from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.seeds import CHECKOUT, GUEST, MEMBER, RESPONDER, STRANGER
 from bot.domain.feedback import Vote
 from bot.domain.session import TurnState
 from bot.slack.handling import words
-from bot.slack.showing.opinion import FEEDBACK_ACTION, feedback_buttons
+from bot.slack.showing.opinion import FEEDBACK_ACTION, opinion_buttons
+from bot.slack.text.blocks import actions
 from tests.fixtures_service import API_KEY, Start, stage
 from tests.scenario.test_slack_ingress import Bot, bot, post, workspace
 from tests.slack_ingress import NOW
@@ -22,11 +22,10 @@ async def test_a_vote_and_its_reason_in_both_transports(bot: Bot) -> None:
     root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
     ask = await bot.with_session(root)
     await bot.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], [], NOW)
-    answer = await post(bot, root, [feedback_buttons(ask.turn_id)])
+    answer = await post(bot, root, [actions(opinion_buttons(ask.turn_id))])
 
     async def press(user: str, vote: Vote) -> None:
-        chosen: JsonObject = {"value": f"{vote.value}|{ask.turn_id}"}
-        await bot.workspace.acts.click(user, CHECKOUT, answer, FEEDBACK_ACTION, chosen=chosen)
+        await bot.workspace.acts.click(user, CHECKOUT, answer, f"{FEEDBACK_ACTION}:{vote.value}")
         await bot.settled()
 
     await press(GUEST, Vote.UP)
@@ -45,9 +44,7 @@ async def test_a_vote_and_its_reason_in_both_transports(bot: Bot) -> None:
     assert bot.whispers(GUEST) == [words.THANKS]
     assert bot.whispers(STRANGER) == [words.EXTERNAL]
     with pytest.raises(CannotDoThat):
-        await bot.workspace.acts.click(
-            MEMBER, CHECKOUT, answer, FEEDBACK_ACTION, chosen={"value": "sideways"}
-        )
+        await bot.workspace.acts.click(MEMBER, CHECKOUT, answer, f"{FEEDBACK_ACTION}:sideways")
 
 
 _SENT = {"type", "callback_id", "title", "submit", "close", "blocks", "private_metadata"}
@@ -62,10 +59,8 @@ async def test_what_was_wrong_is_read_by_admins_redacted_and_on_record(
         asked = await running.ask("@kortex why?", MEMBER)
         await running.answer(asked)
         (part,) = running.parts(asked)
-        chosen: JsonObject = {"value": f"down|{asked.turn_in(running.workspace)}"}
-        acts = running.workspace.acts
         for _ in range(2):
-            await acts.click(MEMBER, CHECKOUT, part.ts, FEEDBACK_ACTION, chosen=chosen)
+            await running.press(MEMBER, part, f"{FEEDBACK_ACTION}:down")
         form, _ = await running.workspace.wait_for(lambda: running.workspace.modals_of(MEMBER))
         await running.workspace.submit(MEMBER, str(form["id"]), {"text": _REASON})
         quality = await running.told(

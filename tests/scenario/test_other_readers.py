@@ -7,6 +7,8 @@ import pytest
 from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import DIRECT, GUEST, MEMBER, PAYMENTS, RESPONDER
 from bot.demo.workspace.state import Setup
+from bot.slack.showing.consulted import OVERVIEW_ACTION
+from bot.slack.showing.modals import REFUSED
 from tests.fakes.model_server import Call, Round
 from tests.fixtures_service import Start, stage
 from tests.stage import Stage, rounds
@@ -52,14 +54,16 @@ async def test_where_slack_does_not_say_the_channel_counts_as_shared(stage: Star
 
 
 async def opened(running: Stage, user: str) -> str:
-    """What pressing the first result shows to that person."""
+    """What pressing *Evidence* shows to that person, and then the first result."""
     asked = await running.ask("@kortex how late is it?", user=RESPONDER)
     await running.answer(asked)
     [part] = running.parts(asked)
-    button = next(each for each in part.action_ids if each.startswith("evidence:open:"))
-    await running.press(user, part, button)
-    views = await running.workspace.wait_for(lambda: running.workspace.modals_of(user))
-    return str(views[-1]["blocks"])
+    await running.press(user, part, OVERVIEW_ACTION)
+    (view,) = await running.workspace.wait_for(lambda: running.workspace.modals_of(user))
+    if view["callback_id"] != REFUSED:
+        running.workspace.modals.close(str(view["id"]))
+        view = await running.open_result(user, part)
+    return str(view["blocks"])
 
 
 @pytest.mark.parametrize("one_channel", [False, True])

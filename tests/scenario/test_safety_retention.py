@@ -40,7 +40,7 @@ async def test_without_retention_nothing_said_or_read_is_left(stage: Start) -> N
         assert kinds.isdisjoint({"tool.call", "model.call"})
         assert [w for w in (SAID, "a-peculiar-question") if w in running.rows()] == []
         whisper = await running.told(
-            RESPONDER, running.press(RESPONDER, running.parts(asked)[-1], "evidence:open:1")
+            RESPONDER, running.press(RESPONDER, running.parts(asked)[-1], "evidence:all")
         )
         assert whisper
 

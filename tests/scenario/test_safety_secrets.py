@@ -78,9 +78,7 @@ async def test_what_is_typed_read_and_answered_leaves_nowhere(stage: Start) -> N
         await running.press(RESPONDER, await running.card(asked), CONFIRM)
         await running.note(asked, ": succeeded.")
         await running.answered(f"and {TYPED}?", thread=asked.thread)
-        evidence = "evidence:open:1"
-        await running.press(RESPONDER, running.parts(asked)[-1], evidence)
-        await running.workspace.wait_for(lambda: running.workspace.modals_of(RESPONDER))
+        await running.open_result(RESPONDER, running.parts(asked)[-1])
 
         assert "cannot connect to" in answer
         assert "[redacted:url-credential" in answer

@@ -67,10 +67,9 @@ async def test_an_answer_brings_its_chart_and_the_raw_result_opens_over_it(
     _, answer = await measured(shared_stage)
     assert len(charts(answer)) == 1
 
-    await shared_stage.press(MEMBER, answer, "evidence:open:1")
-    opened = await shown_next(shared_stage, MEMBER, 1)
+    opened = await shared_stage.open_result(MEMBER, answer)
     await shared_stage.workspace.acts.press_in_view(MEMBER, str(opened["id"]), RAW_ACTION)
-    pushed = await shown_next(shared_stage, MEMBER, 2)
+    pushed = await shown_next(shared_stage, MEMBER, 3)
 
     assert "baseline_median" in str(pushed["blocks"])
 
@@ -78,19 +77,16 @@ async def test_an_answer_brings_its_chart_and_the_raw_result_opens_over_it(
 async def test_a_guest_who_presses_opens_no_result(shared_stage: Stage) -> None:
     _, answer = await measured(shared_stage)
 
-    told = await shared_stage.told(GUEST, shared_stage.press(GUEST, answer, "evidence:open:1"))
+    told = await shared_stage.told(GUEST, shared_stage.press(GUEST, answer, "evidence:all"))
 
     assert "Guests and people of other companies can't open this" in told
 
 
 async def test_a_vote_s_reason_comes_by_a_form(shared_stage: Stage) -> None:
-    question, answer = await measured(shared_stage)
+    _, answer = await measured(shared_stage)
     voter = shared_stage.newcomer()
-    down: JsonObject = {"value": f"down|{question.turn_in(shared_stage.workspace)}"}
 
-    await shared_stage.workspace.acts.click(
-        voter, CHECKOUT, answer.ts, FEEDBACK_ACTION, chosen=down
-    )
+    await shared_stage.press(voter, answer, f"{FEEDBACK_ACTION}:down")
     form = await shown_next(shared_stage, voter, 1)
     ack = await shared_stage.workspace.submit(voter, str(form["id"]), {"text": "the wrong pool"})
 

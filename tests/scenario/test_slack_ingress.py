@@ -53,14 +53,14 @@ from bot.slack.roles.members import RoleMembers
 from bot.slack.roles.sight import Sight
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.showing.consulted import consulted
+from bot.slack.showing.consulted import evidence_button
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.text.blocks import Block, actions, button
 from tests.fakes.card_wall import TRAITS
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_slack import QUICK, running_beside
 from tests.fixtures_workspace import refused
-from tests.golden.slack_views import MANY, MANY_EVIDENCE
+from tests.golden.slack_views import MANY_EVIDENCE
 from tests.slack_ingress import NOW, Ingress, proposal
 from tools.redactor import Redacted
 
@@ -351,16 +351,17 @@ async def test_a_result_opens_in_a_modal_that_slack_accepts(bot: Bot) -> None:
     assert len(bot.workspace.modals_of(MEMBER)) == 1
 
 
-async def test_any_of_many_results_opens_from_the_answer_s_menu(bot: Bot) -> None:
+async def test_any_of_many_results_opens_from_the_answer_s_evidence(bot: Bot) -> None:
     root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
     ask = await bot.with_session(root)
     await bot.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], MANY_EVIDENCE, NOW)
-    records = {made.record.tool_call_id: made.record for made in MANY}
-    blocks = list(consulted(ask.turn_id, "The deploy [E1].", MANY_EVIDENCE, records))
-    answer = await post(bot, root, blocks)
-    await bot.workspace.select(MEMBER, answer, "evidence:select", f"{ask.turn_id}|34")
+    answer = await post(bot, root, [actions([evidence_button(ask.turn_id, 34)])])
+    await bot.workspace.click(MEMBER, answer, "evidence:all", channel=CHECKOUT)
     await bot.settled()
-    (modal,) = bot.workspace.modals_of(MEMBER)
+    (listed,) = bot.workspace.modals_of(MEMBER)
+    await bot.workspace.acts.press_in_view(MEMBER, str(listed["id"]), "evidence:open:34")
+    await bot.settled()
+    (_, modal) = bot.workspace.modals_of(MEMBER)
     assert object_at(modal, "title")["text"] == "Result E34"
 
 

@@ -14,7 +14,7 @@ ASK = """(() => {
   return true;
 })()"""
 # The answer is finished (it can be opened, not stopped) and its card stands under it.
-DONE = """['proposal:confirm', 'evidence:open'].every((start) =>
+DONE = """['proposal:confirm', 'evidence:all'].every((start) =>
     document.querySelector(`#thread-messages [data-action^="${start}"]`)
   ) && !document.querySelector('#thread-messages [data-action="turn:stop"]')"""
 AROUND = 170  # the bars above and below a thread, pixels

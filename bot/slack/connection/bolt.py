@@ -50,7 +50,7 @@ from bot.slack.received.payloads import (
 )
 from bot.slack.received.payloads import Removed as RemovedEvent
 from bot.slack.showing.cards import EDIT_ACTION, RAW_ACTION
-from bot.slack.showing.consulted import OPEN_ACTION, SELECT_ACTION
+from bot.slack.showing.consulted import OPEN_ACTION, OVERVIEW_ACTION, SELECT_ACTION
 from bot.slack.showing.evidence_modal import LINK_ACTION
 from bot.slack.showing.evidence_modal import RAW_ACTION as RAW_EVIDENCE
 from bot.slack.showing.modals import (
@@ -69,6 +69,7 @@ _Handle = Callable[[Click], Awaitable[None]]
 # Told the kind of the event. Raises StorageUnavailable.
 Removed = Callable[[str], Awaitable[None]]
 _Submit = Callable[[Click, View], Awaitable[str]]
+OPINION_BUTTON = re.compile(rf"{FEEDBACK_ACTION}(?::(?:up|down))?", re.ASCII)
 EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 
@@ -197,11 +198,12 @@ def register_clicks(
     add(EDIT_ACTION, proposals.open_edit)
     add(RAW_ACTION, proposals.open_raw)
     add("turn:stop", answers.stop)
+    add(OVERVIEW_ACTION, answers.open_overview)
     add(EVIDENCE_BUTTON, answers.open_evidence)
     add(SELECT_ACTION, answers.open_evidence)
     add(RAW_EVIDENCE, answers.open_raw)
     add(LINK_ACTION, _nothing)
-    add(FEEDBACK_ACTION, opinions.vote)
+    add(OPINION_BUTTON, opinions.vote)
 
 
 def register_forms(

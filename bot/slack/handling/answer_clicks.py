@@ -1,4 +1,4 @@
-"""The buttons and the menu of an answer: stop it, or look at one of its results."""
+"""The buttons of an answer: stop it, list its results, or look at one of them."""
 
 import asyncio
 import re
@@ -14,6 +14,7 @@ from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import EvidenceLinks, IngressPorts
 from bot.slack.received.clicks import Click, remember
 from bot.slack.received.payloads import SlackIdentity
+from bot.slack.showing.consulted import Consulted, results_view
 from bot.slack.showing.evidence_modal import opened_view
 from bot.slack.showing.modals import evidence_view
 from bot.slack.showing.refusals import refuse
@@ -46,8 +47,12 @@ class AnswerClicks:
         """Ask the turn whose answer carries the button to stop."""
         await self._telling(click, self._stop(click), words.NOT_STOPPED)
 
+    async def open_overview(self, click: Click) -> None:
+        """List all results of an answer in a modal; `trigger_id` lives 3 s."""
+        await self._telling(click, self._open_overview(click), words.EVIDENCE_NOT_OPENED)
+
     async def open_evidence(self, click: Click) -> None:
-        """Show one result in a modal; `trigger_id` lives 3 s."""
+        """Show one result in a modal, on top of the one it was chosen in."""
         await self._telling(click, self._open_evidence(click), words.EVIDENCE_NOT_OPENED)
 
     async def open_raw(self, click: Click) -> None:
@@ -61,7 +66,7 @@ class AnswerClicks:
         except (StorageUnavailable, SurfaceFailed, SurfaceGone, TimeoutError) as error:
             _log.warning("slack.click.failed", action=click.action_id, error=type(error).__name__)
             text = failed
-        if text is not None:
+        if text:
             self._errands.run(
                 "whisper", self._ports.surface.whisper(click.place, click.person.user, text)
             )
@@ -76,14 +81,39 @@ class AnswerClicks:
             return None
         return words.NOTHING_RUNS
 
+    async def _open_overview(self, click: Click) -> str | None:
+        turn = TurnId(click.value)
+        if (refused := await self._refused(click, turn)) is not None:
+            return refused
+        found = await self._ports.sessions.consulted(turn)
+        if not found:
+            return words.EVIDENCE_GONE
+        results = [Consulted(evidence, asked) for evidence, asked in found]
+        view = results_view(turn, results, remember(click))
+        await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
+        return None
+
     async def _open_evidence(self, click: Click) -> str | None:
         async def show(turn: TurnId, evidence: Evidence) -> None:
             asked = await self._ports.sessions.asked(turn, evidence.tool_call_id)
             links = await self._links_at(click.place)
             view = opened_view(evidence, asked, links, click.value, remember(click))
-            await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
+            method = "views.push" if click.in_modal else "views.open"
+            await self._ports.api.call(method, trigger_id=click.trigger_id, view=view)
 
         return await self._with_evidence(click, show)
+
+    async def _refused(self, click: Click, turn: str) -> str | None:
+        """Why that person may not see results of that turn; "" when a form says it, None: may."""
+        if self._identity.is_external(click.person.team):
+            return words.EXTERNAL
+        if not turn or not is_here(turn, click):
+            return words.EVIDENCE_GONE
+        if (outsider := await self._ports.roles.outsider(click.person)) is not None:
+            told = refuse(click, outsider, self._ports.api, self._ports.surface)
+            self._errands.run("refusal", told)
+            return ""
+        return None
 
     async def _links_at(self, place: Place) -> Mapping[str, str]:
         if self._links is None:
@@ -100,15 +130,11 @@ class AnswerClicks:
     async def _with_evidence(
         self, click: Click, show: Callable[[TurnId, Evidence], Awaitable[None]]
     ) -> str | None:
-        if self._identity.is_external(click.person.team):
-            return words.EXTERNAL
         found = _EVIDENCE_VALUE.fullmatch(click.value)
-        if found is None or not is_here(found.group(1), click):
+        if (refused := await self._refused(click, found.group(1) if found else "")) is not None:
+            return refused
+        if found is None:
             return words.EVIDENCE_GONE
-        if (outsider := await self._ports.roles.outsider(click.person)) is not None:
-            told = refuse(click, outsider, self._ports.api, self._ports.surface)
-            self._errands.run("refusal", told)
-            return None
         turn = TurnId(found.group(1))
         evidence = await self._ports.sessions.evidence(turn, int(found.group(2)))
         if evidence is None:

@@ -20,6 +20,7 @@ class Click:
     action_ts: str
     value: str
     trigger_id: str = ""
+    in_modal: bool = False
 
 
 def click_of(payload: BlockActions, identity: SlackIdentity) -> Click:
@@ -53,6 +54,7 @@ def click_of(payload: BlockActions, identity: SlackIdentity) -> Click:
         action_ts=action.action_ts,
         value=action.chosen,
         trigger_id=payload.trigger_id,
+        in_modal=kept is not None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether a workspace shows charts and sortable tables: Slack brings them to one after the other.
+"""Whether a workspace shows charts: Slack brings them to one after the other.
 
 That is learned from the first message that is refused for them, which is sent again without; from
 then on they are left out at once. The answer's text says the same without them.
@@ -13,7 +13,7 @@ from bot.slack.text.blocks import Block
 
 _log = structlog.stdlib.get_logger(__name__)
 
-KINDS = frozenset({"data_visualization", "data_table"})
+KINDS = frozenset({"data_visualization"})
 # https://docs.slack.dev/reference/methods/chat.postMessage: what a rejected layout is called.
 LAYOUT_REFUSED = frozenset(
     {"block_mismatch", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"}

@@ -1,162 +1,122 @@
-"""What an answer stands on: the results worth a line, what the others amount to, how to open each.
+"""The results behind an answer's *Evidence* button: a line and an Open button for each.
 
-A line goes to what the answer cites and to what failed or came cut; the rest is counted, never
-dropped in silence. Every result can be opened, by its button or from the menu.
+Nothing is left out in silence: what has no line of its own is in the menu below the lines.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.domain.claims import cited
+from pydantic import JsonValue
+
 from bot.domain.ids import TurnId
 from bot.domain.turn_events import Evidence
 from bot.slack.showing.chips import duration, short, span, subject
-from bot.slack.text.blocks import Block, Option, actions, button, context, select
-from bot.slack.text.limits import BUTTONS_PER_ROW, OPTION_TEXT_CHARS
+from bot.slack.showing.modals import View, view_of
+from bot.slack.text.blocks import Block, Option, actions, button, context, section, select
+from bot.slack.text.limits import OPTION_TEXT_CHARS
 from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import plain
-from tools.records import ToolInvocationRecord
 
+OVERVIEW_ACTION = "evidence:all"
 OPEN_ACTION = "evidence:open"
 SELECT_ACTION = "evidence:select"
-MAX_LINES = 8
-# The lines kept for failed and cut results when the answer cites more than fits.
-_TROUBLE_LINES = 4
-_LINE_CHARS = 110
+# A view takes 100 blocks (https://docs.slack.dev/reference/views); three are the menu and its notes.
+MAX_LINES = 90
 # Three full groups of a menu; an investigation of 8 rounds stays far below.
 MAX_OPENABLE = 300
-# With 8 lines, remarks and 3,800 bytes of text this stays below the 13,200 characters that
-# Slack takes in one message.
-_MENU_CHARS = 5_200
-_NAMED = 5
+_LINE_CHARS = 200
 _LONG_NAME = re.compile(r"\b([a-z0-9]+)_[a-z0-9_]+_([a-z0-9]+)\b", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
-    """One numbered result with what was asked."""
+class Consulted:
+    """One numbered result, with the arguments of its call; these are empty where none were kept."""
 
     evidence: Evidence
-    record: ToolInvocationRecord | None
+    arguments: Mapping[str, JsonValue]
 
     @property
     def number(self) -> int:
+        """As the answer cites it."""
         return self.evidence.number
 
     @property
     def name(self) -> str:
         """Tool and what it was about: `get_logs checkout`."""
-        about = subject(self.record.arguments) if self.record else ""
-        return " ".join(filter(None, (short(self.evidence.tool), about)))
-
-    @property
-    def found(self) -> str:
-        """What came of it, in a few words: a count, or why there is none."""
-        message = self.record.message if self.record and not self.evidence.ok else ""
-        return self.evidence.summary or message
+        return " ".join(filter(None, (short(self.evidence.tool), subject(self.arguments))))
 
     @property
     def mark(self) -> str:
+        """Leads the name of a call that failed."""
         return "" if self.evidence.ok else "✗ "
 
 
-def consulted(
-    turn_id: TurnId,
-    text: str,
-    evidence: Sequence[Evidence],
-    records: Mapping[str, ToolInvocationRecord],
-) -> Iterator[Block]:
-    """The blocks for an answer's results; `text` is the answer, `records` are by call id."""
-    if not evidence:
-        return
-    results = [_Result(each, records.get(each.tool_call_id)) for each in evidence]
-    named = _cited_first(text, results)
-    listed = _listed(named, results)
-    yield context("\n".join(["*Consulted*", *map(_line, listed), *_rest(results, listed)]))
-    yield actions([*_buttons(turn_id, named or listed, results), *_menu(turn_id, results)])
+def evidence_button(turn_id: TurnId, count: int) -> Block:
+    """Opens `results_view` of that turn."""
+    return button(
+        f"Evidence ({count})",
+        OVERVIEW_ACTION,
+        turn_id,
+        spoken=f"Evidence: open the {count} results behind this answer",
+    )
+
+
+def results_view(turn_id: TurnId, results: Sequence[Consulted], metadata: str) -> View:
+    """The modal with every result of a turn. `metadata` comes back with a press in it."""
+    failed, cut = _numbered(results, ok=False), _numbered(results, ok=True)
+    notes = [f"{len(results)} result{'' if len(results) == 1 else 's'}"]
+    notes += [f"{len(found)} {word} ({', '.join(found)})"
+              for found, word in ((failed, "failed"), (cut, "cut")) if found]  # fmt: skip
+    blocks: list[JsonValue] = [context(remark(" · ".join(notes), _LINE_CHARS))]
+    blocks += [_line(turn_id, each) for each in results[:MAX_LINES]]
+    if len(results) > MAX_LINES:
+        blocks.append(actions([_menu(turn_id, results)]))
     if len(results) > MAX_OPENABLE:
-        yield context(f"Results after E{results[MAX_OPENABLE - 1].number} cannot be opened here.")
+        last = results[MAX_OPENABLE - 1].number
+        blocks.append(context(f"Results after E{last} cannot be opened here."))
+    return view_of("Evidence", blocks) | {"private_metadata": metadata}
 
 
-def _cited_first(text: str, results: Sequence[_Result]) -> list[_Result]:
-    """What the answer cites, in the order of its argument."""
-    by_number = {each.number: each for each in results}
-    return [by_number[number] for number in cited(text) if number in by_number]
+def _numbered(results: Sequence[Consulted], *, ok: bool) -> list[str]:
+    """Those that failed, or (`ok`) that came cut."""
+    return [
+        f"E{each.number}"
+        for each in results
+        if each.evidence.ok is ok and (not ok or each.evidence.truncated)
+    ]
 
 
-def _listed(named: Sequence[_Result], results: Sequence[_Result]) -> list[_Result]:
-    """At most eight results by number: all of them, or the cited ones and those with trouble."""
-    if len(results) <= MAX_LINES:
-        return list(results)
-    failed = [each for each in results if not each.evidence.ok and each not in named]
-    cut = [each for each in results if each.evidence.ok and each.evidence.truncated]
-    trouble = [*failed, *(each for each in cut if each not in named)]
-    kept = named[: MAX_LINES - min(len(trouble), _TROUBLE_LINES)]
-    chosen = [*kept, *trouble[: MAX_LINES - len(kept)]] or results[:MAX_LINES]
-    return sorted(chosen, key=lambda each: each.number)
-
-
-def _line(result: _Result) -> str:
+def _line(turn_id: TurnId, result: Consulted) -> Block:
     evidence = result.evidence
-    asked = span(result.record.arguments) if result.record else ""
-    asked = "" if asked in result.found else asked
-    told = remark(" · ".join(filter(None, (result.name, result.found, asked))), _LINE_CHARS)
+    asked = span(result.arguments)
+    asked = "" if asked in evidence.summary else asked
+    told = remark(" · ".join(filter(None, (result.name, evidence.summary, asked))), _LINE_CHARS)
     cut = "cut · " if evidence.truncated else ""
-    again = "from the cache · " if result.record and result.record.cached else ""
-    took = duration(evidence.latency_ms)
-    return f"*E{result.number}* {result.mark}{told} · {cut}{again}{took}"
+    line = f"*E{result.number}* {result.mark}{told} · {cut}{duration(evidence.latency_ms)}"
+    opening = button(
+        "Open",
+        f"{OPEN_ACTION}:{result.number}",
+        _value(turn_id, result),
+        spoken=f"Open E{result.number}: {result.name}",
+    )
+    return section(line) | {"accessory": opening}
 
 
-def _rest(results: Sequence[_Result], listed: Sequence[_Result]) -> list[str]:
-    """One line for all that has none of its own."""
-    shown = {each.number for each in listed}
-    rest = [each.evidence for each in results if each.number not in shown]
-    if not rest:
-        return []
-    failed = [each.number for each in rest if not each.ok]
-    cut = [each.number for each in rest if each.ok and each.truncated]
-    told = [f"{len(numbers)} {word} ({_names(numbers)})"
-            for word, numbers in (("failed", failed), ("cut", cut)) if numbers]  # fmt: skip
-    took = duration(sum(each.latency_ms for each in rest))
-    return [f"… and {len(rest)} more: {', '.join(told) or 'none failed or cut'} · {took} together"]
-
-
-def _names(numbers: Sequence[int]) -> str:
-    more = ["…"] if len(numbers) > _NAMED else []
-    return ", ".join([*(f"E{number}" for number in numbers[:_NAMED]), *more])
-
-
-def _buttons(
-    turn_id: TurnId, named: Sequence[_Result], results: Sequence[_Result]
-) -> Iterator[Block]:
-    chosen = results if len(results) <= BUTTONS_PER_ROW else named[:BUTTONS_PER_ROW]
-    for each in sorted(chosen, key=lambda result: result.number):
-        yield button(
-            f"Open E{each.number}",
-            f"{OPEN_ACTION}:{each.number}",
-            _value(turn_id, each),
-            spoken=f"Open E{each.number}: {each.name}",
-        )
-
-
-def _menu(turn_id: TurnId, results: Sequence[_Result]) -> list[Block]:
-    if len(results) <= BUTTONS_PER_ROW:
-        return []
+def _menu(turn_id: TurnId, results: Sequence[Consulted]) -> Block:
     offered = results[:MAX_OPENABLE]
-    room = min(OPTION_TEXT_CHARS, _MENU_CHARS // len(offered))
-    options = [Option(_option(each, room), _value(turn_id, each)) for each in offered]
-    return [select("Open any result…", SELECT_ACTION, options)]
+    options = [Option(_option(each), _value(turn_id, each)) for each in offered]
+    return select("Open any result…", SELECT_ACTION, options)
 
 
-def _option(result: _Result, max_chars: int) -> str:
+def _option(result: Consulted) -> str:
     """`E12 compare_to_baseline cart · within baseline`; long metric names give way first."""
-    head = f"E{result.number} {result.mark}{result.name}"
-    whole = " · ".join(filter(None, (head, result.found)))
-    if len(whole) > max_chars:
-        whole = " · ".join(filter(None, (head, _LONG_NAME.sub(r"\1_…_\2", result.found))))
-    return plain(whole, max_chars)
+    head, found = f"E{result.number} {result.mark}{result.name}", result.evidence.summary
+    whole = " · ".join(filter(None, (head, found)))
+    if len(whole) > OPTION_TEXT_CHARS:
+        whole = " · ".join(filter(None, (head, _LONG_NAME.sub(r"\1_…_\2", found))))
+    return plain(whole, OPTION_TEXT_CHARS)
 
 
-def _value(turn_id: TurnId, result: _Result) -> str:
+def _value(turn_id: TurnId, result: Consulted) -> str:
     return f"{turn_id}|{result.number}"

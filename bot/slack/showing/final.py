@@ -1,4 +1,4 @@
-"""What stands below a finished answer: how it ended, what was consulted, the footer."""
+"""What stands below a finished answer: how it ended, the footer, and one row of buttons."""
 
 import re
 from collections import Counter
@@ -9,15 +9,15 @@ from typing import assert_never
 from bot.domain.claims import ClaimState
 from bot.domain.ids import TurnId
 from bot.domain.turn_events import TurnEnd, TurnFinished
-from bot.slack.showing.consulted import consulted
-from bot.slack.showing.opinion import feedback_buttons
-from bot.slack.text.blocks import Block, context
+from bot.slack.showing.consulted import evidence_button
+from bot.slack.showing.opinion import opinion_buttons
+from bot.slack.text.blocks import Block, actions, context
 from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import inline
 
 _USER_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
-_REMARKS_SHOWN = 6
-_REMARK_CHARS = 150
+_REMARKS_SHOWN = 2
+_REMARK_CHARS = 110
 _CHANGES_CHARS = 600
 # What people may say helped or did not: whatever came to an end of its own.
 _JUDGED = frozenset({TurnEnd.ANSWERED, TurnEnd.DEPTH_EXCEEDED})
@@ -48,12 +48,11 @@ def closing(
     ending = _ending(final, text)
     blocks = [context(ending)] if ending else []
     blocks += [context("\n".join(cards))] if cards else []
-    records = {each.record.tool_call_id: each.record for each in final.outcomes}
-    blocks += consulted(turn_id, text, final.evidence, records)
     remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
     blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
-    if final.end in _JUDGED:
-        blocks.append(feedback_buttons(turn_id))
+    row = [evidence_button(turn_id, len(final.evidence))] if final.evidence else []
+    row += opinion_buttons(turn_id) if final.end in _JUDGED else ()
+    blocks += [actions(row)] if row else []
     return Closing(ending or "The model gave no text.", tuple(blocks))
 
 
@@ -98,7 +97,7 @@ def _kept(final: TurnFinished, text: str) -> str:
             return "What it says so far is kept above."
         # A turn without a round may have been resumed: what it had shown before is not known here.
         return "No results were gathered." if final.rounds else ""
-    return f"{count} result{'s' if count > 1 else ''} kept below."
+    return f"{count} result{'s' if count > 1 else ''} behind *Evidence*."
 
 
 def _footer(final: TurnFinished, *, show_cost: bool) -> str:

@@ -1,38 +1,24 @@
-"""Whether an answer helped: Slack's own two buttons below it, and the form that asks why not.
-
-https://docs.slack.dev/reference/block-kit/block-elements/feedback-buttons-element
-"""
+"""Whether an answer helped: the two buttons below it, and the form that asks why not."""
 
 import re
 from typing import Final
 
-from pydantic import JsonValue
-
 from bot.domain.feedback import Vote
 from bot.domain.ids import TurnId
 from bot.slack.showing.modals import MAX_REASON, REASON_BLOCK, REASON_INPUT, View
-from bot.slack.text.blocks import Block
+from bot.slack.text.blocks import Block, button
 
 FEEDBACK_ACTION: Final = "answer:feedback"
 FEEDBACK_CALLBACK: Final = "answer:feedback:reason"
 _VALUE: Final = re.compile(r"(up|down)\|(turn:[^|]{1,300})", re.ASCII)
 
 
-def feedback_buttons(turn_id: TurnId) -> Block:
-    """One row; a press brings back which of both, and of which answer."""
-    return {
-        "type": "context_actions",
-        "elements": [
-            {
-                "type": "feedback_buttons",
-                "action_id": FEEDBACK_ACTION,
-                "positive_button": _button("Helpful", "This answer helped", Vote.UP, turn_id),
-                "negative_button": _button(
-                    "Not helpful", "This answer did not help; say why", Vote.DOWN, turn_id
-                ),
-            }
-        ],
-    }
+def opinion_buttons(turn_id: TurnId) -> tuple[Block, Block]:
+    """👍 and 👎; a press brings back which of both, and of which answer."""
+    return (
+        _button("👍", "This answer helped", Vote.UP, turn_id),
+        _button("👎", "This answer did not help; say why", Vote.DOWN, turn_id),
+    )
 
 
 def vote_of(value: str) -> tuple[Vote, TurnId] | None:
@@ -70,9 +56,7 @@ def reason_view(private_metadata: str) -> View:
     }
 
 
-def _button(text: str, spoken: str, vote: Vote, turn_id: TurnId) -> dict[str, JsonValue]:
-    return {
-        "text": {"type": "plain_text", "text": text},
-        "accessibility_label": spoken,
-        "value": f"{vote.value}|{turn_id}",
-    }
+def _button(text: str, spoken: str, vote: Vote, turn_id: TurnId) -> Block:
+    # Slack wants another action id for each element of a row.
+    action_id = f"{FEEDBACK_ACTION}:{vote.value}"
+    return button(text, action_id, f"{vote.value}|{turn_id}", spoken=spoken)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from bot.domain.charted import charts_for
+from bot.domain.charted import chart_for
 from bot.domain.ids import TurnId
-from bot.domain.tabled import table_for
 from bot.domain.turn_events import (
     Notice,
     ProposalRaised,
@@ -23,10 +22,8 @@ from bot.domain.turn_events import (
 from bot.slack.showing.charts import chart_block
 from bot.slack.showing.chips import Chip, activity, advance, chip_texts
 from bot.slack.showing.final import closing
-from bot.slack.showing.tables import table_block
-from bot.slack.text.blocks import Block, Part, actions, button, context, markdown, text_chars
+from bot.slack.text.blocks import Block, Part, actions, button, context, markdown
 from bot.slack.text.imitation import disclaimed
-from bot.slack.text.limits import MESSAGE_CHARS
 from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
 from bot.slack.text.markdown import hold_back
 from bot.slack.text.mrkdwn import clean, inline
@@ -42,8 +39,6 @@ STOP_ACTION = "turn:stop"
 _NOTICES_SHOWN = 3
 _NOTICE_CHARS = 200
 _QUESTION_CHARS = 150
-_TABLE_CHARS = 3_000
-_MARGIN_CHARS = 200
 
 
 @dataclass(slots=True)
@@ -99,7 +94,10 @@ class AnswerView:
 
 
 def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
-    """The messages that show the view now: at least one, in reading order."""
+    """The messages that show the view now: at least one, in reading order.
+
+    A finished answer is its text, one chart, a footer and one row of buttons.
+    """
     if view.finished is None:
         return _live(view, links)
     final = view.finished
@@ -108,8 +106,8 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     closed = closing(view.turn_id, final, text, show_cost=view.show_cost, cards=view.open_cards)
     *earlier, last = bodies or [""]
     shown = [markdown(last)] if last else []
-    drawn = [block for chart in charts_for(final) if (block := chart_block(chart))]
-    drawn += _rows(final, [*shown, *drawn, *closed.blocks])
+    chart = chart_for(final)
+    drawn = [block] if chart and (block := chart_block(chart)) else []
     fallback = last or closed.headline
     return (
         *(full_part(body, index) for index, body in enumerate(earlier)),
@@ -123,16 +121,6 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
 def full_part(body: str, index: int) -> Part:
     """A message that is full. The first one is what people are notified of."""
     return Part(body if index else notified(body), (markdown(body),))
-
-
-def _rows(final: TurnFinished, others: Sequence[Block]) -> list[Block]:
-    """What a cited result lists, as far as the message has room for it."""
-    table = table_for(final)
-    if table is None:
-        return []
-    room = MESSAGE_CHARS - _MARGIN_CHARS - text_chars(others)
-    block = table_block(table, min(room, _TABLE_CHARS))
-    return [block] if block else []
 
 
 def _bodies(text: str, links: LinkPolicy, heads: Sequence[str] = ()) -> list[str]:

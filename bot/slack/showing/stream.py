@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from bot.domain.chart import Chart
-from bot.domain.charted import charts_for
+from bot.domain.charted import chart_for
 from bot.domain.ids import MessageTs
 from bot.domain.turn_events import TextDelta, TurnEvent, TurnFinished
 from bot.ports.failures import SurfaceFailed
@@ -118,7 +118,8 @@ class SlackAnswerStream(AnswerStream):
         finally:
             self._end(finished=True)
         if self._share is not None:
-            await self._share(charts_for(final))
+            chart = chart_for(final)
+            await self._share([chart] if chart else [])
 
     async def _post_missing(self, parts: tuple[Part, ...], on_part: OnPart) -> None:
         """The messages that are not there yet: posts have an allowance of their own."""

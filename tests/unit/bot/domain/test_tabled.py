@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from bot.domain.claims import ClaimState
-from bot.domain.tabled import TOLD, table_for, table_of
-from tests.charted_results import answered, evidence, result
+from bot.domain.tabled import TOLD, table_of
+from tests.charted_results import evidence
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 
@@ -69,23 +68,6 @@ def test_what_is_told_of_a_tool_is_what_it_answers(tool: str) -> None:
     schema = output.model_json_schema()
     row = schema["properties"][key]["items"]["$ref"].rpartition("/")[2]
     assert set(fields) <= set(schema["$defs"][row]["properties"])
-
-
-@pytest.mark.parametrize(
-    ("says", "state", "number", "shown"),
-    [
-        ("the timeouts are new [E1]", ClaimState.SUPPORTED, 3, True),
-        ("the timeouts are new [E1]", ClaimState.SUPPORTED, 2, False),
-        ("the timeouts are new", ClaimState.SUPPORTED, 3, False),
-        ("the timeouts are new [E1]", ClaimState.CONTRADICTED, 3, False),
-    ],
-)
-def test_an_answer_shows_rows_worth_sorting_that_it_rests_on(
-    says: str, state: ClaimState, number: int, shown: bool
-) -> None:
-    final = answered(result(PATTERNS, patterns(number)), says=says, state=state)
-
-    assert (table_for(final) is not None) == shown
 
 
 @given(

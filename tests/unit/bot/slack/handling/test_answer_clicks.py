@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from pydantic import JsonValue
 
 from bot.domain.ids import MessageTs
 from bot.domain.session import TurnState
@@ -55,7 +54,8 @@ async def test_stop_on_a_finished_answer_says_so(ingress: Ingress) -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "value"), [("turn:stop", TURN), ("evidence:open:1", f"{TURN}|1")]
+    ("action", "value"),
+    [("turn:stop", TURN), ("evidence:all", TURN), ("evidence:open:1", f"{TURN}|1")],
 )
 async def test_external_people_get_neither(ingress: Ingress, action: str, value: str) -> None:
     await with_evidence(ingress)
@@ -65,10 +65,15 @@ async def test_external_people_get_neither(ingress: Ingress, action: str, value:
     assert ingress.whispers.texts == [words.EXTERNAL]
 
 
-async def test_a_guest_gets_no_result_and_is_told_at_the_button(ingress: Ingress) -> None:
+@pytest.mark.parametrize(
+    ("action", "value"), [("evidence:all", TURN), ("evidence:open:1", f"{TURN}|1")]
+)
+async def test_a_guest_gets_no_result_and_is_told_at_the_button(
+    ingress: Ingress, action: str, value: str
+) -> None:
     await with_evidence(ingress)
     ingress.roles.outsiders["U1"] = "Guests can't open this."
-    await ingress.send(pressed("evidence:open:1", f"{TURN}|1"))
+    await ingress.send(pressed(action, value))
     ((method, arguments),) = ingress.api.calls
     assert method == "views.open"
     assert "Guests can't open this." in str(arguments["view"])
@@ -89,6 +94,28 @@ async def test_evidence_opens_in_a_modal_with_the_clicks_trigger(ingress: Ingres
 async def test_evidence_of_anywhere_else_is_not_shown(ingress: Ingress, value: str) -> None:
     await with_evidence(ingress)
     await ingress.send(pressed("evidence:open:1", value))
+    assert ingress.api.calls == []
+    assert ingress.whispers.texts == [words.EVIDENCE_GONE]
+
+
+async def test_evidence_lists_the_results_and_opens_one_on_top(ingress: Ingress) -> None:
+    await with_evidence(ingress)
+    await ingress.send(pressed("evidence:all", TURN))
+    ((method, listed),) = ingress.api.calls
+    view = listed["view"]
+    assert isinstance(view, dict)
+    await ingress.send(in_modal(str(view["private_metadata"]), f"{TURN}|1", "evidence:open:1"))
+
+    assert method == "views.open"
+    assert "12 lines" in str(view["blocks"])
+    assert ingress.api.calls[-1][0] == "views.push"
+    assert "12 lines" in str(ingress.api.calls[-1][1]["view"])
+
+
+@pytest.mark.parametrize("value", ["turn:T1:C9:100.1", "turn:T1:C1:9.9", "", f"{TURN}|1"])
+async def test_the_results_of_anywhere_else_are_not_listed(ingress: Ingress, value: str) -> None:
+    await with_evidence(ingress)
+    await ingress.send(pressed("evidence:all", value))
     assert ingress.api.calls == []
     assert ingress.whispers.texts == [words.EVIDENCE_GONE]
 
@@ -116,12 +143,12 @@ async def test_an_option_of_anywhere_else_opens_nothing(ingress: Ingress, value:
     assert ingress.whispers.texts == [words.EVIDENCE_GONE]
 
 
-def in_modal(metadata: str, value: str, **user: JsonValue) -> Payload:
-    """The button of an opened result."""
-    payload = pressed("evidence:raw", value, container={"type": "view", "view_id": "V1"})
+def in_modal(metadata: str, value: str, action: str = "evidence:raw") -> Payload:
+    """A button of a modal that was opened from an answer."""
+    payload = pressed(action, value, container={"type": "view", "view_id": "V1"})
     del payload["message"]
     view: Payload = {"id": "V1", "callback_id": "evidence", "private_metadata": metadata}
-    return payload | {"view": view} | user
+    return payload | {"view": view}
 
 
 async def test_the_json_of_an_opened_result_is_shown_on_top_of_it(ingress: Ingress) -> None:
@@ -154,7 +181,7 @@ async def test_external_people_get_no_json_of_an_opened_result(ingress: Ingress)
     await with_evidence(ingress)
     await ingress.send(pressed("evidence:open:1", f"{TURN}|1"))
     kept = str(ingress.api.calls[0][1]["view"]["private_metadata"])  # type: ignore[index, call-overload]
-    await ingress.send(in_modal(kept, f"{TURN}|1", user={"id": "U8", "team_id": "T9"}))
+    await ingress.send(in_modal(kept, f"{TURN}|1") | {"user": {"id": "U8", "team_id": "T9"}})
 
     assert ingress.api.count("views.push") == 0
 

@@ -1,4 +1,4 @@
-"""What a workspace's refusal says of its charts and tables, and what is sent in their place."""
+"""What a workspace's refusal says of its charts, and what is sent in their place."""
 
 import pytest
 
@@ -8,8 +8,7 @@ from bot.slack.text.blocks import Block
 
 TEXT: Block = {"type": "markdown"}
 CHART: Block = {"type": "data_visualization"}
-TABLE: Block = {"type": "data_table"}
-SENT: tuple[Block, ...] = (TEXT, CHART, TABLE)
+SENT: tuple[Block, ...] = (TEXT, CHART)
 
 
 def said(what: str) -> Refused:
@@ -19,8 +18,7 @@ def said(what: str) -> Refused:
 @pytest.mark.parametrize(
     ("refused", "again", "from_now_on"),
     [
-        (said("unsupported type: data_table"), (TEXT, CHART), (TEXT, CHART)),
-        (said("unsupported type: data_visualization"), (TEXT, TABLE), (TEXT, TABLE)),
+        (said("unsupported type: data_visualization"), (TEXT,), (TEXT,)),
         (Refused("chat.update", "invalid_blocks"), (TEXT,), (TEXT,)),
         (said("must be less than 21 characters"), (TEXT,), SENT),
         (Refused("chat.update", "msg_blocks_too_long"), (TEXT,), SENT),
