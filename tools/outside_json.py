@@ -122,7 +122,11 @@ def parse(kind: TypeAdapter[T], body: bytes | str, unread: Unread | None = None)
         found = kind.validate_json(body, context=counted)
     except ValidationError as error:
         counted.count = before
-        mended = _mended(body) if error.errors(include_url=False)[0]["type"] == _NO_JSON else None
+        mended = (
+            in_whole_characters(body)
+            if error.errors(include_url=False)[0]["type"] == _NO_JSON
+            else None
+        )
         if mended is None:
             raise
         found = kind.validate_json(mended, context=counted)
@@ -146,8 +150,8 @@ def _log_unread(asked: Unread | None, counted: Unread) -> None:
         _log.warning("answer.unreadable_entries", count=counted.count)
 
 
-def _mended(body: bytes | str) -> bytes | None:
-    """The same JSON in valid UTF-8; None for what is no JSON."""
+def in_whole_characters(body: bytes | str) -> bytes | None:
+    """JSON whose halves of characters (lone surrogates) are `?`; None for what is no JSON."""
     try:
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
         return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 import httpx
@@ -12,6 +13,7 @@ from adapters.control_plane.port import BadTemplate
 from adapters.errors import AdapterError
 from adapters.http.body import read_capped
 from adapters.http.errors import mapped_errors
+from tools.outside_json import in_whole_characters
 
 MAX_ANSWER_BYTES: Final = 65_536
 MAX_WORDS: Final = 500  # characters of an answer that is not JSON
@@ -44,11 +46,11 @@ async def _body_or_nothing(response: httpx.Response) -> bytes:
 
 def value_of(body: bytes) -> JsonValue:
     """The JSON, or the beginning of the text when it is none."""
-    try:
-        value: JsonValue = orjson.loads(body) if body else None
-    except orjson.JSONDecodeError:
-        return body.decode("utf-8", "replace")[:MAX_WORDS]
-    return value
+    for text in (body, in_whole_characters(body)):
+        with suppress(orjson.JSONDecodeError):
+            value: JsonValue = orjson.loads(text) if text else None
+            return value
+    return body.decode("utf-8", "replace")[:MAX_WORDS]
 
 
 def never_connected(error: BaseException) -> bool:

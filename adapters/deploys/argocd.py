@@ -13,40 +13,39 @@ import httpx
 from pydantic import (
     AliasChoices,
     AwareDatetime,
-    BaseModel,
     Field,
     JsonValue,
-    OnErrorOmit,
     TypeAdapter,
 )
 
 from adapters.deploys.feed import Name, Number, Words, asked
 from adapters.told import IngestedEvent
+from tools.outside_json import Entries, OutsideModel
 
 SOURCE = "argocd"
 _FAILED = frozenset({"Failed", "Error"})
 
 
-class _Initiator(BaseModel):
+class _Initiator(OutsideModel):
     username: Name = ""
     automated: bool = False
 
 
-class _Sync(BaseModel):
+class _Sync(OutsideModel):
     id: Number
     revision: Name = ""
-    revisions: list[Name] = Field(default_factory=list)
+    revisions: Entries[Name] = Field(default_factory=list)
     started_at: AwareDatetime | None = Field(default=None, alias="deployStartedAt")
     deployed_at: AwareDatetime = Field(alias="deployedAt")
     by: _Initiator = Field(default=_Initiator(), alias="initiatedBy")
 
 
-class _SyncResult(BaseModel):
+class _SyncResult(OutsideModel):
     revision: Name = ""
-    revisions: list[Name] = Field(default_factory=list)
+    revisions: Entries[Name] = Field(default_factory=list)
 
 
-class _Operation(BaseModel):
+class _Operation(OutsideModel):
     phase: str = ""
     message: Words = ""
     started_at: AwareDatetime | None = Field(default=None, alias="startedAt")
@@ -54,27 +53,27 @@ class _Operation(BaseModel):
     result: _SyncResult | None = Field(default=None, alias="syncResult")
 
 
-class _Summary(BaseModel):
-    images: list[Name] = Field(default_factory=list)
+class _Summary(OutsideModel):
+    images: Entries[Name] = Field(default_factory=list)
 
 
-class _Status(BaseModel):
-    history: list[_Sync] = Field(default_factory=list, max_length=1000)
+class _Status(OutsideModel):
+    history: Entries[_Sync] = Field(default_factory=list, max_length=1000)
     operation: _Operation | None = Field(default=None, alias="operationState")
     summary: _Summary = _Summary()
 
 
-class _Metadata(BaseModel):
+class _Metadata(OutsideModel):
     name: str = Field(min_length=1, max_length=253)
     namespace: str = Field(default="", max_length=253)
 
 
-class _Application(BaseModel):
+class _Application(OutsideModel):
     metadata: _Metadata
     status: _Status = _Status()
 
 
-class ArgoNotification(BaseModel):
+class ArgoNotification(OutsideModel):
     """The body of one delivery of Argo CD notifications."""
 
     app: _Application = Field(validation_alias=AliasChoices("app", "application"))
@@ -130,8 +129,8 @@ class ArgoNotification(BaseModel):
         )
 
 
-class _Applications(BaseModel):
-    items: list[OnErrorOmit[_Application]] | None = None  # null where there is none
+class _Applications(OutsideModel):
+    items: Entries[_Application] = Field(default_factory=list)
 
 
 _APPLICATIONS: Final = TypeAdapter(_Applications)
@@ -151,7 +150,7 @@ class ArgoDeploys:
         now = datetime.now(UTC)
         return [
             event
-            for app in answer.items or ()
+            for app in answer.items
             for event in ArgoNotification(app=app).events(now)
             if event.at >= at
         ]

@@ -13,6 +13,7 @@ from adapters.errors import BadAnswer, RateLimited
 from adapters.http.client import answer_to
 from adapters.http.errors import check_status, mapped_errors
 from adapters.told import IngestedEvent
+from tools.outside_json import parse
 
 MAX_BYTES: Final = 16 << 20  # a page of Argo CD applications with their resources
 AnswerT = TypeVar("AnswerT")
@@ -65,14 +66,17 @@ async def asked(
     answer: TypeAdapter[AnswerT],
     params: httpx.QueryParams | Mapping[str, str] | None = None,
 ) -> AnswerT:
-    """A GET of `path` below the client's address. Raises AdapterError; no value is repeated in it."""
+    """A GET of `path` below the client's address; unreadable entries are left out and logged.
+
+    Raises AdapterError; no value is repeated in it.
+    """
     with mapped_errors(name):
         request = client.build_request("GET", path, params=params)
         response, body = await answer_to(client, request, MAX_BYTES)
     _check_limit(response)
     check_status(response)
     try:
-        return answer.validate_json(body)
+        return parse(answer, body)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the body"

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, Field, JsonValue, OnErrorOmit, TypeAdapter
+from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
 from adapters.deploys.feed import Name, Number
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
 from adapters.told import IngestedEvent
 from tools.errors import InvalidArguments
+from tools.outside_json import Entries, OutsideModel
 
 SOURCE: Final = "flux"
 _WENT_WELL: Final = {
@@ -39,13 +40,13 @@ _PATHS: Final = (
 _LIMIT: Final = "500"
 
 
-class _Object(BaseModel):
+class _Object(OutsideModel):
     kind: Name
     namespace: str = Field(default="", max_length=253)
     name: str = Field(min_length=1, max_length=253)
 
 
-class FluxNotification(BaseModel):
+class FluxNotification(OutsideModel):
     """The body that a provider of type `generic-hmac` posts."""
 
     about: _Object = Field(alias="involvedObject")
@@ -53,7 +54,7 @@ class FluxNotification(BaseModel):
     reason: Name
     message: str = ""
     at: AwareDatetime = Field(alias="timestamp")
-    metadata: dict[str, Name] | None = None
+    metadata: dict[str, Name | None] = Field(default_factory=dict)
 
     def events(self, received_at: datetime) -> list[IngestedEvent]:
         """The deploy of a Kustomization or HelmRelease. The product is the object's name."""
@@ -62,7 +63,7 @@ class FluxNotification(BaseModel):
         if outcome is None or self.reason in _WAITS or self.about.kind not in _KINDS:
             return []
         # Depending on the release of Flux the key has its group before it.
-        told = {key.rpartition("/")[2]: value for key, value in (self.metadata or {}).items()}
+        told = {key.rpartition("/")[2]: value or "" for key, value in self.metadata.items()}
         numbered = _RELEASE.search(self.message)
         release = numbered[1] if numbered else ""
         return [_event(self.about, told.get("revision", ""), release, outcome, self.at)]
@@ -71,39 +72,39 @@ class FluxNotification(BaseModel):
 _KINDS: Final = frozenset(kind for kind, _, _ in _PATHS)
 
 
-class _Named(BaseModel):
+class _Named(OutsideModel):
     name: Name
     namespace: str = ""
 
 
-class _Condition(BaseModel):
+class _Condition(OutsideModel):
     type: str = ""
     status: str = ""
     reason: str = ""
     at: AwareDatetime = Field(alias="lastTransitionTime")
 
 
-class _Release(BaseModel):
+class _Release(OutsideModel):
     number: Number = Field(alias="version")
     chart_version: Name = Field(default="", alias="chartVersion")
     status: str = ""
     at: AwareDatetime = Field(alias="lastDeployed")
 
 
-class _Status(BaseModel):
-    conditions: list[_Condition] = Field(default_factory=list)
+class _Status(OutsideModel):
+    conditions: Entries[_Condition] = Field(default_factory=list)
     applied: Name = Field(default="", alias="lastAppliedRevision")
     attempted: Name = Field(default="", alias="lastAttemptedRevision")
-    history: list[OnErrorOmit[_Release]] = Field(default_factory=list)
+    history: Entries[_Release] = Field(default_factory=list)
 
 
-class _Item(BaseModel):
+class _Item(OutsideModel):
     metadata: _Named
     status: _Status = _Status()
 
 
-class _List(BaseModel):
-    items: list[OnErrorOmit[_Item]] = Field(default_factory=list)
+class _List(OutsideModel):
+    items: Entries[_Item] = Field(default_factory=list)
 
 
 _LIST: Final = TypeAdapter(_List)

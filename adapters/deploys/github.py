@@ -12,10 +12,11 @@ from typing import Final
 from urllib.parse import quote
 
 import httpx
-from pydantic import AwareDatetime, BaseModel, Field, JsonValue, OnErrorOmit, TypeAdapter
+from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
 from adapters.deploys.feed import Name, Number, Words, asked
 from adapters.told import IngestedEvent
+from tools.outside_json import Entries, OutsideModel
 
 SOURCE = "github"
 EVENT = "deployment_status"
@@ -23,15 +24,15 @@ _FINAL: Final = {"success": "ok", "failure": "failed", "error": "failed"}
 _NEWEST: Final = 30  # deployments of a repository that are looked at
 
 
-class _Login(BaseModel):
+class _Login(OutsideModel):
     login: Name = ""
 
 
-class _Repository(BaseModel):
+class _Repository(OutsideModel):
     full_name: Name = Field(min_length=1)
 
 
-class _Deployment(BaseModel):
+class _Deployment(OutsideModel):
     id: Number
     sha: Name = ""
     ref: Name = ""
@@ -46,18 +47,17 @@ class _Deployment(BaseModel):
         return self.updated_at or self.created_at
 
 
-class _Status(BaseModel):
+class _Status(OutsideModel):
     state: Name
     created_at: AwareDatetime
     description: Words | None = None
 
 
-# One odd entry of a list hides no other.
-_DEPLOYMENTS: Final = TypeAdapter(list[OnErrorOmit[_Deployment]])
-_STATUSES: Final = TypeAdapter(list[OnErrorOmit[_Status]])
+_DEPLOYMENTS: Final = TypeAdapter(Entries[_Deployment])
+_STATUSES: Final = TypeAdapter(Entries[_Status])
 
 
-class DeploymentStatus(BaseModel):
+class DeploymentStatus(OutsideModel):
     """The body of one `deployment_status` delivery."""
 
     status: _Status = Field(alias="deployment_status")

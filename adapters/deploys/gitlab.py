@@ -15,16 +15,15 @@ from urllib.parse import quote
 import httpx
 from pydantic import (
     AwareDatetime,
-    BaseModel,
     BeforeValidator,
     Field,
     JsonValue,
-    OnErrorOmit,
     TypeAdapter,
 )
 
 from adapters.deploys.feed import Name, Number, asked
 from adapters.told import IngestedEvent
+from tools.outside_json import Entries, OutsideModel
 
 SOURCE: Final = "gitlab"
 EVENT: Final = "Deployment Hook"  # of the header X-Gitlab-Event
@@ -42,15 +41,15 @@ def _iso(text: object) -> object:
 Instant = Annotated[AwareDatetime, BeforeValidator(_iso)]
 
 
-class _User(BaseModel):
+class _User(OutsideModel):
     username: Name = ""
 
 
-class _HookProject(BaseModel):
+class _HookProject(OutsideModel):
     path: Name = Field(alias="path_with_namespace", min_length=1)
 
 
-class DeploymentHook(BaseModel):
+class DeploymentHook(OutsideModel):
     """The body of one deployment event."""
 
     status: Name
@@ -76,11 +75,11 @@ class DeploymentHook(BaseModel):
         return [_event(self.project.path, self.id, self.status, self.changed_at, data)]
 
 
-class _Environment(BaseModel):
+class _Environment(OutsideModel):
     name: Name = ""
 
 
-class _Deployment(BaseModel):
+class _Deployment(OutsideModel):
     id: Number
     status: Name
     sha: Name = ""
@@ -91,11 +90,11 @@ class _Deployment(BaseModel):
     environment: _Environment | None = None
 
 
-class _Project(BaseModel):
+class _Project(OutsideModel):
     path: Name = Field(alias="path_with_namespace", min_length=1)
 
 
-_DEPLOYMENTS: Final = TypeAdapter(list[OnErrorOmit[_Deployment]])
+_DEPLOYMENTS: Final = TypeAdapter(Entries[_Deployment])
 _PROJECT: Final = TypeAdapter(_Project)
 
 

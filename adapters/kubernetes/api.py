@@ -16,6 +16,7 @@ from adapters.http.errors import tool_errors
 from adapters.kubernetes.config import Access, AccessInvalid
 from adapters.kubernetes.exec_credentials import NO_PAIR, Credential, ExecCredentials
 from tools.errors import InvalidArguments, UpstreamFailed
+from tools.outside_json import parse
 
 MAX_BYTES: Final = 8 << 20
 TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
@@ -217,9 +218,12 @@ def _in_words(right: tuple[str, str, str, str], place: str) -> str:
 
 
 def parsed(adapter: TypeAdapter[ModelT], body: bytes) -> ModelT:
-    """Raises UpstreamFailed when the body is something else."""
+    """The body; entries that cannot be read are left out and logged.
+
+    Raises UpstreamFailed when the body is something else.
+    """
     try:
-        return adapter.validate_json(body)
+        return parse(adapter, body)
     except ValidationError as error:
         raise UpstreamFailed("not what the Kubernetes API promises") from error
 
@@ -227,7 +231,7 @@ def parsed(adapter: TypeAdapter[ModelT], body: bytes) -> ModelT:
 def status_words(body: bytes) -> str:
     """The message of a Status, else the beginning of the body."""
     try:
-        words = TypeAdapter(_Status).validate_json(body).message
+        words = parse(TypeAdapter(_Status), body).message
     except ValidationError:
         words = body.decode("utf-8", "replace")
     return " ".join(words.split())[:_MAX_WORDS] or "no explanation"

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import structlog
-from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.openapi import schema_of
 from adapters.kubernetes.purposes import USED_FOR
 from tools.cluster_offer import OfferedKind, ResourceSchema
 from tools.errors import InvalidArguments, ToolError, UpstreamFailed
+from tools.outside_json import Entries, OutsideModel
 
 # One document for all groups, from Kubernetes 1.26 on (v2beta1) and 1.30 (v2); older are past support.
 _DISCOVERY: Final = ",".join(
@@ -27,61 +28,61 @@ _DISCOVERY_KIND: Final = "APIGroupDiscoveryList"
 _log = structlog.get_logger(__name__)
 
 
-class _Named(BaseModel):
+class _Named(OutsideModel):
     name: str = ""
 
 
-class _ResponseKind(BaseModel):
+class _ResponseKind(OutsideModel):
     kind: str = ""
 
 
-class _Resource(BaseModel):
+class _Resource(OutsideModel):
     plural: str = Field(alias="resource")
     kind: _ResponseKind = Field(default=_ResponseKind(), alias="responseKind")
     scope: str = "Namespaced"
-    verbs: list[str] = Field(default_factory=list)
-    short_names: list[str] = Field(default_factory=list, alias="shortNames")
+    verbs: Entries[str] = Field(default_factory=list)
+    short_names: Entries[str] = Field(default_factory=list, alias="shortNames")
 
 
-class _Version(BaseModel):
+class _Version(OutsideModel):
     version: str
-    resources: list[_Resource] = Field(default_factory=list)
+    resources: Entries[_Resource] = Field(default_factory=list)
 
 
-class _Group(BaseModel):
+class _Group(OutsideModel):
     metadata: _Named = _Named()
-    versions: list[_Version] = Field(default_factory=list)
+    versions: Entries[_Version] = Field(default_factory=list)
 
 
-class _Groups(BaseModel):
+class _Groups(OutsideModel):
     kind: str = ""
-    items: list[_Group] = Field(default_factory=list)
+    items: Entries[_Group] = Field(default_factory=list)
 
 
-class _OpenApi(BaseModel):
+class _OpenApi(OutsideModel):
     description: str = ""
 
 
-class _CustomSchema(BaseModel):
+class _CustomSchema(OutsideModel):
     openapi: _OpenApi = Field(default=_OpenApi(), alias="openAPIV3Schema")
 
 
-class _CustomVersion(BaseModel):
+class _CustomVersion(OutsideModel):
     schema_: _CustomSchema = Field(default=_CustomSchema(), alias="schema")
 
 
-class _CustomSpec(BaseModel):
+class _CustomSpec(OutsideModel):
     group: str
     names: _ResponseKind
-    versions: list[_CustomVersion] = Field(default_factory=list)
+    versions: Entries[_CustomVersion] = Field(default_factory=list)
 
 
-class _Custom(BaseModel):
+class _Custom(OutsideModel):
     spec: _CustomSpec
 
 
-class _Customs(BaseModel):
-    items: list[_Custom] = Field(default_factory=list)
+class _Customs(OutsideModel):
+    items: Entries[_Custom] = Field(default_factory=list)
 
 
 _GROUPS_BODY: Final = TypeAdapter(_Groups)

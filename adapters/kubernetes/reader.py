@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pydantic import AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
+from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.hiding import shown, shown_text
@@ -21,6 +21,7 @@ from tools.capabilities import ClusterOffer
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.output import lines_of
+from tools.outside_json import Entries, OutsideModel
 
 MAX_ROWS: Final = 1_000
 MAX_EVENTS: Final = 500  # of what was read, the newest
@@ -35,47 +36,47 @@ _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _EVENTS: Final = "api/v1"
 
 
-class _Column(BaseModel):
+class _Column(OutsideModel):
     name: str
     priority: int = 0
 
 
-class _Metadata(BaseModel):
+class _Metadata(OutsideModel):
     name: str = ""
     namespace: str = ""
     continues: str = Field(default="", alias="continue")
 
 
-class _Object(BaseModel):
+class _Object(OutsideModel):
     metadata: _Metadata = _Metadata()
 
 
-class _Row(BaseModel):
+class _Row(OutsideModel):
     cells: list[JsonValue] = Field(default_factory=list)
     object: _Object | None = None
 
 
-class _Table(BaseModel):
-    columns: list[_Column] = Field(alias="columnDefinitions")
-    rows: list[_Row] | None = None
+class _Table(OutsideModel):
+    columns: Entries[_Column] = Field(alias="columnDefinitions")
+    rows: Entries[_Row] = Field(default_factory=list)
     metadata: _Metadata = _Metadata()
 
 
-class _Involved(BaseModel):
+class _Involved(OutsideModel):
     kind: str = ""
     name: str = ""
 
 
-class _Repeats(BaseModel):
+class _Repeats(OutsideModel):
     count: int = 1
     last: AwareDatetime | None = Field(default=None, alias="lastObservedTime")
 
 
-class _Created(BaseModel):
+class _Created(OutsideModel):
     at: AwareDatetime | None = Field(default=None, alias="creationTimestamp")
 
 
-class _Event(BaseModel):
+class _Event(OutsideModel):
     metadata: _Created = _Created()
     involved: _Involved = Field(default=_Involved(), alias="involvedObject")
     type: str = ""
@@ -100,8 +101,8 @@ class _Event(BaseModel):
         )
 
 
-class _Events(BaseModel):
-    items: list[_Event] | None = None
+class _Events(OutsideModel):
+    items: Entries[_Event] = Field(default_factory=list)
     metadata: _Metadata = _Metadata()
 
 
@@ -149,11 +150,11 @@ class KubernetesReader:
         namespace = self._namespace(query.namespace)
         path = kind.path(namespace, query.name)
         found = parsed(_TABLE_BODY, await self._api.get(path, params, _TABLE))
-        rows = list(found.rows or ())
+        rows = list(found.rows)
         while found.metadata.continues and len(rows) < MAX_ROWS:
             more = {**params, "continue": found.metadata.continues}
             found = parsed(_TABLE_BODY, await self._api.get(path, more, _TABLE))
-            rows += found.rows or ()
+            rows += found.rows
         whole = found.model_copy(update={"rows": rows[:MAX_ROWS]})
         return _table(whole, with_namespace=kind.namespaced and namespace == EVERYWHERE)
 
@@ -180,7 +181,7 @@ class KubernetesReader:
         read: list[ClusterEvent] = []
         for _ in range(MAX_EVENT_PAGES):
             found = parsed(_EVENTS_BODY, await self._api.get(path, params))
-            read += [event.read() for event in found.items or ()]
+            read += [event.read() for event in found.items]
             read = sorted(read, key=_when, reverse=True)[:MAX_EVENTS]
             if not found.metadata.continues:
                 return read
@@ -236,10 +237,10 @@ class KubernetesReader:
 def _table(found: _Table, *, with_namespace: bool) -> ObjectTable:
     kept = [n for n, column in enumerate(found.columns) if column.priority == 0]
     columns = [found.columns[n].name for n in kept]
-    rows = [[_cell(row.cells[n]) for n in kept if n < len(row.cells)] for row in found.rows or ()]
+    rows = [[_cell(row.cells[n]) for n in kept if n < len(row.cells)] for row in found.rows]
     if with_namespace:
         columns = ["Namespace", *columns]
-        spaces = [row.object.metadata.namespace if row.object else "" for row in found.rows or ()]
+        spaces = [row.object.metadata.namespace if row.object else "" for row in found.rows]
         rows = [[space, *cells] for space, cells in zip(spaces, rows, strict=True)]
     return ObjectTable(columns, rows, more=bool(found.metadata.continues))
 

@@ -8,12 +8,13 @@ that is the Deployment's Progressing condition, for the newest one.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
+from pydantic import AwareDatetime, Field, TypeAdapter
 
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
 from tools.capabilities import Deploy, Interval
 from tools.errors import InvalidArguments
+from tools.outside_json import Entries, OutsideModel, Texts
 from tools.product_names import product_in
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
@@ -21,47 +22,47 @@ _HISTORY: Final = "deployment.kubernetes.io/revision-history"
 _LIMIT: Final = "500"
 
 
-class _Owner(BaseModel):
+class _Owner(OutsideModel):
     uid: str = ""
 
 
-class _Metadata(BaseModel):
+class _Metadata(OutsideModel):
     name: str = ""
     uid: str = ""
-    labels: dict[str, str] = Field(default_factory=dict)
-    annotations: dict[str, str] = Field(default_factory=dict)
+    labels: Texts = Field(default_factory=dict)
+    annotations: Texts = Field(default_factory=dict)
     created: AwareDatetime | None = Field(default=None, alias="creationTimestamp")
-    owners: list[_Owner] = Field(default_factory=list, alias="ownerReferences")
+    owners: Entries[_Owner] = Field(default_factory=list, alias="ownerReferences")
 
 
-class _Container(BaseModel):
+class _Container(OutsideModel):
     image: str = ""
 
 
-class _PodSpec(BaseModel):
-    containers: list[_Container] = Field(default_factory=list)
+class _PodSpec(OutsideModel):
+    containers: Entries[_Container] = Field(default_factory=list)
 
 
-class _Template(BaseModel):
+class _Template(OutsideModel):
     spec: _PodSpec = _PodSpec()
 
 
-class _Spec(BaseModel):
+class _Spec(OutsideModel):
     template: _Template = _Template()
 
 
-class _Condition(BaseModel):
+class _Condition(OutsideModel):
     type: str = ""
     status: str = ""
     reason: str = ""
     updated: AwareDatetime | None = Field(default=None, alias="lastUpdateTime")
 
 
-class _Status(BaseModel):
-    conditions: list[_Condition] = Field(default_factory=list)
+class _Status(OutsideModel):
+    conditions: Entries[_Condition] = Field(default_factory=list)
 
 
-class _Item(BaseModel):
+class _Item(OutsideModel):
     metadata: _Metadata
     spec: _Spec = _Spec()
     status: _Status = _Status()
@@ -81,8 +82,8 @@ class _Item(BaseModel):
         return tag if colon and "/" not in tag and name else digest[:19] if at else image
 
 
-class _List(BaseModel):
-    items: list[_Item] = Field(default_factory=list)
+class _List(OutsideModel):
+    items: Entries[_Item] = Field(default_factory=list)
 
 
 _LIST: Final = TypeAdapter(_List)

@@ -11,16 +11,17 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import httpx
-import orjson
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from adapters.errors import BadAnswer
 from adapters.http.body import read_capped
 from adapters.http.client import http_client
 from adapters.http.errors import check_status, mapped_errors
 from adapters.http.transport import Route
+from tools.outside_json import parse
 
 MAX_ANSWER_BYTES: Final = 1_048_576
+_BODY: Final[TypeAdapter[JsonValue]] = TypeAdapter(JsonValue)
 
 
 @asynccontextmanager
@@ -55,7 +56,6 @@ async def get_json(
     finally:
         await response.aclose()
     try:
-        value: JsonValue = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        return parse(_BODY, body)
+    except ValidationError as error:
         raise BadAnswer(f"{request.url.host} did not answer in JSON") from error
-    return value

@@ -1,11 +1,12 @@
 """What the platform answers, as values. Lists come bare, under their name, or keyed by name."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Annotated, Final, TypeVar
 
+import structlog
 from pydantic import (
     AliasChoices,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -15,6 +16,7 @@ from pydantic import (
 )
 
 from tools.errors import UpstreamFailed
+from tools.outside_json import Entries, OutsideModel, parse, shaped
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow, WorkflowStep
 
 # Of a resource's properties only what describes it: the others hold addresses with passwords in them.
@@ -25,6 +27,7 @@ _SHOWN_PROPERTIES: Final = frozenset(
     }
 )  # fmt: skip
 _BODY: Final = TypeAdapter(JsonValue)
+_log = structlog.stdlib.get_logger(__name__)
 
 
 def _text(value: object) -> object:
@@ -34,7 +37,7 @@ def _text(value: object) -> object:
 Text = Annotated[str, BeforeValidator(_text)]
 
 
-class _Answer(BaseModel):
+class _Answer(OutsideModel):
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
@@ -63,9 +66,7 @@ class _Application(_Answer):
     resources: JsonValue = None
 
     def value(self) -> Application:
-        resources = (
-            None if self.resources is None else [_resource(r) for r in _entries(self.resources)]
-        )
+        resources = None if self.resources is None else _each(_entries(self.resources), _resource)
         count = len(resources) if self.resource_count is None and resources else self.resource_count
         return Application(
             self.name, self.environment, self.status, self.created_at, count, resources or ()
@@ -87,10 +88,10 @@ class _Workflow(_Answer):
     completed_at: Text = ""
     duration: Text = ""
     message: Text = Field("", validation_alias=AliasChoices("error", "error_message"))
-    steps: list[_Step] | None = None
+    steps: Entries[_Step] = Field(default_factory=list)
 
     def value(self) -> Workflow:
-        steps = [WorkflowStep(one.name, one.status, one.message) for one in self.steps or ()]
+        steps = [WorkflowStep(one.name, one.status, one.message) for one in self.steps]
         return Workflow(
             self.id, self.name, self.application, self.status, self.started_at,
             self.completed_at, self.duration, self.message, steps,
@@ -169,7 +170,21 @@ def _all(body: bytes, name: str, read: Callable[[JsonValue], ValueT]) -> list[Va
     value = _json(body)
     if isinstance(value, dict) and name in value:
         value = value[name]
-    return [read(one) for one in _entries(value)]
+    return _each(_entries(value), read)
+
+
+def _each(entries: Sequence[JsonValue], read: Callable[[JsonValue], ValueT]) -> list[ValueT]:
+    """Those that can be read; how many cannot is logged. Raises UpstreamFailed when none can."""
+    found: list[ValueT] = []
+    for entry in entries:
+        with suppress(UpstreamFailed):
+            found.append(read(entry))
+    unreadable = len(entries) - len(found)
+    if unreadable and not found:
+        raise UpstreamFailed("the platform answered something else than promised")
+    if unreadable:
+        _log.warning("platform.unreadable_entries", count=unreadable)
+    return found
 
 
 def _entries(value: JsonValue) -> Sequence[JsonValue]:
@@ -178,7 +193,10 @@ def _entries(value: JsonValue) -> Sequence[JsonValue]:
         return ()
     if isinstance(value, list):
         return value
-    return [{"name": name, **_object(one)} for name, one in _object(value).items()]
+    return [
+        {"name": name, **one} if isinstance(one, dict) else one
+        for name, one in _object(value).items()
+    ]
 
 
 def _object(value: JsonValue) -> dict[str, JsonValue]:
@@ -189,13 +207,13 @@ def _object(value: JsonValue) -> dict[str, JsonValue]:
 
 def _json(body: bytes) -> JsonValue:
     try:
-        return _BODY.validate_json(body)
+        return parse(_BODY, body)
     except ValidationError as error:
         raise UpstreamFailed("the platform answered something else than JSON") from error
 
 
 def _read(model: type[ModelT], value: JsonValue) -> ModelT:
     try:
-        return model.model_validate(value)
+        return shaped(TypeAdapter(model), value)
     except ValidationError as error:
         raise UpstreamFailed("the platform answered something else than promised") from error

@@ -23,7 +23,7 @@ from pydantic import (
 
 from bot.alerts.wire import Headers, Unreadable, has_token, since, unreadable
 from bot.domain.alerts import Alert, AlertState
-from tools.outside_json import OutsideModel, readable
+from tools.outside_json import OutsideModel, parse, readable
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -78,7 +78,7 @@ class CloudEventsWire:
             if kind == _BATCH:
                 events = self._batch(body)
             elif kind == _ONE:
-                events = [_EVENT.validate_json(body)]
+                events = [parse(_EVENT, body)]
             elif "ce-specversion" in headers:
                 events = [_EVENT.validate_python(_binary(headers, kind, body))]
             else:
@@ -89,7 +89,8 @@ class CloudEventsWire:
 
     def _batch(self, body: bytes) -> list[_Event]:
         """The readable events of a batch. Raises ValidationError, Unreadable when none is."""
-        events, unreadable_count = readable(_EVENT, _EVENTS.validate_json(body))
+        entries = parse(_EVENTS, body)
+        events, unreadable_count = readable(_EVENT, entries)
         if unreadable_count and not events:
             raise Unreadable(f"none of the {unreadable_count} events can be read")
         if unreadable_count:
@@ -105,7 +106,7 @@ def _binary(headers: Headers, kind: str, body: bytes) -> dict[str, JsonValue]:
         if name.startswith("ce-")
     }
     is_json = kind.endswith(("/json", "+json"))
-    return {**found, "data": _JSON.validate_json(body) if is_json and body else None}
+    return {**found, "data": parse(_JSON, body) if is_json and body else None}
 
 
 def _alert(event: _Event, received_at: datetime) -> Alert:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
+from pydantic import AwareDatetime, Field, JsonValue, ValidationError
 
 from bot.alerts.wire import Headers, parsed, since, unreadable
 from bot.domain.alerts import Alert, AlertState
+from tools.outside_json import OutsideModel
 
 PAGERDUTY: Final = "pagerduty"
 _MOST_SIGNATURES: Final = 8
@@ -28,11 +29,11 @@ _STATES: Final = {
 }
 
 
-class _Named(BaseModel):
+class _Named(OutsideModel):
     summary: str = ""
 
 
-class _Incident(BaseModel):
+class _Incident(OutsideModel):
     id: str = Field(min_length=1, max_length=256)
     title: str = ""
     urgency: str = ""
@@ -40,13 +41,13 @@ class _Incident(BaseModel):
     priority: _Named | None = None
 
 
-class _Event(BaseModel):
+class _Event(OutsideModel):
     event_type: str
     occurred_at: AwareDatetime
     data: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class _Delivery(BaseModel):
+class _Delivery(OutsideModel):
     event: _Event
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bot.domain.alerts import Alert
-from tools.outside_json import set_instant
+from tools.outside_json import parse, set_instant
 
 # By the names of headers in lower case.
 Headers = Mapping[str, str]
@@ -52,7 +52,7 @@ def has_token(headers: Headers, token: str) -> bool:
 def parsed(model: type[ModelT], body: bytes) -> ModelT:
     """The body as that model. Raises Unreadable."""
     try:
-        return model.model_validate_json(body)
+        return parse(TypeAdapter(model), body)
     except ValidationError as error:
         raise unreadable(error) from None
 

@@ -1,22 +1,25 @@
 """`POST /ingest/v1/events`: deploys, incidents and findings from outside, as CloudEvents JSON.
 
 Structured mode, one event or a batch (CloudEvents 1.0, JSON format). Idempotent by (source, id), so
-a sender may repeat whatever it has no answer for.
+a sender may repeat whatever it has no answer for. The valid events of a batch are stored; the answer
+says what is wrong with each of the others.
 """
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
-import orjson
+import structlog
 from aiohttp import web
 from pydantic import (
     AwareDatetime,
     ConfigDict,
     Field,
     JsonValue,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
@@ -25,13 +28,16 @@ from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore
 from tools.capabilities import Clock
-from tools.outside_json import OutsideModel, set_instant
+from tools.outside_json import OutsideModel, parse, set_instant
 
 PATH = "/ingest/v1/events"
 MAX_BYTES = 1024 * 1024
 MAX_KEY_BYTES = 2600  # PostgreSQL's index takes 2,704 of a row, its header among them
 READ_TIMEOUT_S = 10.0
 RETRY_AFTER_S = 5
+MOST_PROBLEMS: Final = 100  # of a batch that are described; all are counted
+_BODY: Final = TypeAdapter(JsonValue)
+_log = structlog.stdlib.get_logger(__name__)
 # https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
 _ONE = "application/cloudevents+json"
 _BATCH = "application/cloudevents-batch+json"
@@ -97,14 +103,21 @@ def ingest_handler(
             check_token(request, token)
             media_type = _media_type(request)
             taken = _parse(media_type, await read_body(request, max_bytes), clock.now())
-            added = await events.add(taken)
+            added = await events.add(taken.events)
         except IngestRefused as refused:
             return refusal(refused)
         except StorageUnavailable:
             return refusal(
                 IngestRefused(503, "unavailable", "events cannot be stored now; send again")
             )
-        return web.json_response({"added": added, "known": len(taken) - added})
+        answer: dict[str, JsonValue] = {"added": added, "known": len(taken.events) - added}
+        if taken.problems:
+            _log.warning("ingest.invalid_events", count=len(taken.problems))
+            answer |= {
+                "invalid": len(taken.problems),
+                "problems": [*taken.problems[:MOST_PROBLEMS]],
+            }
+        return web.json_response(answer)
 
     return handle
 
@@ -143,19 +156,38 @@ async def read_body(request: web.Request, max_bytes: int) -> bytes:
     return bytes(body)
 
 
-def _parse(media_type: str, body: bytes, received_at: datetime) -> list[IngestedEvent]:
-    """Every event of the request, or none: a batch is refused whole."""
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The valid events of a request, and what is wrong with each of the others."""
+
+    events: Sequence[IngestedEvent]
+    problems: Sequence[str]
+
+
+def _parse(media_type: str, body: bytes, received_at: datetime) -> _Taken:
+    """Raises IngestRefused when no event is valid."""
     try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise IngestRefused(400, "invalid", f"the body is not JSON: {error.msg}") from error
-    is_batch = isinstance(found, list)
-    if (media_type == _BATCH and not is_batch) or (media_type == _ONE and is_batch):
-        raise IngestRefused(400, "invalid", f"{media_type} does not fit the body")
-    return [
-        _event(each, number).ingested(received_at)
-        for number, each in enumerate(found if is_batch else [found])
-    ]
+        found = parse(_BODY, body)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        raise IngestRefused(400, "invalid", f"the body is not JSON: {first['msg']}") from error
+    if isinstance(found, list):
+        if media_type == _ONE:
+            raise IngestRefused(400, "invalid", f"{media_type} does not fit the body")
+        entries = found
+    else:
+        if media_type == _BATCH:
+            raise IngestRefused(400, "invalid", f"{media_type} does not fit the body")
+        entries = [found]
+    events, problems = [], []
+    for number, entry in enumerate(entries):
+        try:
+            events.append(_event(entry, number).ingested(received_at))
+        except IngestRefused as refused:
+            problems.append(str(refused))
+    if problems and not events:
+        raise IngestRefused(400, "invalid", problems[0])
+    return _Taken(events, problems)
 
 
 def _event(raw: object, number: int) -> _CloudEvent:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from aiohttp import web
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from adapters.deploys.signature import is_signed
 from adapters.told import IngestedEvent
@@ -20,6 +20,7 @@ from bot.ports.ingested_events import EventStore
 from bot.web.alertmanager_events import AlertmanagerPayload
 from bot.web.ingest import MAX_BYTES, IngestRefused, check_token, read_body, refusal
 from tools.capabilities import Clock
+from tools.outside_json import parse
 from tools.product_names import product_in
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def _handler(events: EventStore, clock: Clock, read: _Reader) -> _Handler:
 def _parsed(payload: type[PayloadT], body: bytes) -> PayloadT:
     """The payload. Raises IngestRefused that says where it is wrong, never repeating a value."""
     try:
-        return payload.model_validate_json(body)
+        return parse(TypeAdapter(payload), body)
     except ValidationError as error:
         wrapped = _application(payload, body)
         if wrapped is not None:
@@ -189,6 +190,6 @@ def _application(payload: type[PayloadT], body: bytes) -> PayloadT | None:
     if not issubclass(payload, ArgoNotification):
         return None
     try:
-        return payload.model_validate_json(b'{"app":' + body + b"}")
+        return parse(TypeAdapter(payload), b'{"app":' + body + b"}")
     except ValidationError:
         return None

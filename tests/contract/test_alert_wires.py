@@ -88,7 +88,7 @@ HOSTILE = {
     "no JSON": b"\xff\xfe{",
     "1,500 brackets": b"[" * 1_500,
     "1,500 objects": b'{"event":' * 1_500,
-    "a lone surrogate": b'{"groupKey": "\\ud800", "alerts": [], "event": "\\udfff"}',
+    "a lone surrogate": b'{"groupKey": "\\ud800", "alerts": ["\\ud800"], "event": "\\udfff"}',
     "a number of 128 bits": b'{"alerts": 340282366920938463463374607431768211456}',
     "a number of 5,000 digits": b'{"alerts": ' + b"9" * 5_000 + b"}",
     "a list": b"[]",

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from multidict import MultiMapping
 from pydantic import JsonValue
+from structlog.testing import capture_logs
 
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
 from adapters.on_call.port import MAX_PEOPLE, OnCall, steps, texts_at
@@ -252,3 +253,35 @@ def test_a_path_finds_what_was_put_at_its_end(walk: list[str], width: int) -> No
 def test_what_is_no_path_is_said(path: str) -> None:
     with pytest.raises(ValueError, match="people"):
         steps(path)
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", {}, 2**64, {"user": None}, {"user": {"id": 7}}])
+async def test_an_on_call_that_cannot_be_read_adds_nobody_and_hides_nobody(
+    rota: Open, odd: JsonValue
+) -> None:
+    server = PagerDuty(odd, entry("mira@x.io"), odd)
+    with capture_logs() as logged:
+        assert await (await pagerduty(rota, server)).people() == {"mira@x.io"}
+    assert [one["count"] for one in logged] == [2]
+
+
+async def test_unreadable_on_calls_alone_are_an_error_and_no_empty_rota(rota: Open) -> None:
+    with pytest.raises(BadAnswer):
+        await (await pagerduty(rota, PagerDuty(None, entry("eve@x.io", "POTHER1")))).people()
+
+
+async def test_half_a_character_in_an_on_call_hides_nobody(rota: Open) -> None:
+    sound = orjson.dumps(entry("mira@x.io")).decode()
+    body = f'{{"more": false, "oncalls": [{sound}, {{"user": {{"id": "\\ud800"}}}}]}}'.encode()
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return web.Response(body=body)
+
+    made = await rota(answer, kind="pagerduty", schedules=["PI7DH85"])
+    assert await made.people() == {"mira@x.io"}
+
+
+@pytest.mark.parametrize("odd", [None, 7, {}, "Mira"])
+async def test_a_rota_in_json_with_an_odd_name_confirms_nobody(rota: Open, odd: JsonValue) -> None:
+    with pytest.raises(BadAnswer):
+        await (await from_json(rota, ["mira@x.io", odd])).people()

@@ -26,6 +26,7 @@ from tests.fakes.control_plane_server import (
     says,
     silence,
 )
+from tests.odd_json import ODD
 
 K = AnswerKind
 
@@ -233,3 +234,17 @@ async def test_a_kind_that_nobody_carries_out_is_not_sent_and_says_where_to_look
     assert (await Executors({}).send(lonely)).kind is K.NOT_SENT
     assert (await Executors({}).ask(lonely)).kind is K.LOST
     assert where_to_look(replace(lonely, product="x"))
+
+
+@pytest.mark.parametrize("odd", [*ODD, '{"display_title": null, "id": null}'])
+async def test_an_odd_run_of_the_list_does_not_hide_ours(
+    server: ControlPlaneServer, client: httpx.AsyncClient, odd: str
+) -> None:
+    ours = (
+        '{"id": 5, "display_title": "rollback p_1", "status": "completed", "conclusion": "success"}'
+    )
+    server.get = says(200, text=f'{{"workflow_runs": [{odd}, {ours}, {odd}]}}')
+
+    answer = await pipelines(GitHub(), client).ask(order(server.url))
+
+    assert (answer.kind, answer.body) == (K.SUCCEEDED, {"run": 5, "status": "success"})

@@ -15,6 +15,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.web import ingest
 from bot.web.ingest import PATH, ingest_handler
 from tests.fakes.stores import MemoryEvents
+from tests.odd_json import ODD
 
 NOW = datetime(2026, 4, 7, 14, 31, tzinfo=UTC)
 TOKEN = "token-of-the-test"
@@ -199,13 +200,35 @@ async def test_what_is_no_event_is_refused(
     assert not store.rows
 
 
-async def test_a_batch_with_one_bad_event_is_refused_whole_and_says_which(
+@pytest.mark.parametrize("odd", [*ODD, '{"specversion": "1.0", "id": ""}'])
+async def test_a_batch_keeps_its_valid_events_and_says_what_is_wrong_with_the_others(
+    client: Client, store: MemoryEvents, odd: str
+) -> None:
+    sound = orjson.dumps(an_event()).decode()
+    status, answer = await post(client, f"[{sound}, {odd}, {odd}]".encode(), BATCH)
+    assert status == 200
+    assert (answer["added"], answer["known"], answer["invalid"]) == (1, 0, 2)
+    problems = answer["problems"]
+    assert isinstance(problems, list)
+    assert [problem.split(": ")[0] for problem in problems] == ["event 1", "event 2"]
+    assert [event.product for event in store.rows.values()] == ["checkout"]
+
+
+async def test_a_batch_without_a_valid_event_is_refused_with_the_first_problem(
     client: Client, store: MemoryEvents
 ) -> None:
-    status, answer = await post(client, [an_event(), an_event(id="")], BATCH)
-    assert status == 400
-    assert "event 1: id" in str(answer)
+    status, answer = await post(client, [an_event(id=""), None], BATCH)
+    assert (status, "event 0: id" in str(answer)) == (400, True)
     assert not store.rows
+
+
+async def test_problems_of_a_batch_are_counted_beyond_those_that_are_described(
+    client: Client,
+) -> None:
+    _status, answer = await post(client, [an_event(), *[7] * 300], BATCH)
+    problems = answer["problems"]
+    assert isinstance(problems, list)
+    assert (answer["invalid"], len(problems)) == (300, 100)
 
 
 async def test_a_refusal_does_not_repeat_what_was_sent(client: Client) -> None:
