@@ -25,6 +25,7 @@ class FakeSlackWeb(SlackCalls):
 
     messages: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
     calls: list[tuple[str, dict[str, JsonValue]]] = field(default_factory=list)
+    uneditable: dict[str, Exception] = field(default_factory=dict)  # by ts, for good
     faults: dict[str, deque[Exception | Lost]] = field(default_factory=lambda: defaultdict(deque))
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
     begun: Counter[str] = field(default_factory=Counter)
@@ -72,6 +73,8 @@ class FakeSlackWeb(SlackCalls):
         return {"ok": True, "ts": ts}
 
     def _chat_update(self, channel: str, ts: str, **content: JsonValue) -> dict[str, JsonValue]:
+        if ts in self.uneditable:
+            raise self.uneditable[ts]
         if ts not in self.messages:
             raise MessageGone("chat.update: message_not_found")
         self.messages[ts] |= content

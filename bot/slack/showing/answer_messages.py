@@ -68,6 +68,10 @@ class AnswerMessages:
                 continue
             if index not in known or known[index] in self.replaced:
                 break
+            if self.posted and known[index] < self.posted[-1]:
+                # The part before it was posted anew, and the attempt ended before its successors.
+                self.replaced += [ts for at, ts in sorted(known.items()) if at >= index]
+                break
             self.posted.append(known[index])
         self.complete = True
 
@@ -127,13 +131,25 @@ class AnswerMessages:
             if refused.code not in _UNEDITABLE:
                 raise
             self._check_ours()
-            mark = answer_mark(self.turn, index)
-            outdated = self.posted[index]
-            self.posted[index] = await self.outbox.post(self.place, part, mark)
-            # Its Stop button belongs to nothing any more; best effort.
-            with suppress(SurfaceGone, SurfaceFailed):
-                await self.outbox.delete(self.place.channel, outdated)
+            await self._post_anew(index, part)
         self.unmarked.discard(index)
+
+    async def _post_anew(self, index: int, part: Part) -> None:
+        """Post a part that cannot be edited at the end, and have those after it follow it there.
+
+        The thread is read from top to bottom: the later parts are posted after this one, and all
+        that they take the place of is deleted in `trim`.
+        """
+        posted = await self.outbox.post(self.place, part, answer_mark(self.turn, index))
+        outdated, *later = self.posted[index:]
+        self.posted[index:] = [posted]
+        self.replaced += later
+        for at in range(index, index + 1 + len(later)):
+            self.shown.pop(at, None)
+            self.unmarked.discard(at)
+        # Its Stop button belongs to nothing any more; best effort.
+        with suppress(SurfaceGone, SurfaceFailed):
+            await self.outbox.delete(self.place.channel, outdated)
 
     async def _edit_ended(self, index: int, part: Part) -> None:
         """Edit it; one that Slack still lets grow ends first."""

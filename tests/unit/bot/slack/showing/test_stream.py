@@ -263,6 +263,39 @@ async def test_an_answer_that_may_no_longer_be_edited_is_posted_anew_in_its_plac
     assert slack.texts() == ["The answer."]
 
 
+@pytest.mark.parametrize("part", range(len(WHOLE)))
+@pytest.mark.parametrize("code", ["edit_window_closed", "msg_too_long", "cant_update_message"])
+async def test_whichever_part_may_no_longer_be_edited_all_stand_in_the_order_of_their_text(
+    slack: FakeSlackWeb, surface: SlackSurface, code: str, part: int
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta(f"Before.\n\n{LONG}"))
+    await slack.until("chat.postMessage", len(WHOLE))
+    slack.uneditable[sorted(slack.messages)[part]] = Refused("chat.update", code)
+    await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
+@pytest.mark.parametrize("posts", range(1, len(WHOLE)))
+async def test_a_process_that_dies_while_parts_are_posted_anew_leaves_no_disorder(
+    slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler, posts: int
+) -> None:
+    ts = await surface.open_answer(ASK)
+    await surface.stream(ASK, ts).finish(finished(text=f"Before.\n\n{LONG}"))
+    slack.uneditable[min(slack.messages)] = Refused("chat.update", "edit_window_closed")
+    before = slack.count("chat.postMessage")
+    dying = asyncio.create_task(another_process(slack, scheduler).stream(ASK, ts).finish(FINAL))
+    await slack.until("chat.postMessage", before + posts)
+    dying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await dying
+
+    await another_process(slack, scheduler).stream(ASK, ts).finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
 async def test_an_outdated_message_that_cannot_be_removed_does_not_hold_the_answer(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
