@@ -66,7 +66,7 @@ def first_edition(count: int, keys: AuditKeys = KEYS, *, before: Sequence[ChainR
 
 
 def sealed_over(rows: Sequence[ChainRow], keys: AuditKeys = KEYS) -> Chain:
-    """They and a seal that takes them as they are."""
+    """They and a seal that takes them as they are, and the tip from the last, as the database does."""
     digest = Digest()
     for row in rows:
         digest.add(row)
@@ -78,7 +78,7 @@ def sealed_over(rows: Sequence[ChainRow], keys: AuditKeys = KEYS) -> Chain:
         prev=digest.hex(),
         body=f'{{"rows":{last},"emptied":"{emptied}"}}',
     )
-    return [*rows, sealed(said, keys)]
+    return [*rows[:-1], rows[-1]._replace(tip=None), sealed(said, keys)]
 
 
 def verdict(

@@ -237,6 +237,9 @@ class Verifier:
     def _covered(self, row: ChainRow) -> str:
         self._digest.add(row)
         self._seq = row.seq
+        # The seal took the tip of the row before it, and its digest cannot show what is there now.
+        if row.seq == self._seal_seq - 1 and row.tip is not None:
+            return "it says that it is the last row, and a seal follows it"
         if row.erased_by is not None and row.seq not in self._emptied:
             self._erased[row.seq] = row.erased_by
         return ""

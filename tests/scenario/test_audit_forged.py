@@ -172,6 +172,12 @@ def test_whatever_is_written_without_the_key_is_noticed_by_check_and_by_a_start(
     assert asyncio.run(_refusal(chosen)).startswith("audit: the trail does not hold at row")
 
 
+@pytest.mark.parametrize("tip", ["", "0" * 64, "tip"])
+def test_a_tip_given_to_the_last_sealed_row_is_noticed(trail: Trail, tip: str) -> None:
+    rows = [row._replace(tip=tip) if row.seq == 4 else row for row in trail.rows]
+    assert verdict(rows, KEYS).bad is not None
+
+
 def test_an_emptied_trail_is_noticed(trail: Trail, tmp_path: Path) -> None:
     file = tmp_path / "kortex.db"
     file.write_bytes(trail.file)
