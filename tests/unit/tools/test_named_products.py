@@ -1,5 +1,7 @@
 """A foreign tool cannot reach another team's product, wherever its arguments name it."""
 
+import json
+import time
 from collections.abc import Callable
 
 import orjson
@@ -36,6 +38,40 @@ FORMS: dict[str, Form] = {
     "SQL": lambda name: {"sql": f"… from logs where app = '{name}' limit 5"},
     "a list in SQL": lambda name: {"sql": f"… where service_name in ('web', '{name}')"},
     "a query string": lambda name: {"path": f"/logs?service={name}&limit=10"},
+    "a term's object": lambda name: {"query": {"term": {"service.name.keyword": {"value": name}}}},
+    "a key within a resource": lambda name: {"match": {"resource.service.name": name}},
+    "a key with an operator": lambda name: {"service__in": [name]},
+    "a key in brackets": lambda name: {"filter[service][eq]": name},
+    "a Kubernetes label": lambda name: {"labels": {"app.kubernetes.io/name": name}},
+    "a Kubernetes selector": lambda name: {"selector": f"app.kubernetes.io/name={name},tier=web"},
+    "a list that compares": lambda name: {"where": ["and", ["service", "=", name]]},
+    "pairs": lambda name: {"labels": [["env", "prod"], ["app", name]]},
+    "two sides": lambda name: {"left": "svc", "op": "==", "right": name},
+    "a matcher": lambda name: {
+        "matchers": [{"name": "service", "value": name, "isRegex": False, "isEqual": True}]
+    },
+    "options": lambda name: {"args": ["logs", "--service", name]},
+    "options in a text": lambda name: {"command": f"logs --service {name} --since 1h"},
+    "JSON in a text": lambda name: {"body": json.dumps([{"field": "service", "value": name}])},
+    "JSON in JSON in a text": lambda name: {"body": json.dumps(json.dumps({"service": [name]}))},
+    "a key twice in JSON": lambda name: {"body": f'{{"service":"{name}","service":"web"}}'},
+    "JSON by line": lambda name: {"body": f'{{}}\n{{"field": "service", "value": "{name}"}}\n'},
+    "an encoded query string": lambda name: {"path": f"/logs?q=%7Bservice%3D%22{name}%22%7D"},
+    "a query string encoded twice": lambda name: {"path": f"/logs?q=service%253D{name}"},
+    "TraceQL": lambda name: {"q": f'{{ resource.service.name = "{name}" && status = error }}'},
+    "LogQL with a filter": lambda name: {"q": f'{{job=~".+"}} | json | service=`{name}`'},
+    "PromQL 3": lambda name: {"q": f'{{"http.requests", "service.name"="{name}"}}'},
+    "Lucene with alternatives": lambda name: {"q": f"service:(web OR {name})"},
+    "Lucene with an escape": lambda name: {"q": f"service\\.name:{name}"},
+    "KQL": lambda name: {"q": f"Logs | where Service == '{name}' | summarize count() by Service"},
+    "GraphQL": lambda name: {"query": f'{{ logs(where: {{service: "{name}"}}) {{ line }} }}'},
+    "YAML": lambda name: {"filter": f"limit: 5\nservice: {name}\n"},
+    "SQL with a comment": lambda name: {"sql": f"… where service/* x */= '{name}'"},
+    "SQL with a comment to the end": lambda name: {"sql": f"… where service -- x\n= '{name}'"},
+    "SQL with a join": lambda name: {"sql": f"… join s on s.id = l.id where s.service = '{name}'"},
+    "SQL the other way round": lambda name: {"sql": f"… where '{name}' = l.service"},
+    "SQL with a function": lambda name: {"sql": f"… where lower(l.service) = '{name}'"},
+    "SQL with a cast": lambda name: {"sql": f"… where cast(service as text) = '{name}'"},
     "deep": lambda name: {"a": [{"b": [{"c": {"d": [{"product": [name]}]}}]}]},
 }
 # Each reads more than the channel's own products, though it names none of another team.
@@ -54,11 +90,39 @@ WILDCARDS: list[JsonValue] = [
     {"query": "app not in (checkout)"},
     {"query": "app like 'check%'"},
     {"query": 'service=""'},
+    {"filter": {"not": {"service": "checkout"}}},
+    {"query": {"bool": {"must_not": [{"term": {"service": "checkout"}}]}}},
+    {"filter": {"service__startswith": "check"}},
+    {"filter": {"exclude_services": ["checkout"]}},
+    {"where": ["service", "like", "check%"]},
+    {"matchers": [{"name": "service", "value": "checkout", "isRegex": True}]},
+    {"query": "NOT service:checkout"},
+    {"query": "-@service:checkout"},
+    {"query": "!service:checkout is:unresolved"},
+    {"query": "Logs | where service startswith 'check'"},
+    {"sql": "… where service similar to 'check%'"},
+    {"sql": "… where service between 'a' and 'z'"},
+    {"sql": "… where service > 'a'"},
+    {"sql": "… where service in (select name from services)"},
+    {"sql": "… where service in ('checkout', ('payments'))"},
+    {"service": "checkout|payments"},
+    {"service": "shop/payments"},
+    {"service": " payments "},
+    {"service": "Checkout"},
+    {"query": "service\u00a0=\u00a0payments"},
+    {"xml": "<service>payments</service>"},
 ]
 HARMLESS: list[JsonValue] = [
     {"query": "connection refused", "limit": 5},
     {"query": "the service was slow, payments said"},
     {"filter": {"level": "error", "name": "payments"}},
+    {"query": "the application is not responding, and the service in Berlin has trouble"},
+    {"query": "checkout-service: timeout", "line": "kubelet.service: Main process exited"},
+    {"query": 'sum(rate(http_requests_total{code=~"5.."}[5m])) by (service) > 0'},
+    {"group_by": ["service", "version"], "fields": ["app", "message"]},
+    {"path": "/app/server.js", "q": "java.lang.Exception at com.app.Main"},
+    {"query": "50% of requests fail", "service_version": "1.2", "service_account": "ci"},
+    {"service": None, "filter": {}, "body": '{"level": "error"}'},
     {"note": "a microservice architecture", "n": 2**63 - 1, "x": None},
 ]
 
@@ -123,3 +187,17 @@ def test_a_wildcard_beside_an_own_product_is_refused() -> None:
     arguments = parsed_arguments(named, '{"service": "checkout", "apps": ["*"]}')
 
     assert refusal(named.products, arguments, INSIDE) is not None
+
+
+@pytest.mark.parametrize(
+    "unit", ["service ", "--service ", "/* ", "'a' = ", '{"a":', "service in (", "%25", "lower(app"]
+)
+def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
+    def took(chars: int) -> float:
+        started = time.process_time()
+        list(named_products({"query": unit * (chars // len(unit))}))
+        return time.process_time() - started
+
+    small = min(took(5_000) for _ in range(3))
+
+    assert min(took(50_000) for _ in range(3)) < 40 * small + 0.05
