@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
+import orjson
 from pydantic import JsonValue
 
 from bot.privacy.lists import read
@@ -42,7 +43,21 @@ def redacted(value: JsonValue, redact: Redact, mask: Redact) -> JsonValue:
     texts: list[str] = []
     kept = _masked(value, mask, texts)
     found = _redacted_texts(texts, redact)
-    return kept if found is texts else _filled(kept, iter(found))
+    if found is texts:
+        return kept
+    pairs = zip(texts, found, strict=True)
+    return _filled(kept, (_as_json(was, now, redact, mask) for was, now in pairs))
+
+
+def _as_json(was: str, now: str, redact: Redact, mask: Redact) -> str:
+    """A changed text. One that was JSON has its values redacted, because its escapes are no text."""
+    if was == now or not was.startswith(("{", "[")):
+        return now
+    try:
+        inner = orjson.loads(was)
+    except orjson.JSONDecodeError:
+        return now
+    return orjson.dumps(redacted(inner, redact, mask)).decode()
 
 
 def _redacted_texts(texts: list[str], redact: Redact) -> list[str]:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.audit.chain import AuditKeys, ChainRow, mac_of, tip_of
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import json_text
-from tools.redactor import RedactionFailed, Redactor
+from tools.redactor import RedactionFailed, Redactor, redacted_json
 
 SEALING: Final = "kortex_audit_sealing"  # the engine's execution option that holds it
 
@@ -64,9 +64,9 @@ class Sealing:
         return cast("dict[str, JsonValue]", orjson.loads(self.body(value)))
 
     def line(self, text: str) -> str:
-        """One redacted text. Raises StorageUnavailable."""
+        """One redacted text, or JSON with its values redacted. Raises StorageUnavailable."""
         try:
-            return text if self.redactor is None else self.redactor.redact(text)
+            return text if self.redactor is None else redacted_json(text, self.redactor)
         except RedactionFailed as error:
             raise StorageUnavailable("a row could not be redacted") from error
 

@@ -2,6 +2,7 @@
 
 import uuid
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from bot.settings.reading import needing_extra
 from bot.telemetry import conventions as names
 from bot.telemetry.metrics import Metrics
 from bot.telemetry.spans import NO_SPANS
-from tools.redactor import Redactor
+from tools.redactor import Redactor, redacted_json
 
 if TYPE_CHECKING:
     from adapters.otel.exporters import Collector
@@ -38,7 +39,7 @@ def open_telemetry(
             names.SERVICE_INSTANCE: uuid.uuid4().hex,  # each process counts from its own beginning
             **otel.resource,
         },
-        redact=redactor.redact,
+        redact=partial(redacted_json, redactor=redactor),
         sample_ratio=otel.sample_ratio,
         with_content=otel.content,
         metric_exporter=collector.metrics() if otel.metrics else None,

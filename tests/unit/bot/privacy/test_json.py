@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from bot.privacy.redactor import TextRedactor
+from bot.store.sealing import Sealing
 from tools.redactor import redacted_json
 
 REDACTOR = TextRedactor([], b"k" * 32)
@@ -46,3 +47,28 @@ def test_an_escape_before_an_address_stays_whole(value: str) -> None:
 @pytest.mark.parametrize("text", ["{", '{"a": "bob@evil.com"', "[bob@evil.com]", "bob@evil.com"])
 def test_what_is_no_json_is_redacted_as_text(text: str) -> None:
     assert redacted_json(text, REDACTOR) == REDACTOR.redact(text)
+
+
+@pytest.mark.parametrize(
+    "value", ["\n@evil.com", "a\\n@evil.com", "\t10.1.2.3\u2028", 'a"\\@evil.com']
+)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_json_within_a_text_of_json_stays_json(value: str, depth: int) -> None:
+    inner = orjson.dumps([value]).decode()
+    for _ in range(depth):
+        inner = orjson.dumps({"body": inner}).decode()
+
+    found: JsonValue = REDACTOR.redact_value({"outcome": inner})
+    for name in ("outcome", *["body"] * depth):
+        assert isinstance(found, dict)
+        found = orjson.loads(str(found[name]))
+
+    assert found == [REDACTOR.redact(value)]
+
+
+@pytest.mark.parametrize("value", ["\n@evil.com", "\\n@evil.com", "bob@evil.com\n@evil.com"])
+def test_json_that_a_row_holds_stays_json(value: str) -> None:
+    sealing = Sealing(redactor=REDACTOR)
+    row = sealing.line(sealing.body({"line": value}))
+
+    assert orjson.loads(sealing.line(row)) == {"line": REDACTOR.redact(value)}
