@@ -52,6 +52,11 @@ METRIC: Final = "kortex_metric"
 _ITS_FAULT: Final = frozenset({400, 422})  # what was asked, not the server
 SEEN_WITHIN: Final = "15m"  # of an instant: three samples at five minutes
 _MOST_PRODUCTS: Final = 200
+_MOST_LABELS_TRIED: Final = 8  # each is a request; rarely more than one has any value
+# Series that rules make: https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/
+# and, with a colon in their names, https://prometheus.io/docs/practices/rules/.
+_ALERTS: Final = ("ALERTS", "ALERTS_FOR_STATE")
+_OWN_SERIES: Final = f'__name__=~"[^:]+",__name__!~"{"|".join(_ALERTS)}"'
 _MOST_SPACED: Final = 40  # families whose spacing is measured; the rest take their neighbours'
 
 
@@ -115,18 +120,23 @@ class Discovery:
         return [name for name in names if is_quotable(name)]
 
     async def _products(self, asked: Sequence[LabelAsked]) -> Sequence[str]:
-        """All that the backend knows by the first label that usually names a service."""
+        """All that the backend knows by the first label that usually names a service.
+
+        Only a product's own series count: alerts and recording rules carry the labels of a rule.
+        """
         names = {self.told.named, *self.told.preferred, *WORKLOAD_LABELS}
         usual = [one.label for one in asked if {one.label, underscored(one.label)} & names]
-        if not usual:
-            return ()
-        answer = await self._get(f"/api/v1/label/{quote(usual[0], safe='')}/values", self._range())
-        values = names_of(answer)
-        if len(values) > _MOST_PRODUCTS:
-            self.notes.append(
-                f"{usual[0]} has {len(values)} values; the first {_MOST_PRODUCTS} are products here"
-            )
-        return tuple(values[:_MOST_PRODUCTS])
+        for label in usual[:_MOST_LABELS_TRIED]:
+            own = f'{{{label_name(label)}!="",{_OWN_SERIES}}}'
+            path = f"/api/v1/label/{quote(label, safe='')}/values"
+            values = names_of(await self._get(path, {**self._range(), "match[]": own}))
+            if len(values) > _MOST_PRODUCTS:
+                self.notes.append(
+                    f"{label} has {len(values)} values; the first {_MOST_PRODUCTS} are products here"
+                )
+            if values:
+                return tuple(values[:_MOST_PRODUCTS])
+        return ()
 
     async def _places_by_readable(
         self, products: Sequence[str], asked: Sequence[LabelAsked], namespace: str
@@ -176,7 +186,7 @@ class Discovery:
 
     async def _sighted(self, parts: Sequence[str], at: datetime) -> list[Mapping[str, str]]:
         rows = await self._instant(parts, at)
-        return [row for row, _value in rows if "__name__" in row and LABEL in row]
+        return [row for row, _value in rows if LABEL in row and _is_own(row.get("__name__", ""))]
 
     async def _values(
         self, places: Mapping[str, Mapping[str, Sequence[Place]]], labels: Sequence[str]
@@ -266,6 +276,11 @@ def _seen_parts(
             by_labels = ", ".join(map(label_name, ("__name__", label, *beside)))
             parts.append(_labelled(f"group by ({by_labels}) ({seen})", label))
     return parts
+
+
+def _is_own(metric: str) -> bool:
+    """Whether a product itself may have the metric; of rules only those that record may be read."""
+    return bool(metric) and metric not in _ALERTS
 
 
 def _labelled(promql: str, label: str) -> str:

@@ -189,3 +189,24 @@ async def test_a_series_of_another_job_is_not_a_products_by_a_label_that_names_n
         "vm": {"vm_read_calls_total", "breaker_calls_total", "mixed_total", "tagged_total"},
     }
     assert preferred == {"prometheus": {*own, "vm_read_calls_total"}}
+
+
+@pytest.mark.parametrize("server", sorted(SERVERS))
+async def test_the_labels_of_rules_name_no_products(tmp_path: Path, server: str) -> None:
+    shop = Shop(NOW)
+    series = [
+        shop.counter("http_requests_total", {"job": "checkout"}, 2.5, 60),
+        shop.counter("ALERTS", {"alertname": "Slow", "service": "team-a", "job": "rules"}, 1.0, 60),
+        shop.counter("ALERTS_FOR_STATE", {"alertname": "Slow", "service": "team-a"}, 1.0, 60),
+        shop.counter("service:requests:rate5m", {"service": "team-b"}, 1.0, 60),
+    ]
+    hour = Interval(NOW - timedelta(hours=1), NOW)
+    with SERVERS[server](tmp_path, series) as url:
+        async with http_client(base_url=url) as client:
+            metrics = PrometheusMetrics(client, SetClock(NOW))
+            everything = await metrics.discover([], hour)
+            alone = await metrics.discover(["team-a"], hour)
+
+    assert everything.products == ("checkout",)
+    assert {signal.metric for signal in everything.signals} == {"http_requests_total"}
+    assert (list(alone.signals), alone.without) == ([], ("team-a",))

@@ -138,3 +138,21 @@ def test_operator_has_the_first_word() -> None:
 def test_role_that_is_none_of_them_is_refused() -> None:
     with pytest.raises(ValueError, match="role"):
         Conventions({"a": {"role": "speed"}})
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "prometheus_http_requests_total", "prometheus_http_request_duration_seconds",
+        "net_conntrack_dialer_conn_attempted_total", "net_conntrack_listener_conn_accepted_total",
+        "net_conntrack_dialer_conn_failed_total", "promhttp_metric_handler_requests_total",
+        "promhttp_metric_handler_requests_in_flight", "scrape_duration_seconds",
+        "scrape_samples_scraped",
+    ],
+)  # fmt: skip
+def test_what_a_scrape_makes_says_nothing_of_a_product(metric: str) -> None:
+    assert meaning_of(metric.removesuffix("_total")).role is None
+
+
+def test_up_is_no_traffic() -> None:
+    assert (meaning_of("up").role, meaning_of("up").counts) == ("restarts", None)
