@@ -23,7 +23,7 @@ from bot.slack.handling.ingress_ports import ProvidersReport
 from bot.store.database import Database
 from bot.web.alerts import TakeAlerts, alert_routes
 from bot.web.health import Check, Note
-from bot.web.ingest import ingest_handler
+from bot.web.ingest import ingest_handler, switched_off
 from bot.web.listener import bind_problem, serving
 from bot.web.server import create_web_app
 from bot.web.webhooks import SenderSecrets, webhook_routes
@@ -91,7 +91,9 @@ async def listen(
     )
     app = app_with(
         slack_events=create_http_handler(slack, secret) if socket is None else None,
-        ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
+        ingest=ingest_handler(base.stores.events, token, base.clock)
+        if token
+        else switched_off("api_token"),
         routes=[*_doors(base, take_alerts), *routes],
         metrics_port=worker.own_port if worker else None,
     )

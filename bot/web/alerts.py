@@ -1,10 +1,11 @@
 """`POST /alerts/v1/<sender>`: what Alertmanager, Grafana, PagerDuty and others tell of alerts.
 
-A door exists where its secret is configured. What is answered with 200 is stored; a sender repeats
+A sender is let in where its secret is configured. What is answered with 200 is stored; a sender repeats
 whatever it has no answer for, and repeating does no harm.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 import structlog
 from aiohttp import web
@@ -13,11 +14,18 @@ from bot.alerts.intake import Taken
 from bot.alerts.wire import AlertWire, Unreadable
 from bot.domain.alerts import Alert
 from bot.ports.failures import StorageUnavailable
-from bot.web.ingest import MAX_BYTES, IngestRefused, read_body, refusal
+from bot.web.ingest import MAX_BYTES, IngestRefused, read_body, refusal, switched_off
 from tools.capabilities import Clock
 from tools.redactor import RedactionFailed
 
 PATH = "/alerts/v1/"
+# By the sender, the setting of `[http]` that opens its path.
+_SETTINGS: Final = {
+    "alertmanager": "alertmanager_token",
+    "grafana": "grafana_token",
+    "pagerduty": "pagerduty_secret",
+    "cloudevents": "cloudevents_token",
+}
 _log = structlog.stdlib.get_logger(__name__)
 _UNAVAILABLE = "alerts cannot be stored now; send again"
 
@@ -29,8 +37,16 @@ TakeAlerts = Callable[[Sequence[Alert]], Awaitable[Taken]]
 def alert_routes(
     wires: Sequence[AlertWire], take: TakeAlerts, clock: Clock, max_bytes: int = MAX_BYTES
 ) -> list[web.RouteDef]:
-    """A route a sender."""
-    return [web.post(PATH + wire.source, _handler(wire, take, clock, max_bytes)) for wire in wires]
+    """A route of each sender. One that is not among `wires` answers 503 and names its setting."""
+    open_to = {wire.source for wire in wires}
+    return [
+        *(web.post(PATH + wire.source, _handler(wire, take, clock, max_bytes)) for wire in wires),
+        *(
+            web.post(PATH + source, switched_off(setting))
+            for source, setting in _SETTINGS.items()
+            if source not in open_to
+        ),
+    ]
 
 
 def _handler(

@@ -122,6 +122,15 @@ def ingest_handler(
     return handle
 
 
+def switched_off(setting: str) -> Handler:
+    """The handler of a path whose secret is missing: 503 and the setting that opens it."""
+
+    async def handle(_request: web.Request) -> web.StreamResponse:
+        return refusal(IngestRefused(503, "disabled", f"set [http] {setting} and restart Kortex"))
+
+    return handle
+
+
 def check_token(request: web.Request, token: str) -> None:
     """Raises IngestRefused unless the request carries the bearer token."""
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")

@@ -7,7 +7,7 @@ Everything is idempotent: the senders repeat what they have no answer for.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
@@ -18,7 +18,7 @@ from bot.domain.alerts import ProductOf
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore
 from bot.web.alertmanager_events import AlertmanagerPayload
-from bot.web.ingest import MAX_BYTES, IngestRefused, check_token, read_body, refusal
+from bot.web.ingest import MAX_BYTES, IngestRefused, check_token, read_body, refusal, switched_off
 from tools.capabilities import Clock
 from tools.outside_json import parse
 from tools.product_names import product_in
@@ -34,6 +34,13 @@ ARGOCD_PATH = "/ingest/v1/argocd"
 FLUX_PATH = "/ingest/v1/flux"
 GITHUB_PATH = "/ingest/v1/github"
 GITLAB_PATH = "/ingest/v1/gitlab"
+_SETTINGS: Final = {
+    ALERTMANAGER_PATH: "api_token",
+    ARGOCD_PATH: "api_token",
+    FLUX_PATH: "flux_secret",
+    GITHUB_PATH: "github_secret",
+    GITLAB_PATH: "gitlab_token",
+}
 _UNSIGNED = "the signature does not fit the body"
 _UNAVAILABLE = "events cannot be stored now; send again"
 
@@ -76,9 +83,10 @@ class SenderSecrets:
 def webhook_routes(
     events: EventStore, clock: Clock, secrets: SenderSecrets, product_of: ProductOf = product_in
 ) -> list[web.RouteDef]:
-    """The routes of the senders whose secret is set: what they send is imported for those alone.
+    """A route of each sender. One whose secret is not set answers 503 and names the setting.
 
-    `product_of` says whose an alert is.
+    The module of a sender's format is imported only when its secret is set. `product_of` says whose
+    an alert is.
     """
     readers: list[tuple[str, _Reader]] = []
     if secrets.api_token:
@@ -94,7 +102,15 @@ def webhook_routes(
         readers.append((GITHUB_PATH, _from_github(secrets.github)))
     if secrets.gitlab:
         readers.append((GITLAB_PATH, _from_gitlab(secrets.gitlab)))
-    return [web.post(path, _handler(events, clock, read)) for path, read in readers]
+    open_to = {path for path, _read in readers}
+    return [
+        *(web.post(path, _handler(events, clock, read)) for path, read in readers),
+        *(
+            web.post(path, switched_off(setting))
+            for path, setting in _SETTINGS.items()
+            if path not in open_to
+        ),
+    ]
 
 
 def _with_token(token: str, payload: type[PayloadT]) -> _Reader:

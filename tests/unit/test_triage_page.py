@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.llm.triage.when import USUAL
-from tools.analysis.comparable import comparable_from
+from tools.analysis.comparable import comparable_from, least_age_s, least_before_s
 from tools.analysis.shift import MIN_BASELINE
 from tools.core.sweep_metrics import LEAST_STEP_S
 
@@ -24,3 +24,8 @@ def test_the_page_says_how_many_samples_are_needed_before() -> None:
     assert f"takes {MIN_BASELINE} samples before the range" in (DOCS / "triage.md").read_text(
         "utf-8"
     )
+
+
+def test_an_answer_names_the_same_age_as_the_pages() -> None:
+    usual_s = USUAL.total_seconds()
+    assert round(least_age_s(usual_s, least_before_s(LEAST_STEP_S)) / 60) == AGE_MINUTES

@@ -14,6 +14,14 @@ def least_before_s(step_s: float) -> float:
     return MIN_BASELINE * step_s
 
 
+def least_age_s(range_s: float, before_s: float) -> float:
+    """How old data has to be when the newest `range_s` are compared and `before_s` come before them.
+
+    Two samples more, as `comparable_from` has them.
+    """
+    return range_s + before_s + 2 * before_s / MIN_BASELINE
+
+
 def comparable_from(points: Points, step_s: float) -> float:
     """The earliest beginning of a range, in seconds since the epoch, on a minute. At least one point.
 

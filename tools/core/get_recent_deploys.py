@@ -13,6 +13,8 @@ from tools.products import ProductScope, within
 from tools.timerange import instant_text, parse_time_range
 
 MAX_DEPLOYS = 100
+LONG = timedelta(days=90)
+NO_SOURCE = "no deploy of any product was received in 90 days: connect a deploy source"
 SAME_DEPLOY = timedelta(minutes=30)  # a pipeline reports a rollout some time after it began
 
 
@@ -83,6 +85,8 @@ class GetRecentDeploys:
         events = await bound(caps.deploys, "deploys").between(arguments.product, when.interval)
         rollouts, notes = await _rollouts(arguments.product, when.interval, caps)
         found = [each for each in merged(events, rollouts) if within(call, each.product)]
+        if not found and await _has_no_source(caps, call):
+            notes.append(NO_SOURCE)
         if when.assumed:
             notes.append(when.assumed)
         return DeploysOutput(
@@ -94,10 +98,20 @@ class GetRecentDeploys:
         )
 
     def summarise(self, output: DeploysOutput, arguments: DeploysInput) -> str:
-        """`3 deploys, last 6h`."""
+        """`3 deploys, last 6h`, or that no deploy source is connected."""
+        if NO_SOURCE in (output.notes or ()):
+            return "no deploy source is connected"
         number = output.total_matches or "no"
         noun = "deploy" if number == 1 else "deploys"
         return f"{number} {noun}, {arguments.time_range}"
+
+
+async def _has_no_source(caps: Capabilities, call: CallContext) -> bool:
+    """Whether nothing that deploys is known: no cluster to read, and no event for a long time."""
+    if caps.rollouts is not None:
+        return False
+    long = Interval(call.now - LONG, call.now + timedelta(seconds=1))
+    return not await bound(caps.deploys, "deploys").between("*", long)
 
 
 async def _rollouts(

@@ -18,13 +18,12 @@ from adapters.llm.triage.evidence import (
     IllFact,
     LogFact,
     Moved,
-    deploys,
     swept,
 )
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.is_it_over import cause_line, plain_answer
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
-from adapters.llm.triage.listed import deploy_lines, log_lines, marks
+from adapters.llm.triage.listed import deploy_lines, last_deploy, log_lines, marks
 from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.not_rolled_back import no_rollback
 from adapters.llm.triage.onset import onset
@@ -284,7 +283,10 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
     else:
         when = period(case)
         yield (
-            f"**I found no failure that stands out{when}, but I cannot say that nothing "
+            f"**No data for {plain(case.subject)} was found{when}, so I cannot say whether anything "
+            "is wrong.**"
+            if _is_unknown_product(case, judgement)
+            else f"**I found no failure that stands out{when}, but I cannot say that nothing "
             f"{'was' if when else 'is'} wrong.**"
             if not judgement.others and not judgement.errors
             else f"**Something moved{when}, but it is too little to name a cause.**"
@@ -309,6 +311,15 @@ def _blindness(case: Case) -> str:
     return f"I could read nothing that shows how {plain(case.subject) or 'anybody'} is"
 
 
+def _is_unknown_product(case: Case, judgement: Judgement) -> bool:
+    """Whether whoever is asked about has neither metrics nor log lines in that time."""
+    metrics, logs = case.of(METRICS), swept(case, LOGS)
+    if not case.subject or judgement.others or judgement.errors or metrics is None:
+        return False
+    lines = logs.mapping("lines") if logs else {}
+    return case.subject in metrics.texts("without") and case.subject not in lines
+
+
 def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     """What was looked at and did not stand out."""
     seen = [swept(case, tool) for tool in SWEEPS]
@@ -329,7 +340,7 @@ def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     logs = swept(case, LOGS)
     if logs is not None and not logs.rows("changes"):
         yield f"no new kind of log lines [{logs.mark}]"
-    yield from _last_deploy(case)
+    yield from last_deploy(case)
 
 
 def _unmeasured_others(case: Case) -> Iterator[str]:
@@ -337,19 +348,3 @@ def _unmeasured_others(case: Case) -> Iterator[str]:
     metrics, others = case.of(METRICS), [one for one in case.products if one != case.subject]
     if metrics is not None and others and case.names_subject:
         yield from samples_missing(metrics, others, case.now, goes_on=True)
-
-
-def _last_deploy(case: Case) -> Iterator[str]:
-    """Of the product that is named; else of anybody, and named as theirs."""
-    found, read = deploys(case), case.of(DEPLOYS)
-    own = [one for one in found if one.product == case.subject or not case.names_subject]
-    if read is None:
-        return
-    if not found:
-        yield f"no deploys in that time [{read.mark}]"
-        return
-    fact = (own or found)[0]
-    words = "the last deploy was"
-    if not own:
-        words = "no deploy of its own in that time; the last of others was"
-    yield f"{words} {fact.product} {fact.version} at {clock(fact.at, case.now)} [{fact.seen.mark}]"

@@ -7,6 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.triage.case import Seen, instant, text_of
+from tools.analysis.comparable import least_age_s
 
 _WORTH_ASKING: Final = timedelta(minutes=5)  # a shorter range holds too few samples
 
@@ -20,9 +21,19 @@ def too_young(
     stays where it is.
     """
     what = f"its {', '.join(roles)} {'is' if len(roles) == 1 else 'are'} " if roles else ""
-    minutes = round((metrics.number("least_before_s") or 0.0) / 60)
-    takes = f": that takes {minutes} minutes of data before" if minutes else ""
+    minutes = _minutes(metrics)
+    takes = f": that takes data that is {minutes} minutes old" if minutes else ""
     return f"{what}measured, but not long enough to compare{takes}{_again(metrics, product, is_usual=is_usual)}"
+
+
+def _minutes(metrics: Seen) -> int:
+    """The age that data needs for the range that was looked at; 0 when the sweep does not say."""
+    before_s = metrics.number("least_before_s") or 0.0
+    begin, _, end = metrics.text("range").partition("/")
+    first, last = instant(begin), instant(end)
+    if not (before_s and first and last):
+        return 0
+    return round(least_age_s((last - first).total_seconds(), before_s) / 60)
 
 
 def _again(metrics: Seen, product: str, *, is_usual: bool) -> str:

@@ -232,8 +232,8 @@ async def test_what_is_measured_for_too_short_a_time_is_told_with_when_to_ask_ag
 
     assert found.text.startswith(
         "You asked about web: its errors, latency, traffic are measured, but not long enough to "
-        "compare: that takes 10 minutes of data before; ask again at 14:51 UTC, or about the time "
-        "since 14:21 UTC.\n\n"
+        "compare: that takes data that is 42 minutes old; ask again at 14:51 UTC, or about the "
+        "time since 14:21 UTC.\n\n"
     )
     assert "neither latency nor errors nor traffic are measured" not in found.text
     assert found.marks == ()
@@ -242,7 +242,7 @@ async def test_what_is_measured_for_too_short_a_time_is_told_with_when_to_ask_ag
 async def test_whoever_named_a_time_is_told_which_time_to_name_instead() -> None:
     found = await asked("is web slow since 14:05 UTC?", around=young())
 
-    assert "10 minutes of data before; ask about the time since 14:21 UTC.\n\n" in found.text
+    assert "42 minutes old; ask about the time since 14:21 UTC.\n\n" in found.text
     assert "ask again" not in found.text
 
 
@@ -251,7 +251,7 @@ async def test_of_a_time_that_is_over_nobody_is_told_to_wait() -> None:
     found = await asked("is web slow?", around=young(comparable=ended))
 
     assert "ask again" not in found.text
-    assert "that takes 10 minutes of data before." in found.text
+    assert "that takes data that is 42 minutes old." in found.text
 
 
 async def test_what_is_not_measured_is_said_so() -> None:

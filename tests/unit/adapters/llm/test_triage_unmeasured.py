@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.fixtures_triage import Investigation, deploy, investigate, moved, world
+from tools.core.get_recent_deploys import NO_SOURCE
 
 ENDED = {"product": "checkout", "roles": "errors latency", "since": "2026-04-07T14:28:00Z"}
 HOLE = {**ENDED, "until": "2026-04-07T14:31:00Z"}
@@ -80,3 +81,25 @@ async def test_a_cause_is_told_with_what_was_not_measured_since() -> None:
     assert (
         "Not looked at: checkout: no samples of its errors, latency after 14:28 UTC" in found.text
     )
+
+
+async def test_of_a_product_without_any_data_no_failure_is_not_what_is_said() -> None:
+    sweep = {"shifts": [], "within": {}, "without": ["ghost"], "products": ["ghost"]}
+    found = await investigate(
+        world(around={"sweep_metrics": sweep, "sweep_logs": {"changes": [], "lines": {}}}),
+        "is ghost ok?",
+        products=("ghost",),
+    )
+
+    assert "\n**No data for ghost was found, so I cannot say whether" in found.text
+    assert "stands out" not in found.text
+    (stated,) = found.asked("core__report_findings")
+    assert stated["verdict"] == "unknown"
+
+
+async def test_without_a_deploy_source_no_deploys_is_not_said() -> None:
+    none = {"deploys": [], "total_matches": 0, "notes": [NO_SOURCE]}
+    found = await investigate(world(around={"get_recent_deploys": none}), "is checkout ok?")
+
+    assert "no deploy source is connected" in found.text
+    assert "no deploys in that time" not in found.text

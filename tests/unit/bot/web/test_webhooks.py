@@ -11,11 +11,14 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.told import IngestedEvent
+from bot.alerts.intake import Taken
+from bot.domain.alerts import Alert
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore
 from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredDeploys, StoredEvents
+from bot.web.alerts import alert_routes
 from bot.web.webhooks import (
     ALERTMANAGER_PATH,
     ARGOCD_PATH,
@@ -338,6 +341,27 @@ async def test_when_nothing_can_be_stored_the_sender_tries_again() -> None:
     assert status == 503
 
 
-def test_a_sender_without_its_secret_has_no_path() -> None:
-    routes = webhook_routes(MemoryEvents(), SetClock(NOW), SenderSecrets())
-    assert routes == []
+@pytest.mark.parametrize(
+    ("path", "setting"),
+    [
+        (ALERTMANAGER_PATH, "api_token"), (ARGOCD_PATH, "api_token"), (FLUX_PATH, "flux_secret"),
+        (GITHUB_PATH, "github_secret"), (GITLAB_PATH, "gitlab_token"),
+        ("/alerts/v1/alertmanager", "alertmanager_token"), ("/alerts/v1/grafana", "grafana_token"),
+        ("/alerts/v1/pagerduty", "pagerduty_secret"), ("/alerts/v1/cloudevents", "cloudevents_token"),
+    ],
+)  # fmt: skip
+async def test_a_path_without_its_secret_is_503_and_names_the_setting(
+    path: str, setting: str
+) -> None:
+    app, events, clock = web.Application(), MemoryEvents(), SetClock(NOW)
+
+    async def take(_alerts: Sequence[Alert]) -> Taken:
+        raise AssertionError
+
+    app.router.add_routes(webhook_routes(events, clock, SenderSecrets()))
+    app.router.add_routes(alert_routes((), take, clock))
+    async with TestClient(TestServer(app)) as client:
+        status, answer = await post(client, path, {"any": "body"})
+    words = f"set [http] {setting} and restart Kortex"
+    assert (status, answer) == (503, {"error": {"code": "disabled", "message": words}})
+    assert not events.rows

@@ -1,5 +1,6 @@
 """Deploys and the time; and what every built-in tool does when its backend fails."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,11 +13,13 @@ from tests.fakes.capabilities import (
     FakeLogs,
     FakeMetrics,
     FakeTraces,
+    call_context,
     fake_capabilities,
 )
 from tests.fakes.tools import Bench, bench
 from tools.capabilities import Deploy
 from tools.core.all import core_tools
+from tools.core.get_recent_deploys import NO_SOURCE, DeploysInput, GetRecentDeploys
 from tools.cursor import CursorSigner
 from tools.errors import UpstreamFailed
 
@@ -68,7 +71,7 @@ async def test_a_star_means_every_product_newest_first() -> None:
 
 
 async def test_no_deploys_is_an_answer() -> None:
-    outcome = await ask(deploying())
+    outcome = await ask(deploying(deploy(600)))
     assert outcome.summary == "no deploys, last 6h"
 
 
@@ -107,3 +110,24 @@ async def test_a_backend_that_fails_is_quoted_redacted(
         "error": "upstream",
         "message": "upstream: 503 no healthy hosts, token [redacted]",
     }
+
+
+@pytest.mark.parametrize(
+    ("deploys", "rollouts", "says"),
+    [
+        ((), None, True),
+        ((Deploy("cart", "v1", NOW - timedelta(days=40)),), None, False),
+        ((), FakeDeploys(), False),
+    ],
+    ids=["nothing connected", "an old deploy of another product", "a cluster"],
+)
+async def test_without_a_deploy_source_the_result_says_so(
+    deploys: Sequence[Deploy], rollouts: FakeDeploys | None, says: bool
+) -> None:
+    caps = fake_capabilities(deploys=FakeDeploys(deploys), rollouts=rollouts)
+    arguments = DeploysInput.model_validate({"product": "checkout", "time_range": "last 6h"})
+    found = await GetRecentDeploys().execute(arguments, call_context(now=NOW), caps)
+    assert (NO_SOURCE in (found.notes or ())) is says
+    assert GetRecentDeploys().summarise(found, arguments) == (
+        "no deploy source is connected" if says else "no deploys, last 6h"
+    )
