@@ -13,6 +13,8 @@ from typing import Annotated, Any, Final, TypeVar
 
 import structlog
 from pydantic import (
+    AfterValidator,
+    AwareDatetime,
     BaseModel,
     BeforeValidator,
     TypeAdapter,
@@ -96,6 +98,10 @@ def set_instant(at: datetime | None) -> datetime | None:
     Servers written in Go send the year 1 for an instant that nobody set, and others send 1970.
     """
     return at if at is not None and at > _UNIX_ZERO else None
+
+
+SetInstant = Annotated[AwareDatetime | None, AfterValidator(set_instant)]
+"""An instant with its zone; None for one that nobody set."""
 
 
 def readable(kind: TypeAdapter[T], entries: Iterable[object]) -> tuple[list[T], int]:

@@ -12,7 +12,6 @@ from typing import Final
 import httpx
 from pydantic import (
     AliasChoices,
-    AwareDatetime,
     Field,
     JsonValue,
     TypeAdapter,
@@ -20,7 +19,7 @@ from pydantic import (
 
 from adapters.deploys.feed import Name, Number, Words, asked
 from adapters.told import IngestedEvent
-from tools.outside_json import Entries, OutsideModel
+from tools.outside_json import Entries, OutsideModel, SetInstant
 
 SOURCE = "argocd"
 _FAILED = frozenset({"Failed", "Error"})
@@ -35,9 +34,14 @@ class _Sync(OutsideModel):
     id: Number
     revision: Name = ""
     revisions: Entries[Name] = Field(default_factory=list)
-    started_at: AwareDatetime | None = Field(default=None, alias="deployStartedAt")
-    deployed_at: AwareDatetime = Field(alias="deployedAt")
+    started_at: SetInstant = Field(default=None, alias="deployStartedAt")
+    deployed_at: SetInstant = Field(default=None, alias="deployedAt")
     by: _Initiator = Field(default=_Initiator(), alias="initiatedBy")
+
+    @property
+    def at(self) -> datetime | None:
+        """When it was deployed, as far as Argo CD says."""
+        return self.deployed_at or self.started_at
 
 
 class _SyncResult(OutsideModel):
@@ -48,8 +52,8 @@ class _SyncResult(OutsideModel):
 class _Operation(OutsideModel):
     phase: str = ""
     message: Words = ""
-    started_at: AwareDatetime | None = Field(default=None, alias="startedAt")
-    finished_at: AwareDatetime | None = Field(default=None, alias="finishedAt")
+    started_at: SetInstant = Field(default=None, alias="startedAt")
+    finished_at: SetInstant = Field(default=None, alias="finishedAt")
     result: _SyncResult | None = Field(default=None, alias="syncResult")
 
 
@@ -85,19 +89,20 @@ class ArgoNotification(OutsideModel):
         found = [
             self._event(
                 # Each instance of Argo CD counts from 0: of two, one would hide the other's.
-                f"sync/{sync.id}/{sync.deployed_at.isoformat()}",
-                sync.deployed_at,
+                f"sync/{sync.id}/{sync.at.isoformat()}",
+                sync.at,
                 "succeeded",
                 {
                     "version": _revision(sync.revision, sync.revisions),
                     "commit": sync.revision,
                     "actor": sync.by.username or ("argocd" if sync.by.automated else ""),
                     "status": "ok",
-                    "duration_s": _seconds(sync.started_at, sync.deployed_at),
+                    "duration_s": _seconds(sync.started_at, sync.at),
                     "images": list(status.summary.images) if sync.id == newest else [],
                 },
             )
             for sync in status.history
+            if sync.at is not None
         ]
         return found + self._failure(status.operation, received_at)
 

@@ -19,7 +19,7 @@ from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
 from adapters.told import IngestedEvent
 from tools.errors import InvalidArguments
-from tools.outside_json import Entries, OutsideModel
+from tools.outside_json import Entries, OutsideModel, SetInstant
 
 SOURCE: Final = "flux"
 _WENT_WELL: Final = {
@@ -53,12 +53,11 @@ class FluxNotification(OutsideModel):
     severity: Literal["info", "error", "trace"]
     reason: Name
     message: str = ""
-    at: AwareDatetime = Field(alias="timestamp")
+    at: SetInstant = Field(default=None, alias="timestamp")
     metadata: dict[str, Name | None] = Field(default_factory=dict)
 
     def events(self, received_at: datetime) -> list[IngestedEvent]:
         """The deploy of a Kustomization or HelmRelease. The product is the object's name."""
-        del received_at  # Flux says itself when it was
         outcome = _WENT_WELL.get(self.reason) if self.severity == "info" else "failed"
         if outcome is None or self.reason in _WAITS or self.about.kind not in _KINDS:
             return []
@@ -66,7 +65,8 @@ class FluxNotification(OutsideModel):
         told = {key.rpartition("/")[2]: value or "" for key, value in self.metadata.items()}
         numbered = _RELEASE.search(self.message)
         release = numbered[1] if numbered else ""
-        return [_event(self.about, told.get("revision", ""), release, outcome, self.at)]
+        at = self.at or received_at
+        return [_event(self.about, told.get("revision", ""), release, outcome, at)]
 
 
 _KINDS: Final = frozenset(kind for kind, _, _ in _PATHS)

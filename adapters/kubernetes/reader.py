@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.hiding import shown, shown_text
@@ -21,7 +21,7 @@ from tools.capabilities import ClusterOffer
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.output import lines_of
-from tools.outside_json import Entries, OutsideModel
+from tools.outside_json import Entries, OutsideModel, SetInstant
 
 MAX_ROWS: Final = 1_000
 MAX_EVENTS: Final = 500  # of what was read, the newest
@@ -69,11 +69,11 @@ class _Involved(OutsideModel):
 
 class _Repeats(OutsideModel):
     count: int = 1
-    last: AwareDatetime | None = Field(default=None, alias="lastObservedTime")
+    last: SetInstant = Field(default=None, alias="lastObservedTime")
 
 
 class _Created(OutsideModel):
-    at: AwareDatetime | None = Field(default=None, alias="creationTimestamp")
+    at: SetInstant = Field(default=None, alias="creationTimestamp")
 
 
 class _Event(OutsideModel):
@@ -84,8 +84,8 @@ class _Event(OutsideModel):
     message: str | None = None
     count: int | None = None
     series: _Repeats | None = None
-    last: AwareDatetime | None = Field(default=None, alias="lastTimestamp")
-    once: AwareDatetime | None = Field(default=None, alias="eventTime")
+    last: SetInstant = Field(default=None, alias="lastTimestamp")
+    once: SetInstant = Field(default=None, alias="eventTime")
 
     def read(self) -> ClusterEvent:
         """Older and newer events say when and how often in different fields."""

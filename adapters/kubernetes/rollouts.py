@@ -8,13 +8,13 @@ that is the Deployment's Progressing condition, for the newest one.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pydantic import AwareDatetime, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
 from tools.capabilities import Deploy, Interval
 from tools.errors import InvalidArguments
-from tools.outside_json import Entries, OutsideModel, Texts
+from tools.outside_json import Entries, OutsideModel, SetInstant, Texts
 from tools.product_names import product_in
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
@@ -31,7 +31,7 @@ class _Metadata(OutsideModel):
     uid: str = ""
     labels: Texts = Field(default_factory=dict)
     annotations: Texts = Field(default_factory=dict)
-    created: AwareDatetime | None = Field(default=None, alias="creationTimestamp")
+    created: SetInstant = Field(default=None, alias="creationTimestamp")
     owners: Entries[_Owner] = Field(default_factory=list, alias="ownerReferences")
 
 
@@ -55,7 +55,7 @@ class _Condition(OutsideModel):
     type: str = ""
     status: str = ""
     reason: str = ""
-    updated: AwareDatetime | None = Field(default=None, alias="lastUpdateTime")
+    updated: SetInstant = Field(default=None, alias="lastUpdateTime")
 
 
 class _Status(OutsideModel):

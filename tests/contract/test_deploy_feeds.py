@@ -36,6 +36,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 AT = datetime(2026, 4, 7, 14, 32, tzinfo=UTC)
 DAY = AT - timedelta(hours=24)
+NOW = AT + timedelta(hours=1)
 KUBERNETES = "/apis/{}.toolkit.fluxcd.io/{}/namespaces/shop/{}"
 ANSWERS: Mapping[str, object] = {
     "/repos/shop/checkout/deployments": [told.GITHUB_DEPLOYMENT],
@@ -163,6 +164,28 @@ async def test_two_instances_of_argo_that_count_alike_tell_two_deploys() -> None
     ids = {e.id for app in apps for e in ArgoNotification(app=app).events(AT)}
 
     assert len(ids) == 2
+
+
+@pytest.mark.parametrize(
+    "unset", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "1970-01-01T00:00:00Z", None]
+)
+async def test_an_instant_that_nobody_set_is_not_the_year_1(unset: str | None) -> None:
+    app: Any = json.loads(json.dumps(told.ARGO_APPLICATION))
+    first = app["status"]["history"][0]
+    app["status"]["history"] = [
+        {**first, "deployStartedAt": unset},
+        {**first, "id": 8, "deployedAt": unset},
+        {**first, "id": 9, "deployedAt": unset, "deployStartedAt": unset},
+    ]
+    app["status"]["operationState"] = {"phase": "Failed", "startedAt": unset, "finishedAt": unset}
+    flux = {**told.FLUX_WEBHOOK, "timestamp": unset}
+
+    events = ArgoNotification.model_validate({"app": app}).events(NOW)
+    again = FluxNotification.model_validate(flux).events(NOW)
+
+    assert [event.at for event in events] == [AT, AT - timedelta(seconds=30), NOW]
+    assert [event.data.get("duration_s") for event in events] == [None, 0.0, None]
+    assert [event.at for event in again] == [NOW]
 
 
 @pytest.mark.parametrize("kind", KINDS)
