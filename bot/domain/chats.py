@@ -23,7 +23,10 @@ class ChatEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChatSession:
-    """One conversation. `channel` is the name that rules match; `thread` makes its place unique."""
+    """One conversation. `channel` is the name that rules match; `thread` makes its place unique.
+
+    `question` is the first one as JSON text; it is read for lists only.
+    """
 
     id: str
     channel: str
@@ -31,6 +34,7 @@ class ChatSession:
     owner: Person
     owner_name: str
     created_at: datetime
+    question: str = ""
 
     @property
     def place(self) -> Place:

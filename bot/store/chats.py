@@ -6,7 +6,7 @@ answer there is one writer: whoever took it last.
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -24,6 +24,18 @@ from bot.store.tables import tickets, turns
 _ID_BYTES: Final = 12
 # Of the events that one reader's page holds in memory: a slow one holds it for half a minute an event.
 PAGE_CHARS: Final = 262_144
+# Read by the primary key of the events: one row for each session of a list.
+_FIRST_QUESTION: Final = (
+    sa.select(chat_events.c.data)
+    .where(
+        chat_events.c.session_id == chat_sessions.c.id,
+        chat_events.c.kind == ChatEventKind.QUESTION.value,
+    )
+    .order_by(chat_events.c.seq)
+    .limit(1)
+    .scalar_subquery()
+    .label("question")
+)
 _TEXT: Final = (ChatEventKind.TEXT.value, ChatEventKind.RESET.value)
 
 
@@ -86,9 +98,9 @@ class StoredChats:
         )
 
     async def newest(self, owner: Person | None, limit: int) -> Sequence[ChatSession]:
-        """The newest first; only that person's, if one is named."""
+        """The newest first, each with its first question; only that person's, if one is named."""
         statement = (
-            sa.select(chat_sessions)
+            sa.select(chat_sessions, _FIRST_QUESTION)
             .order_by(chat_sessions.c.created_at.desc(), chat_sessions.c.id)
             .limit(limit)
         )
@@ -98,7 +110,8 @@ class StoredChats:
             )
 
         async def work(connection: AsyncConnection) -> Sequence[ChatSession]:
-            return [_session(row) for row in await connection.execute(statement)]
+            found = await connection.execute(statement)
+            return [replace(_session(row), question=row.question or "") for row in found]
 
         return await self._database.fetch(work)
 

@@ -128,6 +128,15 @@ async def test_an_answer_grows_and_opens_on_its_evidence(stage: Stage, visit: Vi
         await expect(page.locator(".foot")).to_contain_text("test-model")
         await expect(page.get_by_text("Kortex is working on this")).to_have_count(0)
 
+        panel = page.locator("details.evidence")
+        await expect(panel.locator("summary")).to_have_text("Evidence (2 calls)")
+        await expect(panel.get_by_role("list")).to_be_hidden()
+        await panel.locator("summary").click()
+        await expect(panel.locator("[data-evidence=E2]")).to_be_visible()
+        await expect(page.locator("#conversations a").first).to_contain_text(
+            "why is checkout slow?"
+        )
+
         await page.locator(".answer").get_by_role("button", name="Open result E1").click()
         shown = page.get_by_role("dialog")
         await expect(shown.locator("svg .line")).to_have_count(2)  # what is usual as well
@@ -160,7 +169,7 @@ async def test_a_card_is_confirmed_by_keyboard_alone_and_runs_once(
         await card.get_by_role("button", name="Confirm").focus()
         await page.keyboard.press("Enter")
         shown = page.get_by_role("dialog")
-        await expect(shown).to_contain_text('"version": "v1.0.1"')
+        await expect(shown).to_contain_text("version: v1.0.1")
         await expect(shown.get_by_role("button", name="Not now")).to_be_focused()
         await page.keyboard.press("Escape")
         await expect(card.get_by_role("button", name="Confirm")).to_be_focused()
@@ -274,6 +283,23 @@ async def test_channels_and_people_of_slack_are_called_by_their_names_and_linked
         await expect(main).not_to_contain_text(re.compile("session:|@direct"))
 
 
+async def test_a_card_says_its_effect_and_has_the_json_behind_a_button(
+    stage: Stage, visit: Visit, http: aiohttp.ClientSession
+) -> None:
+    await _proposed(stage, http, "v1.0.9")
+    async with visit() as visitor:
+        page = visitor.page
+        await visitor.sign_in(await token_for(stage, "mira", "responder"))
+        card = _card(page, "v1.0.9")
+        raw = card.locator("details.raw")
+
+        await expect(card.get_by_role("heading")).to_have_text("Roll back checkout to v1.0.9")
+        await expect(card.locator(".values")).to_have_text("version: v1.0.9")
+        await expect(raw.locator("pre").first).to_be_hidden()
+        await raw.locator("summary").click()
+        await expect(raw.locator("pre").first).to_contain_text('"version": "v1.0.9"')
+
+
 async def test_who_lacks_the_role_is_told_so_and_sees_no_reports(
     stage: Stage, visit: Visit
 ) -> None:
@@ -297,7 +323,7 @@ async def test_a_revoked_token_ends_the_page_by_itself(stage: Stage, visit: Visi
         await expect(page.get_by_role("alert")).to_contain_text("not known")
         await visitor.sign_in(await token_for(stage, "leaver", "responder"))
         await visitor.ask("all right?")
-        await expect(page.locator(".foot")).to_be_visible()
+        await expect(page.locator(".foot")).to_be_attached()
 
         stored = stage.service.base.stores.callers
         (entry,) = [each for each in await stored.tokens() if each.caller.name == "leaver"]
@@ -312,7 +338,7 @@ async def test_hostile_text_stays_text(stage: Stage, visit: Visit) -> None:
         page = visitor.page
         await visitor.sign_in(await token_for(stage, "mira", "responder"))
         await visitor.ask(f"hostile {HOSTILE}")
-        await expect(page.locator(".foot")).to_be_visible()
+        await expect(page.locator(".foot")).to_be_attached()
         await expect(page.locator(".question")).to_contain_text("<script>")
         assert await page.evaluate("window.hacked") is None
         assert await page.locator("#main :is(img, script, svg, iframe)").count() == 0
@@ -357,7 +383,7 @@ async def test_nobody_is_kept_out_by_light_dark_or_a_phone(
         found = {"sign in": await visitor.faults()}
         await visitor.sign_in(token)
         await visitor.ask("why is checkout slow?")
-        await expect(page.locator(".foot")).to_be_visible()
+        await expect(page.locator(".foot")).to_be_attached()
         found["conversation"] = await visitor.faults()
         await page.get_by_role("button", name="Open result E1").click()
         await expect(page.locator("dialog svg")).to_be_visible()

@@ -106,7 +106,7 @@ async def test_a_confirmation_is_one_post_and_the_thread_tells_its_answer(stage:
 
     await stage.press(RESPONDER, card, CONFIRM)
 
-    await stage.note(asked, "of checkout: succeeded.")
+    await stage.note(asked, ": succeeded.")
     after = await stage.card(asked, "succeeded.")
     (post,) = stage.plane.of("POST")
     (proposal_id,) = stage.query("SELECT id FROM proposals WHERE card_ts = ?", card.ts)[0]

@@ -127,7 +127,7 @@ async def test_after_eight_rounds_of_tools_the_limit_is_told_and_the_evidence_ke
     assert len(shared_stage.models.requests) - before == 9  # the ninth might have concluded
     assert "No conclusion" in answer
     assert "rounds of tools (`[llm] max_tool_depth`)" in answer
-    assert "8 results kept below." in answer
+    assert "8 results behind *Evidence*." in answer
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ async def test_nothing_of_a_restored_copy_is_done_twice(
         model.late.set()
         await stage.press(RESPONDER, await stage.card(first), "proposal:confirm")
         await stage.card(first, "succeeded")
-        await stage.note(first, "of checkout: succeeded.")
+        await stage.note(first, ": succeeded.")
         await stage.answer(slow)
         posted = len(stage.workspace.messages(slow.channel))
         await ended(stage)

@@ -88,7 +88,7 @@ async def left_its_place(stage: Stage, asked: Asked) -> None:
     [
         ("silence", "", "No results were gathered."),
         ("streaming", "The pool is exhausted.", "The pool is exhausted."),
-        ("after-a-tool", "get_current_time", "1 result kept below."),
+        ("after-a-tool", "get_current_time", "1 result behind *Evidence*."),
     ],
 )
 async def test_a_turn_ends_within_a_second_whatever_the_model_does(

@@ -218,7 +218,7 @@ const quietly = (act) => async () => {
 async function endOf(row) {
   try {
     const now = await api.proposal(row.id);
-    if (FINAL.has(now.state)) say(`${visible(now.action)} for ${visible(now.product)}: ${now.state}`);
+    if (FINAL.has(now.state)) say(`${visible(now.effect)}: ${now.state}`);
     return now;
   } catch (error) {
     if (error.status === 404) return null;
@@ -247,7 +247,8 @@ const refreshList = quietly(async () => {
   if ($("conversations").dataset.key === key) return;
   $("conversations").dataset.key = key;
   $("conversations").replaceChildren(...sessions.map((each) => h("li", {}, h("a", { href: `#/s/${each.id}`, "data-id": each.id },
-    h("span", {}, `#${visible(each.channel)}`), h("span", { class: "muted" }, `${each.owner === state.me.user ? "you" : visible(each.owner_name)}, ${moment(each.created_at)}`)))));
+    h("span", { class: "asked-for", dir: "auto" }, straight(each.question) || `#${visible(each.channel)}`),
+    h("span", { class: "muted" }, `${each.question ? `#${visible(each.channel)}, ` : ""}${each.owner === state.me.user ? "you" : visible(each.owner_name)}, ${moment(each.created_at)}`)))));
   markConversations();
 });
 

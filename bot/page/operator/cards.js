@@ -11,13 +11,15 @@ export const FINAL = new Set(["succeeded", "failed", "unknown", "rejected", "exp
 const MOST_REASON_CHARS = 500;
 
 const json = (text) => text ? { json: text } : "";
+// Names and values, whole; the JSON itself where it is no such list.
+const listed = (rows, text) => rows?.length ? { rows } : text === "{}" ? "none" : json(text);
 
 const where = (row) => row.channel ? { name: row.channel, url: row.thread_url } : "";
 
 const facts = (row) => [
-  ["In", where(row)], ["Proposed", { since: row.created_at }],
-  ["Parameters", json(row.as_stored.params)], ["Why, in words nobody checked", row.rationale], ["May touch", row.blast_radius], ["Said to touch, not checked", row.model_blast_radius],
-  ["Touches", row.touches.join(", ")], ["Dry run", json(row.as_stored.dry_run)], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by_name || row.asked_by],
+  ["Action", `${row.action} for ${row.product}`], ["In", where(row)], ["Proposed", { since: row.created_at }],
+  ["Parameters", listed(row.arguments, row.as_stored.params)], ["Reasoning (unverified)", row.rationale], ["May touch", row.blast_radius], ["Claimed scope (unverified)", row.model_blast_radius],
+  ["Touches", row.touches.join(", ")], ["Dry run", listed(row.preview, row.as_stored.dry_run)], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by_name || row.asked_by],
   ["May be confirmed by", row.may_confirm.join(", ") || "nobody"], ["Who must also hold", row.must_also_hold.join(", ")],
   ["Not by who asked", row.four_eyes ? "yes" : ""], ["Confirmations", row.approvals > 1 ? `${row.confirmed_by.length} of ${row.approvals}` : ""],
   ["Decided by", row.decided_by ? `${row.decided_by_name || row.decided_by}, ${moment(row.decided_at)}` : ""], ["Reason", row.reason], ["Outcome", json(row.as_stored.outcome)],
@@ -25,12 +27,17 @@ const facts = (row) => [
 
 function shown(value) {
   if (value.json) return [h("pre", {}, h("code", {}, visible(indented(value.json))))];
+  if (value.rows) return [h("ul", { class: "values" }, ...value.rows.map(([name, each]) => h("li", {}, `${visible(name)}: `, h("code", {}, visible(each)))))];
   if (value.name) return [threadLink(value.name, value.url)];
   if (value.since) return [`${moment(value.since)}, `, h("span", { "data-since": value.since }, ago(value.since))];
   return [visible(value)];
 }
 
 const told = (row) => h("dl", { class: "facts" }, ...facts(row).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, ...shown(value))]));
+
+// As it is stored, and as it would be sent.
+const raw = (row) => h("details", { class: "raw" }, h("summary", {}, "JSON"), ...[["Parameters", row.as_stored.params], ["Dry run", row.as_stored.dry_run], ["Outcome", row.as_stored.outcome]]
+  .filter(([, text]) => text).flatMap(([name, text]) => [h("p", { class: "muted" }, name), ...shown({ json: text })]));
 
 function whyNot(row, me) {
   if (me.kind !== "person") return "A service cannot decide: sign in with a person's token.";
@@ -41,13 +48,13 @@ function whyNot(row, me) {
 async function sure(row) {
   const body = [h("p", {}, "This runs as soon as you confirm it:"), told(row)];
   const buttons = [{ text: "Not now", answer: () => false }, { text: "Confirm", style: "primary", answer: () => true }];
-  return dialog(`${visible(row.action)} for ${visible(row.product)}?`, body, buttons, true);
+  return dialog(`${visible(row.effect)}?`, body, buttons, true);
 }
 
 async function reasoned(row) {
   const box = h("textarea", { id: "reason", rows: 3, maxlength: MOST_REASON_CHARS });
   const body = [h("label", { for: "reason" }, "Why not? It is kept, and the model is told (optional)"), box];
-  return dialog(`Reject ${visible(row.action)} for ${visible(row.product)}?`, body, [{ text: "Not now", answer: () => null }, { text: "Reject", style: "danger", answer: () => box.value.trim() }]);
+  return dialog(`Reject: ${visible(row.effect)}?`, body, [{ text: "Not now", answer: () => null }, { text: "Reject", style: "danger", answer: () => box.value.trim() }]);
 }
 
 // Draws one card. `say` tells who listens what came of it, `onChange` gets the proposal as it stands then; `message` is
@@ -70,11 +77,11 @@ function card(row, me, { say, onChange, message }) {
     }
   };
   const isOpen = row.state === "pending", why = isOpen ? whyNot(row, me) : "";
-  const node = h("article", { class: "card", "data-proposal": row.id, "aria-label": `${visible(row.action)} for ${visible(row.product)}` },
-    h("header", {}, h("h3", {}, `${visible(row.action)} · ${visible(row.product)}`), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.state),
+  const node = h("article", { class: "card", "data-proposal": row.id, "aria-label": visible(row.effect) },
+    h("header", {}, h("h3", {}, visible(row.effect)), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.state),
       isOpen ? h("span", { class: "muted", "data-until": row.expires_at }, left(row.expires_at)) : null),
     row.untrusted_read ? h("p", { class: "note" }, "Text from outside was read before this was proposed.") : null,
-    told(row), message ? h("p", { class: "said" }, visible(message)) : null, trouble,
+    told(row), raw(row), message ? h("p", { class: "said" }, visible(message)) : null, trouble,
     !isOpen ? null : why ? h("p", { class: "muted" }, why) : h("div", { class: "row" },
       h("button", { class: "btn is-primary", type: "button", onclick: act(sure, (id) => api.confirm(id)) }, "Confirm"),
       h("button", { class: "btn is-danger", type: "button", onclick: act(reasoned, (id, reason) => api.reject(id, reason)) }, "Reject")));

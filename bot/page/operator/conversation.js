@@ -25,11 +25,14 @@ class Answer {
     this.asked = h("header", { class: "asked-by" }, h("strong"), h("time", { class: "muted" }, at));
     this.question = h("p", { class: "question", dir: "auto" });
     this.calls = h("ul", { class: "calls", "aria-label": "What was looked at" });
+    this.summary = h("summary", {});
+    this.behind = h("div", { class: "more" });
+    this.panel = h("details", { class: "evidence", hidden: true, open: true }, this.summary, this.calls, this.behind);
     this.body = h("div", { class: "md answer", dir: "auto" });
     this.more = h("div", { class: "more" });
     this.cardsAt = h("div");
     this.cards = cards(this.cardsAt);
-    this.node = h("article", { class: "turn", "data-message": id }, this.asked, this.question, this.calls, this.body, this.more, this.cardsAt);
+    this.node = h("article", { class: "turn", "data-message": id }, this.asked, this.question, this.body, this.more, this.panel, this.cardsAt);
   }
 
   take(kind, data) {
@@ -42,7 +45,7 @@ class Answer {
       case "notice": this.notices.push(data.text); break;
       case "proposal": this.proposals.add(data.proposal_id); break;
       case "claims": this.claims = data.claims; break;
-      case "done": this.done = data; this.text = data.text || this.text; break;
+      case "done": this.panel.open = false; this.done = data; this.text = data.text || this.text; break;
     }
   }
 
@@ -56,12 +59,13 @@ class Answer {
     this.link();
     const doubts = this.claims.filter((each) => DOUBTS[each.state]);
     const notices = [...new Set([...this.notices, ...(this.done?.notices ?? [])])];
+    this.panel.hidden = !this.tools.size && !this.done;
+    this.summary.textContent = `Evidence (${count(this.tools.size, "call")})`;
+    this.behind.replaceChildren(...[...notices.map(note), this.done ? h("p", { class: "foot muted" }, this.footer()) : null].filter(Boolean));
     this.more.replaceChildren(...[
       this.isRunning ? h("p", { class: "working" }, "Kortex is working on this") : null,
-      ...notices.map(note),
       doubts.length ? h("details", { class: "doubts", open: true }, h("summary", {}, `${count(doubts.length, "statement")} not backed by the evidence`),
         h("ul", {}, ...doubts.map((each) => h("li", {}, straight(each.text), h("span", { class: "muted" }, ` ${straight(each.note || DOUBTS[each.state])}`))))) : null,
-      this.done ? h("p", { class: "foot muted" }, this.footer()) : null,
     ].filter(Boolean));
   }
 

@@ -77,13 +77,14 @@ class Me(Told):
 
 
 class Session(Told):
-    """One conversation, and whose it is."""
+    """One conversation, and whose it is. A list has the beginning of its first question as well."""
 
     id: str
     channel: str
     owner: str
     owner_name: str
     created_at: datetime
+    question: str = ""
 
 
 class Sessions(Told):
@@ -326,7 +327,8 @@ class Proposal(Told):
     """What a card shows: all that would run. `touches` are names of what it would touch.
 
     `channel` and the names are as the chat platform told them, ids where it did not; `thread_url` opens the
-    thread on it, empty where that is not possible.
+    thread on it, empty where that is not possible. `effect` says in one line what it does. `arguments`
+    and `preview` are `params` and `dry_run` as names and values, whole; null where they are no such list.
     """
 
     id: str
@@ -334,6 +336,9 @@ class Proposal(Told):
     channel: str = ""
     thread_url: str = ""
     state: str
+    effect: str = ""
+    arguments: list[tuple[str, str]] | None = None
+    preview: list[tuple[str, str]] | None = None
     action: str
     product: str
     params: JsonValue

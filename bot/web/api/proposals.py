@@ -17,6 +17,7 @@ from pydantic import BaseModel, JsonValue
 from bot.actions.judge import Judge, Refusal
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.callers import Caller, CallerKind
+from bot.domain.change import named, values
 from bot.domain.ids import Place, ProposalId, UserId
 from bot.domain.proposal import Proposal, ProposalState, too_late
 from bot.ports.durability import Workflows
@@ -203,6 +204,9 @@ def proposal_told(row: Proposal) -> models.Proposal:
         id=row.id,
         session_id=row.session_id,
         state=row.state.value,
+        effect=named(row),
+        arguments=_listed(row.params),
+        preview=_listed(row.preview) if row.preview else None,
         action=row.action,
         product=row.product,
         params=_json(row.params),
@@ -227,6 +231,11 @@ def proposal_told(row: Proposal) -> models.Proposal:
         created_at=row.created_at,
         expires_at=row.expires_at,
     )
+
+
+def _listed(text: str) -> list[tuple[str, str]] | None:
+    found = values(text)
+    return None if found is None else list(found)
 
 
 def _json(text: str) -> JsonValue:

@@ -209,6 +209,7 @@ def session_told(session: ChatSession) -> models.Session:
         owner=session.owner.user,
         owner_name=session.owner_name,
         created_at=session.created_at,
+        question=wire.first_question(session.question),
     )
 
 

@@ -11,6 +11,7 @@ from bot.store.columns import json_text
 from bot.web.api import models
 from tools.records import CallEnded, CallEvent, CallSlow, CallStarted
 
+_QUESTION_CHARS = 200  # of a conversation in a list
 SLOW = "{tool} is taking longer than usual"
 
 
@@ -31,6 +32,12 @@ def question(message: str, text: str, asker: str) -> NewChatEvent:
     """What was asked; `text` is redacted."""
     told = models.QuestionEvent(message_id=message, text=text, asker=asker)
     return kept(ChatEventKind.QUESTION, told)
+
+
+def first_question(data: str) -> str:
+    """The beginning of what was asked, on one line, of a question's event; empty for none."""
+    asked = models.QuestionEvent.model_validate_json(data).text if data else ""
+    return " ".join(asked.split())[:_QUESTION_CHARS]
 
 
 def text(message: str, piece: str) -> NewChatEvent:
