@@ -132,10 +132,15 @@ class Stage:
             user, message.ts, action, channel=message.channel, stale=stale
         )
 
-    async def open_result(self, user: str, message: Message, number: int = 1) -> JsonObject:
-        """Press *Evidence* below an answer, then Open at one of its results: the modal of that."""
+    async def list_results(self, user: str, message: Message) -> JsonObject:
+        """Press *Evidence* below an answer: the modal that lists what was called."""
         await self.press(user, message, OVERVIEW_ACTION)
         (listed,) = await self.workspace.wait_for(lambda: self.workspace.modals_of(user), WAIT_S)
+        return listed
+
+    async def open_result(self, user: str, message: Message, number: int = 1) -> JsonObject:
+        """Press *Evidence* below an answer, then Open at one of its results: the modal of that."""
+        listed = await self.list_results(user, message)
         await self.workspace.acts.press_in_view(user, str(listed["id"]), f"{OPEN_ACTION}:{number}")
         opened = await self.workspace.wait_for(lambda: self.workspace.modals_of(user)[1:], WAIT_S)
         return opened[-1]

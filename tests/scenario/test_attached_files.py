@@ -67,7 +67,7 @@ async def test_a_mention_with_a_file_is_answered_from_it_and_says_so(shared_stag
     assert f"{ANSWER} (from the attached file)" in answer
     assert "1 from attached files" in answer
     assert " checked" not in answer
-    assert "read_attachment" in answer
+    assert "Evidence (1)" in answer
 
 
 async def test_the_file_reaches_the_model_as_numbered_outside_text_with_its_name(

@@ -165,7 +165,7 @@ async def test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough(
     assert "You don't have the role for this." in await refused(stage, MEMBER, card)
 
     await stage.press(RESPONDER, card, CONFIRM)
-    await stage.card(asked, "succeeded.")
+    await stage.card(asked, "rehearsed, nothing sent.")
 
 
 async def test_who_went_off_call_since_the_card_was_shown_is_refused(
@@ -186,7 +186,7 @@ async def test_a_rota_that_cannot_be_read_refuses_until_it_can(
 
     rotas.broken.clear()
     await shared_stage.press(RESPONDER, card, CONFIRM)
-    await shared_stage.card(asked, "succeeded.")
+    await shared_stage.card(asked, "rehearsed, nothing sent.")
 
 
 async def test_an_address_of_nobody_here_lets_nobody_in(shared_stage: Stage, rotas: Rotas) -> None:
@@ -225,4 +225,4 @@ async def test_outsiders_whom_only_one_side_names_decide_nothing(
 async def test_a_guest_whom_a_role_names_by_id_decides(shared_stage: Stage, rotas: Rotas) -> None:
     asked, card = await proposed(shared_stage, "named")
     await shared_stage.press(GUEST, card, CONFIRM)
-    assert f"<@{GUEST}>" in shown(await shared_stage.card(asked, "succeeded."))
+    assert f"<@{GUEST}>" in shown(await shared_stage.card(asked, "rehearsed, nothing sent."))

@@ -131,7 +131,7 @@ class Processes:
     def shown(self) -> str:
         """The whole of the one message."""
         (message,) = self.slack.messages.values()
-        return str(message).replace(" · from the cache", "")  # a tool that ran a second time
+        return str(message)
 
 
 async def finished() -> str:

@@ -83,12 +83,15 @@ def proposals(stage: Stage) -> int:
 async def test_a_tool_that_is_not_listed_does_not_exist(shared_stage: Stage, name: str) -> None:
     before = proposals(shared_stage)
 
-    answer = await shared_stage.answered(f"@kortex call: {name}", shared_stage.newcomer())
+    user = shared_stage.newcomer()
+    asked = await shared_stage.ask(f"@kortex call: {name}", user)
+    await shared_stage.answer(asked)
+    listed = await shared_stage.list_results(user, shared_stage.parts(asked)[-1])
 
     (result,) = results(shared_stage.models.requests[-1])
     assert "no such tool here" in result
     assert "policy_denied" in result
-    assert "no such tool here" in answer
+    assert "no such tool here" in str(listed["blocks"])
     assert proposals(shared_stage) == before
     assert shared_stage.effects == 0
 
