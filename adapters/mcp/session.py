@@ -6,18 +6,21 @@ questions to people, no folders.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, Final
 
+import anyio
 import httpx
 import mcp_types as types
+import structlog
 from mcp.client.client import Client
 from mcp.client.session import IncomingMessage
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from adapters.errors import AdapterError, BadAnswer, Unreachable
 from adapters.mcp.answer import Answer
@@ -29,6 +32,8 @@ from adapters.mcp.tool import CEILING_S
 from tools.errors import CapabilityUnavailable, InvalidArguments, ToolError, UpstreamFailed
 from tools.output import clean_text
 
+_TOOL: Final = TypeAdapter(types.Tool)
+_log = structlog.stdlib.get_logger(__name__)
 REQUEST_S: Final = 20.0  # for everything but calls, which the runner cuts
 MAX_TOOLS: Final = 200
 _MAX_PAGES: Final = 20
@@ -196,6 +201,47 @@ def _definition(tool: types.Tool) -> Definition:
 
 
 @asynccontextmanager
+async def _with_readable_tools(transport: Any) -> AsyncIterator[tuple[Any, Any]]:
+    """The transport without unreadable tools: the SDK refuses a whole list for one of them."""
+    async with transport as (inner, writing), anyio.create_task_group() as group:
+        outgoing, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+        async def forward() -> None:
+            async with outgoing:
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    async for message in inner:
+                        await outgoing.send(_readable(message))
+
+        group.start_soon(forward)
+        try:
+            yield reading, writing
+        finally:
+            group.cancel_scope.cancel()
+            reading.close()
+
+
+def _readable(message: SessionMessage | Exception) -> SessionMessage | Exception:
+    """A list of tools without those that are none; any other message, and a list of none, as it is."""
+    answer = message.message if isinstance(message, SessionMessage) else None
+    listed = answer.result.get("tools") if isinstance(answer, types.JSONRPCResponse) else None
+    if not isinstance(answer, types.JSONRPCResponse) or not isinstance(listed, list):
+        return message
+    kept = [tool for tool in listed if _is_tool(tool)]
+    if not kept or len(kept) == len(listed):
+        return message
+    _log.warning("mcp.unreadable_tools", count=len(listed) - len(kept))
+    return SessionMessage(answer.model_copy(update={"result": {**answer.result, "tools": kept}}))
+
+
+def _is_tool(entry: object) -> bool:
+    try:
+        schema = _TOOL.validate_python(entry, by_name=False).input_schema
+    except ValidationError:
+        return False
+    return schema.get("type") == "object"
+
+
+@asynccontextmanager
 async def _connected(
     transport: Any, wake: asyncio.Event, process: ServerProcess | None = None
 ) -> AsyncIterator[SdkConnection]:
@@ -204,7 +250,7 @@ async def _connected(
             wake.set()
 
     client = Client(
-        transport,
+        _with_readable_tools(transport),
         read_timeout_seconds=REQUEST_S,
         message_handler=heard,
         client_info=_OURS,

@@ -137,6 +137,8 @@ class Datadog:
         every = tuple(products) or tuple(sorted({one for at in places.values() for one in at}))
         left = len(telling) - len(chosen)
         notes = [f"{left} more metrics were not looked at"] if left else []
+        if odd := [product for product in products if not _TAG.fullmatch(product)]:
+            notes.append(f"no tag of Datadog can name {len(odd)} products; not read: {odd[:5]}")
         return Catalogue(known, every, spacing, notes, 1 + -(-len(chosen) // _AT_ONCE))
 
     async def read(self, asked: Sequence[Asked], interval: Interval, step_s: float) -> Rows:

@@ -95,7 +95,7 @@ class LokiLogs:
         there = await self._places.with_lines(wanted, interval)
         labels = {label: list(there.values()).count(label) for label in sorted({*there.values()})}
         without = tuple(product for product in wanted if product not in there)
-        return LogsFound(wanted, without, labels, requests=_OF_A_LOOK)
+        return LogsFound(wanted, without, labels, tuple(self._places.notes), _OF_A_LOOK)
 
     async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
         """How many lines match, by product, of each query, in one request."""

@@ -20,12 +20,14 @@ from adapters.observe.product_places import (
     value_pattern,
 )
 from adapters.observe.remembered import LooksBack, Remembered
+from adapters.observe.signal_promql import is_plain_name
 from tools.capabilities import Interval
 
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
 _LOOK_BACK: Final = timedelta(hours=24)  # where to look for a product that has no lines
 _MOST_LABELS: Final = 8  # of which all values are asked: each is a request
 _MOST_SEARCHED: Final = 16  # in which products are searched, all in one request
+_MOST_SHOWN: Final = 5  # label names in a note
 _ANY: Final = "lines"  # Loki has no metrics; sightings want a name
 
 
@@ -50,6 +52,7 @@ class LokiPlaces:
         self._values: Remembered[Sequence[LabelValues]] = Remembered(_REMEMBERED_FOR)
         self._seen: Remembered[Sequence[Sighting]] = Remembered(_REMEMBERED_FOR)
         self._looks = LooksBack(_REMEMBERED_FOR, _LOOK_BACK)
+        self.notes: Sequence[str] = ()  # of the newest look at the labels' names
         self._searched: tuple[int, frozenset[str]] = (0, frozenset())
 
     async def values(self, interval: Interval) -> Sequence[LabelValues]:
@@ -128,7 +131,13 @@ class LokiPlaces:
             return [LabelAsked(self._template.label, pods=False)]
         answer = await self._backend.get("/loki/api/v1/labels", _times(interval))
         check(answer)
-        return labels_to_ask(label_values_of(answer), ProductLabels(self._preferred))
+        names = label_values_of(answer)
+        # LogQL quotes no label names: https://grafana.com/docs/loki/latest/query/log_queries/
+        odd = [name for name in names if not is_plain_name(name)]
+        shown = ", ".join(repr(name) for name in odd[:_MOST_SHOWN])
+        self.notes = [f"LogQL cannot name {len(odd)} labels; not read: {shown}"] if odd else []
+        plain = [name for name in names if is_plain_name(name)]
+        return labels_to_ask(plain, ProductLabels(self._preferred))
 
     async def _values_of(self, asked: LabelAsked, interval: Interval) -> Sequence[str]:
         path = f"/loki/api/v1/label/{asked.label}/values"

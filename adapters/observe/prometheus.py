@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
+from urllib.parse import quote
 
 import httpx
 
@@ -204,7 +205,9 @@ class PrometheusMetrics:
             "end": seconds_text(interval.end),
             **extra,
         }
-        return names_of(await self._backend.get(f"/api/v1/label/{label}/values", params))
+        return names_of(
+            await self._backend.get(f"/api/v1/label/{quote(label, safe='')}/values", params)
+        )
 
 
 def _check(query: MetricQuery) -> None:

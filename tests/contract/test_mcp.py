@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from adapters.errors import AdapterError
 from adapters.http.egress import LocalHosts, confined_to
@@ -290,3 +291,29 @@ async def test_an_endless_answer_ends_the_connection(runbooks: McpHttp, opened: 
     assert outcome.record.error_code is ToolErrorCode.UNAVAILABLE
     assert status.state == "down"
     assert "answered more than 1048576 bytes" in status.reason
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None, 7, "x", {}, 2**64, {"name": "x"}, {"name": None, "inputSchema": {"type": "object"}},
+        {"name": "x", "inputSchema": {}}, {"name": "x", "inputSchema": None},
+        {"name": 2**64, "inputSchema": {"type": "object"}},
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_one_odd_tool_does_not_hide_the_others_of_its_server(
+    runbooks: McpHttp, opened: Opened, odd: object
+) -> None:
+    runbooks.pages = lambda _cursor: {"tools": [odd, TOOL, odd]}
+    with capture_logs() as logged:
+        async with opened() as servers:
+            assert [tool.contract.id for tool in servers.tools] == [FIND_ID]
+    assert {one["count"] for one in logged if one["event"] == "mcp.unreadable_tools"} == {2}
+
+
+async def test_list_of_odd_tools_alone_is_an_error(runbooks: McpHttp, opened: Opened) -> None:
+    runbooks.pages = lambda _cursor: {"tools": [None, 7]}
+    async with opened() as servers:
+        assert list(servers.tools) == []
+        assert "cannot be listed" in str(servers.status())
