@@ -66,6 +66,8 @@ class Decoder(Protocol):
 
 # Of a JSON object or array, as every vendor's events are.
 _BEGINNINGS: Final = frozenset({b"{", b"["})
+# Lines of server-sent events that hold no data.
+_NO_DATA: Final = (b":", b"event:", b"id:", b"retry:")
 # How vendors name what their price lists are of.
 _LISTED_TIERS: Final = frozenset({"", "auto", "default", "standard", "on_demand", "standard_only"})
 
@@ -112,7 +114,10 @@ class _Splitter(Protocol):
 
 
 class _NdjsonSplitter:
-    """Newline-delimited JSON: every line that is not blank."""
+    """Newline-delimited JSON: every line that is not blank.
+
+    Gateways wrap it as server-sent events, or put a comment in to keep a stream alive.
+    """
 
     __slots__ = ("_lines", "heard")
 
@@ -121,13 +126,18 @@ class _NdjsonSplitter:
         self.heard = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        lines = [line for line in self._lines.feed(data) if line.strip()]
-        self.heard += len(lines)
-        return lines
+        lines = self._lines.feed(data)
+        self.heard += sum(map(bool, lines))
+        return [line for each in lines if (line := _line(each))]
 
     def close(self) -> list[bytes]:
-        last = self._lines.close()
-        return [last] if last.strip() else []
+        last = _line(self._lines.close())
+        return [last] if last else []
+
+
+def _line(line: bytes) -> bytes:
+    line = line.strip().removeprefix(b"data:").lstrip()
+    return b"" if line.startswith(_NO_DATA) else line
 
 
 class EventDecoder(ABC):

@@ -171,12 +171,12 @@ class AnthropicDecoder(EventDecoder):
             case "error":
                 self._error(event, out)
             case _:
-                if "error" in event and not event.get("type"):  # a gateway's own failure
+                if event.get("error") and not event.get("type"):  # a gateway's own failure
                     self._error(event, out)
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """A message that was not streamed, replayed as if it had been."""
-        if "error" in answer:
+        if answer.get("error"):
             self._error(answer, out)
             return
         self.on_event({"type": "message_start", "message": answer}, out)
@@ -186,6 +186,11 @@ class AnthropicDecoder(EventDecoder):
             self.on_event({"type": "content_block_stop", "index": index}, out)
         if as_text(answer.get("stop_reason")):
             self._ending = answer
+            self._stop(out)
+
+    def on_clean_end(self, out: list[StreamChunk]) -> None:
+        """Some gateways send no `message_stop` after the reason."""
+        if self._ending.get("stop_reason"):
             self._stop(out)
 
     def _block_start(self, event: Mapping[str, object]) -> None:

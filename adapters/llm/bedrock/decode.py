@@ -130,6 +130,11 @@ class BedrockDecoder(EventDecoder):
         if self._reason:
             self._stop(out)
 
+    def on_clean_end(self, out: list[StreamChunk]) -> None:
+        """Without metadata the answer is whole, and its cost is not known."""
+        if self._reason:
+            self._stop(out)
+
     def _block(self, index: int, content: Mapping[str, object]) -> None:
         if "toolUse" in content:
             call = as_object(content["toolUse"])

@@ -127,7 +127,7 @@ class NirmataDecoder(EventDecoder):
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """The form that is not streamed, or an error without a type."""
         if "message" not in answer and "tool_calls" not in answer:
-            if "error" in answer or "detail" in answer:
+            if answer.get("error") or answer.get("detail"):
                 self.fail_as(out, error_of(answer))
             return
         message = answer.get("message")

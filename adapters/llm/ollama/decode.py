@@ -73,7 +73,7 @@ class OllamaDecoder(NdjsonDecoder):
             self.text(self._markers.feed(content) if self._markers else content)
         for call in as_list(message.get("tool_calls")):
             self._call(as_object(call))
-        if event.get("done") is True:
+        if event.get("done") is True or as_text(event.get("done_reason")):
             self._stop(event, out)
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:

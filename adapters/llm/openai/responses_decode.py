@@ -50,7 +50,7 @@ class ResponsesDecoder(EventDecoder):
                 response = as_object(event.get("response"))
                 self.model = as_text(response.get("model")) or self.model
             case _:
-                if "error" in event and not event.get("type"):  # a gateway's own failure
+                if event.get("error") and not event.get("type"):  # a gateway's own failure
                     self.fail_as(out, error_of(event["error"]))
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:

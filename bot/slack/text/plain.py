@@ -111,11 +111,26 @@ def _rich_text(element: Mapping[str, object]) -> str:
             return f"<#{element.get('channel_id') or ''}>"
         case "emoji":
             return f":{element.get('name') or ''}:"
+        case "usergroup":
+            return f"<!subteam^{element.get('usergroup_id') or ''}>"
+        case "broadcast":
+            return f"<!{element.get('range') or ''}>"
+        case "date":
+            return _as_markup("".join(_strings(element, "fallback")))
         case "link":
-            return next(iter(_strings(element, "text", "url")), "")
-        case _:
+            url, label = (_as_markup("".join(_strings(element, key))) for key in ("url", "text"))
+            return f"<{url.replace('|', '%7C')}|{label}>" if url and label else label or f"<{url}>"
+        case kind:
             inner = [_rich_text(each) for each in _entries(element.get("elements"))]
-            return "".join([*_strings(element, "text"), *inner])
+            between = "\n" if kind == "rich_text_list" else ""
+            return between.join([*map(_as_markup, _strings(element, "text")), *inner])
+
+
+def _as_markup(text: str) -> str:
+    """Rich text holds plain text, in which Slack escapes nothing."""
+    for entity, character in reversed(_ENTITIES):
+        text = text.replace(character, entity)
+    return text
 
 
 def _entries(value: object) -> Iterator[Mapping[str, object]]:

@@ -12,6 +12,7 @@ from adapters.llm.anthropic.decode import AnthropicDecoder
 from adapters.llm.bedrock.decode import BedrockDecoder
 from adapters.llm.decoding import Decoder
 from adapters.llm.messages import DoneChunk, ErrorChunk, StreamChunk, TextChunk, ToolCallChunk
+from adapters.llm.nirmata.decode import NirmataDecoder
 from adapters.llm.ollama.decode import OllamaDecoder
 from adapters.llm.openai.decode import OpenAIDecoder
 from adapters.llm.openai.responses_decode import ResponsesDecoder
@@ -165,6 +166,11 @@ KEEP_ALIVES = (
     b"event: heartbeat\ndata:\n\n",
     b'event: ping\ndata: {"type": "ping"}\n\n',
     b"event: usage\nid: 7\nretry: 100\ndata: null\n\n",
+    b'data: {"error": null}\n\n',
+    b'data: {"type": "heartbeat", "at": 18446744073709551616}\n\n',
+    b'event: proxy.status\ndata: {"status": "processing"}\n\n',
+    b"data: \xff\xfe\n\n",
+    b"data: []\r\n\r\n",
     b"data: : keepalive\n",  # without the blank line, so that it joins the next event
 )
 ANSWERS: dict[str, tuple[type[Decoder], list[bytes], list[object]]] = {
@@ -300,12 +306,76 @@ def test_a_bedrock_answer_may_count_before_it_stops_and_pads_its_events() -> Non
         ([{"message": None}, {"message": {"content": "a"}}, {"done": True}], ["a", "end_turn"]),
         ([{"message": {"content": "a"}}, {"error": "server busy"}], ["a", "error: overloaded"]),
         ([{"message": {"content": "a"}, "done": False}], ["a", "error: cut"]),
+        ([{"message": {"content": "a"}}, {"done_reason": "stop"}], ["a", "end_turn"]),
     ],
 )
 def test_ollama(lines: list[Json], expected: list[object]) -> None:
     data = "\r\n\r\n".join(json.dumps(line) for line in lines).encode()
 
     assert told(OllamaDecoder(), data) == expected
+
+
+@pytest.mark.parametrize(
+    "keep_alive",
+    [b"\n", b": ping\n", b"data:\n", b"data: : keepalive\n", b"event: ping\n", b"id: 7\n", b"{}\n",
+     b"null\n", b'{"error": null}\n', b'{"status": "loading"}\n'],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "lines"),
+    [
+        (OllamaDecoder, [b'{"message":{"content":"hi"}}\n', b'{"done":true}\n']),
+        (OllamaDecoder, [b'data: {"message":{"content":"hi"}}\n\n', b'data: {"done":true}\n\n']),
+        (NirmataDecoder, [b'{"type":"content","delta":"hi"}\n', b'{"type":"done"}\n']),
+        (NirmataDecoder, [b'{"type":"Text","data":"hi"}\n']),
+    ],
+)
+def test_a_keep_alive_between_two_lines_changes_nothing(
+    make: type[Decoder], lines: list[bytes], keep_alive: bytes
+) -> None:
+    data = keep_alive + b"".join(line + keep_alive for line in lines)
+
+    assert told(make(), data) == ["hi", "end_turn"]
+    assert told(make(), *(bytes([each]) for each in data)) == ["hi", "end_turn"]
+
+
+STOPPED = aws_frames.event("messageStop", {"stopReason": "end_turn"})
+HI = aws_frames.event("contentBlockDelta", {"delta": {"text": "hi"}})
+
+
+@pytest.mark.parametrize(
+    ("make", "pieces"),
+    [
+        (AnthropicDecoder, [sse(START, *TEXT, ending("end_turn"))]),
+        (AnthropicDecoder, [sse(START, *TEXT, ending("end_turn"), "[DONE]")]),
+        (AnthropicDecoder, [sse(START, *TEXT, ending("end_turn"), STOP, "[DONE]")]),
+        (BedrockDecoder, [HI, STOPPED]),
+        (BedrockDecoder, [aws_frames.event("ping", {}), HI, STOPPED, aws_frames.event("ping", {})]),
+        (ResponsesDecoder, [*ANSWERS["openai-responses"][1], b"data: [DONE]\n\n"]),
+    ],
+)
+def test_a_reason_and_a_clean_end_are_a_normal_end(
+    make: type[Decoder], pieces: list[bytes]
+) -> None:
+    assert told(make(), *pieces) == ["hi", "end_turn"]
+
+
+@pytest.mark.parametrize(
+    ("make", "pieces"),
+    [
+        (AnthropicDecoder, [sse(START, *TEXT, ending("end_turn"))]),
+        (BedrockDecoder, [HI, STOPPED]),
+    ],
+)
+def test_a_reason_before_a_connection_that_broke_is_no_end(
+    make: type[Decoder], pieces: list[bytes]
+) -> None:
+    decoder = make()
+    shown = [chunk for piece in pieces for chunk in decoder.feed(piece)]
+
+    assert [_short(chunk) for chunk in shown + decoder.close(is_delimited=False)] == [
+        "hi",
+        "error: cut",
+    ]
 
 
 def choice(index: int | None, **delta: Any) -> Json:
