@@ -1,4 +1,4 @@
-"""The reserved provider `koder-ai`: listed, so that its name is taken, and never available."""
+"""The reserved provider `koder-ai`: its name is taken, and it is never available."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final

@@ -27,12 +27,13 @@ _PROVIDERS: Final[Mapping[str, Callable[[ProviderConfig], ClosableProvider]]] = 
     "ollama": Ollama,
     "bedrock": Bedrock,
     "nirmata": Nirmata,
-    "koder-ai": KoderAI,
 }
+# Names that are taken for models to come; people see one only where they configured it.
+_RESERVED: Final[Mapping[str, Callable[[ProviderConfig], ClosableProvider]]] = {"koder-ai": KoderAI}
 
 
 def known() -> list[str]:
-    """The names `create` takes."""
+    """The names to choose from; `create` takes the reserved ones as well."""
     return list(_PROVIDERS)
 
 
@@ -42,9 +43,8 @@ def create(config: ProviderConfig) -> ClosableProvider:
     Raises LookupError for an unknown name. A missing key is no error: see
     `Provider.unavailable_reason`.
     """
-    try:
-        factory = _PROVIDERS[config.name]
-    except KeyError:
+    factory = _PROVIDERS.get(config.name) or _RESERVED.get(config.name)
+    if factory is None:
         names = ", ".join(known())
-        raise LookupError(f"unknown provider {config.name!r}; known: {names}") from None
+        raise LookupError(f"unknown provider {config.name!r}; known: {names}")
     return factory(config)

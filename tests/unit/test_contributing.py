@@ -32,7 +32,7 @@ def test_what_a_newcomer_looks_for_first_is_in_the_table(wanted: str) -> None:
     assert [line for line in WHERE.splitlines() if line.startswith("| ") and wanted in line]
 
 
-@pytest.mark.parametrize("name", sorted(set(known()) - {"koder-ai"}))  # reserved for no model yet
+@pytest.mark.parametrize("name", sorted(known()))
 def test_a_provider_is_everywhere_that_the_recipe_says(name: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]

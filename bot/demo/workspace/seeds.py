@@ -53,7 +53,7 @@ def channels(app: AppIdentity) -> list[Channel]:
         Channel(PAYMENTS, "incident-payments", everyone, topic="Card payments time out", suggestion="@kortex why do payments time out?", is_ext_shared=True),
         Channel(QUIET, "incident-quiet", everyone, topic="No open incident", suggestion="@kortex is anything unusual here?"),
         Channel(ARCHIVED, "incident-closed", everyone, topic="Resolved", is_archived=True),
-        Channel(BOTLESS, "random", frozenset(people), topic="Kortex is not in here"),
+        Channel(BOTLESS, "random", frozenset(people), topic="Anything but incidents"),
         Channel(DIRECT, "", frozenset({RESPONDER, app.bot_user_id}), kind="im"),
     ]  # fmt: skip
 

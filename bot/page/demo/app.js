@@ -106,6 +106,14 @@ function drawSide() {
   $("directs").replaceChildren(home, ...channels.filter((each) => each.kind === "im").map((each) => place(each, "Message Kortex", "")));
 }
 
+// What one can do here; nothing that would be refused.
+function introOf(channel) {
+  if (channel.kind === "im") return "Just you and Kortex.";
+  if (channel.is_archived) return `${channel.topic}. This channel is archived: it can be read, and nothing can be asked in it.`;
+  if (!channel.has_bot) return `${channel.topic}. Kortex reads nothing here until it is invited: see the menu ⋯ above.`;
+  return `${channel.topic}. Mention @kortex to start an investigation.`;
+}
+
 function drawBar() {
   const channel = here();
   const mark = channel.kind === "im" ? "" : "#";
@@ -117,12 +125,13 @@ function drawBar() {
   $("channel-menu").hidden = channel.kind === "im";
   $("channel-id").textContent = `Channel ID: ${channel.id}`;
   $("archive").textContent = channel.is_archived ? "Unarchive channel" : "Archive channel";
+  $("remove-bot").textContent = channel.has_bot ? "Remove Kortex from channel" : "Invite Kortex to channel";
   $("composer-text").placeholder = channel.is_archived ? "This channel is archived" : `Message ${mark}${name}`;
   $("composer").classList.toggle("is-off", channel.is_archived);
   $("composer-text").disabled = channel.is_archived;
   $("intro").replaceChildren(
     h("span", { class: "intro-mark", "aria-hidden": "true" }, mark || "K"),
-    h("div", {}, h("h2", {}, mark + name), h("p", { class: "muted" }, channel.kind === "im" ? "Just you and Kortex." : `${channel.topic}. Mention @kortex to start an investigation.`)));
+    h("div", {}, h("h2", {}, mark + name), h("p", { class: "muted" }, introOf(channel))));
   document.title = `${mark}${name} · Kortex`;
 }
 
@@ -237,7 +246,12 @@ async function become(user) {
   $("team").textContent = team;
   drawPeople(people);
   stopFollowing = follow(user, onChange, onState);
-  await openChannel(state.channels.has(state.channel) ? state.channel : channels[0].id);
+  const open = { ...state, view: document.body.dataset.view };
+  await openChannel(state.channels.has(open.channel) ? open.channel : channels[0].id);
+  if (open.thread && state.channel === open.channel && state.messages.has(open.thread)) {
+    openThread(open.thread, false);
+    setView(open.view);
+  }
 }
 
 let wasLost = false;
@@ -300,6 +314,8 @@ $("composer-file").addEventListener("change", async (event) => {
   $("composer-text").focus();
 });
 
+const command = (text) => client.command({ user: state.user, channel: state.channel, command: text.split(" ")[0], text: text.split(" ").slice(1).join(" ") });
+
 async function sendToChannel(text) {
   const { user, channel } = state;
   if (attached.size) {
@@ -309,16 +325,14 @@ async function sendToChannel(text) {
     showAttached();
     return said;
   }
-  const sent = text.startsWith("/")
-    ? await client.command({ user, channel, command: text.split(" ")[0], text: text.split(" ").slice(1).join(" ") })
-    : await client.say({ user, channel, text });
+  const sent = text.startsWith("/") ? await command(text) : await client.say({ user, channel, text });
   suggest(false);
   return sent;
 }
 
 wireComposer($("composer"), $("composer-text"), $("trouble"), sendToChannel);
 wireComposer($("thread-composer"), $("thread-text"), $("thread-trouble"), (text) =>
-  client.say({ user: state.user, channel: state.channel, text, thread_ts: state.thread }));
+  text.startsWith("/") ? command(text) : client.say({ user: state.user, channel: state.channel, text, thread_ts: state.thread }));
 $("suggestion").addEventListener("click", () => { suggest(true); $("composer-text").focus(); });
 $("thread-stop").addEventListener("click", () => attempt($("thread-trouble"), () => client.stop({ user: state.user, channel: state.channel, thread_ts: state.thread })));
 $("thread-close").addEventListener("click", closeThread);
@@ -328,7 +342,7 @@ $("side-close").addEventListener("click", () => setView("channel"));
 $("person").addEventListener("change", (event) => become(event.target.value));
 $("provider").addEventListener("change", (event) => drawProviders(() => client.choose(event.target.value)).catch((error) => { $("provider-note").textContent = error.message; }));
 $("archive").addEventListener("click", () => { $("channel-menu").open = false; client.archive(state.channel, !here().is_archived); });
-$("remove-bot").addEventListener("click", () => { $("channel-menu").open = false; client.removeBot(state.channel); });
+$("remove-bot").addEventListener("click", () => { $("channel-menu").open = false; here().has_bot ? client.removeBot(state.channel) : client.inviteBot(state.channel); });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && state.thread && !document.querySelector("dialog[open]")) closeThread();
 });

@@ -31,6 +31,7 @@ export const client = {
   dismiss: (view, user) => ask(`views/${q(view)}/closing`, { user }),
   archive: (channel, archived) => ask(`channels/${q(channel)}/archive`, { archived }),
   removeBot: (channel) => ask(`channels/${q(channel)}/bot-removal`, {}),
+  inviteBot: (channel) => ask(`channels/${q(channel)}/bot-invitation`, {}),
   providers: () => ask("providers"),
   choose: (id) => ask("provider", { id }),
 };

@@ -76,14 +76,22 @@ function tools(message, context, inThread) {
   return row;
 }
 
+// The node in which the last speaker begins; null where nothing is said.
+function runOf(messages, nodes) {
+  let at = messages.length - 1;
+  while (at > 0 && messages[at - 1].user === messages[at].user) at -= 1;
+  return nodes[at] ?? null;
+}
+
 // Keeps a list's nodes in step with messages: only what changed is built again.
 export class MessageList {
   constructor(root, scroll, context, inThread) {
-    Object.assign(this, { root, scroll, context, inThread, shown: new Map() });
+    Object.assign(this, { root, scroll, context, inThread, shown: new Map(), run: null, left: -1 });
   }
 
   show(messages) {
-    const atEnd = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight < 120;
+    const { scrollHeight, scrollTop, clientHeight } = this.scroll;
+    const follows = scrollHeight - scrollTop - clientHeight < 120 || Math.abs(scrollTop - this.left) < 2;
     const before = this.shown;
     this.shown = new Map();
     let previous = null;
@@ -98,7 +106,8 @@ export class MessageList {
       return node;
     });
     this.place(nodes);
-    if (atEnd) this.toEnd();
+    this.run = runOf(messages, nodes);
+    if (follows) this.toEnd();
   }
 
   build(message, continued, old) {
@@ -116,5 +125,10 @@ export class MessageList {
     nodes.forEach((node, index) => { if (this.root.children[index] !== node) this.root.insertBefore(node, this.root.children[index] ?? null); });
   }
 
-  toEnd() { this.scroll.scrollTop = this.scroll.scrollHeight; }
+  // To the end, but no further than where the last speaker begins: an answer is read from its headline.
+  toEnd() {
+    const top = this.run ? this.run.getBoundingClientRect().top - this.scroll.getBoundingClientRect().top + this.scroll.scrollTop : Infinity;
+    this.scroll.scrollTop = Math.max(0, Math.min(this.scroll.scrollHeight, top));
+    this.left = this.scroll.scrollTop;
+  }
 }

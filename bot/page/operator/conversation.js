@@ -9,6 +9,7 @@ import { count, dollars, moment, seconds, straight, tool, visible } from "/page/
 
 const MOST_MARKED = 100_000; // characters of an answer that are laid out; the rest stands as it is
 const DOUBTS = { unsupported: "nothing that was read says so", contradicted: "what was read says otherwise", attached: "from the attached file" };
+const BAR_PX = 60; // the bar that stays on top
 const CITED = /\[(E\d{1,4})\]/;
 
 // Laid out as answers are: what came of an action stands in a block.
@@ -110,7 +111,7 @@ class Answer {
 // Shows and follows it until `close()`.
 export class Conversation {
   constructor(session, me, { say, onCard }) {
-    Object.assign(this, { session, me, say, onCard, answers: new Map(), notices: [], waiting: 0, key: "", keyOf: "", isLive: true });
+    Object.assign(this, { session, me, say, onCard, answers: new Map(), notices: [], waiting: 0, left: -1, key: "", keyOf: "", isLive: true });
     this.cardsIn = (at) => new Cards(at, me, { say, onChange: onCard });
     this.turns = h("div", { class: "turns" });
     this.state = h("p", { class: "banner", role: "status", hidden: true });
@@ -154,12 +155,16 @@ export class Conversation {
     this.waiting ||= requestAnimationFrame(() => this.draw());
   }
 
-  // Whoever reads at the end stays there while it grows.
+  // Whoever reads at the end follows, but no further than where the last turn begins: its headline stays in sight.
   atEnd(act) {
     const scroller = document.scrollingElement;
-    const isAtEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 120;
+    const follows = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 120 || Math.abs(scroller.scrollTop - this.left) < 2;
     act();
-    if (isAtEnd) scroller.scrollTop = scroller.scrollHeight;
+    if (!follows) return;
+    const last = this.turns.lastElementChild;
+    const top = last ? last.getBoundingClientRect().top + scroller.scrollTop - BAR_PX : Infinity;
+    scroller.scrollTop = Math.max(0, Math.min(scroller.scrollHeight, top));
+    this.left = scroller.scrollTop;
   }
 
   draw() {

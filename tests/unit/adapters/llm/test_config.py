@@ -54,7 +54,7 @@ def test_an_ollama_address_may_be_written_as_ollama_writes_it(base_url: str, roo
 
 
 def test_every_known_provider_can_be_made_without_a_key() -> None:
-    assert known() == ["anthropic", "openai", "ollama", "bedrock", "nirmata", "koder-ai"]
+    assert known() == ["anthropic", "openai", "ollama", "bedrock", "nirmata"]
     assert [create(ProviderConfig(name)).name for name in known()] == known()
 
 

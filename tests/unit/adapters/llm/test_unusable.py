@@ -68,7 +68,7 @@ def test_no_address_ends_the_start(name: str, address: str) -> None:
     asyncio.run(provider.aclose())
 
 
-@pytest.mark.parametrize("name", [each for each in known() if each != "koder-ai"])
+@pytest.mark.parametrize("name", known())
 @pytest.mark.parametrize(
     "address",
     [f"http://me:{PASSWORD}@127.0.0.1:9", f"me:{PASSWORD}@127.0.0.1:9", f"https://{PASSWORD}@h",

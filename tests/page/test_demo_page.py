@@ -1,0 +1,74 @@
+"""The demo's page in a browser: the headline in sight, the open thread kept, hints that hold."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from bot.demo.running import demo_running
+from bot.demo.workspace.seeds import ARCHIVED, BOTLESS, CHECKOUT
+from tests.fixtures_page import DESK, browser
+
+__all__ = ["browser"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+HEADLINE = "Most likely cause: the deploy of checkout"
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def origin(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    folder: Path = tmp_path_factory.mktemp("demo")
+    async with demo_running(folder, 0, pace_s=0.0) as served:
+        yield served
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(browser: Browser, origin: str) -> AsyncIterator[Page]:
+    context = await browser.new_context(viewport={"width": DESK[0], "height": DESK[1]})
+    page = await context.new_page()
+    await page.goto(f"{origin}/?channel={CHECKOUT}")
+    yield page
+    await context.close()
+
+
+async def test_after_an_answer_its_headline_is_in_sight_and_the_thread_outlives_a_switch(
+    page: Page,
+) -> None:
+    await expect(page.locator("#hint")).to_have_text("Press Enter to ask.")
+    await page.locator("#composer-text").press("Enter")
+    thread = page.locator("#thread-messages")
+    await expect(thread.get_by_role("button", name="Confirm")).to_be_visible()
+
+    headline = thread.get_by_text(HEADLINE).first
+    await expect(headline).to_be_in_viewport()
+    await expect(thread.get_by_role("button", name="Evidence")).to_have_count(1)
+    await expect(thread.get_by_text("Roll back checkout: v2.4.0 → v2.3.7").first).to_be_attached()
+
+    await page.locator("#person").select_option(index=1)
+    await expect(page.locator("#thread")).to_be_visible()
+    await expect(headline).to_be_attached()
+
+
+@pytest.mark.parametrize(
+    ("channel", "said"),
+    [(BOTLESS, "until it is invited"), (ARCHIVED, "This channel is archived")],
+)
+async def test_a_channel_where_nothing_can_be_asked_does_not_ask_for_a_mention(
+    page: Page, origin: str, channel: str, said: str
+) -> None:
+    await page.goto(f"{origin}/?channel={channel}")
+
+    await expect(page.locator("#intro")).to_contain_text(said)
+    await expect(page.locator("#intro")).not_to_contain_text("Mention @kortex")
+
+
+async def test_a_command_that_a_hint_names_works_in_a_thread_as_well(page: Page) -> None:
+    await page.locator("#messages .replies").first.click()
+    await page.locator("#thread-text").fill("/kortex help")
+    await page.locator("#thread-text").press("Enter")
+
+    await expect(page.locator("#messages")).to_contain_text("/kortex")
+    await expect(page.locator("#thread-trouble")).to_be_hidden()
