@@ -8,6 +8,7 @@ StorageUnavailable (bot.ports)
 Broken statements and violated constraints are bugs and pass unchanged.
 """
 
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -182,6 +183,8 @@ def storage_errors() -> Iterator[None]:
         if isinstance(error, _BUGS):
             raise
         raise _named(error) from error
+    except sqlite3.Error as error:  # from BEGIN, which SQLAlchemy does not send
+        raise StorageUnavailable(f"the database failed: {error}") from error
     except sa.exc.StatementError as error:
         if isinstance(error.orig, StorageUnavailable):
             raise error.orig from error  # a column could not take its value

@@ -71,7 +71,13 @@ def begin_immediately(engine: sa.Engine, *, checks_foreign_keys: bool = True) ->
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        if connection.get_execution_options().get(WRITES, False):
+        if not connection.get_execution_options().get(WRITES, False):
+            return
+        driver: object = connection.connection.dbapi_connection
+        if isinstance(driver, sa.AdaptedConnection):
+            # One call to the driver's thread. SQLAlchemy's cursor would take three.
+            driver.run_async(lambda sqlite: sqlite.execute("BEGIN IMMEDIATE"))
+        else:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
