@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final, Literal
 
 import httpx
-from pydantic import Field, OnErrorOmit, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from adapters.observe.backend import Backend, read_body
 from adapters.observe.instants import check_order, to_ns
@@ -17,7 +17,7 @@ from adapters.observe.trace_ids import spellings, trace_hex, trace_id_of
 from adapters.observe.trace_search import MOST_TRACES, checked, fits, slowest, summary_of
 from tools.capabilities import Interval, Trace, TraceQuery, TraceSample, TracesFound
 from tools.errors import UpstreamFailed
-from tools.outside_json import OutsideModel
+from tools.outside_json import Entries, OutsideModel
 
 
 class _Failure(OutsideModel):
@@ -26,17 +26,17 @@ class _Failure(OutsideModel):
 
 
 class _V1(OutsideModel):
-    data: list[OnErrorOmit[JaegerTrace]] | None = None
-    errors: list[_Failure] | None = None
+    data: Entries[JaegerTrace] = Field(default_factory=list)
+    errors: Entries[_Failure] = Field(default_factory=list)
 
 
 class _Services(OutsideModel):
-    data: list[OnErrorOmit[str]] | None = None
-    services: list[OnErrorOmit[str]] = Field(default_factory=list)
+    data: Entries[str] = Field(default_factory=list)
+    services: Entries[str] = Field(default_factory=list)
 
 
 class _Result(OutsideModel):
-    resources: list[OnErrorOmit[ResourceSpans]] = Field(default_factory=list, alias="resourceSpans")
+    resources: Entries[ResourceSpans] = Field(default_factory=list, alias="resourceSpans")
 
 
 class _V3(OutsideModel):
@@ -129,11 +129,11 @@ class JaegerTraces:
             return ()
         body = await read_body(answer, _V1_BODY)
         if not answer.ok:
-            words = "; ".join(one.msg for one in body.errors or ()) if body else answer.words()
+            words = "; ".join(one.msg for one in body.errors) if body else answer.words()
             raise UpstreamFailed(words or "no explanation", answer.status)
         if body is None:
             raise UpstreamFailed("not traces in Jaeger's JSON", answer.status)
-        return [Trace(trace_hex(one.trace_id), *one.read()) for one in body.data or () if one.spans]
+        return [Trace(trace_hex(one.trace_id), *one.read()) for one in body.data if one.spans]
 
     async def _search_v3(self, query: TraceQuery) -> Sequence[Trace]:
         # Both spellings: the one with underscores is what versions before 2.20 read.
@@ -177,12 +177,12 @@ class JaegerTraces:
             return None
         body = await read_body(answer, _V1_BODY)
         if not answer.ok:
-            words = "; ".join(one.msg for one in body.errors or ()) if body else answer.words()
+            words = "; ".join(one.msg for one in body.errors) if body else answer.words()
             raise UpstreamFailed(words or "no explanation", answer.status)
         if body is None:
             raise UpstreamFailed("not a trace in Jaeger's JSON", answer.status)
         # `total` is 0 for traces on Jaeger and 1 for nothing on VictoriaTraces: only data counts.
-        found = next((one for one in body.data or () if one.spans), None)
+        found = next((one for one in body.data if one.spans), None)
         return None if found is None else Trace(wanted, *found.read())
 
     async def _get_v3(self, spelling: str, wanted: str) -> Trace | None:

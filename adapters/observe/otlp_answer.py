@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from pydantic import Field, JsonValue, OnErrorOmit
+from pydantic import Field, JsonValue
 
 from adapters.observe.trace_ids import span_hex, trace_hex
 from tools.capabilities import Span
-from tools.outside_json import OutsideModel
+from tools.outside_json import Entries, OutsideModel
 
 _STATUS: Final[Mapping[str, str]] = {
     "1": "ok",
@@ -37,7 +37,7 @@ class _Status(OutsideModel):
 
 
 class _Event(OutsideModel):
-    attributes: list[OnErrorOmit[_Attribute]] = Field(default_factory=list)
+    attributes: Entries[_Attribute] = Field(default_factory=list)
 
 
 class _Span(OutsideModel):
@@ -47,27 +47,25 @@ class _Span(OutsideModel):
     name: str = ""
     start_ns: int = Field(default=0, alias="startTimeUnixNano")
     end_ns: int = Field(default=0, alias="endTimeUnixNano")
-    attributes: list[OnErrorOmit[_Attribute]] = Field(default_factory=list)
-    events: list[OnErrorOmit[_Event]] = Field(default_factory=list)
+    attributes: Entries[_Attribute] = Field(default_factory=list)
+    events: Entries[_Event] = Field(default_factory=list)
     status: _Status = _Status()
 
 
 class _Scope(OutsideModel):
-    spans: list[OnErrorOmit[_Span]] = Field(default_factory=list)
+    spans: Entries[_Span] = Field(default_factory=list)
 
 
 class _Resource(OutsideModel):
-    attributes: list[OnErrorOmit[_Attribute]] = Field(default_factory=list)
+    attributes: Entries[_Attribute] = Field(default_factory=list)
 
 
 class ResourceSpans(OutsideModel):
     """The spans of one process. Versions before 0.15 say instrumentationLibrarySpans."""
 
     resource: _Resource = _Resource()
-    scopes: list[OnErrorOmit[_Scope]] = Field(default_factory=list, alias="scopeSpans")
-    old_scopes: list[OnErrorOmit[_Scope]] = Field(
-        default_factory=list, alias="instrumentationLibrarySpans"
-    )
+    scopes: Entries[_Scope] = Field(default_factory=list, alias="scopeSpans")
+    old_scopes: Entries[_Scope] = Field(default_factory=list, alias="instrumentationLibrarySpans")
 
 
 def spans_of(resources: Iterable[ResourceSpans]) -> Sequence[Span]:

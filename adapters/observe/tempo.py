@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import httpx
-from pydantic import Field, OnErrorOmit, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from adapters.observe.backend import Answer, Backend, read_body
 from adapters.observe.instants import check_order
@@ -25,15 +25,15 @@ from tools.capabilities import (
     TraceSummary,
 )
 from tools.errors import UpstreamFailed
-from tools.outside_json import OutsideModel
+from tools.outside_json import Entries, OutsideModel, Unread
 
 # Spans reach the store some seconds after they end (Tempo's trace_idle_period is 5 s).
 AGAIN_AFTER_S: Final = 2.0
 
 
 class _Trace(OutsideModel):
-    resources: list[OnErrorOmit[ResourceSpans]] = Field(default_factory=list, alias="resourceSpans")
-    batches: list[OnErrorOmit[ResourceSpans]] = Field(default_factory=list)
+    resources: Entries[ResourceSpans] = Field(default_factory=list, alias="resourceSpans")
+    batches: Entries[ResourceSpans] = Field(default_factory=list)
 
 
 class _V2(OutsideModel):
@@ -75,12 +75,12 @@ class _Searched(OutsideModel):
 
 
 class _Found(OutsideModel):
-    traces: list[OnErrorOmit[_Summary]] = Field(default_factory=list)
+    traces: Entries[_Summary] = Field(default_factory=list)
     metrics: _Searched = _Searched()
 
 
 class _TagValues(OutsideModel):
-    values: list[OnErrorOmit[str]] = Field(default_factory=list, alias="tagValues")
+    values: Entries[str] = Field(default_factory=list, alias="tagValues")
 
 
 _FOUND: Final = TypeAdapter(_Found)
@@ -124,11 +124,13 @@ class TempoTraces:
         }
         answer = await self._backend.get("/api/search", params, _JSON)
         _check(answer)
-        body = await read_body(answer, _FOUND)
+        unread = Unread()
+        body = await read_body(answer, _FOUND, unread)
         if body is None:
             raise UpstreamFailed("not a list of traces", answer.status)
         found = [one.read() for one in body.traces]
         notes = [] if found else await self._absence(query.product)
+        notes += unread.notes("traces")
         if len(found) >= MOST_TRACES:
             notes.append(
                 f"Tempo gave {MOST_TRACES} traces, its limit here; there may be slower ones"
@@ -202,21 +204,23 @@ def _is_unknown(answer: Answer) -> bool:
 
 async def _of_v2(answer: Answer, wanted: str) -> Trace | None:
     _check(answer)
-    body = await read_body(answer, _V2_BODY)
+    unread = Unread()
+    body = await read_body(answer, _V2_BODY, unread)
     if body is None:
         raise UpstreamFailed("not a trace in OTLP's JSON", answer.status)
     spans = spans_of((*body.trace.resources, *body.trace.batches))
-    notes = (f"{body.status}: {body.message}",) if body.status == "PARTIAL" else ()
-    return Trace(wanted, spans, notes) if spans else None
+    partial = (f"{body.status}: {body.message}",) if body.status == "PARTIAL" else ()
+    return Trace(wanted, spans, (*partial, *unread.notes("spans"))) if spans else None
 
 
 async def _of_v1(answer: Answer, wanted: str) -> Trace | None:
     _check(answer)
-    body = await read_body(answer, _V1_BODY)
+    unread = Unread()
+    body = await read_body(answer, _V1_BODY, unread)
     if body is None:
         raise UpstreamFailed("not a trace in OTLP's JSON", answer.status)
     spans = spans_of((*body.batches, *body.resources))
-    return Trace(wanted, spans) if spans else None
+    return Trace(wanted, spans, unread.notes("spans")) if spans else None
 
 
 def _check(answer: Answer) -> None:

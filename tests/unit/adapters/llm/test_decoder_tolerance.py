@@ -146,6 +146,19 @@ def call(name: str | None, text: str | None, **more: Any) -> Json:
         (sse(chunk({"content": "a"}), chunk({}, "length")), ["a", "max_tokens"]),
         (sse(chunk({"content": "a"})), ["a", "error: cut"]),
         (sse(chunk(call("t", "{}", index=0)), chunk({}, "tool_calls")), [("t", {}), "tool_use"]),
+        (  # the rest of the second call has another index than its head
+            sse(
+                chunk(call("core__get_recent_deploys", "", index=0, id="a")),
+                chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"product":"checkout"}'}}]}),
+                chunk(call("core__get_metrics", "", index=0, id="b")),
+                chunk({"tool_calls": [{"index": 1, "function": {"arguments": '{"product":"cart"}'}}]}, "tool_calls"),
+                "[DONE]",
+            ),
+            [
+                ("core__get_recent_deploys", {"product": "checkout"}),
+                ("core__get_metrics", {"product": "cart"}), "tool_use",
+            ],
+        ),
         (sse(chunk({"content": "a"}), '{"choices": [{'), ["a", "error: protocol"]),
     ],
 )  # fmt: skip

@@ -1,0 +1,85 @@
+"""One odd trace, resource or span of Tempo's or Jaeger's answer loses no other, and is counted."""
+
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from adapters.observe.jaeger import JaegerTraces
+from adapters.observe.tempo import TempoTraces
+from tests.odd_json import ODD
+from tools.capabilities import Interval, TraceQuery, Traces
+from tools.errors import UpstreamFailed
+
+ID = "0af7651916cd43dd8448eb211c80319c"
+START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+QUERY = TraceQuery("checkout", Interval(START, START.replace(hour=15)))
+AT_US = round(START.timestamp()) * 1_000_000
+# Every field that may be null is.
+SPAN = (
+    '{"traceId": "TRACE", "spanId": "b7ad6b7169203331", "parentSpanId": null, "name": "pay", '
+    '"startTimeUnixNano": "AT000", "endTimeUnixNano": "AT000", "attributes": null, "events": null, "status": null}'
+)
+RESOURCE = (
+    '{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "checkout"}}, '
+    '{"key": "k8s.pod.name", "value": null}]}, "scopeSpans": [{"spans": [SPANS]}]}'
+)
+JAEGER = (
+    '{"traceID": "TRACE", "warnings": null, "processes": {"p1": {"serviceName": "checkout", "tags": null}}, '
+    '"spans": [{"traceID": "TRACE", "spanID": "b7ad6b7169203331", "operationName": "pay", "processID": "p1", '
+    '"startTime": AT, "duration": null, "references": null, "tags": null, "logs": null}]}'
+)
+SUMMARY = '{"traceID": "TRACE", "rootServiceName": null, "rootTraceName": "pay", "durationMs": null, "serviceStats": null}'
+
+
+def answering(body: str) -> httpx.AsyncClient:
+    text = body.replace("TRACE", ID).replace("AT", str(AT_US))
+    transport = httpx.MockTransport(lambda _request: httpx.Response(200, text=text))
+    return httpx.AsyncClient(transport=transport, base_url="http://backend.test")
+
+
+def resources(*spans: str) -> str:
+    return RESOURCE.replace("SPANS", ", ".join(spans))
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_tempo_finds_the_sound_traces_of_a_search(odd: str) -> None:
+    odd = '{"startTimeUnixNano": "x"}' if odd.startswith("{") else odd  # no field is required
+    client = answering(f'{{"traces": [{odd}, {SUMMARY}, {odd}], "metrics": null}}')
+    found = await TempoTraces(client).search(QUERY)
+    assert [trace.operation for trace in found.traces] == ["pay"]
+    assert "2 traces could not be read" in found.notes
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_tempo_shows_the_sound_spans_of_a_trace(odd: str) -> None:
+    odd = '{"startTimeUnixNano": "x"}' if odd.startswith("{") else odd
+    client = answering(f'{{"trace": {{"resourceSpans": [{resources(odd, SPAN, odd)}]}}}}')
+    trace = await TempoTraces(client).get(ID)
+    assert trace is not None
+    assert [span.operation for span in trace.spans] == ["pay"]
+    assert trace.notes == ("2 spans could not be read",)
+
+
+def jaeger(odd: str, api: str) -> Traces:
+    if api == "v1":
+        return JaegerTraces(answering(f'{{"data": [{odd}, {JAEGER}, {odd}], "errors": null}}'))
+    found = f'{{"result": {{"resourceSpans": [{odd}, {resources(SPAN)}, {odd}]}}}}'
+    return JaegerTraces(answering(found), "v3")
+
+
+@pytest.mark.parametrize("api", ["v1", "v3"])
+@pytest.mark.parametrize("odd", [one for one in ODD if not one.startswith("{")])
+async def test_jaeger_finds_the_sound_traces_of_a_search(odd: str, api: str) -> None:
+    with capture_logs() as logged:
+        found = await jaeger(odd, api).search(QUERY)
+    assert [trace.operation for trace in found.traces] == ["pay"]
+    assert [one["count"] for one in logged] == [2]
+
+
+@pytest.mark.parametrize("body", ['{"data": [null, 7]}', '{"traces": [null, 7]}'])
+async def test_an_answer_without_any_readable_trace_is_an_error(body: str) -> None:
+    made = JaegerTraces(answering(body)) if "data" in body else TempoTraces(answering(body))
+    with pytest.raises(UpstreamFailed):
+        await made.search(QUERY)
