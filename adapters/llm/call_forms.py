@@ -28,22 +28,32 @@ _PYTHON_STEP: Final = re.compile(
 _LANGUAGES: Final = (
     r"(?:json[lc5]?|tool(?:_calls?|_code|_use)?|function(?:_call)?|xml|text|python)?"
 )
-_TAGS: Final = r"(?:antml:|minimax:|seed:)?(?:tool_calls?|function_calls?|tools?|toolcall|TOOLCALL)"
+_TAGS: Final = r"(?:antml:|minimax:|seed:)?(?:tool_calls?|tool_use|function_calls?|tools?|toolcall|TOOLCALL|TOOL_CALLS?)"
 FENCE: Final = rf"```[ \t]{{0,8}}{_LANGUAGES}[ \t]{{0,8}}\r?\n\s{{0,64}}"
 _KEYS: Final = r"name|tool|tool_name|tool_calls?|function|function_call|type|id|index|arguments|parameters|args|input"
 
 # What no text but a chat template's begins a line with: nothing of it is ever shown.
 TEMPLATE: Final = (
-    rf"</?{_TAGS}>|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|<｜tool|\[TOOL_CALLS\]"
+    rf"</?{_TAGS}>|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_CALLS\]"
+    rf"|<start_function_call>|(?:assistant[ \t]{{0,8}})?to=functions\."
     rf"|>>>{_NAME}\r?\n\s{{0,64}}\{{|functools\[|```tool_code\b"
     rf"|Action:[ \t]{{0,8}}{_NAME}[ \t]{{0,8}}\r?\nAction Input:"
 )
+# The same within a line: models put their own tokens right behind a sentence. Not in inline code.
+INLINE: Final = (
+    r"(?<!`)(?:<\|(?=[a-z_A-Z]{0,40}(?:tool|call|action|ACTION|plugin|channel|python|constrain))[a-z_A-Z]{1,40}\|>"
+    r"|<｜(?:tool|DSML)|\[TOOL_CALLS\]|<(?:minimax:|seed:)?(?:tool_calls?|function_calls)>|<function=)"
+)
+# What may still become one of these.
+INLINE_BEGINNING: Final = r"(?:`|`?(?:<[｜|]?[\w:]{0,44}\|?|\[[A-Z_]{0,10}))\Z"
 # JSON and Python, which an answer may hold as well.
 DATA: Final = rf'\{{\s{{0,64}}"(?:{_KEYS})"|\[\s{{0,64}}\{{|\[\s{{0,64}}\w{{1,64}}\('
 # What a call begins with, at the beginning of a line. Bounded, so that no text is read twice over.
 BEGINS: Final = f"{TEMPLATE}|{DATA}"
 # Words in plain text that a form begins with, while they are still incomplete.
-PLAIN_BEGINNINGS: Final = ("Action:", "functools[", ">>>", "<|", "<｜tool")
+PLAIN_BEGINNINGS: Final = (
+    "Action:", "functools[", ">>>", "<|", "<｜tool", "<｜DSML", "to=functions.", "assistant to=functions."
+)  # fmt: skip
 
 # Llama 3's and Phi-4's `<|python_tag|>` and `<|tool_call|>`, Llama 4's `<|python_start|>`, LFM2's
 # `<|tool_call_start|>`, Cohere's `<|START_ACTION|>`, InternLM's `<|action_start|><|plugin|>`, Kimi's
@@ -78,6 +88,8 @@ _NAMED_JSON: Final = (
     re.compile(r"<\|tool_call_begin\|>\s{0,8}(?:functions\.)?(?P<name>[\w-]{1,64})(?::\d{1,6})?\s{0,8}<\|tool_call_argument_begin\|>\s{0,8}(?=\{)"),
     # gpt-oss: https://cookbook.openai.com/articles/openai-harmony
     re.compile(rf"(?:<\|start\|>assistant)?<\|channel\|>(?:commentary|analysis)\s{{1,8}}to=(?:functions\.)?(?P<name>{_NAME})\s{{0,8}}(?:<\|constrain\|>\s?json\s{{0,8}}|json\s{{0,8}})?<\|message\|>\s{{0,8}}(?=\{{)"),
+    # The same with the recipient before the channel, and without the tokens of the prompt.
+    re.compile(rf"(?:<\|start\|>)?(?:assistant)?[ \t]{{0,8}}to=functions\.(?P<name>{_NAME})\s{{0,8}}<\|channel\|>(?:commentary|analysis)\s{{0,8}}(?:<\|constrain\|>\s?)?(?:(?:json|code)\s{{0,8}})?<\|message\|>\s{{0,8}}(?=\{{)"),
     # ReAct: https://arxiv.org/abs/2210.03629, as LangChain's agents word it
     re.compile(rf"Action:[ \t]{{0,8}}(?P<name>{_NAME})[ \t]{{0,8}}\r?\nAction Input:\s{{0,8}}(?=\{{)"),
     # Functionary v3.2: https://github.com/MeetKai/functionary

@@ -19,6 +19,8 @@ from pydantic import JsonValue
 from adapters.llm.call_forms import (
     BEGINS,
     FENCE,
+    INLINE,
+    INLINE_BEGINNING,
     PLAIN_BEGINNINGS,
     TEMPLATE,
     Json,
@@ -42,7 +44,9 @@ MOST_CHARS: Final = 2 * MAX_ARGUMENT_CHARS
 MOST_CALLS: Final = 10  # as many as run at once
 PREFACE_CHARS: Final = 300  # a sentence or two on what is about to be done
 
-_START: Final = re.compile(rf"^[ \t]{{0,3}}(?:{FENCE})?(?:{BEGINS})", re.MULTILINE)
+_START: Final = re.compile(rf"^[ \t]{{0,3}}(?:{FENCE})?(?:{BEGINS})|{INLINE}", re.MULTILINE)
+_INLINE: Final = re.compile(INLINE)
+_INLINE_BEGINNING: Final = re.compile(INLINE_BEGINNING)
 _CALL: Final = re.compile(rf"[ \t]{{0,3}}(?:{FENCE})?(?:{BEGINS})")
 _OF_TEMPLATE: Final = re.compile(rf"[ \t]{{0,3}}(?:{FENCE})?(?:{TEMPLATE})")
 _THOUGHT: Final = re.compile(r"\s{0,64}<think>[^<]*</think>")
@@ -129,6 +133,9 @@ def without_calls(text: str, request: CompleteRequest) -> str:
             continue
         kept.append(text[at : start.start()])
         at = end if is_call else len(text)
+    for start in _START.finditer(text, at):  # after the last try
+        if _is_certain(text, start.start(), names):
+            return "".join((*kept, text[at : start.start()]))
     return "".join((*kept, text[at:]))
 
 
@@ -217,12 +224,22 @@ def _may_become_call(line: str) -> bool:
 class HeldText:
     """One answer's text. `feed` gives what may be shown now, `close` the rest."""
 
-    __slots__ = ("_begun", "_held", "_held_chars", "_passes", "_request", "_shown", "is_withheld")
+    __slots__ = (
+        "_begun",
+        "_edge",
+        "_held",
+        "_held_chars",
+        "_passes",
+        "_request",
+        "_shown",
+        "is_withheld",
+    )
 
     def __init__(self, request: CompleteRequest) -> None:
         self._request = request
         self._passes = False
         self._begun: str | None = ""  # of a line that may become a call; None: within another line
+        self._edge = ""  # the end of what was read, which may become a token within a line
         self._held: list[str] = []
         self._held_chars = 0
         self._shown: list[str] = []
@@ -235,7 +252,7 @@ class HeldText:
         if self._held:
             return self._hold(text)
         within = self._begun is None and "\n" not in text
-        shown = text if within else self._read(text)
+        shown = self._apart(text if within else self._read(text))
         if shown:
             self._shown.append(shown)
         return shown
@@ -245,13 +262,25 @@ class HeldText:
 
         `may_call`: the answer is whole, and the model made no call of its own.
         """
-        rest = "".join(self._held) + (self._begun or "")
-        self._held, self._begun, self._passes = [], None, True
+        rest = self._edge + "".join(self._held) + (self._begun or "")
+        self._edge, self._held, self._begun, self._passes = "", [], None, True
         if may_call and rest:
             found = written_calls("".join([*self._shown, rest]), self._request)
             if found is not None:
                 return "", found
         return self._without_calls(rest), ()
+
+    def _apart(self, text: str) -> str:
+        """What may be shown of it, up to a token within a line that begins a call."""
+        text, self._edge = self._edge + text, ""
+        if found := _INLINE.search(text):
+            rest = text[found.start() :] + "".join(self._held) + (self._begun or "")
+            self._begun, self._held, self._held_chars = None, [], 0
+            return text[: found.start()] + self._hold(rest)
+        if self._begun is None and not self._held and (found := _INLINE_BEGINNING.search(text)):
+            self._edge = text[found.start() :]
+            return text[: found.start()]
+        return text
 
     def _without_calls(self, text: str) -> str:
         left = without_calls(text, self._request)

@@ -202,6 +202,9 @@ FORMS = {
     "Kimi K2": '<|tool_calls_section_begin|><|tool_call_begin|>functions.core__get_logs:0<|tool_call_argument_begin|>{"product": "checkout", "limit": 5}<|tool_call_end|><|tool_calls_section_end|>',
     "gpt-oss": '<|channel|>commentary to=functions.core__get_logs <|constrain|>json<|message|>{"product": "checkout", "limit": 5}<|call|>',
     "gpt-oss, with its start": '<|start|>assistant<|channel|>commentary to=functions.core__get_logs <|constrain|>json<|message|>{"product": "checkout", "limit": 5}',
+    "gpt-oss, recipient first": '<|start|>assistant to=functions.core__get_logs<|channel|>commentary json<|message|>{"product": "checkout", "limit": 5}<|call|>',
+    "gpt-oss, without the prompt's tokens": ' to=functions.core__get_logs<|channel|>commentary <|constrain|>json<|message|>{"product": "checkout", "limit": 5}',
+    "gpt-oss, with the prompt's role": 'assistant to=functions.core__get_logs<|channel|>analysis code<|message|>{"product": "checkout", "limit": 5}',
     "ReAct": 'Action: core__get_logs\nAction Input: {"product": "checkout", "limit": 5}',
     "Functionary": '>>>core__get_logs\n{"product": "checkout", "limit": 5}',
     "Llama 3.1": '<function=core__get_logs>{"product": "checkout", "limit": 5}</function>',
@@ -249,6 +252,71 @@ def test_every_known_form_that_is_cut_is_withheld(form: str) -> None:
 
     assert calls == ()
     assert "checkout"[:4] not in (shown + rest)
+
+
+# Of a template, right behind a sentence, as these models put them.
+WITHIN_A_LINE = (
+    "DeepSeek V3", "DeepSeek V3.1", "Kimi K2", "Mistral", "Mistral, with an id", "Qwen3-Coder", "Hermes", "GLM",
+    "Seed-OSS", "Llama 3.1", "Cohere", "Phi-4", "gpt-oss",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
+@pytest.mark.parametrize("form", WITHIN_A_LINE)
+def test_a_call_right_behind_a_sentence_is_never_shown(form: str, size: int) -> None:
+    text = "Let me look: " + FORMS[form]
+    shown, rest, calls = streamed([text[at : at + size] for at in range(0, len(text), size)])
+
+    assert calls == [("core__get_logs", {"product": "checkout", "limit": 5})]
+    assert (shown + rest).strip() == "Let me look:"
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="core__get_logs">\n<｜DSML｜parameter name="product">a</｜DSML｜parameter>',
+        "<start_function_call>call:core__get_logs{product:<escape>a<escape>}<end_function_call>",
+        "<tool_use><name>core__get_logs</name></tool_use>",
+        "<TOOL_CALL>\ncore__get_logs product=a\n</TOOL_CALL>",
+        "The pool is full.<|tool_call_begin|>what",
+        "to=functions.core__get_logs<|channel|>commentary<|message|>{",
+    ],
+)  # fmt: skip
+def test_a_template_that_cannot_be_read_is_never_shown(text: str, size: int) -> None:
+    shown, rest, calls = streamed([text[at : at + size] for at in range(0, len(text), size)])
+
+    assert calls == []
+    assert (shown + rest).strip() in ("", "The pool is full.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The template begins with `<tool_call>`, then JSON.",
+        "Is p95 <5 ms? [TODO] a<b, [A], x < y, <b>, arr[A_B] and `[TOOL_CALLS]`",
+        "to=functions are a term of Harmony",
+        "assistant to the on-call",
+        "a <|im_end|> b <",
+    ],
+)
+def test_what_only_resembles_a_template_is_shown(text: str) -> None:
+    for size in (1, 2, 5, 1000):
+        shown, rest, calls = streamed([text[at : at + size] for at in range(0, len(text), size)])
+
+        assert (shown + rest, calls) == (text, [])
+
+
+@pytest.mark.parametrize("start", ['{"name": "x", oops', '{"id": 1}', "[{]", '{"type": '])
+@pytest.mark.parametrize(
+    "call", [f"<tool_call>{ONE}</tool_call>", ONE, "<function=x>", f"```json\n{ONE}"]
+)
+def test_a_call_after_many_starts_that_are_none_is_never_shown(start: str, call: str) -> None:
+    text = "Rows:\n" + f"{start}\n" * 40
+    shown, rest, calls = streamed([text + call])
+
+    assert calls == []
+    assert shown + rest == text
 
 
 def test_two_calls_in_a_text_form_are_both_taken() -> None:
