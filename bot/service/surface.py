@@ -1,10 +1,13 @@
 """Slack as the place where people read, put together."""
 
 from contextlib import AsyncExitStack
+from functools import partial
 
 import aiohttp
 
+from bot.actions.versions import VersionCheck
 from bot.app import Base
+from bot.domain.proposal import Proposal
 from bot.engine.engine import Engine
 from bot.service.cards import paging
 from bot.slack.api.calls import SlackCalls
@@ -17,6 +20,7 @@ from bot.slack.showing.charts import described
 from bot.slack.showing.drawing import painter
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.text.links import LinkPolicy
+from tools.capabilities import Deploys
 
 
 async def slack_surface(
@@ -45,7 +49,13 @@ async def slack_surface(
         stored=base.stores.proposals.get,
         stands=base.stores.sessions.set_answer,
         chart_files=_chart_files(api, outbox, session),
+        warning=VersionCheck(partial(_deploys, base)).warning,
     )
+
+
+def _deploys(base: Base, proposal: Proposal) -> Deploys | None:
+    channels = base.in_force.channels_at(proposal.place.team)
+    return base.observed_in(channels, proposal.channel_name).deploys
 
 
 def _chart_files(

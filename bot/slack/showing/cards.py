@@ -25,16 +25,23 @@ _NAME_CHARS = 200
 _HEADLINE_CHARS = 120  # with the words before it within the 150 of a header
 _RATIONALE_CHARS = 600
 _RATIONALE_LINES = 6
+_WARNING_CHARS = 400
 _OUTCOME_CHARS = 1_500
 _DIGEST_CHARS = 12
 _MOST_PAGED = 5
 
 
-def card(proposal: Proposal, roles_text: str, now: datetime, paged: Paged = NOBODY) -> Part:
+def card(
+    proposal: Proposal,
+    roles_text: str,
+    now: datetime,
+    paged: Paged = NOBODY,
+    warning: str = "",
+) -> Part:
     """The card as it is now. `roles_text` names who may decide, in plain words.
 
     `paged` are mentioned while it is open: Slack tells them when it is posted, and not when it is
-    edited.
+    edited. `warning` is plain text and stands right below the arguments.
     """
     proposal = _as_of(proposal, now)
     arguments = _shown("Arguments", proposal.params)
@@ -46,6 +53,8 @@ def card(proposal: Proposal, roles_text: str, now: datetime, paged: Paged = NOBO
     blocks: list[Block] = [header(_headline(proposal))]
     blocks.append(section(_what(proposal)))
     blocks.append(section(arguments or "*Arguments*\nnot shown") | {"accessory": raw})
+    if warning:
+        blocks.append(section(f"⚠ {remark(visible(warning), _WARNING_CHARS)}"))
     if proposal.preview:
         blocks.append(section(preview or "*Dry run*\nnot shown"))
     if not confirmable:

@@ -62,6 +62,11 @@ async def _not_kept(_turn: TurnId, _ts: MessageTs) -> None:
     """Where nothing is kept of answers."""
 
 
+async def _no_warning(_proposal: Proposal) -> str:
+    """Where nothing is checked."""
+    return ""
+
+
 class SlackSurface(ChatSurface):
     """One workspace.
 
@@ -71,7 +76,8 @@ class SlackSurface(ChatSurface):
     proposals: a card that went by another would hide its buttons too early. `resolve` turns
     the placeholders of a place's session into what people may read. `stored` reads a proposal.
     `paging` tells whom a card calls; without it, nobody. `stands` keeps where an answer's first
-    message is, if it is not where `open_answer` said; it may raise StorageUnavailable.
+    message is, if it is not where `open_answer` said; it may raise StorageUnavailable. `warning` is what a card warns of; it never
+    raises.
     """
 
     def __init__(
@@ -92,6 +98,7 @@ class SlackSurface(ChatSurface):
         stored: Stored = nothing_stored,
         stands: Stands = _not_kept,
         chart_files: ChartFiles | None = None,
+        warning: Callable[[Proposal], Awaitable[str]] = _no_warning,
     ) -> None:
         self._outbox = outbox
         self._links = links
@@ -107,6 +114,7 @@ class SlackSurface(ChatSurface):
         self._sessions = sessions
         self._stands = stands
         self._chart_files = chart_files
+        self._warning = warning
         self._cards = OpenCards(outbox, stored, self._now)
         self._growing: dict[TurnId, NativeAnswer] = {}
         self._answers: dict[TurnId, AnswerMessages] = {}
@@ -275,7 +283,8 @@ class SlackSurface(ChatSurface):
         return ts
 
     async def _drawn(self, proposal: Proposal, paged: Paged) -> Part:
-        return card(proposal, self._roles_text(proposal), await self._now(), paged)
+        warning = await self._warning(proposal)
+        return card(proposal, self._roles_text(proposal), await self._now(), paged, warning)
 
     async def _note(self, place: Place, parts: Sequence[Part], key: str) -> MessageTs:
         found = await self._outbox.find(place, note_mark(key))
