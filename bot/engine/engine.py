@@ -34,7 +34,7 @@ from bot.engine.queue import (
 )
 from bot.engine.stops import StopSignals
 from bot.engine.stranded import LeftBehind, StrandedWork
-from bot.engine.workflows import Starts, Tasks, UnderWay, begin_workflow
+from bot.engine.workflows import Starts, Tasks, TurnToWrite, UnderWay, begin_workflow
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
@@ -57,7 +57,7 @@ _DECISION = TypeAdapter(Decision)
 
 @dataclass(frozen=True, slots=True)
 class EngineRows:
-    """The tables that the engine uses, in one database."""
+    """The tables that the engine uses, in one database, and DBOS's turn to write there."""
 
     tickets: Tickets
     steps: TurnSteps
@@ -65,6 +65,7 @@ class EngineRows:
     stranded: StrandedTurns
     earlier: EarlierWork
     half_started: HalfStarted
+    turn_to_write: TurnToWrite
 
     @classmethod
     def of(cls, database: Database, version: str) -> Self:
@@ -76,6 +77,7 @@ class EngineRows:
             StrandedTurns(database),
             EarlierWork(database, version, EARLIER_VERSIONS),
             HalfStarted(database),
+            database.turn_to_write,
         )
 
 
@@ -96,6 +98,7 @@ class Engine:
         self._tickets = tickets = rows.tickets
         self._replicas = replicas = rows.replicas
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
+        self._turn_to_write = rows.turn_to_write
         self._journals = TurnJournals(tickets, rows.steps, self.executor_id)
         self._presence = replicas.presence(self.executor_id, config.lease_s)
         self._records = DbosRecords(config.version, rows.earlier)
@@ -279,7 +282,7 @@ class Engine:
         return await self._starts.once(
             workflow_id,
             is_started,
-            lambda: begin_workflow(workflow_id, body, args),
+            lambda: begin_workflow(workflow_id, body, args, self._turn_to_write),
             self._background,
         )
 

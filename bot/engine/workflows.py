@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any
 
 from dbos import DBOS, SetWorkflowID
@@ -10,16 +10,21 @@ from dbos import DBOS, SetWorkflowID
 from bot.store.dialect import storage_errors
 
 Begin = Callable[[], Coroutine[Any, Any, Exception | None]]
+TurnToWrite = Callable[[], AbstractAsyncContextManager[None]]  # see `Database.turn_to_write`
 Tasks = dict[asyncio.Task[object], str]
 
 
 async def begin_workflow(
-    workflow_id: str, body: Callable[..., Coroutine[None, None, None]], args: Sequence[object]
+    workflow_id: str,
+    body: Callable[..., Coroutine[None, None, None]],
+    args: Sequence[object],
+    turn_to_write: TurnToWrite,
 ) -> Exception | None:
     """Start a DBOS workflow under that id. Returns the error, for all callers that wait for it."""
     try:
         with storage_errors(), SetWorkflowID(workflow_id):
-            await DBOS.start_workflow_async(body, *args)
+            async with turn_to_write():
+                await DBOS.start_workflow_async(body, *args)
     except Exception as error:  # noqa: BLE001 - raised by each caller
         return error
     return None

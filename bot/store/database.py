@@ -135,6 +135,16 @@ class Database:
             yield connection
 
     @asynccontextmanager
+    async def turn_to_write(self) -> AsyncIterator[None]:
+        """The turn of a writer with its own connection, such as the workflow engine.
+
+        SQLite polls for its lock, up to 100 ms each time. Without a turn, a writer of this process
+        that polls would starve behind the transactions of this database. PostgreSQL needs no turn.
+        """
+        async with self._gate:
+            yield
+
+    @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """A connection for reads: each statement sees all that was committed before it."""
         async with _in_time() as begun, self._reading.connect() as connection:
