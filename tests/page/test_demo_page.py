@@ -52,6 +52,19 @@ async def test_after_an_answer_its_headline_is_in_sight_and_the_thread_outlives_
     await expect(headline).to_be_attached()
 
 
+async def test_an_edited_version_that_was_never_deployed_is_warned_of_on_the_new_card(
+    page: Page,
+) -> None:
+    await page.locator("#messages .replies").first.click()
+    thread = page.locator("#thread-messages")
+    await thread.get_by_role("button", name="Edit").last.click()
+    form = page.get_by_role("dialog")
+    await form.get_by_label("version").fill("v9.9.9")
+    await form.get_by_role("button", name="Propose").click()
+
+    await expect(thread).to_contain_text("Version v9.9.9 was never deployed to checkout")
+
+
 @pytest.mark.parametrize(
     ("channel", "said"),
     [(BOTLESS, "until it is invited"), (ARCHIVED, "This channel is archived")],
