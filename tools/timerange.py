@@ -1,6 +1,6 @@
 """Time ranges as models and people write them, turned into one absolute half-open interval.
 
-Accepted: `A/B`, `A..B`, `A to B`, `A/PT30M`, `PT30M/B`, `last 30m`, `30m`, `now-1h..now`, and one instant `A`
+Accepted: `A/B`, `A..B`, `A to B`, `A - B`, `A/PT30M`, `PT30M/B`, `last 30m`, `30m`, `now-1h..now`, and one instant `A`
 (from A until now). An instant is RFC 3339, `now`, `now-1h`, `-1h`, `1h ago`, or seconds or milliseconds since 1970.
 Months and years are refused: their length is not fixed.
 """
@@ -29,11 +29,13 @@ _WORD_UNITS = {
     "day": "d", "days": "d", "week": "w", "weeks": "w",
 }  # fmt: skip
 _SHORT_PART = re.compile(r"([0-9]{1,9})[ ]?([a-z]+)[ ]?")
-_RELATIVE = re.compile(r"(?:(?:the )?(?:last|past) )?(.+)")
+_RELATIVE = re.compile(r"(?:(?:(?:in|during|over|within|for) )?(?:the )?(?:last|past) )?(.+)")
 _NOW = re.compile(r"now(?:\s*-\s*(.+))?")
 _BACK = re.compile(r"-\s?(?P<signed>[0-9].*)|(?P<ago>[0-9a-z ]+) ago")
 _PREFIX = re.compile(r"(?:from|since|between) ", re.IGNORECASE)
 _SEPARATOR = re.compile(r"\.\.|/| (?:to|until|till|and) ", re.IGNORECASE)
+# Where no other one is: a dash may also be a minus.
+_LOOSE_SEPARATOR = re.compile(r"(?<!now) - | through |, ?", re.IGNORECASE)
 # Seconds from 2001 to 2286 have ten digits, milliseconds thirteen.
 _EPOCH = re.compile(r"([0-9]{10})(?:\.([0-9]{1,9}))?|([0-9]{10})([0-9]{3})")
 _UTC = re.compile(r" ?(?:UTC|GMT)", re.IGNORECASE)
@@ -130,6 +132,8 @@ def _ends(text: str, now: datetime) -> tuple[datetime, datetime, bool]:
     prefix = _PREFIX.match(text)
     text = text[prefix.end() :] if prefix else text
     sides = _SEPARATOR.split(text, maxsplit=1)
+    if len(sides) == 1:
+        sides = _LOOSE_SEPARATOR.split(text, maxsplit=1)
     if len(sides) == 2:
         return _two_sided(sides[0].strip(), sides[1].strip(), now)
     relative = _relative(text, now)

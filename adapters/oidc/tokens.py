@@ -23,6 +23,8 @@ FETCH_S: Final = 5.0
 REFETCH_S: Final = 60.0  # whoever invents key ids makes us ask no more often
 KEYS_TTL_S: Final = 3_600.0
 SKEW_S: Final = 60.0
+# Letters that show as nothing: Hangul's fillers and the empty Braille pattern.
+BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 MOST_KEYS: Final = 50
 MOST_TOKEN_CHARS: Final = 8_192  # of a header line, as aiohttp takes it
 
@@ -98,6 +100,8 @@ class OidcTokens:
         subject = found["sub"]
         # What is not printable could be two people's: half a surrogate pair has no UTF-8.
         if not (isinstance(subject, str) and subject.strip() and subject.isprintable()):
+            raise TokenRefused("no subject")
+        if not BLANK_LETTERS.isdisjoint(subject):
             raise TokenRefused("no subject")
         return found
 

@@ -143,6 +143,14 @@ FORGED: dict[str, Callable[[Provider], str]] = {
         "\u00a0",
         "\u3000",
         "\u200b",
+        "\u3164",
+        "\u2800 ",
+        "ann\u115f",
+        "\ufeff",
+        "\u00ad",
+        "\U000e0061",
+        "ann\u202e",
+        "ann\n",
         "\ud800",
         "ann\x00",
         7,
@@ -162,7 +170,9 @@ async def test_a_token_without_a_readable_subject_is_refused(
         await provider.tokens.claims(token)
 
 
-@pytest.mark.parametrize("subject", ["ann", "auth0|5f7", "Zoë Müller", "用户", " ann "])
+@pytest.mark.parametrize(
+    "subject", ["ann", "auth0|5f7", "Zoë Müller", "用户", " ann ", "0", "*", "Zoe\u0301", "김철수"]
+)
 async def test_a_readable_subject_is_taken(provider: Provider, subject: str) -> None:
     assert (await provider.tokens.claims(provider.token(sub=subject)))["sub"] == subject
 

@@ -104,7 +104,9 @@ def test_a_network_that_is_named_is_reached_and_no_other() -> None:
 @pytest.mark.parametrize(
     "host",
     ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "localhost", "2130706433", "0x7f.1", "127.1",
-     "0x7f000001", "127.0.1", "127.0.0.1.", "[::127.0.0.1]", "[64:ff9b::7f00:1]"],
+     "0x7f000001", "127.0.1", "127.0.0.1.", "[::127.0.0.1]", "[64:ff9b::7f00:1]",
+     "[::1%25lo]", "[fe80::1%25eth0]", "[::ffff:7f00:1%25lo]", "[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[::ffff:0:127.0.0.1]",
+     "127.1.", "0"],
 )  # fmt: skip
 async def test_a_confined_client_refuses_before_it_connects(host: str) -> None:
     client = http_client(reachable=ReachableAddresses())
