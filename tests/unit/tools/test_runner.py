@@ -205,7 +205,7 @@ async def test_a_giant_error_message_is_not_passed_on() -> None:
     assert len(outcome.content) < 200
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**70, object()])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
 async def test_what_is_not_strict_json_is_an_invalid_output(value: object) -> None:
     tool = returning(EchoOutput(value=value))
     outcome = await bench([tool]).run()
