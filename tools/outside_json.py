@@ -25,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+_MOST_DIGITS: Final = 15  # what is longer counts nothing, and not every reader keeps it
 _UNIX_ZERO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 T = TypeVar("T")
 _log = structlog.stdlib.get_logger(__name__)
@@ -102,6 +103,12 @@ def set_instant(at: datetime | None) -> datetime | None:
 
 SetInstant = Annotated[AwareDatetime | None, AfterValidator(set_instant)]
 """An instant with its zone; None for one that nobody set."""
+
+
+def count_of(value: object) -> int | None:
+    """A count, which comes as text or as a number; None for what is neither, or too long."""
+    text = str(value) if isinstance(value, str) or type(value) is int else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
 def readable(kind: TypeAdapter[T], entries: Iterable[object]) -> tuple[list[T], int]:

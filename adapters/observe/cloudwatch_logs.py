@@ -28,7 +28,7 @@ from adapters.observe.log_source import Wanted
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval
 from tools.errors import UpstreamFailed
-from tools.outside_json import Entries, OutsideModel, Unread
+from tools.outside_json import Entries, OutsideModel, Unread, count_of
 
 LOG_GROUP: Final = "@log"  # Insights' own field: `account:group`
 _SHOWN: Final = ("@timestamp", "@message", "@logStream", LOG_GROUP)
@@ -134,9 +134,9 @@ class CloudWatchLogs:
         groups = await self._of(wanted)
         rows, unread = await self._rows(query, groups, wanted.start_ns, wanted.end_ns)
         counts = {
-            row[wanted.field]: int(count)
+            row[wanted.field]: count
             for row in rows
-            if wanted.field in row and (count := row.get("kortex_lines", "")).isdecimal()
+            if wanted.field in row and (count := count_of(row.get("kortex_lines"))) is not None
         }
         if rows and not counts:
             raise UpstreamFailed(f"{self.name}: not a count of lines")

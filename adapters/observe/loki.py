@@ -33,7 +33,7 @@ from tools.errors import InvalidArguments
 from tools.outside_json import Unread
 
 _MAX_ENTRIES: Final = 5000  # Loki's default max_entries_limit_per_query
-_LOWER_LIMIT: Final = re.compile(r"max_entries_limit \((\d+) > (\d+)\)")
+_LOWER_LIMIT: Final = re.compile(r"max_entries_limit \((\d{1,18}) > (\d{1,9})\)")
 # Without it every (trace id, level) becomes a stream of its own, with its labels repeated.
 _CATEGORIZE: Final = {"X-Loki-Response-Encoding-Flags": "categorize-labels"}
 _SHOWN_VALUES: Final = 20

@@ -18,18 +18,11 @@ from pydantic import (
 
 from tools.error_issues import ErrorIssue
 from tools.errors import UpstreamFailed
-from tools.outside_json import readable
+from tools.outside_json import count_of, readable
 
-_MOST_DIGITS: Final = 15  # of a count: what is longer counts nothing, and is no number of JSON
 _MOST_CHARS: Final = 4000  # of a text: twice what is told, for what is masked at its cut
 _log = structlog.stdlib.get_logger(__name__)
 _HOSTED: Final = "sentry.io"  # each organisation and each region has a host below it
-
-
-def _whole(value: object) -> int | None:
-    """A count comes as text or as a number; what is neither is not known."""
-    text = str(value) if isinstance(value, str) or type(value) is int else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
 def _in_utc(at: datetime) -> datetime:
@@ -44,7 +37,7 @@ def _plain(value: object) -> str:
 
 
 Number = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
-_Count = Annotated[int | None, BeforeValidator(_whole)]
+_Count = Annotated[int | None, BeforeValidator(count_of)]
 _Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 _Text = Annotated[str, BeforeValidator(_plain)]
 

@@ -22,7 +22,7 @@ from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry, Newest, 
 from adapters.observe.log_source import Wanted
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
-from tools.outside_json import Entries, OutsideModel, Texts, Unread, parse
+from tools.outside_json import Entries, OutsideModel, Texts, Unread, count_of, parse
 
 _MOST: Final = 5000  # entries of one answer: our own bound, the server has none
 _MOST_VALUES: Final = 10_000
@@ -80,9 +80,9 @@ class VictoriaLogs:
         unread = Unread()
         rows = await self._query(f"{_selecting(wanted)} {stats}", unread)
         counts = {
-            row.get(wanted.field, ""): int(count)
+            row.get(wanted.field, ""): count
             for row in rows
-            if (count := row.get("kortex_lines", "")).isdecimal()
+            if (count := count_of(row.get("kortex_lines"))) is not None
         }
         if rows and not counts:
             raise UpstreamFailed("VictoriaLogs: not a count of lines")

@@ -4,14 +4,18 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import httpx
 import orjson
 import pytest
 
 from adapters.llm.wire_json import dump
+from adapters.observe.log_source import Wanted
+from adapters.observe.victorialogs import VictoriaLogs
 from adapters.recorded.packs.taking import series_row
 from bot.store.columns import json_text
 from tools.capabilities import Series
 from tools.output import NotStrictJson, clean_value, json_number
+from tools.outside_json import count_of
 from tools.signals import Metric
 
 NUMBERS = (
@@ -55,3 +59,37 @@ def test_a_number_of_64_bits_stays_exact(number: float) -> None:
 def test_a_number_that_no_float_holds_is_refused() -> None:
     with pytest.raises(NotStrictJson):
         clean_value({"n": 10**400})
+
+
+@pytest.mark.parametrize(
+    "odd", ["9" * 5000, str(10**15), "-1", "1.5", "", "²", "٣", None, True, 2.0, [1]]
+)
+def test_what_is_no_count_is_none(odd: object) -> None:
+    assert count_of(odd) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "count"), [("0", 0), (7, 7), ("007", 7), (str(10**15 - 1), 10**15 - 1)]
+)
+def test_a_count_comes_as_text_or_as_a_number(given: object, count: int) -> None:
+    assert count_of(given) == count
+
+
+@pytest.mark.parametrize("odd", ["9" * 5000, "²", "-1", ""])
+async def test_an_odd_count_of_lines_loses_no_other(odd: str) -> None:
+    rows = [{"app": "checkout", "kortex_lines": "3"}, {"app": "cart", "kortex_lines": odd}]
+    body = "\n".join(map(json.dumps, rows))
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, text=body))
+    at = 1_795_795_200_000_000_000
+    async with httpx.AsyncClient(transport=transport, base_url="http://logs.test") as client:
+        found = await VictoriaLogs(client).counts(Wanted("app", ("checkout",), at, at + 10**9))
+
+    assert found == {"checkout": 3}
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**64), 2**63])
+def test_a_nested_number_of_any_size_is_written(number: int) -> None:
+    value = {"a": [{"b": (number, {"\ud800": [number]})}]}
+
+    assert json.loads(json_text(value))["a"][0]["b"][0] == pytest.approx(number)
+    assert json.loads(dump(value))["a"][0]["b"][0] == pytest.approx(number)
