@@ -64,11 +64,13 @@ class SdkConnection:
         """Every tool that the server announces, page by page. Raises AdapterError.
 
         Some servers send `nextCursor: ""` at the end, or the same cursor for ever. An empty cursor, a
-        cursor that was used before, and a page that only repeats earlier tools are the end.
+        cursor that was used before, a page that only repeats earlier tools, and two pages without tools
+        are the end.
         """
         found: list[Definition] = []
         cursor: str | None = None
         used = {""}
+        empty = 0
         for _ in range(_MAX_PAGES):
             try:
                 page = await self._client.session.list_tools(
@@ -81,7 +83,9 @@ class SdkConnection:
             found += added
             if len(found) > MAX_TOOLS:
                 raise BadAnswer(f"it announces more than {MAX_TOOLS} tools")
-            if page.next_cursor is None or page.next_cursor in used or (listed and not added):
+            empty = 0 if listed else empty + 1
+            repeats = bool(listed) and not added
+            if page.next_cursor is None or page.next_cursor in used or repeats or empty > 1:
                 return found
             cursor = page.next_cursor
             used.add(cursor)
@@ -221,16 +225,25 @@ async def _with_readable_tools(transport: Any) -> AsyncIterator[tuple[Any, Any]]
 
 
 def _readable(message: SessionMessage | Exception) -> SessionMessage | Exception:
-    """A list of tools without those that are none; any other message, and a list of none, as it is."""
+    """A list of tools without those that are none; any other message, and a list of none, as it is.
+
+    A cursor that is a number becomes text; any other that is no text is left out.
+    """
     answer = message.message if isinstance(message, SessionMessage) else None
-    listed = answer.result.get("tools") if isinstance(answer, types.JSONRPCResponse) else None
-    if not isinstance(answer, types.JSONRPCResponse) or not isinstance(listed, list):
+    if not isinstance(answer, types.JSONRPCResponse) or "tools" not in answer.result:
         return message
-    kept = [tool for tool in listed if _is_tool(tool)]
-    if not kept or len(kept) == len(listed):
+    listed = [] if answer.result["tools"] is None else answer.result["tools"]
+    if not isinstance(listed, list):
         return message
-    _log.warning("mcp.unreadable_tools", count=len(listed) - len(kept))
-    return SessionMessage(answer.model_copy(update={"result": {**answer.result, "tools": kept}}))
+    kept = [tool for tool in listed if _is_tool(tool)] or listed
+    if len(kept) < len(listed):
+        _log.warning("mcp.unreadable_tools", count=len(listed) - len(kept))
+    cursor = answer.result.get("nextCursor")
+    if type(cursor) is int:
+        cursor = str(cursor)
+    result = {**answer.result, "tools": kept}
+    result["nextCursor"] = cursor if isinstance(cursor, str) else None
+    return SessionMessage(answer.model_copy(update={"result": result}))
 
 
 def _is_tool(entry: object) -> bool:

@@ -166,6 +166,17 @@ PAGES: dict[str, Callable[[str], dict[str, Any]]] = {
         "tools": {"": [TOOL], "1": []}.get(at, [SECOND]),
         "nextCursor": {"": "1", "1": "2"}.get(at),
     },
+    "a blank cursor": lambda _: {"tools": [TOOL, SECOND], "nextCursor": " "},
+    "the word null": lambda _: {"tools": [TOOL, SECOND], "nextCursor": "null"},
+    "a number": lambda at: {"tools": [SECOND]} if at else {"tools": [TOOL], "nextCursor": 2},
+    "false": lambda _: {"tools": [TOOL, SECOND], "nextCursor": False},
+    "empty pages with new cursors": lambda at: {
+        "tools": [] if at else [TOOL, SECOND],
+        "nextCursor": f"{at}ü",
+    },
+    "null instead of a page": lambda at: (
+        {"tools": None} if at else {"tools": [TOOL, SECOND], "nextCursor": "2"}
+    ),
     "no cursor but null": lambda _: {"tools": [TOOL, SECOND], "nextCursor": None},
 }
 
