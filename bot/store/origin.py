@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from errno import ENOENT
 from pathlib import Path
 from typing import Final
 
@@ -66,6 +67,12 @@ class SeenMark:
     """The file beside a SQLite database: number and MAC of the newest row its trail had here."""
 
     path: Path
+    database: Path
+
+    def inode(self) -> tuple[int, int]:
+        """Device and inode of the file at the database's path. Raises OSError."""
+        found = self.database.stat()
+        return found.st_dev, found.st_ino
 
     def read(self) -> "Newest | None":
         """None: there is none, or it cannot be read."""
@@ -88,7 +95,7 @@ class SeenMark:
 
 def mark_of(database: Path) -> SeenMark:
     """The mark of that SQLite file."""
-    return SeenMark(database.with_name(database.name + ".seen"))
+    return SeenMark(database.with_name(database.name + ".seen"), database)
 
 
 class Origin:
@@ -98,6 +105,7 @@ class Origin:
         self._database = database
         self._mark = mark
         self._noted: Newest | None = None
+        self._inode: tuple[int, int] | None = None  # of the file that was settled
         self._noting = asyncio.Lock()  # an older mark must not replace a newer one
         self._is_settled = False
 
@@ -182,6 +190,8 @@ class Origin:
     async def settle(self) -> None:
         """From now on it is itself, where it is."""
         with _logged():
+            if self._mark is not None:
+                self._inode = await asyncio.to_thread(self._mark.inode)
             await self._keep_mark()  # before the row: a row without a mark is in doubt
         timeline = "" if self._mark else await self._whereabouts()
         writer = sa.literal("") if self._mark else _WRITER
@@ -202,19 +212,25 @@ class Origin:
                 await self._keep_mark()
 
     async def mark(self) -> None:
-        """The same, before an order is sent: a copy from before is known as one. Raises StorageUnavailable."""
+        """The same, before an order is sent: a copy from before is known as one.
+
+        Raises StorageUnavailable, also where another file took the database's place: what Kortex
+        writes to the open one is lost at its end.
+        """
         if self._is_settled:
             try:
                 await self._keep_mark()
             except OSError as error:
                 raise StorageUnavailable(
-                    f"{error.filename}, which tells the database from a copy, cannot be written"
+                    f"no order may be sent: {error.filename}: {error.strerror}"
                 ) from error
 
     async def _keep_mark(self) -> None:
         if self._mark is None:
             return
         async with self._noting:
+            if self._inode not in (None, await asyncio.to_thread(self._mark.inode)):
+                raise FileNotFoundError(ENOENT, "replaced", str(self._mark.database))
             newest = await self._newest()
             if newest != self._noted:
                 await asyncio.to_thread(self._mark.write, newest)

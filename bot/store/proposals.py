@@ -159,7 +159,10 @@ class StoredProposals:
         """One compare-and-set with its audit row, under the lock of that order; then the mark.
 
         Not repeated when the connection is lost, as `advance`. Without the mark nothing may be sent.
+        The mark is tried first: where it fails, the order stays confirmed and is tried again.
         """
+        if self._mark is not None:
+            await self._mark()
         before = ProposalState.CONFIRMED
         values: dict[str, Any] = {
             "state": ProposalState.DISPATCHING.value,

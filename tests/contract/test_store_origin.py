@@ -50,9 +50,9 @@ S = ProposalState
 
 
 @pytest.fixture
-def origin(database: Database, tmp_path: Path) -> Origin:
-    mark = SeenMark(tmp_path / "seen") if database.dialect == "sqlite" else None
-    return Origin(database, mark)
+def origin(database: Database, database_url: str) -> Origin:
+    path = Path(database_url.partition(":///")[2])
+    return Origin(database, mark_of(path) if database.dialect == "sqlite" else None)
 
 
 async def decided(database: Database, name: str) -> None:
@@ -185,10 +185,11 @@ async def test_a_mark_that_says_nothing_leaves_doubt(
     sqlite_url: str, tmp_path: Path, kept: bytes
 ) -> None:
     database = await Database.open(sqlite_url)
-    await Origin(database, SeenMark(tmp_path / "seen")).settle()
-    (tmp_path / "seen").write_bytes(kept)
+    mark = SeenMark(tmp_path / "seen", Path(sqlite_url.partition(":///")[2]))
+    await Origin(database, mark).settle()
+    mark.path.write_bytes(kept)
 
-    standing = await Origin(database, SeenMark(tmp_path / "seen")).judge()
+    standing = await Origin(database, mark).judge()
 
     assert standing is not Standing.ITSELF
     await database.close()
@@ -221,11 +222,37 @@ async def test_nothing_is_sent_without_a_mark(sqlite_url: str) -> None:
     event = AuditEvent(AuditKind.DISPATCH_INTENT, "U1")
     await store.create(order_of_its_own("sent", state=S.CONFIRMED), event)
     await origin.settle()
+    await decided(database, "a guard's verdict")
     await asyncio.to_thread(path.with_name(f"{path.name}.seen.new").mkdir)
 
     with pytest.raises(StorageUnavailable, match="seen"):
         await store.begin_dispatch(ProposalId("sent"), event)
     await origin.note()  # only logs it
+    kept = await store.get(ProposalId("sent"))
+    assert kept is not None
+    assert kept.state is S.CONFIRMED
+    await asyncio.to_thread(path.with_name(f"{path.name}.seen.new").rmdir)
+    assert (await store.begin_dispatch(ProposalId("sent"), event)).is_ours
+    await database.close()
+
+
+async def test_nothing_is_sent_from_a_file_that_another_replaced(sqlite_url: str) -> None:
+    path = Path(sqlite_url.partition(":///")[2])
+    database = await Database.open(sqlite_url)
+    origin = Origin(database, mark_of(path))
+    store = StoredProposals(database, origin.mark)
+    event = AuditEvent(AuditKind.DISPATCH_INTENT, "U1")
+    await store.create(order_of_its_own("sent", state=S.CONFIRMED), event)
+    await origin.settle()
+    await asyncio.to_thread(path.rename, path.with_name("moved.db"))
+    for replace in (path.touch, path.unlink):
+        await asyncio.to_thread(replace)
+        with pytest.raises(StorageUnavailable, match=path.name):
+            await store.begin_dispatch(ProposalId("sent"), event)
+
+    kept = await store.get(ProposalId("sent"))
+    assert kept is not None
+    assert kept.state is S.CONFIRMED
     await database.close()
 
 
