@@ -1,5 +1,7 @@
 """What commands print: tables and answers by rich in a terminal, plain lines in a pipe, JSON as it is."""
 
+import html
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -13,6 +15,7 @@ from rich.theme import Theme
 
 from tools.output import clean_text, lines_of
 
+_ENTITY: Final = re.compile(r"&#?\w{1,32};")
 _STYLES: Final[Mapping[str, str]] = {
     "ok": "green",
     "FAILED": "bold red",
@@ -72,6 +75,10 @@ def _lines(rows: Sequence[Sequence[str]]) -> Sequence[str]:
     return lines
 
 
+def _visible_entity(found: re.Match[str]) -> str:
+    return found[0] if clean_text(html.unescape(found[0])) else ""
+
+
 def print_answer(text: str) -> None:
     """Print an answer's Markdown: formatted in a terminal, as it is in a pipe.
 
@@ -83,5 +90,6 @@ def print_answer(text: str) -> None:
         return
     from rich.markdown import Markdown  # a tenth of a second, for answers only
 
-    lines = clean_text(text).replace("\n", "  \n")  # Markdown joins lines without the two blanks
+    inert = _ENTITY.sub(_visible_entity, clean_text(text))  # Markdown decodes entities later
+    lines = inert.replace("\n", "  \n")  # Markdown joins lines without the two blanks
     console.print(Markdown(lines, hyperlinks=False))

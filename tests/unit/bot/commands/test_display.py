@@ -17,12 +17,26 @@ print_answer("**Cause**: [here](https://evil.test/?d=S)\\nsecond line `x`")
 """
 
 
-def in_terminal(**more: str) -> str:
+HOSTILE = (
+    "&#x202e;gnp.exe",
+    "a&rlm;b",
+    "&#8203;&ZeroWidthSpace;",
+    "\x1b]8;;https://evil.test\x07click\x1b]8;;\x07",
+    "\x9d8;;https://evil.test\x9cclick",
+    "&#27;]8;;https://evil.test&#7;click",
+    "![pod](https://evil.test/?d=S)",
+    "[l][1]\n\n[1]: https://evil.test/?d=S",
+    "[link=https://evil.test]click[/link]",
+    "&amp; &lt;b&gt; 5 &gt; 3",
+)
+
+
+def in_terminal(program: str = PROGRAM, **more: str) -> str:
     """The output of that program in a terminal 60 columns wide."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "60", **more}
     environment.pop("NO_COLOR", None) if "NO_COLOR" not in more else None
-    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=theirs, env=environment) as done:
+    with subprocess.Popen([sys.executable, "-c", program], stdout=theirs, env=environment) as done:
         os.close(theirs)
         told = b""
         try:
@@ -63,3 +77,12 @@ def test_no_color_is_respected() -> None:
     assert "\x1b[1;31m" not in told
     assert "\x1b[32m" not in told
     assert "**" not in told
+
+
+def test_an_answer_hides_no_address_and_turns_no_text_round_in_a_terminal() -> None:
+    program = f"from bot.commands.display import print_answer\nfor each in {HOSTILE!r}: print_answer(each)"
+    told = in_terminal(program)
+
+    assert [sign for sign in ("\x1b]8", "\x9d", "\u202e", "\u200f", "\u200b") if sign in told] == []
+    assert "https://evil.test/?d=S" in told
+    assert "& <b> 5 > 3" in told
