@@ -42,13 +42,13 @@ def redacted_json(text: str, redactor: Redactor) -> str:
     """JSON text with its values redacted; other text redacted as a whole. Raises RedactionFailed.
 
     A rule that reads escaped text takes the `n` of `\\n` for a part of what follows, and leaves a
-    backslash that ends the JSON.
+    backslash that ends the JSON. JSON that is nested too deep to walk is redacted as text all the same.
     """
     if text[:1] not in ("{", "["):
         return redactor.redact(text)
     try:
         value = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        safe = redactor.redact_value(value)
+        return text if safe == value else orjson.dumps(safe).decode()
+    except (orjson.JSONDecodeError, RecursionError, RedactionFailed, TypeError):
         return redactor.redact(text)
-    safe = redactor.redact_value(value)
-    return text if safe == value else orjson.dumps(safe).decode()

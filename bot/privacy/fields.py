@@ -55,9 +55,13 @@ def _as_json(was: str, now: str, redact: Redact, mask: Redact) -> str:
         return now
     try:
         inner = orjson.loads(was)
-    except orjson.JSONDecodeError:
+        return orjson.dumps(redacted(inner, redact, mask)).decode()
+    except (
+        orjson.JSONDecodeError,
+        RecursionError,
+        TypeError,
+    ):  # no JSON, or nested too deep to walk
         return now
-    return orjson.dumps(redacted(inner, redact, mask)).decode()
 
 
 def _redacted_texts(texts: list[str], redact: Redact) -> list[str]:

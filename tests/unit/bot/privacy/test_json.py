@@ -72,3 +72,10 @@ def test_json_that_a_row_holds_stays_json(value: str) -> None:
     row = sealing.line(sealing.body({"line": value}))
 
     assert orjson.loads(sealing.line(row)) == {"line": REDACTOR.redact(value)}
+
+
+@pytest.mark.parametrize("depth", [400, 1000, 1020, 1500, 100_000])
+def test_json_that_is_nested_too_deep_is_redacted_as_text(depth: int) -> None:
+    secret = "AKIA" + "Q3EGRIZTZ6XXYXQ7"
+    text = "[" * depth + f'"{secret}"' + "]" * depth
+    assert secret not in redacted_json(text, REDACTOR)
