@@ -117,8 +117,9 @@ class Connection(httpcore.AsyncNetworkStream):
     def answered(self, body_bytes: int | None) -> None:
         """An answer is whole: after a body of so many bytes, or after chunks (None)."""
         if body_bytes is None:
-            is_at_end = self._last.endswith(_LAST_CHUNK)
-            self._is_clean = is_at_end and self._last.count(_LAST_CHUNK) == 1
+            # The first end of chunks: behind it a second one may share its line end.
+            at = self._last.find(_LAST_CHUNK)
+            self._is_clean = 0 <= at == len(self._last) - len(_LAST_CHUNK)
         else:
             self._is_clean = self._body_at >= 0 and self._received == self._body_at + body_bytes
         self._last = b""

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
 import pytest
@@ -16,6 +16,7 @@ from adapters.control_plane.client import HttpControlPlane
 from adapters.control_plane.port import ControlOrder, Endpoint
 from adapters.errors import AdapterError
 from adapters.http.client import http_client
+from adapters.http.errors import mapped_errors
 from adapters.http.transport import Route
 from adapters.llm.messages import Message, Role, TextChunk
 from adapters.llm.registry import create
@@ -165,7 +166,43 @@ STRAY = {
     "a stray answer": sized(b'{"name": "stray"}'),
     "a stray answer in chunks": chunked(b'{"name": "stray"}'),
     "a line of nothing": b"\r\n",
+    "an interim answer": b"HTTP/1.1 103 Early Hints\r\n\r\n",
+    "the end of chunks": b"0\r\n\r\n",
+    "no HTTP": b"\x00\xff",
 }
+
+
+NOTHING = b"HTTP/1.1 204 No Content\r\n"
+# A first answer with more bytes behind it than its head tells.
+LONGER = {
+    "204 with a body": NOTHING + b"Content-Length: 5\r\n\r\nhello",
+    "204 and another answer": NOTHING + b"\r\n" + sized(b"stray"),
+    "304 with a body": b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nhello",
+    "a body longer than its length": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi" + sized(b"stray"),
+    "chunks with a trailer": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-T: 1\r\n\r\n" + sized(b"stray"),
+    "a chunk like an end of chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"7\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n" + sized(b"stray"),
+    "a length beside chunks": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"0\r\n\r\n" + sized(b"stray"),
+    "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 7\r\n\r\nhistray",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("first", LONGER.values(), ids=LONGER.keys())
+async def test_what_follows_an_answer_is_not_the_next_one(first: bytes) -> None:
+    answers = iter([first])
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            word = await asked_word(reader)
+            writer.write(next(answers, sized(word)))
+
+    async with listening(peer) as url, http_client(base_url=url) as client, asyncio.timeout(20):
+        with suppress(AdapterError), mapped_errors():
+            await client.get("/word11word")
+        told = [(await client.get(f"/word{word}word")).text for word in ("22", "33")]
+
+    assert told == ["22", "33"]
 
 
 @every_kind
