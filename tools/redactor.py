@@ -1,5 +1,6 @@
 """The one thing the layers ask of redaction. The rules live in `bot.privacy`."""
 
+import json
 from typing import Final, NewType, Protocol
 
 import orjson
@@ -44,11 +45,28 @@ def redacted_json(text: str, redactor: Redactor) -> str:
     A rule that reads escaped text takes the `n` of `\\n` for a part of what follows, and leaves a
     backslash that ends the JSON. JSON that is nested too deep to walk is redacted as text all the same.
     """
-    if text[:1] not in ("{", "["):
+    if text.lstrip(" \t\r\n")[:1] not in ("{", "[", '"'):
         return redactor.redact(text)
     try:
         value = orjson.loads(text)
         safe = redactor.redact_value(value)
-        return text if safe == value else orjson.dumps(safe).decode()
+        is_same = safe == value and (
+            orjson.dumps(value).decode() == text or not _hides_values(text)
+        )
+        return text if is_same else orjson.dumps(safe).decode()
     except (orjson.JSONDecodeError, RecursionError, RedactionFailed, TypeError):
         return redactor.redact(text)
+
+
+def _hides_values(text: str) -> bool:
+    """Whether an object has a key twice: only the last value is read, and the text holds both."""
+    try:
+        json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _once(pairs: list[tuple[str, object]]) -> None:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key is there twice")

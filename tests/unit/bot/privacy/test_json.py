@@ -44,6 +44,37 @@ def test_an_escape_before_an_address_stays_whole(value: str) -> None:
     assert found == REDACTOR.redact(value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":"bob@evil.com","a":"x"}',
+        '{"password":"hunter2hunter2","password":""}',
+        '[{"b":{"a":"bob@evil.com" , "a":null}}]',
+        '{"a":"bob\\u0040evil.com","a":"x"}',
+        '{"a":"bob@evil.com","\\u0061":"x"}',
+    ],
+)
+def test_a_value_that_another_one_hides_is_not_kept(text: str) -> None:
+    found = redacted_json(text, REDACTOR)
+
+    assert orjson.loads(found) == orjson.loads(text)
+    assert not any(hidden in found for hidden in ("bob", "hunter2"))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1.50, "b": [1e3]}', ' {"a":"x"}\n', "[123456789012345678901234567890]", '"x"']
+)
+def test_json_without_a_secret_stays_as_it_was_written(text: str) -> None:
+    assert redacted_json(text, REDACTOR) == text
+
+
+@pytest.mark.parametrize(
+    "text", [' {"line":"\\n@evil.com"}', '\n["\\n@evil.com"]', '"\\n@evil.com"']
+)
+def test_json_with_blanks_around_it_and_a_text_of_json_stay_whole(text: str) -> None:
+    assert orjson.loads(redacted_json(text, REDACTOR)) == orjson.loads(text)
+
+
 @pytest.mark.parametrize("text", ["{", '{"a": "bob@evil.com"', "[bob@evil.com]", "bob@evil.com"])
 def test_what_is_no_json_is_redacted_as_text(text: str) -> None:
     assert redacted_json(text, REDACTOR) == REDACTOR.redact(text)
