@@ -51,7 +51,7 @@ def test_what_the_runtime_lock_installs() -> None:
     paths = [Path(each.locate()) for each in files]
     bytes_ = sum(path.stat().st_size for path in paths if path.is_file())
     show(
-        "runtime lock (targets 40 packages, 110 MB)",
+        "runtime lock",
         packages_locked=str(len(locked)),
         packages_installed_here=str(len(installed)),
         megabytes=f"{bytes_ / 1e6:.0f}",
