@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from bot.chat.claims.json_index import Reader
 from bot.chat.claims.results import Result
 from bot.chat.claims.sentences import Sentence, sentences
 from bot.chat.claims.verdict import Known, judged
-from bot.chat.claims.walked import Reader
 from bot.domain.claims import Claim, ClaimState
 from bot.domain.turn_events import Evidence
 from tools.attached import READ_ATTACHMENT
@@ -100,7 +100,7 @@ def _split(text: str) -> tuple[str, str]:
 
 def _vocabulary(results: Mapping[int, Result]) -> frozenset[str]:
     """The names that any result has: one in the wrong place is known by them."""
-    return frozenset(name for r in results.values() if r.evidence.ok for name in r.walked.names)
+    return frozenset(name for r in results.values() if r.evidence.ok for name in r.index.names)
 
 
 def _marked(text: str, claims: Sequence[tuple[Sentence, Claim]]) -> str:

@@ -11,11 +11,11 @@ import orjson
 from pydantic import JsonValue
 
 from bot.chat.claims.clocks import STAMP, clock
+from bot.chat.claims.json_index import NOBODY, PLAIN_NAME, JsonIndex, Reader, indexed
 from bot.chat.claims.names import Name, folded, stands_in
-from bot.chat.claims.own import Part, Whole, of_these, parts_of
+from bot.chat.claims.per_product import Part, Whole, of_these, parts_of
 from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.rows import Row, rows_of
-from bot.chat.claims.walked import NOBODY, PLAIN_NAME, Reader, Walked, walked
 from bot.domain.turn_events import Evidence
 from tools.log_templates import without_clock
 
@@ -66,10 +66,10 @@ class Result:
     def whole(self) -> Whole:
         """All of it, with what was asked."""
         asked = orjson.dumps(dict(self.arguments)).decode() if self.arguments else ""
-        walked = self.walked
+        index = self.index
         return Whole(
-            [number for of in walked.numbers.values() for number in of],
-            [number for of in walked.usual.values() for number in of],
+            [number for of in index.numbers.values() for number in of],
+            [number for of in index.usual.values() for number in of],
             [self.evidence.content, self.evidence.summary, asked],
         )
 
@@ -91,7 +91,7 @@ class Result:
     @cached_property
     def folded(self) -> str:
         """Its texts, letters and digits alone; also without the ids that nobody quotes."""
-        texts = [text for _, text in self.walked.texts]
+        texts = [text for _, text in self.index.texts]
         return folded("\n".join([*texts, *map(without_clock, texts)]))
 
     def of(self, named: Collection[str]) -> Sequence[Part]:
@@ -100,7 +100,7 @@ class Result:
 
     @cached_property
     def _parts(self) -> Mapping[frozenset[str], Part]:
-        return parts_of(self.walked, self.evidence.summary)
+        return parts_of(self.index, self.evidence.summary)
 
     @cached_property
     def rows(self) -> Mapping[str, Sequence[Row]]:
@@ -116,9 +116,9 @@ class Result:
         return frozenset(_DATE.findall(re.sub("t(?=\\d\\d:)", " ", self.text)))
 
     @cached_property
-    def walked(self) -> Walked:
-        """Its tree, walked once."""
-        found = walked(self.value, self._unit(), self._reader)
+    def index(self) -> JsonIndex:
+        """Its numbers, names, states and texts, read once."""
+        found = indexed(self.value, self._unit(), self._reader)
         of_nobody = found.numbers[NOBODY]
         of_nobody.update(loose_numbers(STAMP.sub(" ", self.evidence.summary)))
         of_nobody.update(self._derived())
@@ -131,7 +131,7 @@ class Result:
     @cached_property
     def onsets(self) -> frozenset[str]:
         """Minutes at which something began, HH:MM; without those of single samples."""
-        return frozenset(clock(each) for each in self.walked.salient)
+        return frozenset(clock(each) for each in self.index.salient)
 
     @cached_property
     def compared(self) -> Sequence[Compared]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.chat.claims.likely import plain
+from bot.chat.claims.prefilter import plain
 from bot.domain.claims import CITATION, cited
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

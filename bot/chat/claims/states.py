@@ -105,7 +105,7 @@ def _states(result: Result) -> list[str]:
             if at is not None and isinstance(r, list) and len(r) > at
         ]
     return (
-        result.walked.statuses
+        result.index.statuses
         if {"deploys", "workflows", "workflow", "status"} & set(result.fields)
         else []
     )

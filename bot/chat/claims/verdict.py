@@ -7,7 +7,7 @@ from functools import cached_property
 
 from bot.chat.claims.clocks import near
 from bot.chat.claims.names import Name, folded, names
-from bot.chat.claims.own import Part
+from bot.chat.claims.per_product import Part
 from bot.chat.claims.quantities import Figure, figures
 from bot.chat.claims.results import Compared, Result
 from bot.chat.claims.rows import Row, disagreeing, named_in
@@ -72,7 +72,7 @@ class _Look:
 
     def __init__(self, result: Result, words: str) -> None:
         self.result = result
-        self._of = named_in(words, result.walked.owners)
+        self._of = named_in(words, result.index.owners)
 
     @cached_property
     def parts(self) -> Sequence[Part]:

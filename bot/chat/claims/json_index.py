@@ -1,4 +1,4 @@
-"""A result's tree, walked once: its numbers, names, states and texts, and whose row each stands in.
+"""A result as an index of its numbers, names, states and texts, each with the product of its row.
 
 Rows of one shape are alike: what a key means is found for the first of them, and a text that stands
 again under the same key tells nothing new. So a list of log lines costs little more than its new words.
@@ -66,7 +66,7 @@ NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
-class Walked:
+class JsonIndex:
     """What was found. Numbers by whom they are of; states, instants and texts in reading order."""
 
     numbers: defaultdict[frozenset[str], set[Known]] = field(
@@ -131,7 +131,7 @@ class _Place:
     is_before: bool | None = field(init=False, default=None)
 
 
-def walked(value: JsonValue, unit: tuple[str, float], reader: Reader) -> Walked:
+def indexed(value: JsonValue, unit: tuple[str, float], reader: Reader) -> JsonIndex:
     """All of a result that is in `unit` where its keys do not say otherwise."""
     walk = _Walk(reader)
     walk.all_of(value, _Place("", *unit, dense=False))
@@ -142,7 +142,7 @@ class _Walk:
     """In reading order by an own stack: a result may be nested deeper than Python likes."""
 
     def __init__(self, reader: Reader) -> None:
-        self.found = Walked()
+        self.found = JsonIndex()
         self._reader = reader
 
     def all_of(self, value: JsonValue, place: _Place) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 from bot.chat.claims.clocks import STAMP, Clocks, clocks_in, minutes
+from bot.chat.claims.json_index import JsonIndex
 from bot.chat.claims.quantities import Figure, Known, Numbers
-from bot.chat.claims.walked import Walked
 
 _NOBODY = frozenset({""})
 
@@ -65,16 +65,16 @@ class Whole(Part):
         return minutes(self.text.upper()) | clocks_in(STAMP.sub(" ", f"{content} {summary}"))
 
 
-def parts_of(walked: Walked, summary: str) -> Mapping[frozenset[str], Part]:
+def parts_of(index: JsonIndex, summary: str) -> Mapping[frozenset[str], Part]:
     """By whom they are of, in lower case; what is of no product's row is of the empty name."""
     texts: dict[frozenset[str], list[str]] = {_NOBODY: [summary]}
-    for of, text in walked.texts:
+    for of, text in index.texts:
         texts.setdefault(of or _NOBODY, []).append(text)
-    owners = texts.keys() | {of or _NOBODY for of in walked.numbers}
+    owners = texts.keys() | {of or _NOBODY for of in index.numbers}
     return {
         of: Part(
-            [n for each in _of(of) for n in walked.numbers.get(each, ())],
-            [n for each in _of(of) for n in walked.usual.get(each, ())],
+            [n for each in _of(of) for n in index.numbers.get(each, ())],
+            [n for each in _of(of) for n in index.usual.get(each, ())],
             texts.get(of, ()),
         )
         for of in owners
