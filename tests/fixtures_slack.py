@@ -1,6 +1,7 @@
 """An ask in a thread, quick rates, and a scheduler that runs beside a test."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -32,6 +33,14 @@ QUICK = Rates(
     delete_burst=10_000,
     deletes_per_minute=1e9,
 )
+
+_FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"(?<!\\)`[^`\n]+`")
+
+
+def outside_code(markdown: str) -> str:
+    """What a reader of Markdown takes for text."""
+    return _CODE.sub("", _FENCED.sub("", markdown))
 
 
 def faster(speed: int) -> Rates:

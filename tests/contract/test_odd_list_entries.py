@@ -1,6 +1,7 @@
 """One odd entry of a list from Kubernetes, a deploy system or the platform loses no other, and is logged."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -34,30 +35,34 @@ AT = "2026-11-21T13:00:00Z"
 Read = Callable[[str], Awaitable[Sequence[str]]]
 
 
-def cluster(url: str) -> KubernetesApi:
-    return KubernetesApi(Access(url, None, lambda: "token", "shop"))
+def from_cluster(read: Callable[[KubernetesApi], Awaitable[Sequence[str]]]) -> Read:
+    async def read_from(url: str) -> Sequence[str]:
+        async with aclosing(KubernetesApi(Access(url, None, lambda: "token", "shop"))) as api:
+            return await read(api)
+
+    return read_from
 
 
-async def rollouts(url: str) -> Sequence[str]:
-    found = await KubernetesRollouts(cluster(url), (), ()).between("checkout", DAY)
+async def rollouts(api: KubernetesApi) -> Sequence[str]:
+    found = await KubernetesRollouts(api, (), ()).between("checkout", DAY)
     return [deploy.version for deploy in found]
 
 
-async def events(url: str) -> Sequence[str]:
-    return [one.reason for one in await KubernetesReader(cluster(url)).events(ObjectQuery(""))]
+async def events(api: KubernetesApi) -> Sequence[str]:
+    return [one.reason for one in await KubernetesReader(api).events(ObjectQuery(""))]
 
 
-async def table(url: str) -> Sequence[str]:
-    found = await KubernetesReader(cluster(url)).table(ObjectQuery("pods"))
+async def table(api: KubernetesApi) -> Sequence[str]:
+    found = await KubernetesReader(api).table(ObjectQuery("pods"))
     return [row[0] for row in found.rows]
 
 
-async def kinds(url: str) -> Sequence[str]:
-    return sorted({one.kind for one in await KubernetesOffer(cluster(url)).kinds()})
+async def kinds(api: KubernetesApi) -> Sequence[str]:
+    return sorted({one.kind for one in await KubernetesOffer(api).kinds()})
 
 
-async def flux(url: str) -> Sequence[str]:
-    return [one.product for one in await FluxDeploys(cluster(url)).since(DAY.start)]
+async def flux(api: KubernetesApi) -> Sequence[str]:
+    return [one.product for one in await FluxDeploys(api).since(DAY.start)]
 
 
 def asking(
@@ -86,7 +91,7 @@ DISCOVERED = (
 Family = tuple[Read, Mapping[str, str], str, Sequence[str], Sequence[str]]
 FAMILIES: Mapping[str, Family] = {
     "rollouts": (
-        rollouts,
+        from_cluster(rollouts),
         {
             "/deployments": '{"items": [{"metadata": {"name": "checkout", "uid": "u1", "labels": null, '
             '"annotations": null, "ownerReferences": null}, "spec": null, "status": {"conditions": null}}]}',
@@ -99,7 +104,7 @@ FAMILIES: Mapping[str, Family] = {
         ['{"metadata": {"creationTimestamp": "yesterday"}}', '{"metadata": {"labels": {"a": 7}}}'],
     ),
     "events": (
-        events,
+        from_cluster(events),
         {"/events": '{"items": [ENTRIES], "metadata": null}'},
         f'{{"reason": "Killing", "lastTimestamp": "{AT}", "eventTime": null, "series": null, "count": null, '
         '"message": null, "involvedObject": null, "type": null, "metadata": null}',
@@ -107,21 +112,21 @@ FAMILIES: Mapping[str, Family] = {
         ['{"lastTimestamp": "yesterday"}', '{"count": "many"}', '{"involvedObject": 7}'],
     ),
     "table": (
-        table,
+        from_cluster(table),
         {"/pods": '{"columnDefinitions": [{"name": "Name", "priority": null}, null], "rows": [ENTRIES]}'},
         '{"cells": ["checkout-1", null], "object": null}',
         ["checkout-1"],
         ['{"cells": 7}', '{"object": "x"}'],
     ),
     "discovery": (
-        kinds,
+        from_cluster(kinds),
         {"": '{"kind": "APIGroupDiscoveryList", "items": [ENTRIES]}'},
         DISCOVERED,
         ["Deployment"],
         ['{"versions": [null]}', '{"metadata": {"name": 7}}'],
     ),
     "flux": (
-        flux,
+        from_cluster(flux),
         {"/kustomizations": '{"items": [ENTRIES]}', "/helmreleases": '{"items": null}'},
         '{"metadata": {"name": "checkout", "namespace": null}, "status": {"history": null, '
         f'"lastAppliedRevision": "main@sha1:abc", "lastAttemptedRevision": null, "conditions": [null, '

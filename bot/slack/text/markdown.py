@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from bot.slack.text.links import LinkPolicy, code, safe_links
+from bot.slack.text.links import LinkPolicy, code, folded, reads_as_address, safe_links
 from bot.slack.text.mrkdwn import INERT_BACKTICK, escape
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -122,8 +122,17 @@ def _text_line(line: str, policy: LinkPolicy) -> str:
     quote = _QUOTE.match(line)
     prefix = quote.group() if quote else ""
     out = prefix
+    apart = False
     for is_code, piece in _spans(line[len(prefix) :]):
-        out += code(piece, out) if is_code else safe_links(piece, policy)
+        if is_code:
+            words = folded(piece).split()
+            apart = any("://" in word or reads_as_address(word) for word in words)
+            out += " " if apart and out[-1:].isalnum() else ""
+            out += code(piece, out)
+        else:
+            # Slack's mrkdwn takes no code that touches a word, and would link the address in it.
+            out += " " if apart and piece[:1].isalnum() else ""
+            out += safe_links(piece, policy)
     return out
 
 

@@ -8,16 +8,9 @@ from hypothesis import strategies as st
 
 from bot.slack.text.links import NO_LINKS, LinkPolicy
 from bot.slack.text.markdown import hold_back
-from tests.fixtures_slack import safe_markdown
+from tests.fixtures_slack import outside_code, safe_markdown
 
 GRAFANA = LinkPolicy(frozenset({"grafana.example.com"}))
-_FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
-_CODE = re.compile(r"(?<!\\)`[^`\n]+`")
-
-
-def outside_code(markdown: str) -> str:
-    """What a reader of Markdown takes for text."""
-    return _CODE.sub("", _FENCED.sub("", markdown))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +40,9 @@ def outside_code(markdown: str) -> str:
         ("**bold** _it_ # h\n- item", "**bold** _it_ # h\n- item"),
         ("> quoted <b>\na < b && c > d", "> quoted &lt;b&gt;\na &lt; b &amp;&amp; c &gt; d"),
         ("``a`b``", "`aˋb`"),
+        ("two`pod`s", "two`pod`s"),
+        ("see`evil.example`now", "see `evil.example` now"),
+        ("``[a](https://evil.example/x``grew", "`[a](https://evil.example/x` grew"),
     ],
 )
 def test_text_is_rewritten_without_live_links(written: str, sent: str) -> None:
