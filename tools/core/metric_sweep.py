@@ -1,5 +1,9 @@
 """What core__sweep_metrics answers."""
 
+from typing import Literal
+
+from pydantic import Field
+
 from tools.contract import ToolOutput
 from tools.signals import Role
 
@@ -17,6 +21,9 @@ class MetricShift(ToolOutput):
     `last` is the newest sample of the range, and `last_at` its time where no more came after it
     (else None). `since` may lie before the range: it was `under_way` then. `since_before`: it began even
     earlier. `until` is from when on it was usual again, None while it is not.
+    `inferred`: the values show the role, not the name. `only_at` is the label that explains the change
+    when the other series of the product did not move: `pod=checkout-3 (1 of 12)`. `full_in_s` is the
+    time until a growing series reaches its limit.
     """
 
     product: str
@@ -36,6 +43,25 @@ class MetricShift(ToolOutput):
     until: str | None = None
     requests: float | None = None
     course: Course | None = None
+    inferred: bool | None = None
+    only_at: str | None = None
+    full_in_s: int | None = None
+
+
+class Disappeared(ToolOutput):
+    """A signal that existed before and is gone at the end of the range: the strongest finding.
+
+    `how` is `zero` (traffic fell to nothing, or nearly), `ended` (no more samples) or `down` (the
+    target is not reached, as `up == 0`). `usual` is the value before, `since` the first moment without it.
+    """
+
+    product: str
+    role: Role
+    signal: str
+    how: Literal["zero", "ended", "down"]
+    usual: float
+    unit: str | None = None
+    since: str
 
 
 class MetricGap(ToolOutput):
@@ -85,6 +111,11 @@ class MetricSweep(ToolOutput):
     `too_short` is measured, and not for long enough before the range to be compared: it takes data of
     `least_before_s` before; `comparable` is of these. `standing` is of what could not be compared, and
     is bad or goes a clear way all the same. `gaps` are times of which nothing is known.
+    An all-clear for a product needs all of these. `within` has its roles, and `unchecked` does not list
+    it: that has the roles that exist and were not compared, for whatever reason. `disappeared` does not
+    name it. `unnamed`, which is `beyond/compared`, starts with 0 for it: these are the series of role
+    `other`, beyond a robust bound whatever their unit. `truncated` is false, and `unread` is 0:
+    the number of series that exist and were not read, because the sweep reads a bounded number.
     `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
     The shifts that matter most have their `course`, for charts: the window and half as long before it.
     """
@@ -103,4 +134,8 @@ class MetricSweep(ToolOutput):
     without: list[str]
     requests: int
     truncated: bool
+    unchecked: dict[str, str] = Field(default_factory=dict)
+    disappeared: list[Disappeared] = Field(default_factory=list)
+    unnamed: dict[str, str] = Field(default_factory=dict)
+    unread: int = 0
     notes: list[str] | None = None
