@@ -4,7 +4,7 @@ import time
 
 from pydantic import JsonValue
 
-from bot.demo.workspace.block_elements import options_of
+from bot.demo.workspace.block_rules import options_of
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.event_payloads import VERIFICATION_TOKEN
 from bot.demo.workspace.identity import AppIdentity

@@ -9,35 +9,15 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
-from bot.demo.workspace.block_rules import MAX_MARKDOWN_CHARS, check_blocks
+from bot.demo.workspace.block_rules import MAX_MARKDOWN_CHARS, check_blocks, check_chunks
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject, text_at
-from bot.demo.workspace.shapes import Check, listing, members, one_of, string, tagged
 
 LIFETIME_S = 300.0
 MODES = ("timeline", "plan", "dense")
-STATUSES = ("pending", "in_progress", "complete", "error")
 SESSION_STATUSES = ("active", "processing", "suspended", "closed")
 
 _BLOCKS = "blocks"
-_CHUNKS: Check = listing(
-    tagged(
-        {
-            "markdown_text": members({"text": string(MAX_MARKDOWN_CHARS)}, {}),
-            "plan_update": members({"title": string(255)}, {}),
-            "task_update": members(
-                {"id": string(255), "title": string(255), "status": one_of(*STATUSES)},
-                {
-                    "details": string(3000), "output": string(3000),
-                    "sources": listing(members({"type": string(20), "url": string(3000)},
-                                               {"text": string(3000)}), maximum=100),
-                },
-            ),
-        }
-    ),
-    maximum=100,
-    minimum=0,
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +141,7 @@ def read_chunks(value: JsonValue) -> tuple[JsonObject, ...]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise SlackRefused("invalid_chunks")
     chunks = tuple(each for each in value if isinstance(each, dict))
-    problems = list(_CHUNKS([c for c in chunks if c.get("type") != _BLOCKS], "/chunks"))
-    if problems:
-        raise SlackRefused("invalid_chunks", problems)
+    check_chunks([chunk for chunk in chunks if chunk.get("type") != _BLOCKS])
     for chunk in chunks:
         if chunk.get("type") == _BLOCKS:
             blocks = chunk.get("blocks")

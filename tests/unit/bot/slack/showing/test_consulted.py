@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.demo.workspace.block_elements import options_of
-from bot.demo.workspace.block_rules import check_view
+from bot.demo.workspace.block_rules import check_view, options_of
 from bot.demo.workspace.json_access import object_at, text_at
 from bot.demo.workspace.stored_messages import interactive_elements
 from bot.domain.turn_events import Evidence
