@@ -107,9 +107,9 @@ $(SMALL_MODEL)/.done: Makefile
 test-model: setup-dev $(SMALL_MODEL)/.done ## a real small model on loopback, asked about the demo's incidents (1.1 GB, 3 GB of memory, minutes)
 	$(PYTEST) -m model -s -p no:randomly tests/model
 
-evals: setup ## ask the recorded incidents of EVALS=<folder> and print how often it was right (ARGS="--limit 5")
+evals: setup ## ask the recorded incidents of EVALS=<folder> and print how often it was right (ARGS="--variants all")
 	@test -n "$(EVALS)" || { echo "Say where the packs are: make evals EVALS=<folder of packs, unpacked or .tar.xz>"; exit 2; }
-	@$(BIN)/kortex eval "$(EVALS)" $(ARGS)
+	@$(BIN)/kortex eval "$(EVALS)" --jobs $$(nproc) $(ARGS)
 
 test-upgrade: setup-dev ## build the last release, upgrade a PostgreSQL under its running turns, and take them over
 	$(PYTEST) -m upgrade -s -p no:randomly tests/upgrade

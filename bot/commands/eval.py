@@ -4,57 +4,42 @@ Each case is asked as people would ask it: a fresh database, the clock at the mo
 the case's own backends. The truth beside it is read here and shown to nobody.
 """
 
-import shutil
+import asyncio
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import click
 from pydantic import JsonValue
 
-from adapters.recorded.packs.archive import TRUTH_FILE, BadPack, CaseFiles, case_files
+from adapters.recorded.packs.archive import BadPack, CaseFiles, case_files
 from adapters.recorded.packs.loading import NotLoaded
-from adapters.recorded.packs.recording import Recording, read_case, read_recording
-from adapters.recorded.packs.shapes import Case, document_of
-from bot.commands.ask import answer_here
+from adapters.recorded.packs.recording import read_case
+from adapters.recorded.packs.variants import KINDS, Variant, VariantKind, variants_of
 from bot.commands.display import print_json
 from bot.commands.ending import FAILED, OK
 from bot.commands.eval_against import Comparison, Scored, compared, earlier_results
-from bot.commands.eval_score import PossibleTruth, Result, Tally, Truth, table
+from bot.commands.eval_ask import AskedCase, CaseAsker, database_url, truth_of
+from bot.commands.eval_score import Tally, table
 from bot.commands.invocation import DEFAULT_CONFIG, config_option, guarded
 from bot.commands.options import json_option
-from bot.settings.database import DatabaseSettings
-from bot.settings.model import (
-    ChannelSettings,
-    Settings,
-)
+from bot.settings.model import Settings
 from bot.settings.observe import MetricsSettings, ObserveSettings
 from bot.settings.reading import ConfigurationError, load
 from bot.store import schema
 from bot.telemetry import logs
-from bot.wiring.backend_kinds import conventions_of
-from bot.wiring.observed import World
-from bot.wiring.packed import with_logs_at, with_metrics_at, world_of
 from bot.wiring.stores import open_redactor
 
-_CHANNEL = "incident-eval"
 
-
-@dataclass(frozen=True, slots=True)
-class JudgedCase:
-    """A case and what is right about it."""
-
-    found: CaseFiles
-    truth: Truth
-
-
-def judged_cases(packs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[JudgedCase]:
+def judged_cases(packs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[CaseFiles]:
     """Cases with a truth that can be counted, each id once. Raises BadPack.
 
     Those to be graded by reading are left out, and `tell` is given a line about it at the end.
@@ -62,30 +47,17 @@ def judged_cases(packs: Sequence[Path], tell: Callable[[str], None]) -> Iterator
     without = 0
     asked: set[str] = set()
     for found in case_files(packs):
-        truth = _truth(found)
-        if truth is None:
+        if truth_of(found) is None:
             without += 1
             continue
-        files = {name: content for name, content in found.files.items() if name != TRUTH_FILE}
-        case = CaseFiles(found.place, files)
-        name = read_case(case).id
+        name = read_case(found).id
         if name in asked:
             tell(f"{found.place}: a case with the id {name} was asked already; left out")
             continue
         asked.add(name)
-        yield JudgedCase(case, truth)
+        yield found
     if without:
         tell(f"{without} cases without a truth that can be counted were left out")
-
-
-def _truth(found: CaseFiles) -> Truth | None:
-    content = found.files.get(TRUTH_FILE)
-    if content is None:
-        return None
-    place = f"{found.place}/{TRUTH_FILE}"
-    if document_of(content, PossibleTruth, place).healthy is None:
-        return None
-    return document_of(content, Truth, place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +71,8 @@ class Wanted:
     metrics_url: str = ""
     logs_url: str = ""
     against: Path | None = None  # the --json of an earlier run
+    variants: Sequence[Variant] = ()  # asked beside each case itself
+    jobs: int = 1  # processes
 
 
 @dataclass(slots=True)
@@ -114,11 +88,23 @@ class _Run:
         """Answers that never came."""
         return sum(one.result.failed for one in self.scored)
 
-    def add(self, case: Case, truth: Truth, result: Result) -> None:
+    def add(self, asked: AskedCase) -> None:
+        case, truth, result = asked.case, asked.truth, asked.result
         self.scored.append(Scored(case.set, case.products, truth, result))
         for key in (case.set, f"{case.set}:{truth.suite}" if truth.suite else ""):
             if key:
-                self.tallies.setdefault(key, Tally(key)).add(case.products, truth, result)
+                tally = self.tallies.setdefault(key, Tally(key))
+                tally.add(case.products, truth, result, asked.plain)
+
+
+def _variant_kinds(text: str) -> Sequence[VariantKind]:
+    """`all`, or kinds with commas between them."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if names == ["all"]:
+        return KINDS
+    if unknown := [name for name in names if name not in KINDS]:
+        raise click.BadParameter(f"{', '.join(unknown)}: write all, or some of {', '.join(KINDS)}")
+    return [kind for kind in KINDS if kind in names]
 
 
 @click.command("eval")
@@ -145,9 +131,32 @@ class _Run:
     help="Compare with the --json of an earlier run, case by case. Exit 1: it got worse.",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N cases only.")
+@click.option(
+    "--variants",
+    type=_variant_kinds,
+    default="",
+    metavar="KINDS",
+    help="Also ask each case with other units, metrics, products or scale: a comma-separated list, or all.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many variants of a kind.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Cases asked at the same time, each in a process.",
+)
 @json_option
 @config_option
-def evaluate(config: Path, **options: Any) -> int:
+def evaluate(config: Path, variants: Sequence[VariantKind], seeds: int, **options: Any) -> int:
     """Score the answers to recorded incidents.
 
     PACK is a folder of cases, or a .tar.xz of one. Each case is asked as people would ask it, on its
@@ -158,8 +167,10 @@ def evaluate(config: Path, **options: Any) -> int:
       kortex eval incidents/2026-11-21-1500-checkout
       kortex eval packs/ --provider openai --json > openai.json
       kortex eval packs/ --provider openai --against openai.json
+      kortex eval packs/ --variants all --seeds 3 --jobs 4
     """
-    return guarded(lambda: _evaluate(config, Wanted(**options)))
+    wanted = Wanted(variants=variants_of(variants, seeds), **options)
+    return guarded(lambda: _evaluate(config, wanted))
 
 
 async def _evaluate(config: Path, wanted: Wanted) -> int:
@@ -211,79 +222,58 @@ def _print(run: _Run, wanted: Wanted, against: Comparison | None) -> None:
 async def _run(settings: Settings, wanted: Wanted, folder: Path) -> _Run:
     """A pack that cannot be read ends it; what was asked before counts."""
     template = folder / "template.db"
-    await schema.migrate(_url(template))
+    await schema.migrate(database_url(template))
+    asker = CaseAsker(settings, template, wanted.metrics_url, wanted.logs_url)
     run = _Run()
     try:
-        for judged in islice(judged_cases(wanted.packs, _tell), wanted.limit):
-            recording = read_recording(judged.found)
-            with tempfile.TemporaryDirectory(dir=folder) as own:
-                database = Path(own) / "case.db"
-                shutil.copyfile(template, database)
-                async with AsyncExitStack() as stack:
-                    world = await _world(settings, recording, wanted, stack)
-                    result = await _ask(settings, recording.case, world, database)
-            run.add(recording.case, judged.truth, result)
-            _progress(len(run.scored), result)
+        async with aclosing(_answers(asker, wanted)) as answers:
+            async for asked in answers:
+                run.add(asked)
+                _progress(len(run.scored), asked)
     except (BadPack, NotLoaded) as error:
         run.stopped = f"{error}. {len(run.scored)} cases were asked before it."
     return run
 
 
-async def _world(
-    settings: Settings, recording: Recording, wanted: Wanted, stack: AsyncExitStack
-) -> World:
-    """Raises ConfigurationError (no address), NotLoaded."""
-    own = conventions_of(settings.observe.metrics)
-    world = world_of(recording, own)
-    if wanted.metrics_url:
-        world = await with_metrics_at(wanted.metrics_url, recording, world, own, stack)
-    if wanted.logs_url:
-        world = await with_logs_at(wanted.logs_url, recording, world, stack)
-    return world
+async def _answers(asker: CaseAsker, wanted: Wanted) -> AsyncGenerator[AskedCase, None]:
+    """In the order of the cases, each case followed by its variants."""
+    cases = islice(judged_cases(wanted.packs, _tell), wanted.limit)
+    questions = ((case, variant) for case in cases for variant in (None, *wanted.variants))
+    if wanted.jobs == 1:
+        for found, variant in questions:
+            yield await asker.ask(found, variant)
+        return
+    with ProcessPoolExecutor(wanted.jobs, get_context("forkserver")) as pool:
+        waiting = deque[Future[AskedCase]]()
+        for answer in _submitted(pool, asker, questions):
+            waiting.append(answer)
+            # Few wait at a time: a case may have 256 MiB.
+            if len(waiting) == 2 * wanted.jobs:
+                yield await asyncio.wrap_future(waiting.popleft())
+        while waiting:
+            yield await asyncio.wrap_future(waiting.popleft())
 
 
-async def _ask(settings: Settings, case: Case, world: World, database: Path) -> Result:
-    here = settings.model_copy(
-        update={
-            "database": DatabaseSettings.model_validate({"url": _url(database)}),
-            "channels": (ChannelSettings(match="*", products=case.products),),
-        }
-    )
-    began = time.monotonic()
-    answer = await answer_here(here, case.asked, _CHANNEL, lambda _: None, world)
-    return _result(case.id, answer, time.monotonic() - began)
+def _submitted(
+    pool: Executor, asker: CaseAsker, questions: Iterator[tuple[CaseFiles, Variant | None]]
+) -> Iterator[Future[AskedCase]]:
+    """A pack that turns out broken fails in its place, after the answers before it."""
+    try:
+        for found, variant in questions:
+            yield pool.submit(asker.ask_here, found, variant)
+    except BadPack as error:
+        broken = Future[AskedCase]()
+        broken.set_exception(error)
+        yield broken
 
 
-def _result(case_id: str, answer: Mapping[str, JsonValue], seconds: float) -> Result:
-    suspects, calls, usage = answer["suspects"], answer["tool_calls"], answer["usage"]
-    cost = answer["cost_usd_micros"]
-    assert isinstance(suspects, list)  # noqa: S101 - of our own JSON
-    assert isinstance(calls, list)  # noqa: S101
-    assert isinstance(usage, dict)  # noqa: S101
-    if answer["end"] == "failed":
-        _tell(f"{case_id}: the turn failed: {answer['notices']}")
-    tokens = [usage.get("input_tokens"), usage.get("output_tokens")]
-    return Result(
-        id=case_id,
-        verdict=str(answer["verdict"]),
-        suspects=[str(one["product"]) for one in suspects if isinstance(one, dict)],
-        seconds=seconds,
-        tool_calls=len(calls),
-        answer=str(answer["answer"]),
-        tokens=sum(count for count in tokens if isinstance(count, int)),
-        cost_usd_micros=cost if isinstance(cost, int) else 0,
-        failed=answer["end"] == "failed",
-    )
-
-
-def _progress(number: int, result: Result) -> None:
+def _progress(number: int, asked: AskedCase) -> None:
+    result = asked.result
+    if result.failed:
+        _tell(f"{result.id}: the turn failed: {asked.notices}")
     names = ", ".join(result.suspects[:3]) or "nobody"
     _tell(f"{number:>4}  {result.id}  {result.verdict}: {names}  ({result.seconds:.1f} s)")
 
 
 def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _url(database: Path) -> str:
-    return f"sqlite:///{database}"

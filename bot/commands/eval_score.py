@@ -7,6 +7,8 @@ from statistics import median
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from adapters.recorded.packs.plain_rules import PlainAnswer
+
 
 class Truth(BaseModel):
     """`truth.json`. `mechanism_words` are groups of words of which an answer should hold one each."""
@@ -38,6 +40,7 @@ class Result:
     seconds: float
     tool_calls: int
     answer: str
+    backend_calls: int = 0
     tokens: int = 0
     cost_usd_micros: int = 0
     failed: bool = False
@@ -50,6 +53,7 @@ class Result:
             "suspects": list(self.suspects),
             "seconds": round(self.seconds, 3),
             "tool_calls": self.tool_calls,
+            "backend_calls": self.backend_calls,
             "answer": self.answer,
         }
 
@@ -63,8 +67,14 @@ class Tally:
     _counted: dict[str, float] = field(default_factory=dict)
     _results: list[Result] = field(default_factory=list)
 
-    def add(self, products: Sequence[str], truth: Truth, result: Result) -> None:
-        """Count one answer to a case of these products."""
+    def add(
+        self,
+        products: Sequence[str],
+        truth: Truth,
+        result: Result,
+        plain: PlainAnswer | None = None,
+    ) -> None:
+        """Count one answer to a case of these products, and what plain rules say of it."""
         self.anchor = self.anchor or truth.anchor
         self._results.append(result)
         suspects = [name.casefold() for name in result.suspects]
@@ -75,22 +85,41 @@ class Tally:
             self._count("healthy", 1)
             self._count("alarm", result.verdict == "cause" or bool(suspects))
         else:
-            self._fault(products, truth, result.verdict, suspects)
+            self._fault(products, truth, result, suspects)
+        if plain is not None:
+            self._plain(truth, plain)
         if truth.mechanism_words and result.answer:
             self._count("worded", 1)
             self._count("words", words_held(truth, result.answer))
 
     def _fault(
-        self, products: Sequence[str], truth: Truth, verdict: str, suspects: Sequence[str]
+        self, products: Sequence[str], truth: Truth, result: Result, suspects: Sequence[str]
     ) -> None:
         culprits = {name.casefold() for name in truth.culprit}
         self._count("faults", 1)
         self._count("top_1", bool(culprits & set(suspects[:1])))
         self._count("top_3", bool(culprits & set(suspects[:3])))
-        self._count("clear", verdict == "healthy")
+        self._count("clear", result.verdict == "healthy")
+        is_first = bool(culprits & set(suspects[:1]))
+        self._count("wrong_blame", bool(suspects) and not is_first)
+        if truth.mechanism_words:
+            self._count("explained", 1)
+            self._count("right", is_first and words_held(truth, result.answer) == 1)
         accepted = len(set(truth.culprit) & set(products))
         self._count("chance_1", _chance(len(products), accepted, 1))
         self._count("chance_3", _chance(len(products), accepted, 3))
+
+    def _plain(self, truth: Truth, plain: PlainAnswer) -> None:
+        if truth.healthy:
+            self._count("plain_healthy", 1)
+            self._count("plain_alarm", bool(plain.suspects))
+            return
+        culprits = {name.casefold() for name in truth.culprit}
+        suspects = [name.casefold() for name in plain.suspects]
+        self._count("plain_faults", 1)
+        self._count("plain_1", bool(culprits & set(suspects[:1])))
+        self._count("plain_3", bool(culprits & set(suspects[:3])))
+        self._count("plain_clear", plain.verdict == "healthy")
 
     def as_json(self) -> dict[str, JsonValue]:
         """One element of `sets`. Seconds and tool calls are medians, tokens and cost are sums."""
@@ -104,10 +133,17 @@ class Tally:
             "false_alarm": self._share("alarm", "healthy"),
             "abstained": self._share("abstained", "all"),
             "words": self._share("words", "worded"),
+            "right": self._share("right", "explained"),
+            "wrong_blame": self._share("wrong_blame", "faults"),
             "chance_1": self._share("chance_1", "faults"),
             "chance_3": self._share("chance_3", "faults"),
+            "plain_1": self._share("plain_1", "plain_faults"),
+            "plain_3": self._share("plain_3", "plain_faults"),
+            "plain_all_clear": self._share("plain_clear", "plain_faults"),
+            "plain_alarm": self._share("plain_alarm", "plain_healthy"),
             "seconds": round(median(r.seconds for r in self._results), 3),
             "tool_calls": median(r.tool_calls for r in self._results),
+            "backend_calls": median(r.backend_calls for r in self._results),
             "tokens": sum(r.tokens for r in self._results),
             "cost_usd_micros": sum(r.cost_usd_micros for r in self._results),
             "anchor": self.anchor or None,
@@ -140,16 +176,22 @@ _COLUMNS: Mapping[str, str] = {
     "set": "set",
     "faults": "faults",
     "top-1": "top_1",
+    "chance": "chance_1",
+    "plain": "plain_1",
     "top-3": "top_3",
-    "chance 1": "chance_1",
-    "chance 3": "chance_3",
+    "chance-3": "chance_3",
+    "plain-3": "plain_3",
+    "right": "right",
+    "words": "words",
+    "wrong blame": "wrong_blame",
     "false all-clear": "false_all_clear",
+    "plain all-clear": "plain_all_clear",
     "healthy": "healthy",
     "false alarm": "false_alarm",
+    "plain alarm": "plain_alarm",
     "abstained": "abstained",
-    "words": "words",
     "seconds": "seconds",
-    "calls": "tool_calls",
+    "backend calls": "backend_calls",
     "tokens": "tokens",
 }
 

@@ -49,6 +49,55 @@ def test_cases_are_asked_and_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "a-fault" in err
 
 
+def test_variants_are_counted_as_sets_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flat(tmp_path, "a-fault", FAULT)
+
+    options = ["--variants", "scale,products", "--seeds", "2", "--json"]
+    code, out, _err = run(capsys, str(tmp_path), *options)
+    told = json.loads(out)
+
+    assert code == 0
+    assert [(one["set"], one["faults"]) for one in told["sets"]] == [
+        ("own", 1),
+        ("own~products", 2),
+        ("own~scale", 2),
+    ]
+    assert [one["id"] for one in told["results"]][:2] == ["a-fault", "a-fault~products-1"]
+
+
+def test_unknown_kind_of_variant_is_a_sentence_and_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _out, err = run(capsys, str(tmp_path), "--variants", "scale,colour")
+
+    assert code == 2
+    assert "colour: write all, or some of units, metrics, products, scale" in err
+
+
+def test_cases_of_several_processes_are_those_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b", "c"):
+        flat(tmp_path, name, FAULT)
+    (flat(tmp_path, "d", QUIET) / "case.json").write_text("not json")
+
+    found = [
+        (code, [(one["id"], one["verdict"], one["backend_calls"]) for one in told["results"]])
+        for code, told in (
+            (code, json.loads(out))
+            for code, out, _err in (
+                run(capsys, str(tmp_path), "--json", "--jobs", jobs) for jobs in ("1", "2")
+            )
+        )
+    ]
+
+    assert found[0] == found[1]
+    assert (found[0][0], len(found[0][1])) == (2, 3)
+    assert all(calls > 0 for _, _, calls in found[0][1])
+
+
 def test_archive_gives_what_its_folder_gives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

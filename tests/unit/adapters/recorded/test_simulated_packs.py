@@ -7,6 +7,7 @@ import pytest
 from adapters.recorded.packs.archive import case_files
 from adapters.recorded.packs.recording import read_recording
 from bot.commands.eval import judged_cases
+from bot.commands.eval_ask import truth_of
 from tests.evals.signals import NOW
 from tests.evals.stacks import CASES, write
 
@@ -15,12 +16,14 @@ from tests.evals.stacks import CASES, write
 def test_written_pack_is_read_and_small(tmp_path: Path, name: str) -> None:
     place = write(tmp_path, name)
 
-    (judged,) = judged_cases([tmp_path], lambda _: None)
-    recording = read_recording(judged.found)
+    (found,) = judged_cases([tmp_path], lambda _: None)
+    recording = read_recording(found)
+    truth = truth_of(found)
 
     assert recording.case.now == NOW
-    assert judged.truth.kind == name
-    assert set(judged.truth.culprit) <= set(recording.case.products)
+    assert truth is not None
+    assert truth.kind == name
+    assert set(truth.culprit) <= set(recording.case.products)
     assert sum(file.stat().st_size for file in place.iterdir()) < 300_000
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from adapters.recorded.packs.plain_rules import PlainAnswer
 from bot.commands.eval_score import Result, Tally, Truth, table, words_held
 
 PRODUCTS = ("web", "cart", "db", "cache")
@@ -69,6 +70,35 @@ def test_what_nothing_counts_towards_is_no_share() -> None:
     found = tally((HEALTHY, result("healthy")))
 
     assert (found["top_1"], found["false_all_clear"], found["words"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "wrong_blame"),
+    [
+        (result("cause", "db", answer="the pool is full"), 1.0, 0.0),
+        (result("cause", "db", answer="the pool"), 0.0, 0.0),
+        (result("cause", "web", "db", answer="the pool is full"), 0.0, 1.0),
+        (result("symptoms", answer="the pool is full"), 0.0, 0.0),
+    ],
+)
+def test_right_is_culprit_first_with_the_mechanism_and_blame_another_one_first(
+    answer: Result, right: float, wrong_blame: float
+) -> None:
+    found = tally((FAULT, answer))
+
+    assert (found["right"], found["wrong_blame"]) == (right, wrong_blame)
+
+
+def test_plain_rules_are_counted_beside_the_answers() -> None:
+    one = Tally("shop")
+    silent = PlainAnswer("healthy", ())
+    for truth, plain in ((FAULT, PlainAnswer("cause", ("web", "DB"))), (FAULT, silent)):
+        one.add(PRODUCTS, truth, result("cause", "db"), plain)
+    one.add(PRODUCTS, HEALTHY, result("healthy"), PlainAnswer("cause", ("web",)))
+    found = one.as_json()
+
+    assert (found["plain_1"], found["plain_3"]) == (0.0, 0.5)
+    assert (found["plain_all_clear"], found["plain_alarm"]) == (0.5, 1.0)
 
 
 def test_table_holds_a_line_for_each_set_and_its_anchor() -> None:
