@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from adapters.observe.backend import Answer, Backend, few_at_once
 from adapters.observe.instants import seconds_text
+from adapters.observe.product_label import LabelSeen, chosen_label, labels_to_try
 from adapters.observe.product_places import (
     LabelAsked,
     ProductLabels,
@@ -44,15 +45,14 @@ from adapters.observe.signal_promql import (
 )
 from tools.capabilities import Clock, Interval
 from tools.errors import UpstreamFailed
-from tools.product_names import NAMESPACE_LABELS, WORKLOAD_LABELS
+from tools.product_names import NAMESPACE_LABELS, workload_of
 from tools.signals import Discovered, Metric, MetricType, Place, Signal
 
 LABEL: Final = "kortex_label"
 METRIC: Final = "kortex_metric"
 _ITS_FAULT: Final = frozenset({400, 422})  # what was asked, not the server
 SEEN_WITHIN: Final = "15m"  # of an instant: three samples at five minutes
-_MOST_PRODUCTS: Final = 200
-_MOST_LABELS_TRIED: Final = 8  # each is a request; rarely more than one has any value
+_MOST_PRODUCTS: Final = 500
 # Series that rules make: https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/
 # and, with a colon in their names, https://prometheus.io/docs/practices/rules/.
 _ALERTS: Final = ("ALERTS", "ALERTS_FOR_STATE")
@@ -120,23 +120,37 @@ class Discovery:
         return [name for name in names if is_quotable(name)]
 
     async def _products(self, asked: Sequence[LabelAsked]) -> Sequence[str]:
-        """All that the backend knows by the first label that usually names a service.
+        """All that the backend knows, by the label that names a service.
 
         Only a product's own series count: alerts and recording rules carry the labels of a rule.
         """
-        names = {self.told.named, *self.told.preferred, *WORKLOAD_LABELS}
-        usual = [one.label for one in asked if {one.label, underscored(one.label)} & names]
-        for label in usual[:_MOST_LABELS_TRIED]:
-            own = f'{{{label_name(label)}!="",{_OWN_SERIES}}}'
-            path = f"/api/v1/label/{quote(label, safe='')}/values"
-            values = names_of(await self._get(path, {**self._range(), "match[]": own}))
-            if len(values) > _MOST_PRODUCTS:
-                self.notes.append(
-                    f"{label} has {len(values)} values; the first {_MOST_PRODUCTS} are products here"
-                )
-            if values:
-                return tuple(values[:_MOST_PRODUCTS])
-        return ()
+        tried = [partial(self._label_seen, one) for one in labels_to_try(asked, self.told)]
+        seen = [one for one in await few_at_once(tried) if one is not None]
+        chosen = chosen_label(seen, asked, self.told)
+        if chosen is None:
+            return ()
+        pods = {one.label for one in asked if one.pods}
+        named = map(workload_of, chosen.values) if chosen.label in pods else chosen.values
+        values = tuple(dict.fromkeys(named))
+        if len(values) > _MOST_PRODUCTS:
+            self.notes.append(
+                f"{chosen.label} has {len(values)} values; the first {_MOST_PRODUCTS} are products here"
+            )
+        return values[:_MOST_PRODUCTS]
+
+    async def _label_seen(self, label: str) -> LabelSeen | None:
+        """Its values and how many metrics carry it; None where the server reads no such name."""
+        own = {**self._range(), "match[]": f'{{{label_name(label)}!="",{_OWN_SERIES}}}'}
+        try:
+            values, metrics = await asyncio.gather(
+                self._get(f"/api/v1/label/{quote(label, safe='')}/values", own),
+                self._get("/api/v1/label/__name__/values", own),
+            )
+        except UpstreamFailed as error:
+            if error.status not in _ITS_FAULT or is_plain_name(label):
+                raise
+            return None
+        return LabelSeen(label, names_of(values), len(names_of(metrics)))
 
     async def _places_by_readable(
         self, products: Sequence[str], asked: Sequence[LabelAsked], namespace: str

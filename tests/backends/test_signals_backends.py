@@ -192,6 +192,26 @@ async def test_a_series_of_another_job_is_not_a_products_by_a_label_that_names_n
 
 
 @pytest.mark.parametrize("server", sorted(SERVERS))
+async def test_products_are_found_by_a_label_of_any_name(tmp_path: Path, server: str) -> None:
+    shop = Shop(NOW)
+    names = ("basket", "ledger")
+    series = [
+        shop.gauge(metric, {"svc": name, "inst": f"{name}-{number}", "job": "pods"}, 1.0, 60)
+        for metric in ("took_p95", "hits", "held_mb")
+        for name in names
+        for number in range(3)
+    ]
+    hour = Interval(NOW - timedelta(hours=1), NOW)
+    with SERVERS[server](tmp_path, series) as url:
+        async with http_client(base_url=url) as client:
+            found = await PrometheusMetrics(client, SetClock(NOW)).discover([], hour)
+
+    assert (found.products, found.without) == (names, ())
+    assert {signal.metric for signal in found.signals} == {"took_p95", "hits", "held_mb"}
+    assert found.requests <= 15
+
+
+@pytest.mark.parametrize("server", sorted(SERVERS))
 async def test_the_labels_of_rules_name_no_products(tmp_path: Path, server: str) -> None:
     shop = Shop(NOW)
     series = [
