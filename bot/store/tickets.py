@@ -43,6 +43,7 @@ class Attempt(NamedTuple):
     is_first: bool
 
 
+@cache  # one table: parts of a statement that name it separately would be joined
 def workflow_status(dialect: str) -> sa.TableClause:
     """The engine's table of workflows: in the same SQLite file, in its own PostgreSQL schema."""
     return sa.table(
@@ -87,21 +88,30 @@ class Tickets:
         A turn that already has the slot, resumed here after a crash, keeps it. Raises Superseded.
         """
         is_first: bool | None = None  # as the first try saw it: a lost commit may be our own
+        collided = False
+        given = {"ticket": ticket, "mine": owner, "line": thread, "since": ts}
 
         async def work(connection: AsyncConnection) -> Attempt:
             nonlocal is_first
-            dialect, mine = connection.dialect.name, {"ticket": ticket, "mine": owner}
-            if (await connection.execute(_held(dialect), mine)).first() is None:
+            dialect = connection.dialect.name
+            if not collided:
+                placed = await connection.scalar(_placing(dialect), given)
+                if placed is not None:
+                    is_first = True
+                    return Attempt(placed == _RUNNING, is_first)
+            if (await connection.execute(_held(dialect), given)).first() is None:
                 raise Superseded(ticket)
             if is_first is None:
-                before, begun = (await connection.execute(_BEFORE, {"ticket": ticket})).one()
+                before, begun = (await connection.execute(_BEFORE, given)).one()
                 is_first = not begun if before is None else before == NO_OWNER
-            place = {"thread": thread, "ts": ts}
-            await connection.execute(_standing(dialect), mine | place)
-            entered = await _claim(connection, {"ticket": ticket, "line": thread, "since": ts})
-            return Attempt(entered, is_first)
+            await connection.execute(_standing(dialect), given)
+            return Attempt(await _claim(connection, given), is_first)
 
-        return await self._database.transact(work)
+        try:
+            return await self._database.transact(work)
+        except sa.exc.IntegrityError:  # another message of the thread got in at the same moment
+            collided = True
+            return await self._database.transact(work)
 
     async def is_placed(self, ticket: str) -> bool:
         """Whether the turn has a place in its thread, or needs none because its workflow is over."""
@@ -125,7 +135,7 @@ class Tickets:
             other.c.thread == tickets.c.thread,
             other.c.id != tickets.c.id,
             sa.or_(
-                other.c.state == "running",
+                other.c.state == _RUNNING,
                 sa.tuple_(other.c.ts, other.c.id) < sa.tuple_(tickets.c.ts, tickets.c.id),
             ),
         )
@@ -133,7 +143,7 @@ class Tickets:
         async def work(connection: AsyncConnection) -> Collection[str]:
             found = await connection.scalars(
                 sa.select(tickets.c.id).where(
-                    tickets.c.owner == owner, tickets.c.state == "waiting", held, before
+                    tickets.c.owner == owner, tickets.c.state == _WAITING, held, before
                 )
             )
             return set(found.all())
@@ -263,8 +273,21 @@ class Tickets:
         return sa.select(workflows.workflow_uuid).where(workflows.workflow_uuid == workflow)
 
 
+_WAITING, _RUNNING = "waiting", "running"
 _TICKET: Final = sa.bindparam("ticket", type_=CleanText())
 _MINE: Final = sa.bindparam("mine", type_=CleanText())
+# Not the columns' names: SQLAlchemy keeps those for itself.
+_THREAD: Final = sa.bindparam("line", type_=CleanText())
+_TS: Final = sa.bindparam("since", type_=CleanText())
+
+_older = tickets.alias()
+_BEFORE_MINE: Final = sa.tuple_(_older.c.ts, _older.c.id) < sa.tuple_(_TS, _TICKET)
+_FIRST: Final = ~sa.exists().where(_older.c.thread == _THREAD, _BEFORE_MINE)
+_CLAIM: Final = (
+    tickets.update()
+    .where(tickets.c.id == _TICKET, sa.or_(tickets.c.state == _RUNNING, _FIRST))
+    .values(state=_RUNNING)
+)
 
 
 @cache
@@ -281,14 +304,15 @@ def _placed(dialect: str) -> sa.Select[Any]:
 def _held(dialect: str) -> sa.Select[str]:
     """The workflow while it is that owner's: locked, so that it cannot be handed over until the commit."""
     workflows = workflow_status(dialect).c
+    return sa.select(workflows.workflow_uuid).where(*_is_held(dialect)).with_for_update(read=True)
+
+
+def _is_held(dialect: str) -> Sequence[sa.ColumnElement[bool]]:
+    workflows = workflow_status(dialect).c
     return (
-        sa.select(workflows.workflow_uuid)
-        .where(
-            workflows.workflow_uuid == as_engines(_TICKET),
-            workflows.executor_id == as_engines(_MINE),
-            workflows.status == HELD,
-        )
-        .with_for_update(read=True)
+        workflows.workflow_uuid == as_engines(_TICKET),
+        workflows.executor_id == as_engines(_MINE),
+        workflows.status == HELD,
     )
 
 
@@ -309,12 +333,29 @@ def _leaving(dialect: str) -> sa.Executable:
 @cache
 def _standing(dialect: str) -> sa.Executable:
     """Inserts a waiting ticket, or makes the one that is there this owner's."""
-    place = {"id": _TICKET, "owner": _MINE, "state": "waiting"}
-    place |= {name: sa.bindparam(name, type_=CleanText()) for name in ("thread", "ts")}
+    place = {"id": _TICKET, "owner": _MINE, "thread": _THREAD, "ts": _TS, "state": _WAITING}
     insert = INSERT[dialect](tickets).values(place)
     return insert.on_conflict_do_update(
         index_elements=["id"], set_={"owner": insert.excluded.owner}
     )
+
+
+@cache
+def _placing(dialect: str) -> sa.Executable:
+    """Inserts the ticket of a turn that has never run, and returns its state: one statement.
+
+    No row where the turn has a ticket, began before, or has lost its workflow.
+    """
+    in_front = sa.exists().where(
+        _older.c.thread == _THREAD, sa.or_(_older.c.state == _RUNNING, _BEFORE_MINE)
+    )
+    began = sa.exists().where(turns.c.id == _TICKET)
+    state = sa.case((in_front, _WAITING), else_=_RUNNING)
+    place = {"id": _TICKET, "owner": _MINE, "thread": _THREAD, "ts": _TS, "state": state}
+    mine = (*_is_held(dialect), ~began)
+    row = sa.select(*place.values()).where(*mine).with_for_update(read=True)
+    insert = INSERT[dialect](tickets).from_select(list(place), row)
+    return insert.on_conflict_do_nothing(index_elements=["id"]).returning(tickets.c.state)
 
 
 _FORGET: Final = turn_steps.delete().where(
@@ -334,19 +375,6 @@ _STOPPED: Final = (
 
 def _count(condition: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
     return sa.select(sa.func.count()).where(condition).scalar_subquery()
-
-
-_older = tickets.alias()
-_FIRST: Final = ~sa.exists().where(
-    _older.c.thread == sa.bindparam("line", type_=CleanText()),
-    sa.tuple_(_older.c.ts, _older.c.id)
-    < sa.tuple_(sa.bindparam("since", type_=CleanText()), _TICKET),
-)
-_CLAIM: Final = (
-    tickets.update()
-    .where(tickets.c.id == _TICKET, sa.or_(tickets.c.state == "running", _FIRST))
-    .values(state="running")
-)
 
 
 async def _claim(connection: AsyncConnection, place: Mapping[str, str]) -> bool:

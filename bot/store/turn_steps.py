@@ -4,7 +4,7 @@ A record is written in one transaction with the rows of its step, and only while
 belongs to the writer: a replica that was given up records nothing. Records go with the ticket.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -78,8 +78,11 @@ class TurnSteps:
             if not steps:
                 if (await connection.execute(_HELD, mine)).first() is None:
                     return False
-            elif not await _inserted(connection, [mine | _row(step) for step in steps]):
-                return False
+            else:
+                records = [mine | _row(step) for step in steps]
+                kept = await connection.execute(_kept(connection.dialect.name), records)
+                if kept.rowcount != len(steps):
+                    return False
             for each in rows.works:
                 await each(connection)
             told = [event for each in rows.telling for event in await each(connection)]
@@ -98,15 +101,6 @@ _HELD: Final = (
 
 def _row(step: Step) -> dict[str, Any]:
     return {"n": step.n, "name": step.name, "value": step.value}
-
-
-async def _inserted(connection: AsyncConnection, steps: Sequence[Mapping[str, Any]]) -> bool:
-    insert = _kept(connection.dialect.name)
-    if (await connection.execute(insert, steps[0])).rowcount != 1:
-        return False
-    if rest := steps[1:]:  # with the ticket locked
-        await connection.execute(insert, rest)
-    return True
 
 
 @cache

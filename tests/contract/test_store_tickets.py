@@ -470,6 +470,29 @@ async def test_three_at_once_on_an_idle_thread_let_one_in(
     assert set(kept) == {"t0", "t1", "t2"}
 
 
+async def test_a_turn_that_collides_with_another_one_waits_as_a_first_attempt(
+    engine: Engine, tickets: Tickets, database: Database, other: Database
+) -> None:
+    for name in ("t1", "t2"):
+        await engine.run(name, "a")
+    running = {"id": "t1", "thread": THREAD, "ts": "1", "owner": "a", "state": "running"}
+    async with asyncio.TaskGroup() as group, writing(other) as connection:
+        await connection.execute(table.insert(), running)
+        entering = group.create_task(tickets.try_enter("t2", THREAD, "2", "a"))
+        await _until_a_writer_waits(database)
+    assert entering.result() == Attempt(entered=False, is_first=True)
+    assert await states(database) == {"t1": ("running", "a"), "t2": ("waiting", "a")}
+
+
+async def _until_a_writer_waits(database: Database) -> None:
+    """On PostgreSQL for the uncommitted ticket; SQLite makes the second writer wait for its turn."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
+    asks = sa.text(waiting if database.dialect == "postgresql" else "SELECT 1")
+    async with asyncio.timeout(10), reading(database) as connection:
+        while not await connection.scalar(asks):  # noqa: ASYNC110 - the server's own state
+            await asyncio.sleep(0.01)
+
+
 IN_LINE = {
     "alone": (),
     "an older one waits": (("t1", THREAD, "1", "a"),),
