@@ -5,7 +5,7 @@ No retries here: what to do about a failure belongs to the caller.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -30,9 +30,12 @@ _LONGEST_HOLD_S: Final = 0.000_25
 _SLICE_BYTES: Final = 512 * 1024
 _MAX_ERROR_BYTES: Final = 64 * 1024
 _MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
-# An answer that flows is read ten times a second: edits of a message are a second apart, and each
-# read wakes the process. It flows from its first text on, or after so many events without any.
+# An answer that flows is read ten times a second, and of many answers each one less often: edits of a
+# message are a second apart, and each read wakes the process. It flows from its first text on, or
+# after so many events without any.
 READ_EVERY_S: Final = 0.1
+READ_AT_LEAST_EVERY_S: Final = 0.3
+_READS_A_SECOND: Final = 100
 _FIRST_EVENTS: Final = 12
 # How long to wait for the last bytes of a finished answer, so that the connection can be reused.
 _DRAIN_S: Final = 0.05
@@ -72,6 +75,7 @@ class Exchange:
     ) -> None:
         own = frozenset({url.raw_host.decode("ascii")})
         self._provider = provider
+        self._answers = 0  # that are read now
         self._timeout_s = timeout_s
         self.client = http_client(
             headers={"accept-encoding": "identity", "content-type": "application/json", **headers},
@@ -110,11 +114,12 @@ class Exchange:
                 end: _End = await self._failed(response, read_error)
             else:
                 told = _Answer(self._provider, self._timeout_s, response, decoder)
-                async with aclosing(told) as answer:
-                    while answer.end is None:
-                        for chunk in await answer.more():
-                            yield chunk
-                    end = await answer.settled(answer.end)
+                with self._counted():
+                    async with aclosing(told) as answer:
+                        while answer.end is None:
+                            for chunk in await answer.more(self._every_s):
+                                yield chunk
+                        end = await answer.settled(answer.end)
         finally:
             await response.aclose()
         yield end
@@ -132,6 +137,20 @@ class Exchange:
             return parse(answer)
         except ValueError as error:
             raise BadAnswer(f"{self._provider} answered with something that is not JSON") from error
+
+    @property
+    def _every_s(self) -> float:
+        """The time between two reads of an answer that flows."""
+        shared = self._answers / _READS_A_SECOND
+        return min(max(READ_EVERY_S, shared), READ_AT_LEAST_EVERY_S)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._answers += 1
+        try:
+            yield
+        finally:
+            self._answers -= 1
 
     def _request(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> httpx.Request:
         """A large body goes out in slices, so that copying it does not hold up the loop."""
@@ -154,7 +173,7 @@ class Exchange:
 
 
 class _Answer:
-    """One answer on its way: read ten times a second, decoded in parts, watched for signs of life.
+    """One answer on its way: read in even steps, decoded in parts, watched for signs of life.
 
     `end` is its terminal chunk, once that was decoded.
     """
@@ -186,8 +205,8 @@ class _Answer:
         self._rested_at = self._heard_at = self._now()
         self.end: _End | None = None
 
-    async def more(self) -> Sequence[StreamChunk]:
-        """What the next bytes complete."""
+    async def more(self, every_s: float) -> Sequence[StreamChunk]:
+        """What the next bytes complete. An answer that flows is read `every_s`."""
         if self._heard_at - self._rested_at >= _LONGEST_HOLD_S:
             await asyncio.sleep(0)
             self._rested_at = self._now()
@@ -200,7 +219,7 @@ class _Answer:
                 return ()
         chunks = self._decoded(part)
         if self._decoder.heard > _FIRST_EVENTS or any(isinstance(c, TextChunk) for c in chunks):
-            self._body.pause(READ_EVERY_S)
+            self._body.pause(every_s)
         if chunks and isinstance(chunks[-1], _ENDS):
             self.end = chunks[-1]
             return chunks[:-1]

@@ -55,5 +55,5 @@ async def test_no_statement_reads_every_workflow(
             plans.append((text, "\n".join(plan.scalars())))
     await engine.dispose()
 
-    assert len(plans) == 11
+    assert len(plans) == 12
     assert [each for each in plans if "Seq Scan on workflow_status" in each[1]] == []
