@@ -76,7 +76,8 @@ class Signal:
     the values as they are read, None when unknown. `spacing_s` is the time between two samples,
     None when it could not be learned. `limit` is the value (in seconds, ratios or pieces) from which it is
     bad for everybody, whatever it was before; None when there is no such value. Of what is worse
-    downwards it is the one at which nothing is there any more.
+    downwards it is the one at which nothing is there any more. `is_inferred`: labels or values show the
+    role; the name says nothing.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Signal:
     over_where: str = ""
     spacing_s: float | None = None
     limit: float | None = None
+    is_inferred: bool = False
     places: Mapping[str, Sequence[Place]] = field(default_factory=dict)
 
     @property

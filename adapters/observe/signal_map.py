@@ -9,12 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from adapters.observe.conventions import SHIPPED, Conventions, Meaning, matchers, written_alike
-from adapters.observe.metric_shape import unit_of
-from tools.signals import DETAIL, MetricType, Place, Reading, Role, Signal
+from adapters.observe.metric_shape import QUANTILE_NAME, unit_of
+from tools.signals import DETAIL, UNKNOWN, MetricType, Place, Reading, Role, Signal
 
 Places = Mapping[str, Sequence[Place]]
 
 _PARTS: Final = ("_bucket", "_sum", "_count")
+_QUANTILE: Final = re.compile(r"p(50|75|9\d|99\.?9)|0\.(5|75|9\d*)")
+_OF_SIZES: Final = re.compile(r"bytes|size|length|items|rows|batch|tokens|depth|lag|price|amount")
+_HTTP_STATUS: Final = re.compile(r"[1-5](\d\d|xx)")
 _LABEL_OF_MATCHER: Final = re.compile(r"(\w+)\s*(=~|!=|!~|=)")
 
 # The labels that tell a request that failed, and which of their values do.
@@ -96,11 +99,12 @@ def base_of(metric: str, names: Mapping[str, object]) -> tuple[str, str]:
 
 def _of(known: Known, names: Mapping[str, Known], conventions: Conventions) -> Iterator[Signal]:
     base, part = base_of(known.metric, names)
-    meaning = conventions.of(base)
-    if meaning.role is None:
+    named = conventions.of(base)
+    if named.role is None:
         return
-    role: Role = meaning.role
-    one = _signal(known, base, role, meaning)
+    meaning = _by_labels(known, named, is_histogram=f"{base}_bucket" in names)
+    role: Role = meaning.role or named.role
+    one = replace(_signal(known, base, role, meaning), is_inferred=meaning is not named)
     match part:
         case "_bucket":
             if meaning.reading != "mean":
@@ -115,6 +119,26 @@ def _of(known: Known, names: Mapping[str, Known], conventions: Conventions) -> I
             return
         case _:
             yield from _plain(known, one, meaning, names)
+
+
+def _by_labels(known: Known, meaning: Meaning, *, is_histogram: bool) -> Meaning:
+    """Of a name that says nothing: what has quantiles is a duration, what has a status is requests."""
+    if meaning.role != "other" or meaning.rank != UNKNOWN:
+        return meaning
+    values = [value for label in VARIANT_LABELS for value in known.values.get(label, ())]
+    has_quantiles = any(map(_QUANTILE.fullmatch, values)) or QUANTILE_NAME.fullmatch(known.metric)
+    if (has_quantiles or is_histogram) and not _OF_SIZES.search(written_alike(known.metric)):
+        duration = replace(meaning, role="latency", rank=DETAIL, worse="up", combine="max")
+        return replace(duration, counts="traffic")
+    statuses = (known.values.get(label, frozenset()) for label in STATUS_LABELS)
+    if known.type in ("counter", "") and any(map(_has_status, statuses)):
+        return replace(meaning, role="traffic", rank=DETAIL, type="counter", combine="sum")
+    return meaning
+
+
+def _has_status(values: frozenset[str]) -> bool:
+    """Whether they are codes of HTTP: of one digit or word they may be anything."""
+    return any(map(_HTTP_STATUS.fullmatch, values))
 
 
 def _of_count(one: Signal, meaning: Meaning) -> Iterator[Signal]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from tools.analysis.usual import Usual, untroubled, usual_of
+from tools.analysis.usual import UNUSUAL, Usual, untroubled, usual_of
 from tools.signals import Role, Worse
 
 Points = Sequence[tuple[float, float]]
@@ -83,8 +83,8 @@ def shift(
     usual = usual_of(before, role, unit)
     values = sorted(value for _, value in window)
     high, low = _extremes(window, role, guard_s)
-    up, down = (high - usual.middle) / usual.spread, (usual.middle - low) / usual.spread
     most, least = max(before), min(before)
+    up, down = (high - usual.middle) / usual.spread, _fall(usual, low, least)
     upwards = worse == "up" or (worse == "either" and up >= down)
     unusual = [usual.is_unusual(value, upwards=upwards) for _, value in window]
     since, from_start = _onset(window, unusual)
@@ -111,6 +111,17 @@ def shift(
         most=most,
         least=least,
     )
+
+
+def _fall(usual: Usual, low: float, least: float) -> float:
+    """Spreads below usual. A fall to a third counts as a rise to three times, and one to nought has no bound.
+
+    Without that no fall of what is never below nought could be more than usual over its spread.
+    """
+    fall = (usual.middle - low) / usual.spread
+    if fall < UNUSUAL or least < 0 or low < 0 or 2 * low >= usual.middle:
+        return fall
+    return CAP if low == 0 else min(CAP, fall * usual.middle / (2 * low))
 
 
 def _extremes(window: Points, role: Role, step_s: float) -> tuple[float, float]:

@@ -52,14 +52,15 @@ class Disappeared(ToolOutput):
     """A signal that existed before and is gone at the end of the range: the strongest finding.
 
     `how` is `zero` (traffic fell to nothing, or nearly), `ended` (no more samples) or `down` (the
-    target is not reached, as `up == 0`). `usual` is the value before, `since` the first moment without it.
+    target is not reached, as `up == 0`). `usual` is the value before, where it was compared. `since` is
+    the first sample of a `zero`, and the last one of a series that ended.
     """
 
     product: str
     role: Role
     signal: str
     how: Literal["zero", "ended", "down"]
-    usual: float
+    usual: float | None = None
     unit: str | None = None
     since: str
 

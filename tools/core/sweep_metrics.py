@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import accumulate
 from statistics import median
 from typing import Final
 
@@ -16,7 +17,9 @@ from tools.analysis.usual import UNUSUAL
 from tools.capabilities import CallContext, Capabilities, Interval, SweepQuery, SweptSeries
 from tools.contract import QUERY, Effect, ToolContract
 from tools.core.bound import bound
+from tools.core.metric_coverage import with_coverage
 from tools.core.metric_gaps import tells_absence, with_gaps
+from tools.core.metric_shapes import understood, units_of
 from tools.core.metric_sweep import (
     Comparable,
     Course,
@@ -33,9 +36,10 @@ from tools.timerange import instant_text, range_text
 LEAST_STEP_S: Final = 60.0
 BASELINE_STEPS: Final = 120  # samples before the window: 2 h of minutes, 10 h of five minutes
 LONGEST_BASELINE: Final = timedelta(hours=24)
-MOST_SIGNALS: Final = 40
-_EACH: Final[Mapping[Role, int]] = {"other": 3, "network": 1}  # of a role and product
-_USUAL_EACH: Final = 2
+MOST_SIGNALS: Final = 120
+MOST_SERIES: Final = 4000  # of all products: what a backend in trouble can still answer
+_EACH: Final[Mapping[Role, int]] = {"other": 40, "network": 2}  # of a role and product
+_USUAL_EACH: Final = 3
 MOST_SHIFTS: Final = 80
 MOST_STANDING: Final = 20
 MOST_BUSY: Final = 10
@@ -84,12 +88,13 @@ class SweepMetrics:
                 signals, Interval(start, window.end + timedelta(seconds=1)), step_s, products
             )
         )
-        by_name = {one.name: one for one in signals}
-        judged = _judged(swept.series, by_name, window, start, step_s)
+        by_name, series = understood(signals, swept.series)
+        judged = _judged(series, by_name, window, start, step_s)
         requests = found.requests + swept.requests
         output = _output(found, judged, window, start, step_s, requests, call.now)
-        output = with_gaps(output, swept.series, by_name, window, call.now)
-        return _with_courses(output, swept.series, window, arguments.product)
+        output = with_gaps(output, series, by_name, window, call.now)
+        output = with_coverage(output, found, judged.shifts, by_name, window.start)
+        return _with_courses(output, series, window, arguments.product)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
         """`3 products moved, 44 within usual`; of whoever is asked about by name; whose samples lack."""
@@ -132,7 +137,11 @@ def chosen(found: Discovered) -> Sequence[Signal]:
                 best = wanted.get(signal.name, (number, 0, signal))
                 wanted[signal.name] = min(best[0], number), best[1] + 1, signal
     ordered = sorted(wanted.values(), key=lambda one: (one[0], one[2].rank, -one[1], one[2].name))
-    return [signal for _, _, signal in ordered[:MOST_SIGNALS]]
+    sizes = accumulate(len(signal.places) for _, _, signal in ordered)
+    fitting = zip(ordered[:MOST_SIGNALS], sizes, strict=False)
+    return [
+        one[2] for number, (one, size) in enumerate(fitting) if size <= MOST_SERIES or not number
+    ]
 
 
 def _step(signals: Sequence[Signal]) -> float:
@@ -148,20 +157,22 @@ def _judged(
     step_s: float,
 ) -> _Judged:
     judged = _Judged()
+    units = units_of(signals, series)
     start, end = window.start.timestamp(), window.end.timestamp()
     for one in series:
         signal = signals[one.signal]
         begin = _filled_from(one, signal, read_from, step_s)
         points = [point for point in one.points if point[0] >= begin]
         # A sample is of the step before it: the first one within holds what began with the window.
-        moved = shift(points, start - 0.5, end + 1, signal.role, signal.unit, step_s, signal.worse)
+        unit = units.get(one.signal, signal.unit)
+        moved = shift(points, start - 0.5, end + 1, signal.role, unit, step_s, signal.worse)
         if moved is None:
             judged.short.setdefault(one.product, set()).add(signal.role)
             if one.points and one.points[-1][0] >= start:
                 told = comparable_from(points or [(begin, 0.0)], step_s)
                 judged.range_from[one.product] = max(told, judged.range_from.get(one.product, told))
             until = [point for point in points if point[0] < end + 1]
-            stands = standing(until, signal.role, signal.unit, signal.worse, signal.limit, step_s)
+            stands = standing(until, signal.role, unit, signal.worse, signal.limit, step_s)
             if stands is not None:
                 began = replace(stands, first_at=one.points[0][0])
                 judged.standing.append((one.product, signal, began))
@@ -344,4 +355,5 @@ def _told(
         under_way=moved.from_start,
         until=at_text(moved.until, window.start) if moved.until is not None else None,
         requests=rounded(requests) if requests is not None else None,
+        inferred=signal.is_inferred or None,
     )

@@ -1,0 +1,114 @@
+"""What a series is by its values, whatever its name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.analysis.series_shape import (
+    Shape,
+    growth_of,
+    shape_of,
+    unit_of_duration,
+    with_shape,
+)
+from tools.analysis.shift import Points
+from tools.signals import MAIN, UNKNOWN, USUAL, Role, Signal, Worse
+
+
+def each_minute(values: list[float]) -> Points:
+    return [(60.0 * number, value) for number, value in enumerate(values)]
+
+
+def signal(role: Role = "other", rank: int = UNKNOWN, worse: Worse = "either") -> Signal:
+    return Signal("app_x1", role, "gauge", "app_x1", rank=rank, worse=worse)
+
+
+GOOD = [0.999, 1.0, 0.998, 1.0] * 10
+BAD = [0.0, 0.0, 0.004, 0.0] * 10
+SHAPES = {
+    "a share of successes": (GOOD, Shape("ratio", good=True)),
+    "the same in percent": ([100 * one for one in GOOD], Shape("percent", good=True)),
+    "a share of failures": (BAD, Shape("ratio", good=False)),
+    "a flag that is up": ([1.0] * 40, Shape("flag", good=True)),
+    "a flag that is mostly down": ([0.0] * 39 + [1.0], Shape("flag", good=False)),
+    "nought alone": ([0.0] * 40, Shape("")),
+    "a counter": ([7.0 * n for n in range(40)], Shape("counter")),
+    "a counter with a reset": ([7.0 * (n % 25) + 1 for n in range(40)], Shape("counter")),
+    "a queue": ([10.0, 12.0, 9.0, 11.0] * 10, Shape("")),
+    "a latency": ([0.21, 0.24, 0.22, 0.2] * 10, Shape("")),
+    "a CPU in percent": ([20.0, 35.5, 28.0, 91.0] * 10, Shape("")),
+    "a temperature below nought": ([-1.0, 2.0] * 20, Shape("")),
+    "too few samples": ([1.0, 0.99], Shape("")),
+}
+
+
+@pytest.mark.parametrize(("values", "shape"), SHAPES.values(), ids=SHAPES)
+def test_the_values_show_what_it_is(values: list[float], shape: Shape) -> None:
+    assert shape_of([each_minute(values)]) == shape
+
+
+def test_products_are_judged_together() -> None:
+    above_one = [1.0, 1.0, 1.7, 1.0] * 10
+
+    assert shape_of([each_minute(GOOD), each_minute(above_one)]) == Shape("")
+
+
+@pytest.mark.parametrize(
+    ("known", "values", "role", "worse"),
+    [
+        (signal(), GOOD, "errors", "down"),
+        (signal(), BAD, "errors", "up"),
+        (signal("errors", USUAL, "up"), GOOD, "errors", "down"),
+        (signal("errors", USUAL, "down"), BAD, "errors", "up"),
+        (signal("errors", MAIN, "up"), GOOD, "errors", "up"),
+        (signal("cpu", USUAL, "up"), GOOD, "cpu", "up"),
+    ],
+    ids=[
+        "an unknown share of successes",
+        "an unknown share of failures",
+        "a name with `error` that is usually at 100 %",
+        "a name with `success` that is usually at 0 %",
+        "a name that is known stays",
+        "a CPU that is full stays one",
+    ],
+)
+def test_the_usual_value_shows_which_end_is_good(
+    known: Signal, values: list[float], role: Role, worse: Worse
+) -> None:
+    found = with_shape(known, [each_minute(values)])
+
+    assert (found.role, found.worse) == (role, worse)
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=2, max_size=50))
+def test_growth_is_what_was_counted_whatever_resets(steps: list[int]) -> None:
+    total, points = 0.0, []
+    for number, step in enumerate(steps):
+        total = float(step) if number % 7 == 6 else total + step
+        points.append((60.0 * number, total))
+    grown = growth_of(points)
+
+    assert len(grown) == len(points) - 1
+    assert all(value >= 0 for _, value in grown)
+
+
+@given(
+    st.lists(st.floats(0, 1e15) | st.sampled_from([0.0, 1.0, 100.0]), max_size=60),
+    st.sampled_from(["gauge", "rate"]),
+)
+def test_any_values_leave_a_signal_of_the_same_name(values: list[float], reading: str) -> None:
+    known = Signal("app_x1", "other", "gauge" if reading == "gauge" else "rate", "app_x1")
+    found = with_shape(known, [each_minute(values)])
+
+    assert found.name == known.name
+    assert found.role in ("other", "errors")
+
+
+@pytest.mark.parametrize(
+    ("usual", "unit"),
+    [(0.3, None), (3.0, None), (95.0, "milliseconds"), (9e4, "microseconds"), (9e7, "nanoseconds")],
+)
+def test_a_duration_that_is_too_large_for_seconds_is_in_smaller_units(
+    usual: float, unit: str | None
+) -> None:
+    assert unit_of_duration([each_minute([usual] * 30)]) == unit

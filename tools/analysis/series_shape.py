@@ -1,0 +1,106 @@
+"""What a series is by its values: a counter, a share of a whole, a flag. Names only confirm it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+from typing import Final, Literal
+
+from tools.analysis.shift import Points
+from tools.analysis.usual import quantile
+from tools.signals import UNKNOWN, USUAL, Signal, Worse
+
+Kind = Literal["counter", "ratio", "percent", "flag", ""]
+
+_FEWEST: Final = 20  # samples of all products; fewer show no shape
+_AT_TOP: Final = 0.9  # of the whole: most samples of a share of successes are above
+_NEARLY_ALL: Final = 0.99
+_MOSTLY: Final = 0.75
+_RESET: Final = 0.1  # of the value before: a counter starts again from nought
+_GROWS: Final = 0.8  # of the steps of a counter that is in use
+_FEWEST_STEPS: Final = 10
+# From this usual value on a duration is hardly in seconds: requests that take 20 s have timed out.
+_UNITS_OF_DURATIONS: Final = ((2e7, "nanoseconds"), (2e4, "microseconds"), (20.0, "milliseconds"))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`good` of a share: its usual value is the good end. None where the values do not show it."""
+
+    kind: Kind
+    good: bool | None = None
+
+
+def shape_of(series: Sequence[Points]) -> Shape:
+    """The kind of a metric by the samples of all its products."""
+    values = [value for points in series for _, value in points]
+    if len(values) < _FEWEST or min(values) < 0:
+        return Shape("")
+    if all(value in (0, 1) for value in values):
+        return Shape("flag", median(values) > 0) if any(values) else Shape("")
+    if max(values) <= 1:
+        return _share(values, "ratio", 1.0)
+    if all(is_counter(points) for points in series if len(points) > 1):
+        return Shape("counter")
+    return _share(values, "percent", 100.0) if max(values) <= 100 else Shape("")
+
+
+def is_counter(points: Points) -> bool:
+    """Whether it grows with nearly every step, from a value that it did not have at once, or resets."""
+    steps = [(before, after) for (_, before), (_, after) in pairwise(points)]
+    if len(steps) < _FEWEST_STEPS:
+        return False
+    falls = [step for step in steps if step[1] < step[0]]
+    if any(after > _RESET * before for before, after in falls):
+        return False
+    return sum(after > before for before, after in steps) >= _GROWS * len(steps)
+
+
+def growth_of(points: Points) -> Points:
+    """A counter's growth a second between two samples; a reset starts again from nought."""
+    return [
+        (at, (value - before if value >= before else value) / (at - earlier))
+        for (earlier, before), (at, value) in pairwise(points)
+        if at > earlier
+    ]
+
+
+def with_shape(signal: Signal, series: Sequence[Points]) -> Signal:
+    """The signal with what its values show: role, unit and which way is worse.
+
+    A name that is known stays. Words in a name may be contradicted: a share of failures is not 1.
+    """
+    if signal.reading != "gauge" or signal.rank < USUAL:
+        return signal
+    shape = shape_of(series)
+    if shape.kind not in ("ratio", "percent") or shape.good is None:
+        return signal
+    worse: Worse = "down" if shape.good else "up"
+    if signal.role == "errors":
+        return replace(signal, worse=worse, unit=shape.kind)
+    if signal.role != "other" or signal.rank != UNKNOWN:
+        return signal
+    return replace(signal, role="errors", worse=worse, unit=shape.kind, is_inferred=True)
+
+
+def unit_of_duration(series: Sequence[Points]) -> str | None:
+    """The unit that usual values of durations are hardly without; None: seconds are possible."""
+    middles = sorted(median(value for _, value in points) for points in series if points)
+    if not middles:
+        return None
+    high = quantile(middles, _MOSTLY)
+    return next((unit for least, unit in _UNITS_OF_DURATIONS if high >= least), None)
+
+
+def _share(values: Sequence[float], kind: Literal["ratio", "percent"], whole: float) -> Shape:
+    """Near the whole and never above it, or mostly nought with parts of one in between."""
+    ordered = sorted(values)
+    low = quantile(ordered, 1 - _MOSTLY)
+    reaches = ordered[-1] == whole or quantile(ordered, 0.5) >= _NEARLY_ALL * whole
+    if low >= _AT_TOP * whole and reaches:
+        return Shape(kind, good=True)
+    is_nought = quantile(ordered, 0.5) == 0
+    has_parts = any(value % 1 for value in values)
+    if kind == "ratio" and is_nought and has_parts:
+        return Shape(kind, good=False)
+    return Shape("")

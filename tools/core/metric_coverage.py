@@ -1,0 +1,102 @@
+"""What core__sweep_metrics says of each product for an all-clear: what exists, was compared, is gone."""
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from tools.analysis.shift import Shift
+from tools.analysis.usual import UNUSUAL
+from tools.core.metric_sweep import Disappeared, MetricGap, MetricSweep
+from tools.core.sweep_arguments import at_text
+from tools.output import clean_text
+from tools.signals import ROLES, Discovered, Role, Signal
+from tools.statistics import rounded
+
+Shifted = tuple[str, Signal, Shift]
+
+MOST_DISAPPEARED: Final = 20
+_GONE: Final = 0.02  # of what is usual: less traffic than that is none
+
+
+def with_coverage(
+    output: MetricSweep,
+    found: Discovered,
+    shifted: Sequence[Shifted],
+    read: Collection[str],
+    start: datetime,
+) -> MetricSweep:
+    """The same with what was not compared, and what disappeared. `read` are names of signals."""
+    gone = [*_fallen(shifted, start), *_ended(output.gaps, shifted)]
+    gone.sort(key=lambda one: (ROLES.index(one.role), one.product, one.signal))
+    return output.model_copy(
+        update={
+            "unchecked": _unchecked(found, shifted),
+            "unnamed": _unnamed(shifted),
+            "unread": sum(signal.name not in read for signal in found.signals),
+            "disappeared": gone[:MOST_DISAPPEARED],
+            "truncated": output.truncated or len(gone) > MOST_DISAPPEARED,
+        }
+    )
+
+
+def _unchecked(found: Discovered, shifted: Sequence[Shifted]) -> dict[str, str]:
+    compared: dict[str, set[Role]] = {}
+    for product, signal, _ in shifted:
+        compared.setdefault(product, set()).add(signal.role)
+    existing: dict[str, set[Role]] = {}
+    for signal in found.signals:
+        for product in signal.places:
+            existing.setdefault(product, set()).add(signal.role)
+    return {
+        clean_text(product): " ".join(sorted(left))
+        for product, roles in sorted(existing.items())
+        if (left := roles - compared.get(product, set()))
+    }
+
+
+def _unnamed(shifted: Sequence[Shifted]) -> dict[str, str]:
+    counts: dict[str, tuple[int, int]] = {}
+    for product, signal, moved in shifted:
+        if signal.role == "other":
+            beyond, compared = counts.get(product, (0, 0))
+            counts[product] = beyond + (moved.size >= UNUSUAL), compared + 1
+    return {
+        clean_text(product): f"{beyond}/{compared}"
+        for product, (beyond, compared) in sorted(counts.items())
+    }
+
+
+def _fallen(shifted: Sequence[Shifted], start: datetime) -> Iterator[Disappeared]:
+    """Traffic that fell to nothing and is still there, though it never did before."""
+    for product, signal, moved in shifted:
+        fell = moved.down >= UNUSUAL and moved.last <= _GONE * moved.usual < moved.least
+        if signal.role == "traffic" and fell and moved.since is not None:
+            yield Disappeared(
+                product=clean_text(product),
+                role=signal.role,
+                signal=clean_text(signal.name),
+                how="zero",
+                usual=rounded(moved.usual),
+                unit=signal.unit,
+                since=at_text(moved.since, start),
+            )
+
+
+def _ended(gaps: Sequence[MetricGap], shifted: Sequence[Shifted]) -> Iterator[Disappeared]:
+    """Of each product the most telling role that has no newer samples, and the target that is down."""
+    known = {(product, signal.role): (signal, moved) for product, signal, moved in shifted}
+    for gap in gaps:
+        roles = [role for role in ROLES if role in gap.roles.split()]
+        if gap.until is not None or not (roles or gap.is_down):
+            continue
+        role: Role = roles[0] if roles else "other"
+        signal, moved = known.get((gap.product, role), (None, None))
+        yield Disappeared(
+            product=gap.product,
+            role=role,
+            signal=gap.signal or (clean_text(signal.name) if signal else ""),
+            how="down" if gap.is_down else "ended",
+            usual=rounded(moved.usual) if moved else None,
+            unit=signal.unit if signal else None,
+            since=gap.since,
+        )
