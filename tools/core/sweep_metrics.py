@@ -4,25 +4,22 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import accumulate
-from statistics import median
 from typing import Final
 
 from tools.analysis.comparable import comparable_from, filled_from, least_before_s
-from tools.analysis.course import course
 from tools.analysis.gaps import STALE_STEPS
 from tools.analysis.shift import Shift, shift
 from tools.analysis.standing import Standing, standing
-from tools.analysis.usual import UNUSUAL
 from tools.capabilities import CallContext, Capabilities, Interval, SweepQuery, SweptSeries
 from tools.contract import QUERY, Effect, ToolContract
 from tools.core.bound import bound
+from tools.core.metric_choice import chosen, step_of
+from tools.core.metric_courses import with_courses
 from tools.core.metric_coverage import with_coverage
-from tools.core.metric_gaps import tells_absence, with_gaps
+from tools.core.metric_gaps import with_gaps
 from tools.core.metric_shapes import understood, units_of
 from tools.core.metric_sweep import (
     Comparable,
-    Course,
     MetricShift,
     MetricStanding,
     MetricSweep,
@@ -30,21 +27,14 @@ from tools.core.metric_sweep import (
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, at_text, products_of, window_of
 from tools.output import clean_text
 from tools.signals import MAIN, USUAL, Discovered, Role, Signal
-from tools.statistics import finite, rounded
+from tools.statistics import rounded
 from tools.timerange import instant_text, range_text
 
-LEAST_STEP_S: Final = 60.0
 BASELINE_STEPS: Final = 120  # samples before the window: 2 h of minutes, 10 h of five minutes
 LONGEST_BASELINE: Final = timedelta(hours=24)
-MOST_SIGNALS: Final = 120
-MOST_SERIES: Final = 4000  # of all products: what a backend in trouble can still answer
-_EACH: Final[Mapping[Role, int]] = {"other": 40, "network": 2}  # of a role and product
-_USUAL_EACH: Final = 3
 MOST_SHIFTS: Final = 80
 MOST_STANDING: Final = 20
 MOST_BUSY: Final = 10
-MOST_COURSES: Final = 4
-COURSE_POINTS: Final = 20  # as many as a chart takes
 WORTH_TELLING: Final = 1.5  # spreads
 
 
@@ -77,7 +67,7 @@ class SweepMetrics:
             products, Interval(window.start - LONGEST_BASELINE, window.end)
         )
         signals = chosen(found)
-        step_s = _step(signals)
+        step_s = step_of(signals)
         length = min(LONGEST_BASELINE, timedelta(seconds=step_s * BASELINE_STEPS))
         # In whole steps back from the end: a window shorter than a step still holds the newest sample.
         steps = math.ceil((window.end - window.start + length).total_seconds() / step_s)
@@ -94,7 +84,7 @@ class SweepMetrics:
         output = _output(found, judged, window, start, step_s, requests, call.now)
         output = with_gaps(output, series, by_name, window, call.now)
         output = with_coverage(output, found, judged.shifts, by_name, window.start)
-        return _with_courses(output, series, window, arguments.product)
+        return with_courses(output, series, window, arguments.product)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
         """`3 products moved, 44 within usual`; of whoever is asked about by name; whose samples lack."""
@@ -123,30 +113,6 @@ class _Judged:
         self.range_from: dict[str, float] = {}  # of those too short, where all are
         self.standing: list[tuple[str, Signal, Standing]] = []
         self.traffic: dict[str, float] = {}
-
-
-def chosen(found: Discovered) -> Sequence[Signal]:
-    """The most telling of each role and product, at most MOST_SIGNALS in all."""
-    wanted: dict[str, tuple[int, int, Signal]] = {}
-    for product in found.products:
-        taken: dict[Role, int] = {}
-        for signal in found.of(product):
-            number = taken.get(signal.role, 0)
-            if number < _EACH.get(signal.role, _USUAL_EACH) or tells_absence(signal):
-                taken[signal.role] = number + 1
-                best = wanted.get(signal.name, (number, 0, signal))
-                wanted[signal.name] = min(best[0], number), best[1] + 1, signal
-    ordered = sorted(wanted.values(), key=lambda one: (one[0], one[2].rank, -one[1], one[2].name))
-    sizes = accumulate(len(signal.places) for _, _, signal in ordered)
-    fitting = zip(ordered[:MOST_SIGNALS], sizes, strict=False)
-    return [
-        one[2] for number, (one, size) in enumerate(fitting) if size <= MOST_SERIES or not number
-    ]
-
-
-def _step(signals: Sequence[Signal]) -> float:
-    spacings = [one.spacing_s for one in signals if one.spacing_s]
-    return max(LEAST_STEP_S, median(spacings) if spacings else LEAST_STEP_S)
 
 
 def _judged(
@@ -255,37 +221,6 @@ def _comparable(
             asked_at=instant_text(again) if goes_on else None,
         )
     return dict(sorted(found.items()))
-
-
-def _with_courses(
-    output: MetricSweep, series: Sequence[SweptSeries], window: Interval, asked: str
-) -> MetricSweep:
-    """One for a role of a product, of whoever was asked about first."""
-    read = {(clean_text(one.product), clean_text(one.signal)): one.points for one in series}
-    worst: dict[tuple[str, Role], MetricShift] = {}
-    for one in sorted(output.shifts, key=lambda each: each.product != asked):
-        if one.score >= UNUSUAL and (one.product, one.signal) in read:
-            worst.setdefault((one.product, one.role), one)
-    drawn = list(worst.values())[:MOST_COURSES]
-    shifts = [
-        one.model_copy(update={"course": _course(read[one.product, one.signal], one, window)})
-        if one in drawn
-        else one
-        for one in output.shifts
-    ]
-    return output.model_copy(update={"shifts": shifts})
-
-
-def _course(points: Sequence[tuple[float, float]], shift: MetricShift, window: Interval) -> Course:
-    end = window.end
-    begin = window.start - (end - window.start) / 2
-    known = [(datetime.fromtimestamp(at_s, end.tzinfo), value) for at_s, value in points]
-    since = [at for at, _ in known if shift.since and instant_text(at) == shift.since]
-    kept = course([one for one in finite(known) if one[0] >= begin], COURSE_POINTS, since)
-    return Course(
-        before_end_s=[round((end - at).total_seconds()) for at, _ in kept],
-        values=[rounded(value) for _, value in kept],
-    )
 
 
 def _busiest(traffic: Mapping[str, float], products: Sequence[str]) -> dict[str, float]:
