@@ -58,7 +58,7 @@ def settings_of(
         "endpoint": {
             "url": f"{plane.url}/products/{{product}}/rollback",
             "token": PLANE_TOKEN,
-            "timeout": "1s",
+            "timeout": "5s",
         },
         "reversible": True,
         "products": ["checkout", "payments", "inj-*"],

@@ -7,7 +7,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Any
@@ -167,6 +167,7 @@ async def _main(limits: str, speed: int) -> None:
     seen = Seen()
     workspace.calls = seen  # type: ignore[assignment]
     people = People(workspace, seen)
+    floors = AsyncExitStack()  # closed before each next bot, and at the end
 
     async def answer_to(request: dict[str, Any]) -> Any:
         acts: dict[str, Callable[..., Any]] = {"load": people.load, "deliver_to": deliver_to}
@@ -176,12 +177,14 @@ async def _main(limits: str, speed: int) -> None:
     async def deliver_to(url: str, floor: str) -> None:
         if workspace.http:
             await workspace.http.aclose()  # the bot before this one's
+        await floors.aclose()
         workspace.deliver_to(url)
         outbox = workspace.outbox
         beside = SignedHttp(floor, app.signing_secret)
+        floors.push_async_callback(beside.aclose)
         outbox.transport = TimedTransport(outbox.transport, beside, people)
 
-    async with serving(workspace) as origin:
+    async with floors, serving(workspace) as origin:
         ready = {
             "api_base_url": api_base_url(int(origin.rsplit(":", 1)[1])),
             "bot_token": app.bot_token,

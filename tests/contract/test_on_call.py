@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -16,6 +17,8 @@ from pydantic import JsonValue
 from structlog.testing import capture_logs
 
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
+from adapters.on_call.json_endpoint import JsonOnCall
+from adapters.on_call.pagerduty import PagerDutyOnCall
 from adapters.on_call.port import MAX_PEOPLE, OnCall, steps, texts_at
 from bot.demo.on_call import ROTA_PATH, create_on_call
 from bot.settings.model import Settings
@@ -79,8 +82,9 @@ def configured(**oncall: JsonValue) -> OnCall:
     """As `[roles.NAME.oncall]` makes it."""
     settings = Settings.model_validate({"roles": {"sre": {"oncall": oncall}}})
     made = role_members(settings)["sre"].on_call
-    assert made is not None
-    return made
+    assert isinstance(made, JsonOnCall | PagerDutyOnCall)
+    # The longest that may be configured is too short for a busy machine.
+    return made if "timeout" in oncall else replace(made, timeout_s=30.0)
 
 
 def pagerduty(rota: Open, server: PagerDuty, **more: JsonValue) -> Awaitable[OnCall]:

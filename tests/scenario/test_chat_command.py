@@ -145,7 +145,9 @@ async def test_a_proposal_is_shown_whole_and_runs_only_once_its_id_is_typed(
     assert "Your decision counted." in told
     again = await alice.type(f"/confirm {proposal}", proposal[-4:])
     assert "there is nothing to decide" in again
-    ended = await alice.type(f"/proposal {proposal}")
+    async with asyncio.timeout(20):
+        while "succeeded" not in (ended := await alice.type(f"/proposal {proposal}")):  # noqa: ASYNC110 - the order is sent elsewhere
+            await asyncio.sleep(0.02)
     assert "decided by: @person/alice" in ended
     assert len(stage.plane.received) == 1
 

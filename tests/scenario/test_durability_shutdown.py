@@ -17,7 +17,7 @@ from tests.scenario.durability.investigation import (
     three_rounds,
 )
 from tests.scenario.durability.replica import TIMES, Replica
-from tests.scenario.durability.world import World, world_on
+from tests.scenario.durability.world import TIMEOUT_S, World, world_on
 from tests.stage import says
 
 __all__ = ["stage"]
@@ -37,7 +37,9 @@ async def _terminate(world: World, replica: Replica) -> None:
     """SIGTERM; returns when it takes nothing new."""
     before = len(world.workspace.sockets.connections)
     replica.signal(signal.SIGTERM)
-    await world.workspace.wait_for(lambda: len(world.workspace.sockets.connections) < before, 10.0)
+    await world.workspace.wait_for(
+        lambda: len(world.workspace.sockets.connections) < before, TIMEOUT_S
+    )
 
 
 def _quietly(world: World) -> None:

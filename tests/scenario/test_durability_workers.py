@@ -21,7 +21,7 @@ from tests.scenario.durability.investigation import (
 )
 from tests.scenario.durability.replica import TIMES
 from tests.scenario.durability.workers import Workers, workers_of
-from tests.scenario.durability.world import Asked, World, world_on
+from tests.scenario.durability.world import TIMEOUT_S, Asked, World, world_on
 
 IMPATIENT = replace(TIMES, grace_s=0.2)
 
@@ -106,7 +106,7 @@ async def test_a_stop_lets_the_turns_of_all_workers_end(world: World) -> None:
         await workers.serve()
         asked = await _in_the_last_round_of_the_first(world, workers)
         os.kill(workers.pid, signal.SIGTERM)
-        await world.workspace.wait_for(lambda: not world.workspace.sockets.connections, 10.0)
+        await world.workspace.wait_for(lambda: not world.workspace.sockets.connections, TIMEOUT_S)
         os.kill(workers.pid, signal.SIGTERM)
         world.open()
 
@@ -134,7 +134,7 @@ async def test_workers_drain_when_their_supervisor_is_killed(world: World) -> No
         asked = await _in_the_last_round_of_the_first(world, workers)
         pids = workers.pids()
         os.kill(workers.pid, signal.SIGKILL)
-        await world.workspace.wait_for(lambda: not world.workspace.sockets.connections, 10.0)
+        await world.workspace.wait_for(lambda: not world.workspace.sockets.connections, TIMEOUT_S)
         world.open()
         await workers.gone(pids)
 

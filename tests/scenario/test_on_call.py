@@ -39,7 +39,7 @@ NAMES = ("on-call", "lost", "away", "back", "outside", "unread", "mine")
 def rota(name: str) -> dict[str, object]:
     """A role held by who the rota of that name tells."""
     oncall = {"kind": "json", "url": f"PLANE/rota/{name}", "path": "people[].email"}
-    return {"oncall": {**oncall, "timeout": "1s"}}
+    return {"oncall": {**oncall, "timeout": "2s"}}
 
 
 def action(name: str) -> dict[str, object]:

@@ -93,8 +93,8 @@ async def test_nothing_of_a_restored_copy_is_done_twice(
         await stage.card(first, "succeeded")
         await stage.note(first, ": succeeded.")
         await stage.answer(slow)
-        posted = len(stage.workspace.messages(slow.channel))
         await ended(stage)
+        posted = len(stage.workspace.messages(slow.channel))
         put_back(stage, copy)
         rounds = len(stage.models.requests)
 

@@ -61,10 +61,12 @@ class Workers:
 
     @contextmanager
     def only_first(self) -> Iterator[None]:
-        """Slack delivers to the worker that was there first alone."""
+        """Slack delivers to the worker that was started first alone, which may have connected last."""
         connections = self._world.workspace.sockets.connections
-        others = connections[1:]
-        del connections[1:]
+        ports = _ports_of(self.pids()[0])
+        others = [each for each in connections if each.get_extra_info("peername")[1] not in ports]
+        for each in others:
+            connections.remove(each)
         try:
             yield
         finally:
@@ -84,6 +86,14 @@ class Workers:
         if self._process.exitcode is None:
             raise TimeoutError("the supervisor is still running")
         return self._process.exitcode
+
+
+def _ports_of(pid: int) -> set[int]:
+    """The local ports of that process's TCP connections."""
+    opened = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()}
+    table = Path(f"/proc/{pid}/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    rows = [line.split() for line in table]
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in opened}
 
 
 def _runs(pid: int) -> bool:
