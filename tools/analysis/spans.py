@@ -2,15 +2,17 @@
 
 Own time is a span without the union of its children. The way is what a caller waits beyond the called
 span: network, queue, a busy host. Both are compared operation by operation, by medians, so that a
-different mix of requests is no change.
+different mix of requests is no change. Where there are no spans from before, a way is compared with the
+other ways of the same time.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final, Literal
 
+from tools.analysis.cut_requests import CutRequests, cut_requests
 from tools.analysis.usual import quantile
 from tools.capabilities import Span, Trace
 
@@ -18,6 +20,9 @@ LEAST_SPANS: Final = 3  # of an operation on either side
 _LEAST_GROWTH_MS: Final = 5.0
 _LEAST_FACTOR: Final = 1.8
 _FLOOR_MS: Final = 1.0
+_FEWEST_WAYS: Final = 5  # that tell what is usual for a way
+_FAR_FACTOR: Final = 8.0  # of what is usual for the others
+_FAR_MS: Final = 50.0
 
 What = Literal["own", "way", "failing"]
 
@@ -26,7 +31,8 @@ What = Literal["own", "way", "failing"]
 class SpanShift:
     """One operation that changed. Milliseconds, or for `failing` the share of spans with an error.
 
-    `callee` is the called product of a way, else empty; `n` spans in the window.
+    `callee` is the called product of a way, else empty; `n` spans in the window. `is_outlier`: `before`
+    is the median of the other ways of the same time.
     """
 
     product: str
@@ -36,6 +42,7 @@ class SpanShift:
     after: float
     n: int
     callee: str = ""
+    is_outlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class Ways:
 class TraceReading:
     """`calls` with how often. `products` with how many spans.
 
-    `usual_ms` is how long a trace took before, by the median.
+    `usual_ms` is how long a trace took before, by the median. `cuts` are requests that end early.
     """
 
     calls: Mapping[tuple[str, str], int]
@@ -72,6 +79,7 @@ class TraceReading:
     usual_ms: float
     traces_before: int
     traces_after: int
+    cuts: Sequence[CutRequests] = ()
 
 
 @dataclass(slots=True)
@@ -81,7 +89,7 @@ class _Samples:
     failed: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
 
-def read_traces(before: Iterable[Trace], after: Iterable[Trace]) -> TraceReading:
+def read_traces(before: Sequence[Trace], after: Sequence[Trace]) -> TraceReading:
     """Compare two samples of traces."""
     calls: Counter[tuple[str, str]] = Counter()
     products: Counter[str] = Counter()
@@ -97,8 +105,11 @@ def read_traces(before: Iterable[Trace], after: Iterable[Trace]) -> TraceReading
             _read(trace.spans, samples, calls, products)
         numbers.append(number)
     usual_ms = median(lasted) if lasted else 0.0
-    shifts = _shifts(*sides)
-    return TraceReading(calls, products, shifts, _ways(*sides), usual_ms, *numbers)
+    outliers = _outliers(*sides)
+    shifts = [*_shifts(*sides), *outliers]
+    ways = _ways(*sides, {(one.product, one.callee) for one in outliers})
+    cuts = cut_requests(before, after)
+    return TraceReading(calls, products, shifts, ways, usual_ms, numbers[0], numbers[1], cuts)
 
 
 def _length_ms(spans: Sequence[Span]) -> float:
@@ -106,15 +117,37 @@ def _length_ms(spans: Sequence[Span]) -> float:
     return (max((span.start_us + span.duration_us for span in spans), default=0) - begun) / 1000
 
 
-def _ways(before: _Samples, after: _Samples) -> Mapping[str, Ways]:
+def _outliers(before: _Samples, after: _Samples) -> Sequence[SpanShift]:
+    """Ways that take far longer than the others, where no spans from before tell more."""
+    if before.way:
+        return []
+    found = {key: median(late) for key, late in after.way.items() if len(late) >= LEAST_SPANS}
+    pairs: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for (caller, callee, _), way_ms in found.items():
+        pairs[caller, callee].append(way_ms)
+    if len(pairs) < _FEWEST_WAYS:
+        return []
+    usual = max(median(median(one) for one in pairs.values()), _FLOOR_MS)
+    return [
+        SpanShift(caller, "way", operation, usual, way_ms, len(after.way[key]), callee, True)
+        for key, way_ms in found.items()
+        for caller, callee, operation in (key,)
+        if way_ms >= _FAR_FACTOR * usual and way_ms - usual >= _FAR_MS
+    ]
+
+
+def _ways(
+    before: _Samples, after: _Samples, outliers: Collection[tuple[str, str]]
+) -> Mapping[str, Ways]:
     """Each pair once, slower when any of its operations is."""
     pairs: dict[tuple[str, str], bool] = {}
     for key, late in after.way.items():
         early = before.way.get(key, ())
-        if len(early) >= LEAST_SPANS and len(late) >= LEAST_SPANS:
-            caller, callee, _ = key
-            slower = _grown(early, late) is not None
-            pairs[caller, callee] = pairs.get((caller, callee), False) or slower
+        caller, callee, _ = key
+        if before.way and min(len(early), len(late)) < LEAST_SPANS:
+            continue
+        slower = (caller, callee) in outliers or _grown(early, late) is not None
+        pairs[caller, callee] = pairs.get((caller, callee), False) or slower
     ways: dict[str, Ways] = {}
     for (caller, callee), slower in pairs.items():
         sent, come = ways.get(caller, Ways()), ways.get(callee, Ways())

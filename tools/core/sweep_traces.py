@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
+from tools.analysis.cut_requests import CutRequests
 from tools.analysis.spans import SpanShift, TraceReading, read_traces
 from tools.capabilities import CallContext, Capabilities, Interval
 from tools.contract import QUERY, Effect, ToolContract, ToolOutput
@@ -17,19 +18,25 @@ FEW_TRACES: Final = 150
 MOST_TRACES: Final = 200  # of the window, and again of the time before
 MOST_CALLS: Final = 300
 MOST_SHIFTS: Final = 40
+MOST_CUTS: Final = 5
 
 
 class TraceShift(ToolOutput):
     """`own`: time outside calls; `way`: what `product` waits beyond the called one's own answer.
 
     Milliseconds by the median; `failing`: the share of spans with an error. `weight` is how much of
-    a usual trace the growth is, at most 1. `ways` is the share of the worse side of its calls.
+    a usual trace the growth is, at most 1. `cut`: the share of the requests of `caller` that end after the
+    call to `callee`, or before any; `product` ends them, as far as traces show; a `weight` below 1 says
+    that they are too few to exclude chance. `versus` is `others`
+    where there are no spans from before: `before` is then the median of the other ways.
     """
 
     product: str
     what: str
     operation: str
     callee: str = ""
+    caller: str | None = None
+    versus: str | None = None
     before: float
     after: float
     n: int
@@ -57,7 +64,8 @@ class SweepTraces:
     contract = ToolContract(
         id="core__sweep_traces",
         description=(
-            "Who calls whom, and whose own time, way to others or share of failures grew."
+            "Who calls whom; whose own time, way to others or share of failures grew; whose requests end"
+            " early."
         ),
         input=SweepInput,
         output=TraceSweep,
@@ -91,7 +99,10 @@ class SweepTraces:
             traces_before=reading.traces_before,
             traces_after=reading.traces_after,
             usual_ms=round(reading.usual_ms, 1),
-            shifts=[_told(one, reading) for one in reading.shifts[:MOST_SHIFTS]],
+            shifts=[
+                *(_cut(one) for one in reading.cuts[:MOST_CUTS]),
+                *(_told(one, reading) for one in reading.shifts[:MOST_SHIFTS]),
+            ],
             ways_slow={
                 clean_text(product): round(way.share, 2)
                 for product, way in sorted(reading.ways.items())
@@ -110,6 +121,20 @@ class SweepTraces:
         return f"{number} traces, {len(output.shifts)} operations changed"
 
 
+def _cut(one: CutRequests) -> TraceShift:
+    return TraceShift(
+        product=clean_text(one.product),
+        what="cut",
+        operation=clean_text(one.operation)[:120],
+        callee=clean_text(one.last),
+        caller=clean_text(one.caller),
+        before=round(one.before, 3),
+        after=round(one.after, 3),
+        n=one.n,
+        weight=1.0 if one.is_sure else 0.5,
+    )
+
+
 def _told(one: SpanShift, reading: TraceReading) -> TraceShift:
     growth = one.after - one.before
     weight = 1.0 if one.what == "failing" else growth / max(1.0, 0.3 * reading.usual_ms)
@@ -118,6 +143,7 @@ def _told(one: SpanShift, reading: TraceReading) -> TraceShift:
         what=one.what,
         operation=clean_text(one.operation)[:120],
         callee=clean_text(one.callee),
+        versus="others" if one.is_outlier else None,
         before=round(one.before, 3),
         after=round(one.after, 3),
         n=one.n,

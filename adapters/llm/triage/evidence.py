@@ -120,12 +120,17 @@ class LogFact:
 
 @dataclass(frozen=True, slots=True)
 class SpanFact:
-    """An operation that changed; `fault` is the share of the product's ways that got slower."""
+    """An operation that changed; fields as core__sweep_traces tells them.
+
+    `is_outlier`: it was compared with other calls of the same time, not with the time before.
+    """
 
     product: str
     what: str
     operation: str
     callee: str
+    caller: str
+    is_outlier: bool
     before: float
     after: float
     weight: float
@@ -328,6 +333,8 @@ def _span(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> SpanFact:
         what=text_of(row, "what"),
         operation=text_of(row, "operation"),
         callee=name.of(text_of(row, "callee")),
+        caller=name.of(text_of(row, "caller")),
+        is_outlier=text_of(row, "versus") == "others",
         before=_count_of(row, "before") or 0.0,
         after=_count_of(row, "after") or 0.0,
         weight=_count_of(row, "weight") or 0.0,

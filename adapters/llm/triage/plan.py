@@ -26,6 +26,7 @@ from adapters.llm.triage.surroundings import ERRORS, Wish, errors_of, wishes
 from adapters.llm.triage.telling import TOLD_LATE, clock
 from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
 from adapters.llm.triage.weigh import BLAMED, Suspicion
+from adapters.llm.triage.when import BEFORE_CLAIMED
 from tools.core.sweep_arguments import LONGEST_WINDOW
 
 PROPOSE: Final = "core__propose_action"
@@ -74,7 +75,15 @@ def _stages(case: Case) -> Sequence[_Stage]:
         case _:
             if case.rounds >= MOST_ROUNDS:
                 return (_closing,)
-            return (_sweep, _since_undone, _wider, _against_day, _surroundings, _closing)
+            return (
+                _sweep,
+                _since_undone,
+                _wider,
+                _from_onset,
+                _against_day,
+                _surroundings,
+                _closing,
+            )
 
 
 def _done(case: Case, wish: Wish) -> bool:
@@ -140,6 +149,21 @@ def _wider(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]
     for tool in (METRICS, LOGS, TRACES):
         if case.called(tool):
             yield tool, {"time_range": window_text(case, number)}
+
+
+def _from_onset(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    """No traces are older than the window: those before the onset tell what was usual."""
+    del signals
+    traces = case.of(TRACES)
+    if traces is None or traces.number("traces_before") or not traces.number("traces_after"):
+        return
+    top = next(iter(judgement.suspects), None)
+    onset = top.since if top else None
+    if case.asked.start is not None:
+        onset = case.asked.start + BEFORE_CLAIMED
+    end = case.asked.end or case.now
+    if onset is not None and end is not None and onset < end:
+        yield TRACES, {**traces.arguments, "time_range": f"{_instant(onset)}/{_instant(end)}"}
 
 
 def _against_day(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:

@@ -245,9 +245,19 @@ def _last(fact: LogFact, now: datetime | None) -> str:
 
 def _span(fact: SpanFact) -> str:
     operation, product = quoted(fact.operation), plain(fact.product)
-    unit = "ratio" if fact.what == "failing" else "milliseconds"
+    unit = "ratio" if fact.what in {"failing", "cut"} else "milliseconds"
     after, before = in_words(fact.after, fact.before, unit)
     match fact.what:
+        case "cut":
+            whose = plain(fact.caller or fact.product)
+            end = f"end after the call to {plain(fact.callee)}"
+            if not fact.callee or fact.callee == fact.caller:
+                end = "end before a call that they used to make"
+            usual = f"normally {before}" if fact.before else "none before"
+            return f"{after} of the {operation} requests of {whose} {end} ({usual})"
+        case "way" if fact.is_outlier:
+            ends = f"{product} to {plain(fact.callee)}"
+            return f"calls from {ends} lose {after} on the way (other calls lose {before})"
         case "own":
             return f"{product} itself spends {after} in {operation} (normally {before})"
         case "way":

@@ -42,6 +42,8 @@ _LOAD_UNKNOWN: Final = 0.5  # where others tell theirs
 _FELT: Final = 0.1  # of the requests of whoever is asked about: those who get fewer explain little
 _AT_LIMIT: Final = 14.0  # points of what is at a limit that holds for everybody
 _AT_THE_END: Final = frozenset({"cpu", "pool", "disk"})
+_CUT_LEAST: Final = 15.0  # points of requests that end early, by how many more do
+_CUT_MOST: Final = 45.0
 _SECONDS: Final = {"milliseconds": 1e3, "microseconds": 1e6, "percent": 100.0}
 _SCALES: Final = {"percent": 100.0, "%": 100.0, "ratio": 1.0, "millicores": 1000.0, "cores": 1.0}
 
@@ -353,6 +355,10 @@ def _most_grown(facts: Sequence[LogFact]) -> LogFact:
 
 def _span_points(facts: Facts) -> Iterator[tuple[str, Point]]:
     for fact in facts.spans:
+        if fact.what == "cut":
+            points = min(_CUT_MOST, _CUT_LEAST + 40 * (fact.after - fact.before)) * fact.weight
+            yield fact.product, Point("requests end early", points, False, fact.weight < 1, fact)
+            continue
         if fact.what == "failing":
             points = min(40.0, 10 + 40 * (fact.after - fact.before))
             yield fact.product, Point("failing operations", points, True, False, fact)
@@ -366,4 +372,4 @@ def _span_points(facts: Facts) -> Iterator[tuple[str, Point]]:
             share = facts.ways_slow.get(end, 0.0)
             # Slow on (nearly) all of its ways: that is not of one of those that it calls.
             travels = share < _ALL_WAYS
-            yield end, Point("way to others", points * share, travels, False, fact)
+            yield end, Point("way to others", points * share, travels, fact.is_outlier, fact)

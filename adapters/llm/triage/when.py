@@ -11,7 +11,7 @@ from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.time_zones import in_utc, is_zone, zone_of
 
 USUAL: Final = timedelta(minutes=30)  # looked at where no time is said
-_BEFORE_CLAIMED: Final = timedelta(minutes=1)  # "about 14:46": what began with it is inside
+BEFORE_CLAIMED: Final = timedelta(minutes=1)  # "about 14:46": what began with it is inside
 # A rule fires once its condition has held for some minutes: `for` of Prometheus, usually 5 to 15.
 _BEFORE_ALERT: Final = timedelta(minutes=10)
 SHORTEST: Final = timedelta(minutes=5)  # fewer samples show no onset
@@ -94,7 +94,7 @@ def window_in(
         ending = now - lasting.end
         if not lasting.lasts:
             return _cut(now - lasting.begin, ending, fits, keeps_end=True)
-        return _cut(now - lasting.begin - _BEFORE_CLAIMED, ending, fits)
+        return _cut(now - lasting.begin - BEFORE_CLAIMED, ending, fits)
     here = now.astimezone(zone_of(name))
     dated = _DATE.search(text)
     day = _day(text, dated[0] if dated else "", here)
@@ -197,7 +197,7 @@ def _walls(text: str, day: datetime, here: datetime, *, is_dated: bool) -> _Wall
     if found := (_SINCE.search(text) or _SINCE_HOUR.search(text)):
         begun = _clock(found.groups(), day)
         if begun:
-            return begun - _BEFORE_CLAIMED, max(here, begun) + _DAY  # until now
+            return begun - BEFORE_CLAIMED, max(here, begun) + _DAY  # until now
     if "last night" in text:
         midnight = _at_hour(here, 0)
         end = here if _GOES_ON.search(text) else _at_hour(midnight, _NIGHT[1])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from adapters.llm.triage.evidence import Moved, StandingFact
+from adapters.llm.triage.evidence import Moved, SpanFact, StandingFact
 from adapters.llm.triage.weigh import OWN_ERRORS, Suspicion, is_figure
 from tools.analysis.usual import UNUSUAL
 
@@ -39,6 +39,8 @@ def _is_telling(one: Suspicion, subject: str, *, is_steady: bool) -> bool:
                 moved = True
                 beyond = max(beyond, point.points if point.fact.beyond else 0.0)
             case StandingFact() if point.fact.role not in _LOAD:
+                stands += point.points
+            case SpanFact():
                 stands += point.points
             case _ if point.kind == OWN_ERRORS and one.product == subject:
                 says = point.points

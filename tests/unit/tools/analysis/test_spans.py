@@ -56,3 +56,33 @@ def test_nothing_is_nothing() -> None:
     found = read_traces([], [])
 
     assert (found.traces_before, found.traces_after, found.usual_ms) == (0, 0, 0.0)
+
+
+def calls_to(number: int, slow: str, slow_ms: int) -> Trace:
+    """web calls six products, one of them over a slow way."""
+    spans = [Span("root", "", "web", "GET /", 0, 2_000_000)]
+    for place, name in enumerate(("ads", "cart", "mail", "pay", "rates", "stock")):
+        way_us = (slow_ms if name == slow else 3) * 1000
+        spans.append(Span(f"to-{name}", "root", "web", f"call {name}", place, 5000 + way_us))
+        spans.append(Span(name, f"to-{name}", name, "GET /", place, 5000))
+    return Trace(f"{number:032x}", tuple(spans))
+
+
+def test_without_older_traces_a_way_is_compared_with_the_others() -> None:
+    found = read_traces([], [calls_to(n, "pay", 300) for n in range(5)])
+
+    assert [(s.product, s.callee, s.is_outlier, s.before, s.after) for s in found.shifts] == [
+        ("web", "pay", True, 3.0, 300.0)
+    ]
+    assert found.ways["pay"].share == 1.0
+    assert found.ways["web"].share < 0.5
+
+
+def test_way_that_was_always_slow_is_no_outlier() -> None:
+    slow = [calls_to(n, "pay", 300) for n in range(5)]
+
+    assert read_traces(slow, slow).shifts == []
+
+
+def test_ways_that_are_alike_have_no_outlier() -> None:
+    assert read_traces([], [calls_to(n, "pay", 20) for n in range(5)]).shifts == []
