@@ -3,7 +3,8 @@
 from typing import Final
 
 from adapters.llm.triage.case import Case, plain, text_of
-from adapters.llm.triage.evidence import METRICS, DeployFact
+from adapters.llm.triage.deploy_facts import DeployFact
+from adapters.llm.triage.evidence import METRICS
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import own_trouble
 from adapters.llm.triage.period import period

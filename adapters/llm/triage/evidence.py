@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case, Seen, instant, number_of, plain, text_of
+from adapters.llm.triage.deploy_facts import DeployFact, deploys
 from tools.analysis.call_graph import CallGraph
 from tools.analysis.usual import UNUSUAL
 from tools.named_products import ANY_PRODUCT
@@ -17,7 +18,6 @@ METRICS: Final = "core__sweep_metrics"
 LOGS: Final = "core__error_patterns"
 TRACES: Final = "core__sweep_traces"
 CLUSTER: Final = "core__sweep_cluster"
-DEPLOYS: Final = "core__get_recent_deploys"
 SWEEPS: Final = (METRICS, LOGS, TRACES, CLUSTER)
 
 
@@ -153,17 +153,6 @@ class IllFact:
 
 
 @dataclass(frozen=True, slots=True)
-class DeployFact:
-    """One deploy as the tool told it. `previous` is verbatim, and empty unless it is one plain word."""
-
-    product: str
-    version: str
-    previous: str
-    at: datetime
-    seen: Seen
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """All of a case, and the graph of calls."""
 
@@ -229,28 +218,6 @@ class _Names:
     def of(self, text: str) -> str:
         """The name to go on with."""
         return text if text in self._known else plain(text)
-
-
-def deploys(case: Case) -> Sequence[DeployFact]:
-    """Every deploy seen, newest first."""
-    facts = [
-        DeployFact(
-            product=plain(str(row.get("product") or seen.arguments.get("product", ""))),
-            version=plain(str(row.get("version", ""))),
-            previous=_if_plain(row.get("previous_version")),
-            at=at,
-            seen=seen,
-        )
-        for seen in case.all_of(DEPLOYS)
-        for row in seen.rows("deploys")
-        if (at := instant(str(row.get("ts", "")))) is not None
-    ]
-    return sorted(facts, key=lambda d: d.at, reverse=True)
-
-
-def _if_plain(value: JsonValue) -> str:
-    """A version to go back to is taken as it is or not at all."""
-    return value if isinstance(value, str) and plain(value) == value else ""
 
 
 def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names, *, is_past: bool) -> Moved:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from adapters.llm.triage.case import Case, Seen, plain
-from adapters.llm.triage.evidence import DEPLOYS, deploys
+from adapters.llm.triage.deploy_facts import DEPLOYS, deploys
 from adapters.llm.triage.plan import GET_LOGS
 from adapters.llm.triage.surroundings import quoted
 from adapters.llm.triage.telling import clock

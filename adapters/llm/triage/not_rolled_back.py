@@ -1,7 +1,7 @@
 """Why a rollback that somebody asks for is not proposed."""
 
 from adapters.llm.triage.case import Case, plain
-from adapters.llm.triage.evidence import DEPLOYS
+from adapters.llm.triage.deploy_facts import DEPLOYS
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.plan import PROPOSE, mark_of, worth_rolling_back
 from adapters.llm.triage.telling import clock

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from adapters.llm.triage.case import Case, plain
-from adapters.llm.triage.evidence import DeployFact, LogFact, Moved
+from adapters.llm.triage.deploy_facts import DeployFact
+from adapters.llm.triage.evidence import LogFact, Moved
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.telling import clock, since_text, told
 from adapters.llm.triage.weigh import Point, Suspicion

@@ -10,16 +10,8 @@ from pydantic import JsonValue
 from adapters.llm.decided import Decided
 from adapters.llm.messages import ToolCall
 from adapters.llm.triage.case import OWN_CALL, Case, Signals, plain
-from adapters.llm.triage.evidence import (
-    CLUSTER,
-    DEPLOYS,
-    LOGS,
-    METRICS,
-    SWEEPS,
-    TRACES,
-    DeployFact,
-    swept,
-)
+from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact
+from adapters.llm.triage.evidence import CLUSTER, LOGS, METRICS, SWEEPS, TRACES, swept
 from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
 from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.surroundings import ERRORS, Wish, errors_of, wishes

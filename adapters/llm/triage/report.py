@@ -8,10 +8,10 @@ from adapters.llm.called import called
 from adapters.llm.triage.about import asked_as_well, assumed_of_all, everybody, of_whom
 from adapters.llm.triage.attached import file_lines
 from adapters.llm.triage.case import Case, Signals, instant, plain
+from adapters.llm.triage.deploy_facts import DEPLOYS
 from adapters.llm.triage.done import done_lines
 from adapters.llm.triage.evidence import (
     CLUSTER,
-    DEPLOYS,
     LOGS,
     METRICS,
     SWEEPS,

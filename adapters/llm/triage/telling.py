@@ -7,14 +7,8 @@ from typing import Final
 import orjson
 
 from adapters.llm.triage.case import plain
-from adapters.llm.triage.evidence import (
-    DeployFact,
-    IllFact,
-    LogFact,
-    Moved,
-    SpanFact,
-    StandingFact,
-)
+from adapters.llm.triage.deploy_facts import DeployFact
+from adapters.llm.triage.evidence import IllFact, LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.figures import SHARES, figure, in_words
 from adapters.llm.triage.surroundings import quoted
 from adapters.llm.triage.weigh import Point, Suspicion, is_full

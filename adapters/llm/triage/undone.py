@@ -8,7 +8,8 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case
-from adapters.llm.triage.evidence import LOGS, METRICS, TRACES, DeployFact, Facts, deploys
+from adapters.llm.triage.deploy_facts import DeployFact, deploys
+from adapters.llm.triage.evidence import LOGS, METRICS, TRACES, Facts
 
 SWEPT_AGAIN: Final = (METRICS, LOGS, TRACES)
 _SETTLES: Final = timedelta(minutes=1)  # requests under way end, queues run empty

@@ -9,15 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from adapters.llm.triage.evidence import (
-    DeployFact,
-    Facts,
-    IllFact,
-    LogFact,
-    Moved,
-    SpanFact,
-    StandingFact,
-)
+from adapters.llm.triage.deploy_facts import DeployFact
+from adapters.llm.triage.evidence import Facts, IllFact, LogFact, Moved, SpanFact, StandingFact
 from tools.analysis.usual import UNUSUAL
 
 # A deploy shows within minutes; what starts later than this has another cause.

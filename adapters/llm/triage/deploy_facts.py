@@ -1,0 +1,45 @@
+"""The deploys that were seen, as facts about products."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.llm.triage.case import Case, Seen, instant, plain
+
+DEPLOYS: Final = "core__get_recent_deploys"
+
+
+@dataclass(frozen=True, slots=True)
+class DeployFact:
+    """One deploy as the tool told it. `previous` is verbatim, and empty unless it is one plain word."""
+
+    product: str
+    version: str
+    previous: str
+    at: datetime
+    seen: Seen
+
+
+def deploys(case: Case) -> Sequence[DeployFact]:
+    """Every deploy seen, newest first."""
+    facts = [
+        DeployFact(
+            product=plain(str(row.get("product") or seen.arguments.get("product", ""))),
+            version=plain(str(row.get("version", ""))),
+            previous=_if_plain(row.get("previous_version")),
+            at=at,
+            seen=seen,
+        )
+        for seen in case.all_of(DEPLOYS)
+        for row in seen.rows("deploys")
+        if (at := instant(str(row.get("ts", "")))) is not None
+    ]
+    return sorted(facts, key=lambda d: d.at, reverse=True)
+
+
+def _if_plain(value: JsonValue) -> str:
+    """A version to go back to is taken as it is or not at all."""
+    return value if isinstance(value, str) and plain(value) == value else ""
