@@ -208,7 +208,8 @@ def table(tallies: Sequence[Tally]) -> Sequence[str]:
     lines = [
         "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-    return [*lines, *(f"{one['set']}: {one['anchor']}" for one in found if one["anchor"])]
+    anchors = {str(one["anchor"]): str(one["set"]) for one in reversed(found) if one["anchor"]}
+    return [*lines, *(f"{name}: {anchor}" for anchor, name in reversed(anchors.items()))]
 
 
 def _cell(value: JsonValue) -> str:

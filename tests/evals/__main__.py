@@ -1,9 +1,23 @@
-"""Write the simulated packs: `python -m tests.evals FOLDER`."""
+"""Write the simulated packs: `python -m tests.evals FOLDER [--shapes N]`."""
 
-import sys
+import argparse
 from pathlib import Path
 
+from tests.evals.shapes import write_shapes
 from tests.evals.stacks import CASES, write
 
-for _name in CASES:
-    write(Path(sys.argv[1]), _name)
+_parser = argparse.ArgumentParser(description=__doc__)
+_parser.add_argument("folder", type=Path)
+_parser.add_argument(
+    "--shapes",
+    type=int,
+    default=0,
+    metavar="N",
+    help="instead: N cases of eight series with one changed shape, and N quiet ones",
+)
+_asked = _parser.parse_args()
+if _asked.shapes:
+    write_shapes(_asked.folder, _asked.shapes)
+else:
+    for _name in CASES:
+        write(_asked.folder, _name)

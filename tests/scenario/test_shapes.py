@@ -1,0 +1,33 @@
+"""Answers about series of any name, unit and scale, of which at most one changes its shape."""
+
+import json
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster
+
+from bot.cli import main
+from tests.evals.shapes import KINDS, SHAPES, write_shape
+from tests.plain_logging import logging_put_back
+
+
+@pytest.fixture(autouse=True)
+def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_change_is_never_called_healthy_and_a_quiet_day_never_a_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    for seed in (1, 2):
+        write_shape(tmp_path, kind, seed)
+
+    with logging_put_back(), pytest.raises(SystemExit) as end:
+        main(["eval", str(tmp_path), "--json"])
+    told = json.loads(capsys.readouterr().out)
+
+    wrong = "healthy" if kind in SHAPES else "cause"
+    assert end.value.code == 0
+    assert [one["verdict"] for one in told["results"] if one["verdict"] == wrong] == []
+    assert len(told["results"]) == 2
