@@ -5,6 +5,10 @@ class StorageUnavailable(Exception):
     """The database is locked, full, or gone; nothing was half-done."""
 
 
+class DatabaseReplaced(StorageUnavailable):
+    """The database's file was deleted or replaced while Kortex had it open. Its text names no path."""
+
+
 class SurfaceGone(Exception):
     """The message, channel or membership is gone: end quietly, keep the record."""
 

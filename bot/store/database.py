@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.ports.failures import StorageUnavailable
+from bot.ports.failures import DatabaseReplaced, StorageUnavailable
 from bot.store.address import POSTGRESQL, addressed, is_behind_pgbouncer
 from bot.store.columns import redact_with
 from bot.store.dialect import ConnectionLost, Work, now, storage_errors
@@ -72,6 +72,7 @@ class Database:
         self._another = another
         self._jobs: set[asyncio.Task[Any]] = set()
         self._gate: AbstractAsyncContextManager[object] = nullcontext()
+        self._refusal = ""
         self._writing = self._reading = engine
         if self.dialect == "sqlite":
             self._gate = asyncio.Lock()
@@ -125,12 +126,17 @@ class Database:
         """`sqlite` or `postgresql`."""
         return self._engine.dialect.name
 
+    def refuse(self, why: str) -> None:
+        """Raise DatabaseReplaced for this reason at every use from now on; "" ends that."""
+        self._refusal = why
+
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
         """One transaction: committed at the end, rolled back by any exception.
 
         A commit that has begun completes, even when the caller is cancelled.
         """
+        self._check_in_place()
         async with _in_time() as begun, self._transaction(begun) as connection:
             yield connection
 
@@ -147,6 +153,7 @@ class Database:
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """A connection for reads: each statement sees all that was committed before it."""
+        self._check_in_place()
         async with _in_time() as begun, self._reading.connect() as connection:
             begun()
             yield connection
@@ -227,6 +234,7 @@ class Database:
 
     async def _apart(self, run: Callable[[_Begun], Awaitable[_T]]) -> _T:
         """Run it in its own task. A caller that gives up leaves, also when the driver needs longer."""
+        self._check_in_place()
         async with _in_time() as begun:
             job = asyncio.ensure_future(run(begun))  # noqa: TID251 - left to `close`
             self._jobs.add(job)
@@ -240,6 +248,10 @@ class Database:
             if job.cancelled():
                 raise StorageUnavailable("the database is being closed; nothing was kept")
             return job.result()
+
+    def _check_in_place(self) -> None:
+        if self._refusal:
+            raise DatabaseReplaced(self._refusal)
 
     def _ended(self, job: asyncio.Task[Any]) -> None:
         self._jobs.discard(job)

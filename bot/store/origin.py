@@ -48,6 +48,9 @@ _TOO_LARGE: Final = 1 << 63
 # Number and MAC of a row of the trail; 0 and nothing of one without rows.
 Newest = tuple[int, str]
 _NONE: Final[Newest] = (0, "")
+_REPLACED: Final = (
+    "{name} was replaced or deleted while Kortex had it open. Put the file back or restart Kortex"
+)
 
 
 class CopyInDoubt(Exception):
@@ -205,6 +208,7 @@ class Origin:
     async def note(self) -> None:
         """Keep the newest row's name, where no restored copy overwrites it. Raises nothing.
 
+        From then on the database is refused while its file is another, and used again when it is back.
         Only of a database that was settled: a copy must not take the mark of its original.
         """
         if self._is_settled:
@@ -229,12 +233,21 @@ class Origin:
         if self._mark is None:
             return
         async with self._noting:
-            if self._inode not in (None, await asyncio.to_thread(self._mark.inode)):
-                raise FileNotFoundError(ENOENT, "replaced", str(self._mark.database))
+            await self._check_in_place(self._mark)
             newest = await self._newest()
             if newest != self._noted:
                 await asyncio.to_thread(self._mark.write, newest)
                 self._noted = newest
+
+    async def _check_in_place(self, mark: SeenMark) -> None:
+        """Let the database be used only while its file is the one that was opened. Raises OSError."""
+        try:
+            is_in_place = self._inode in (None, await asyncio.to_thread(mark.inode))
+        except FileNotFoundError:
+            is_in_place = False
+        self._database.refuse("" if is_in_place else _REPLACED.format(name=mark.database.name))
+        if not is_in_place:
+            raise FileNotFoundError(ENOENT, "replaced or deleted", str(mark.database))
 
     async def _write(self, values: dict[str, object]) -> None:
         async def work(connection: AsyncConnection) -> None:

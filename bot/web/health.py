@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
-from bot.ports.failures import StorageUnavailable
+from bot.ports.failures import DatabaseReplaced, StorageUnavailable
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -61,6 +61,8 @@ async def _asked(name: str, check: Check) -> str | Note | None:
             return await check()
     except TimeoutError:
         return f"no answer within {CHECK_TIMEOUT_S:g} s"
+    except DatabaseReplaced as error:
+        return str(error)
     except StorageUnavailable:
         return "cannot be reached"
     except Exception as error:  # noqa: BLE001 - a probe answers whatever breaks; details are logged

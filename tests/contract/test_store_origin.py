@@ -2,17 +2,19 @@
 
 import asyncio
 import shutil
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.audit.chain import AuditKeys
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import OPEN, ProposalState
 from bot.engine.records import EngineRecords
-from bot.ports.failures import StorageUnavailable
+from bot.ports.failures import DatabaseReplaced, StorageUnavailable
 from bot.ports.proposals import WatchKind
 from bot.service.keeping import settling
 from bot.store.alert_tables import alert_threads
@@ -250,9 +252,57 @@ async def test_nothing_is_sent_from_a_file_that_another_replaced(sqlite_url: str
         with pytest.raises(StorageUnavailable, match=path.name):
             await store.begin_dispatch(ProposalId("sent"), event)
 
+    await asyncio.to_thread(path.with_name("moved.db").rename, path)
+    await origin.note()
     kept = await store.get(ProposalId("sent"))
     assert kept is not None
     assert kept.state is S.CONFIRMED
+    await database.close()
+
+
+async def nothing(_connection: AsyncConnection) -> None:
+    pass
+
+
+async def transaction(database: Database) -> None:
+    async with database.begin():
+        pass
+
+
+async def read(database: Database) -> None:
+    async with database.read():
+        pass
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        transaction,
+        read,
+        Database.ping,
+        Database.now,
+        lambda database: database.transact(nothing),
+        lambda database: database.fetch(nothing),
+    ],
+)
+async def test_a_file_that_another_replaced_is_neither_read_nor_written(
+    sqlite_url: str, use: Callable[[Database], Awaitable[object]]
+) -> None:
+    path = Path(sqlite_url.partition(":///")[2])
+    database = await Database.open(sqlite_url)
+    origin = Origin(database, mark_of(path))
+    await origin.settle()
+    await asyncio.to_thread(path.rename, path.with_name("moved.db"))
+
+    for replace in (path.touch, path.unlink):
+        await asyncio.to_thread(replace)
+        await origin.note()
+        with pytest.raises(DatabaseReplaced, match=f"{path.name} was replaced or deleted"):
+            await use(database)
+
+    await asyncio.to_thread(path.with_name("moved.db").rename, path)
+    await origin.note()
+    await use(database)
     await database.close()
 
 

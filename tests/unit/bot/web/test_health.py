@@ -88,6 +88,17 @@ async def echo(request: web.Request) -> web.StreamResponse:
     return web.Response(body=await request.read())
 
 
+async def test_a_database_whose_file_was_replaced_says_so(
+    database: Database, client_of: Made
+) -> None:
+    database.refuse("kortex.db was replaced")
+    ready = await (await client_of(create_web_app(database=database, slack_connected=works))).get(
+        "/readyz"
+    )
+    assert ready.status == 503
+    assert (await ready.json())["parts"]["database"]["detail"] == "kortex.db was replaced"
+
+
 async def test_a_working_process_is_up_and_ready(database: Database, client_of: Made) -> None:
     client = await client_of(create_web_app(database=database, slack_connected=works))
 
