@@ -27,9 +27,13 @@ _TRIAGE = "triage"
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The blocks below the text; `headline` stands for the text where there is none."""
+    """The blocks below the text; `headline` stands for the text where there is none.
+
+    `failure` is one sentence about an answer that broke off, "" for one that is whole or was stopped.
+    """
 
     headline: str
+    failure: str
     blocks: tuple[Block, ...]
 
 
@@ -45,7 +49,8 @@ def closing(
 
     `cards` are lines of safe mrkdwn with links to open proposals.
     """
-    ending = _ending(final, text)
+    sentences = [each for each in _ending(final, text) if each]
+    ending = " ".join(sentences)
     blocks = [context(ending)] if ending else []
     blocks += [context("\n".join(cards))] if cards else []
     remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
@@ -53,41 +58,39 @@ def closing(
     row = [evidence_button(turn_id, len(final.evidence))] if final.evidence else []
     row += opinion_buttons(turn_id) if final.end in _JUDGED else ()
     blocks += [actions(row)] if row else []
-    return Closing(ending or "The model gave no text.", tuple(blocks))
+    is_known = final.end is TurnEnd.STOPPED  # to people in the thread, who stopped it
+    failure = sentences[0] if sentences and not is_known else ""
+    return Closing(ending or "The model gave no text.", failure, tuple(blocks))
 
 
-def _ending(final: TurnFinished, text: str) -> str:
+def _ending(final: TurnFinished, text: str) -> Sequence[str]:
     kept = _kept(final, text)
     match final.end:
         case TurnEnd.ANSWERED:
-            return "" if final.text.strip() else _said("⚠ The model ended without a text.", kept)
+            return () if final.text.strip() else ("⚠ The model ended without a text.", kept)
         case TurnEnd.DEPTH_EXCEEDED:
-            return _said(
+            return (
                 f"⚠ No conclusion within {final.rounds - 1} rounds of tools (`[llm] max_tool_depth`).",
                 kept,
                 "Ask a narrower question to go on.",
             )
         case TurnEnd.STOPPED:
-            return _said(f"⏹ Stopped{_by(final.stopped_by)}.", kept)
+            return f"⏹ Stopped{_by(final.stopped_by)}.", kept
         case TurnEnd.BUDGET:
-            return _said(
+            return (
                 "⚠ The model budget allows no further round now.",
                 kept,
                 "`/kortex budget` shows the limits.",
             )
         case TurnEnd.FAILED:
             changes = inline(final.changes, _CHANGES_CHARS) or "Nothing was changed; ask again."
-            return _said("🔴 This answer could not be finished.", kept, changes)
+            return "🔴 This answer could not be finished.", kept, changes
         case _:
             assert_never(final.end)
 
 
 def _by(user: str) -> str:
     return f" by <@{user}>" if _USER_ID.fullmatch(user) else ""
-
-
-def _said(*sentences: str) -> str:
-    return " ".join(filter(None, sentences))
 
 
 def _kept(final: TurnFinished, text: str) -> str:

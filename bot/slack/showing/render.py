@@ -108,13 +108,12 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     shown = [markdown(last)] if last else []
     chart = chart_for(final)
     drawn = [block] if chart and (block := chart_block(chart)) else []
-    fallback = last or closed.headline
+    told = (last if earlier else notified(last)) if last else closed.headline
+    if last and closed.failure:
+        told = f"{closed.failure}\n{told}"
     return (
         *(full_part(body, index) for index, body in enumerate(earlier)),
-        Part(
-            fallback if earlier or not last else notified(last),
-            (*shown, *drawn, *closed.blocks),
-        ),
+        Part(told, (*shown, *drawn, *closed.blocks)),
     )
 
 

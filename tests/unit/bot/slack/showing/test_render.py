@@ -13,6 +13,7 @@ from bot.domain.turn_events import (
     RoundReplaced,
     RoundStarted,
     TextDelta,
+    TurnEnd,
     TurnEvent,
 )
 from bot.slack.showing.final import closing
@@ -119,9 +120,27 @@ def test_a_replaced_round_takes_only_its_own_text_back() -> None:
 
 
 def test_what_streamed_is_kept_when_the_end_brings_no_text() -> None:
-    parts = render(view([TextDelta("found so far"), finished(text="")]))
+    (part,) = render(view([TextDelta("found so far"), finished(text="")]))
 
-    assert parts[0].text == "found so far"
+    assert part.blocks[0]["text"] == "found so far"
+
+
+@pytest.mark.parametrize(
+    ("end", "failure"),
+    [
+        (TurnEnd.FAILED, "🔴 This answer could not be finished."),
+        (TurnEnd.BUDGET, "⚠ The model budget allows no further round now."),
+        (TurnEnd.DEPTH_EXCEEDED, "⚠ No conclusion within"),
+    ],
+)
+@pytest.mark.parametrize("text", ["The pool is full. And more.", f"The pool is full.\n\n{LONG}"])
+def test_a_notification_says_first_that_the_answer_broke_off(
+    text: str, end: TurnEnd, failure: str
+) -> None:
+    *_, last = render(view([TextDelta(text), finished(text=text, end=end)]))
+
+    assert last.text.startswith(failure)
+    assert len(last.text.encode()) <= UPDATE_TEXT_BYTES
 
 
 @given(st.lists(st.text(max_size=40), max_size=30))
