@@ -54,6 +54,15 @@ class Shift:
     n: int
     most: float
     least: float
+    rise: float
+    fall: float
+
+    @property
+    def record(self) -> float:
+        """Spreads of its own, in any unit, beyond usual and beyond all before; 0 within what was before."""
+        return max(
+            self.rise if self.high > self.most else 0, self.fall if self.low < self.least else 0
+        )
 
     @property
     def size(self) -> float:
@@ -110,6 +119,8 @@ def shift(
         n=len(before),
         most=most,
         least=least,
+        rise=min(CAP, (high - usual.middle) / usual.own_spread),
+        fall=min(CAP, (usual.middle - low) / usual.own_spread),
     )
 
 

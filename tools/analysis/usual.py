@@ -33,6 +33,7 @@ _FLOORS: Final[Mapping[Role, tuple[float, float]]] = {
     "queue": (0.5, 0.10),
 }
 _OTHER_FLOOR: Final = (0.0, 0.15)
+_OWN_FLOOR: Final = 0.02  # of the largest value before: less is how it is rounded
 # How much of a unit is one second, one whole or one core.
 _SCALES: Final[Mapping[str, float]] = {
     "percent": 100.0,
@@ -48,10 +49,11 @@ _SCALES: Final[Mapping[str, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """`spread` is never below what matters to people."""
+    """`spread` is never below what matters to people; `own_spread` has no unit to know that by."""
 
     middle: float
     spread: float
+    own_spread: float
 
     def is_unusual(self, value: float, spreads: float = UNUSUAL, *, upwards: bool) -> bool:
         """Whether it lies so far beyond, that way."""
@@ -65,7 +67,8 @@ def usual_of(values: Sequence[float], role: Role, unit: str | None) -> Usual:
     middle = median(ordered)
     half = quantile(ordered, 0.75) - quantile(ordered, 0.25)
     tails = (quantile(ordered, 1 - _TAIL) - quantile(ordered, _TAIL)) / 2
-    return Usual(middle, max(half, tails, least_spread(middle, role, unit)))
+    own = max(half, tails, _OWN_FLOOR * max(abs(ordered[0]), abs(ordered[-1])), 1e-9)
+    return Usual(middle, max(half, tails, least_spread(middle, role, unit)), own)
 
 
 def untroubled(values: Sequence[float], role: Role, unit: str | None, worse: Worse) -> int:

@@ -6,7 +6,7 @@ from typing import Final
 
 from tools.analysis.shift import Shift
 from tools.analysis.usual import UNUSUAL
-from tools.core.metric_sweep import Disappeared, MetricGap, MetricSweep
+from tools.core.metric_sweep import Disappeared, MetricGap, MetricSweep, Record
 from tools.core.sweep_arguments import at_text
 from tools.output import clean_text
 from tools.signals import ROLES, Discovered, Role, Signal
@@ -15,6 +15,7 @@ from tools.statistics import rounded
 Shifted = tuple[str, Signal, Shift]
 
 MOST_DISAPPEARED: Final = 20
+MOST_RECORDS: Final = 8
 _GONE: Final = 0.02  # of what is usual: less traffic than that is none
 
 
@@ -28,10 +29,16 @@ def with_coverage(
     """The same with what was not compared, and what disappeared. `read` are names of signals."""
     gone = [*_fallen(shifted, start), *_ended(output.gaps, shifted)]
     gone.sort(key=lambda one: (ROLES.index(one.role), one.product, one.signal))
+    worst: dict[str, Record] = {}
+    for one in sorted(_records(shifted), key=lambda one: -one.spreads):
+        worst.setdefault(one.product, one)
+    records = list(worst.values())
     return output.model_copy(
         update={
             "unchecked": _unchecked(found, shifted),
             "unnamed": _unnamed(shifted),
+            "records": records[:MOST_RECORDS],
+            "more_records": max(0, len(records) - MOST_RECORDS),
             "unread": sum(signal.name not in read for signal in found.signals),
             "disappeared": gone[:MOST_DISAPPEARED],
             "truncated": output.truncated or len(gone) > MOST_DISAPPEARED,
@@ -64,6 +71,21 @@ def _unnamed(shifted: Sequence[Shifted]) -> dict[str, str]:
         clean_text(product): f"{beyond}/{compared}"
         for product, (beyond, compared) in sorted(counts.items())
     }
+
+
+def _records(shifted: Sequence[Shifted]) -> Iterator[Record]:
+    for product, signal, moved in shifted:
+        if moved.record >= UNUSUAL:
+            falls = moved.fall > moved.rise
+            yield Record(
+                product=clean_text(product),
+                role=signal.role,
+                signal=clean_text(signal.name),
+                usual=rounded(moved.usual),
+                worst=rounded(moved.low if falls else moved.high),
+                direction="down" if falls else "up",
+                spreads=rounded(moved.record, 3),
+            )
 
 
 def _fallen(shifted: Sequence[Shifted], start: datetime) -> Iterator[Disappeared]:

@@ -65,6 +65,22 @@ class Disappeared(ToolOutput):
     since: str
 
 
+class Record(ToolOutput):
+    """Of a product the series that is furthest beyond all before, up or down, whatever its role.
+
+    `spreads` are those of the series itself, in any unit. It may be too small to matter to people, and
+    of many hundred series some are records by chance.
+    """
+
+    product: str
+    role: Role
+    signal: str
+    usual: float
+    worst: float
+    direction: str
+    spreads: float
+
+
 class MetricGap(ToolOutput):
     """A time without samples of a product that had them all along: what happened then is not known.
 
@@ -114,7 +130,7 @@ class MetricSweep(ToolOutput):
     is bad or goes a clear way all the same. `gaps` are times of which nothing is known.
     An all-clear for a product needs all of these. `within` has its roles, and `unchecked` does not list
     it: that has the roles that exist and were not compared, for whatever reason. `disappeared` does not
-    name it. `unnamed`, which is `beyond/compared`, starts with 0 for it: these are the series of role
+    name it, and neither does `records`; `more_records` is how many products were cut. `unnamed`, which is `beyond/compared`, starts with 0 for it: these are the series of role
     `other`, beyond a robust bound whatever their unit. `truncated` is false, and `unread` is 0:
     the number of series that exist and were not read, because the sweep reads a bounded number.
     `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
@@ -139,4 +155,6 @@ class MetricSweep(ToolOutput):
     disappeared: list[Disappeared] = Field(default_factory=list)
     unnamed: dict[str, str] = Field(default_factory=dict)
     unread: int = 0
+    records: list[Record] = Field(default_factory=list)
+    more_records: int = 0
     notes: list[str] | None = None

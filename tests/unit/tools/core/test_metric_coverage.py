@@ -123,3 +123,22 @@ async def test_an_unknown_series_of_quantiles_is_one_of_durations(
 
     (moved,) = found["shifts"]
     assert (moved["role"], moved["direction"], moved["inferred"]) == ("latency", "up", True)
+
+
+@pytest.mark.parametrize("name", ["cpu_usage_percent", "http_request_duration_seconds_p99", "x9"])
+@pytest.mark.parametrize(("share", "direction"), [(1.2, "up"), (0.8, "down")])
+async def test_what_goes_beyond_all_before_is_a_record_however_small_and_good(
+    name: str, share: float, direction: str
+) -> None:
+    found = await swept(
+        series(name, lambda ago: wavers(ago) * (1.0 if ago > 10 else share)),
+        series(name, wavers, "cart"),
+    )
+
+    assert [(one["product"], one["direction"]) for one in found["records"]] == [("web", direction)]
+
+
+async def test_what_was_as_far_before_is_no_record() -> None:
+    found = await swept(series("x9", lambda ago: 3.0 if 90 < ago < 100 or ago < 5 else wavers(ago)))
+
+    assert found["records"] == []
