@@ -54,8 +54,17 @@ class Shift:
     n: int
     most: float
     least: float
-    rise: float
-    fall: float
+    own_spread: float
+
+    @property
+    def rise(self) -> float:
+        """Spreads of its own above usual, whatever matters to people."""
+        return min(CAP, (self.high - self.usual) / self.own_spread)
+
+    @property
+    def fall(self) -> float:
+        """The same below."""
+        return min(CAP, (self.usual - self.low) / self.own_spread)
 
     @property
     def record(self) -> float:
@@ -90,9 +99,8 @@ def shift(
         return None
     before = before[: untroubled(before, role, unit, worse)]
     usual = usual_of(before, role, unit)
-    values = sorted(value for _, value in window)
     high, low = _extremes(window, role, guard_s)
-    most, least = max(before), min(before)
+    least = min(before)
     up, down = (high - usual.middle) / usual.spread, _fall(usual, low, least)
     upwards = worse == "up" or (worse == "either" and up >= down)
     unusual = [usual.is_unusual(value, upwards=upwards) for _, value in window]
@@ -107,7 +115,7 @@ def shift(
         spread=usual.spread,
         high=high,
         low=low,
-        middle=median(values),
+        middle=median(value for _, value in window),
         last=window[-1][1],
         last_at=window[-1][0],
         up=min(CAP, up),
@@ -117,10 +125,9 @@ def shift(
         began_before=began_before,
         until=_end(window, unusual if any(unusual) else away),
         n=len(before),
-        most=most,
+        most=max(before),
         least=least,
-        rise=min(CAP, (high - usual.middle) / usual.own_spread),
-        fall=min(CAP, (usual.middle - low) / usual.own_spread),
+        own_spread=usual.own_spread,
     )
 
 

@@ -165,13 +165,16 @@ def _moved(fact: Moved, now: datetime | None) -> str:
     when = ""
     if fact.since is not None:
         when = f" {'before' if fact.since_before else 'at'} {clock(fact.since, now)}"
+    if fact.role == "errors" and fact.falls:
+        is_share = fact.unit.lower() in {*SHARES, "percent", "%"}
+        what = "the share of successful requests" if is_share else f"`{fact.signal}`"
+        return f"{what} fell to {worst}{when} (normally {usual}){_end(fact, now)}"
     if fact.role == "errors" and fact.unit.lower() in SHARES:
         is_over = fact.until is not None or fact.is_back or fact.is_past
         since = when.replace(" at ", " from " if is_over else " since ")
         since = since.replace(" before ", " from before " if is_over else " since before ")
         verb = "failed" if is_over else "fail"
-        most = "" if fact.falls else "up to "
-        return f"{most}{worst} of requests {verb}{since} (normally {usual}){_end(fact, now)}"
+        return f"up to {worst} of requests {verb}{since} (normally {usual}){_end(fact, now)}"
     way = "fell" if fact.falls else "rose"
     return f"{_what(fact.role, fact.signal)} {way} to {worst}{when} (normally {usual}){_end(fact, now)}"
 

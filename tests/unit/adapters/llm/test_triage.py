@@ -679,6 +679,18 @@ async def test_an_answer_says_whether_it_goes_on(more: dict[str, object], said: 
     assert said in (await investigate(world([row]))).text
 
 
+@pytest.mark.parametrize(("unit", "whole"), [("ratio", 1.0), ("percent", 100.0)])
+async def test_a_share_of_successes_that_fell_is_not_one_of_failures(
+    unit: str, whole: float
+) -> None:
+    row = moved("checkout", "errors", "2026-04-07T14:20:00Z", direction="down", unit=unit)
+    row |= {"usual": 0.999 * whole, "worst": 0.95 * whole, "last": 0.95 * whole}
+    found = await investigate(world([row]))
+
+    assert "the share of successful requests fell to 95 % at 14:20 UTC" in found.text
+    assert "requests fail" not in found.text
+
+
 async def test_the_window_widens_until_the_onset_lies_inside() -> None:
     began: dict[object, dict[str, object]] = {
         "last 30m": {"since": "2026-04-07T14:05:00Z", "since_before": True},

@@ -164,3 +164,12 @@ def test_quantile_lies_within(values: list[float], share: float) -> None:
     ordered = sorted(values)
 
     assert ordered[0] - 1e-6 <= quantile(ordered, share) <= ordered[-1] + 1e-6
+
+
+@pytest.mark.parametrize(("share", "least"), [(0.0, CAP), (0.05, 50.0), (0.4, 4.0)])
+def test_a_fall_has_no_ceiling(share: float, least: float) -> None:
+    points = [(60.0 * n, 20.0 * (1.0 if n < 60 else share)) for n in range(70)]
+    found = shift(points, 3600.0, 4200.0, "traffic", None, 60.0)
+
+    assert found is not None
+    assert found.down >= least
