@@ -5,9 +5,12 @@ conditions or in a query text. A form that this module cannot read counts as a w
 channel's bound refuses it.
 """
 
+import base64
+import binascii
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -22,6 +25,22 @@ _NOUNS: Final = frozenset(
     {"product", "products", "productname", "service", "services", "servicename", "svc", "microservice",
      "microservices", "app", "apps", "appname", "application", "applications", "component", "components",
      "workload", "workloads"}
+)  # fmt: skip
+# What runs a product, and is called like it more often than not. CI has jobs and deployments too: these
+# name a product only where they hold a text, and a plain argument `job` is CI's.
+_DEPLOYMENTS: Final = frozenset({"deployment", "deployments", "deployment_name"})
+_RUNNERS: Final = _DEPLOYMENTS | {"job", "job_name"}
+# Elasticsearch's queries over several fields at once.
+_FIELD_QUERIES: Final = frozenset(
+    {"multi_match", "combined_fields", "query_string", "simple_query_string"}
+)
+_PATH_KEYS: Final = frozenset({"path", "url", "uri", "endpoint", "route", "href", "resource"})
+# Words that begin a sentence rather than name a product: "the app: is it down?".
+_PROSE: Final = frozenset(
+    {"a", "an", "and", "any", "are", "as", "at", "but", "by", "can", "could", "did", "do", "does", "for",
+     "from", "has", "have", "how", "i", "if", "in", "is", "it", "its", "no", "not", "of", "on", "or", "our",
+     "please", "since", "so", "that", "the", "there", "they", "this", "to", "was", "we", "were", "what",
+     "when", "where", "which", "who", "why", "will", "with", "you"}
 )  # fmt: skip
 # Keys of an object below a product's key that only hold the value itself: {"service": {"eq": "web"}}.
 _VALUE_KEYS: Final = frozenset(
@@ -53,7 +72,9 @@ _NAMES: Final = "|".join(
     (
         r"app\.kubernetes\.io/(?:name|instance|component)",
         *sorted(
-            (key.replace("_", _SEPARATOR) for key in PRODUCT_KEYS | _NOUNS), key=len, reverse=True
+            (key.replace("_", _SEPARATOR) for key in PRODUCT_KEYS | _NOUNS | _RUNNERS),
+            key=len,
+            reverse=True,
         ),
     )
 )
@@ -61,8 +82,8 @@ _QUOTED: Final = r"\([^()]*\)|\[[^\[\]]*\]|\"[^\"]*\"|'[^']*'|`[^`]*`"
 # `service="web"`, `service.name:web`, `app in ("web", api)`, `lower(service) != web` within a text.
 # A word compares with what is quoted or bracketed only: plain sentences hold such words as well.
 _CONDITION: Final = re.compile(
-    rf"(?<![A-Za-z0-9])(?:{_NAMES})(?:\.keyword)?[\"'`\]]?(?P<closed>(?:\s+as\s+\w+)?\s?\))?\s*"
-    rf"(?:(?P<op>=~|!=|!~|<>|==?|:|[<>]=?|~\*?)\s*(?P<value>{_QUOTED}|[^\s,;&|(){{}}\[\]\"']*)"
+    rf"(?<![A-Za-z0-9])(?P<name>{_NAMES})(?:\.keyword)?[\"'`\]]?(?P<closed>(?:\s+as\s+\w+)?\s?\))?\s*"
+    rf"(?:(?P<op>=~|!=|!~|<>|==?|:|[<>]=?|~\*?)(?P<gap>\s*)(?P<value>{_QUOTED}|[^\s,;&|(){{}}\[\]\"']*)"
     r"|(?<=[\s\"'`\])])(?P<word>(?:not\s+)?(?:in|like|ilike|is|has|contains|rlike|regexp|startswith|endswith|"
     rf"matches|between|similar\s+to)\b)\s*(?P<listed>{_QUOTED}|[(\[]))",
     re.IGNORECASE,
@@ -85,6 +106,13 @@ _SCOPE: Final = re.compile(
     re.IGNORECASE,
 )
 _COMMENT: Final = re.compile(r"/\*(?:.*?\*/|.*)|--[^\n]*+", re.DOTALL)
+_SEGMENT: Final = re.compile(
+    r"(?:\A|/)(?:products|services?|svc|apps|applications|components|workloads|deployments?)/(?P<value>[^/?#\s]+)",
+    re.IGNORECASE,
+)
+_FILE: Final = re.compile(r"\.[A-Za-z]{1,5}\Z")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_ANYTHING: Final = frozenset({"", "*", ".*", ".+", "^.*$", "^.+$"})
 _PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _MOST_ENCODINGS: Final = 4
 _BEFORE_CHARS: Final = 64
@@ -93,7 +121,7 @@ _QUOTES: Final = "\"'`() []"
 
 def plain_key(name: str) -> str:
     """`service.name`, `Service-Name` and `serviceName` are all `service_name`."""
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFKC", name))
     return re.sub(r"[^a-z0-9]+", "_", snake.lower()).strip("_")
 
 
@@ -106,7 +134,8 @@ def named_products(arguments: object) -> Iterator[str]:
     while left:
         value, is_negated = left.pop()
         if isinstance(value, dict):
-            found = [*_of_condition(value), *_of_keys(value)]
+            names = _DEPLOYMENTS if value is arguments else _RUNNERS
+            found = [*_of_condition(value), *_of_keys(value), *_of_runners(value, names)]
             left += [
                 (each, is_negated or _is_negation(plain_key(str(key))))
                 for key, each in value.items()
@@ -141,9 +170,43 @@ def _compared(name: object) -> bool | None:
 
 def _of_keys(value: dict[object, object]) -> Iterator[str]:
     for key, each in value.items():
-        is_exact = _compared(str(key))
-        if is_exact is not None:
+        name = plain_key(str(key))
+        is_exact = _compared(name)
+        is_count = isinstance(each, int | float) and name not in PRODUCT_KEYS
+        if is_exact is not None and not is_count:
             yield from _values(each) if is_exact else [ANY_PRODUCT]
+        elif name in _FIELD_QUERIES and isinstance(each, dict):
+            yield from _of_field_query(each)
+        elif name in _PATH_KEYS and isinstance(each, str):
+            yield from _of_path(each)
+
+
+def _of_runners(value: dict[object, object], names: Collection[str]) -> Iterator[str]:
+    plain = {plain_key(str(key)).removeprefix("k8s_"): each for key, each in value.items()}
+    if any(plain_key(str(plain[key])) in _RUNNERS for key in _FIELD_KEYS & plain.keys()):
+        names = _VALUE_KEYS - _FIELD_KEYS
+    for key in plain.keys() & names:
+        yield from (_run_by(each) for each in _values(plain[key]) if each not in _ANYTHING)
+
+
+def _of_field_query(query: dict[object, object]) -> Iterator[str]:
+    told = {plain_key(str(key)): value for key, value in query.items()}
+    fields = told.get("fields")
+    named = [fields] if isinstance(fields, str) else fields
+    plain = [str(each).partition("^")[0] for each in named] if isinstance(named, list) else []
+    if any(_compared(each) is not None for each in plain):
+        yield from _values(told.get("query"))
+
+
+def _of_path(path: str) -> Iterator[str]:
+    for found in _SEGMENT.finditer(_decoded(path)):
+        if not _FILE.search(found["value"]):
+            yield found["value"]
+
+
+def _run_by(name: str) -> str:
+    """The product that a job or a deployment runs: Loki's jobs are `namespace/name`."""
+    return name.rpartition("/")[2]
 
 
 def _values(value: object) -> Iterator[str]:
@@ -221,15 +284,32 @@ def _every_pair(pairs: list[tuple[str, object]]) -> object:
     return value if len(value) == len(pairs) else [value, *({key: each} for key, each in pairs)]
 
 
-def _of_encoded(text: str) -> Iterator[str]:
+def _decoded(text: str) -> str:
     for _ in range(_MOST_ENCODINGS):
         if not _PERCENT.search(text):
             break
         text = unquote(text)
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def _of_encoded(text: str) -> Iterator[str]:
+    text = _decoded(text)
     yield from _of_text(text)
     plain = _COMMENT.sub(" ", text)
     if plain != text:
         yield from _of_text(plain)
+    if _BASE64.fullmatch(text.strip()):
+        yield from _of_base64(text.strip())
+
+
+def _of_base64(text: str) -> Iterator[str]:
+    """What Base64 hides: a condition, or JSON."""
+    padded = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        inner = base64.b64decode(padded + "=" * (-len(padded) % 4)).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return
+    yield from named_products(inner)
 
 
 def _of_text(text: str) -> Iterator[str]:
@@ -237,6 +317,13 @@ def _of_text(text: str) -> Iterator[str]:
         before = text[max(0, found.start() - _BEFORE_CHARS) : found.start()]
         operator = found["op"] or found["word"]
         if found["closed"] and not _FUNCTION.search(before):
+            continue
+        if operator == ":" and found["gap"] and found["value"].lower() in _PROSE:
+            continue
+        if plain_key(found["name"]) in _RUNNERS:
+            yield from _of_runner(
+                operator, found["value"] or found["listed"] or "", found["gap"] or ""
+            )
             continue
         if _NEGATED.search(before) or operator.strip().lower() not in _EXACT:
             yield ANY_PRODUCT
@@ -246,6 +333,16 @@ def _of_text(text: str) -> Iterator[str]:
         yield from _listed(found["value"]) if found["op"] in _EXACT else [ANY_PRODUCT]
     for found in _OPTION.finditer(text):
         yield from _listed(found["value"])
+
+
+def _of_runner(operator: str, value: str, gap: str) -> Iterator[str]:
+    """A job that is compared with anything at all narrows nothing: other conditions do."""
+    if value.strip(_QUOTES) in _ANYTHING or (operator == ":" and gap):
+        return
+    if operator.strip().lower() not in _EXACT:
+        yield ANY_PRODUCT
+    else:
+        yield from map(_run_by, _listed(value))
 
 
 def _listed(values: str) -> Iterator[str]:

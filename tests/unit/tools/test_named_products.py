@@ -1,5 +1,6 @@
 """A foreign tool cannot reach another team's product, wherever its arguments name it."""
 
+import base64
 import json
 import time
 from collections.abc import Callable
@@ -18,6 +19,24 @@ from tools.named_products import named_products
 from tools.products import FOREIGN_QUERY, Reading, refusal, usual_scope
 
 Form = Callable[[str], JsonValue]
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def full_width(value: JsonValue) -> JsonValue:
+    """The same with every letter of its keys and texts full-width."""
+    match value:
+        case dict():
+            return {str(full_width(key)): full_width(each) for key, each in value.items()}
+        case list():
+            return [full_width(each) for each in value]
+        case str():
+            return value.translate({code: code + 0xFEE0 for code in range(ord("a"), ord("z") + 1)})
+        case _:
+            return value
+
 
 INSIDE = call_context(products=("checkout", "web"), reading=Reading.PRODUCTS)
 
@@ -72,6 +91,20 @@ FORMS: dict[str, Form] = {
     "SQL the other way round": lambda name: {"sql": f"… where '{name}' = l.service"},
     "SQL with a function": lambda name: {"sql": f"… where lower(l.service) = '{name}'"},
     "SQL with a cast": lambda name: {"sql": f"… where cast(service as text) = '{name}'"},
+    "a job in a selector": lambda name: {"query": f'rate(errors_total{{job="shop/{name}"}}[5m])'},
+    "a job among labels": lambda name: {"labels": {"job": name}},
+    "a job in a condition": lambda name: {"filters": [{"key": "job", "op": "=", "value": name}]},
+    "a deployment": lambda name: {"deployment": name, "namespace": "shop"},
+    "a deployment's label": lambda name: {"q": f'{{k8s.deployment.name="{name}"}}'},
+    "a deployment's attribute": lambda name: {"match": {"k8s.deployment.name": name}},
+    "a path": lambda name: {"path": f"/api/v1/services/{name}/logs?limit=5"},
+    "an encoded path": lambda name: {"url": f"http://x/apps%2F{name}"},
+    "an object of a cluster": lambda name: {"resource": f"deployment/{name}"},
+    "Base64": lambda name: {"q": encoded(f'service="{name}" level=error')},
+    "JSON in Base64": lambda name: {"q": encoded(json.dumps({"filter": {"service": name}}))},
+    "a query of several fields": lambda name: {
+        "query": {"multi_match": {"query": name, "fields": ["service.name^3", "message"]}}
+    },
     "deep": lambda name: {"a": [{"b": [{"c": {"d": [{"product": [name]}]}}]}]},
 }
 # Each reads more than the channel's own products, though it names none of another team.
@@ -122,6 +155,18 @@ HARMLESS: list[JsonValue] = [
     {"group_by": ["service", "version"], "fields": ["app", "message"]},
     {"path": "/app/server.js", "q": "java.lang.Exception at com.app.Main"},
     {"query": "50% of requests fail", "service_version": "1.2", "service_account": "ci"},
+    {
+        "query": "the app: is it down?",
+        "note": "our service: why does it fail",
+        "q": "product: the pool",
+    },
+    {"max_services": 5, "service_count": 2**63 - 1, "include_apps": True, "top_components": 3.5},
+    {"job": "lint", "job_id": "7f3c", "deployment_id": 12, "text": "job: lint\ndeployment: prod"},
+    {"query": '{job=~".+"} | json', "q": "job:* AND level:error", "deployment": None},
+    {"path": "/srv/services/server.js", "url": "https://docs.example/guide"},
+    {"query": {"multi_match": {"query": "refused", "fields": ["message", "level"]}}},
+    {"query": "level:error", "fields": ["app", "message"]},
+    {"data": "aGVsbG8gd29ybGQsIGFsbCBpcyB3ZWxs", "id": "0123456789abcdef0123456789abcdef"},
     {"service": None, "filter": {}, "body": '{"level": "error"}'},
     {"note": "a microservice architecture", "n": 2**63 - 1, "x": None},
 ]
@@ -158,6 +203,11 @@ def test_a_wildcard_or_a_negation_is_refused(arguments: JsonValue) -> None:
 @pytest.mark.parametrize("arguments", HARMLESS, ids=lambda each: orjson.dumps(str(each)).decode())
 def test_arguments_that_name_no_product_pass(arguments: JsonValue) -> None:
     assert refused(arguments) is None
+
+
+@pytest.mark.parametrize("name", sorted(FORMS.keys() - {"Base64", "JSON in Base64"}))
+def test_full_width_letters_hide_nothing(name: str) -> None:
+    assert refused(full_width(FORMS[name]("payments"))) is not None
 
 
 @given(
