@@ -40,7 +40,9 @@ class Redactor(Protocol):
 
 
 def redacted_json(text: str, redactor: Redactor) -> str:
-    """JSON text with its values redacted; other text redacted as a whole. Raises RedactionFailed.
+    """JSON text, also by line, with its values redacted; other text redacted as a whole.
+
+    Raises RedactionFailed.
 
     A rule that reads escaped text takes the `n` of `\\n` for a part of what follows, and leaves a
     backslash that ends the JSON. JSON that is nested too deep to walk is redacted as text all the same.
@@ -54,7 +56,9 @@ def redacted_json(text: str, redactor: Redactor) -> str:
             orjson.dumps(value).decode() == text or not _hides_values(text)
         )
         return text if is_same else orjson.dumps(safe).decode()
-    except (orjson.JSONDecodeError, RecursionError, RedactionFailed, TypeError):
+    except orjson.JSONDecodeError:
+        return str(redactor.redact_value(text))  # JSON by line, and what only Python takes for JSON
+    except (RecursionError, RedactionFailed, TypeError):
         return redactor.redact(text)
 
 

@@ -1,5 +1,7 @@
 """Redacted JSON is JSON, with the same values but for those that were masked."""
 
+import json
+
 import orjson
 import pytest
 from hypothesis import given
@@ -95,6 +97,47 @@ def test_json_within_a_text_of_json_stays_json(value: str, depth: int) -> None:
         found = orjson.loads(str(found[name]))
 
     assert found == [REDACTOR.redact(value)]
+
+
+LINES = st.lists(st.dictionaries(TEXTS, VALUES, max_size=2), min_size=1, max_size=4)
+
+
+@given(LINES, st.sampled_from(["", "\n", "\n\n"]), st.sampled_from(["", '{"cut": "off\\n@evil.c']))
+def test_each_line_of_json_by_line_stays_json(
+    values: list[dict[str, JsonValue]], blank: str, cut: str
+) -> None:
+    text = "\n".join(orjson.dumps(value).decode() for value in [{"n": 1}, *values])
+    text += f"{blank}\n{cut}" if cut else blank
+
+    for found in (redacted_json(text, REDACTOR), REDACTOR.redact_value({"body": text})):
+        body = found["body"] if isinstance(found, dict) else found
+        lines = [line for line in str(body).split("\n") if line]
+        whole = lines[:-1] if cut else lines
+        assert [orjson.loads(line) for line in whole] == [
+            {"n": 1},
+            *map(REDACTOR.redact_value, values),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("odd", "kept"),
+    [
+        ("18446744073709551617", 2**64 + 1),
+        ("-Infinity", float("-inf")),
+        ('"\\ud800"', "?"),
+        ('"x\\n@evil.com"', "x\n@evil.com"),
+    ],
+)
+def test_json_that_only_python_reads_has_its_values_redacted(odd: str, kept: JsonValue) -> None:
+    text = f'{{"odd": {odd}, "mail": "bob@evil.com\\n@evil.com", "b": 1e999}}'
+
+    found = json.loads(redacted_json(text, REDACTOR))
+
+    assert found == {
+        "odd": REDACTOR.redact(kept) if isinstance(kept, str) else kept,
+        "mail": REDACTOR.redact("bob@evil.com\n@evil.com"),
+        "b": float("inf"),
+    }
 
 
 @pytest.mark.parametrize("value", ["\n@evil.com", "\\n@evil.com", "bob@evil.com\n@evil.com"])
