@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from tools.attached import AttachedFile
 from tools.call_limits import NOTHING_SPENT, Spent
-from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
+from tools.cluster_objects import ClusterEvent, ObjectList, ObjectQuery, ObjectTable, PodLogQuery
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
 from tools.error_issues import ErrorIssues
 from tools.operation import Operations
@@ -397,6 +397,10 @@ class Kubernetes(Protocol):
 
     async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
         """One object, without what may not be shown."""
+        ...
+
+    async def objects(self, query: ObjectQuery) -> ObjectList:
+        """Whole objects of a kind, at most 1,000, each without what may not be shown."""
         ...
 
     async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:

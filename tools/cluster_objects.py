@@ -1,8 +1,12 @@
 """What is asked of a cluster, and what it shows: tables, events, a container's lines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from pydantic import JsonValue
+
+KubernetesObject = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,15 @@ class ObjectTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectList:
+    """Whole objects. `more`: there are others; `unread`: entries that are no objects."""
+
+    objects: Sequence[KubernetesObject]
+    more: bool = False
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +60,4 @@ class ClusterEvent:
     reason: str
     message: str
     count: int = 1
+    namespace: str = ""

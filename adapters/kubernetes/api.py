@@ -16,7 +16,7 @@ from adapters.http.errors import tool_errors
 from adapters.kubernetes.config import Access, AccessInvalid
 from adapters.kubernetes.exec_credentials import NO_PAIR, Credential, ExecCredentials
 from tools.errors import InvalidArguments, UpstreamFailed
-from tools.outside_json import parse
+from tools.outside_json import Unread, parse
 
 MAX_BYTES: Final = 8 << 20
 TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
@@ -217,13 +217,13 @@ def _in_words(right: tuple[str, str, str, str], place: str) -> str:
     return f"{verb} {resource}{'/' + sub if sub else ''}{' in ' + place if place else ''}"
 
 
-def parsed(adapter: TypeAdapter[ModelT], body: bytes) -> ModelT:
-    """The body; entries that cannot be read are left out and logged.
+def parsed(adapter: TypeAdapter[ModelT], body: bytes, unread: Unread | None = None) -> ModelT:
+    """The body; entries that cannot be read are left out, and counted in `unread` or logged.
 
     Raises UpstreamFailed when the body is something else.
     """
     try:
-        return parse(adapter, body)
+        return parse(adapter, body, unread)
     except ValidationError as error:
         raise UpstreamFailed("not what the Kubernetes API promises") from error
 

@@ -51,6 +51,7 @@ KINDS: Final = (
     Kind("Node", "nodes", "api/v1", ("no",), namespaced=False),
     Kind("Namespace", "namespaces", "api/v1", ("ns",), namespaced=False),
     Kind("PersistentVolume", "persistentvolumes", "api/v1", ("pv",), namespaced=False),
+    Kind("StorageClass", "storageclasses", "apis/storage.k8s.io/v1", ("sc",), namespaced=False),
     Kind("Deployment", "deployments", "apis/apps/v1", ("deploy",)),
     Kind("ReplicaSet", "replicasets", "apis/apps/v1", ("rs",)),
     Kind("StatefulSet", "statefulsets", "apis/apps/v1", ("sts",)),

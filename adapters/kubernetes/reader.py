@@ -1,5 +1,6 @@
 """`tools.capabilities.Kubernetes` on a real API server."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -18,14 +19,21 @@ from adapters.kubernetes.kinds import (
     known_kind,
 )
 from tools.capabilities import ClusterOffer
-from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
+from tools.cluster_objects import (
+    ClusterEvent,
+    ObjectList,
+    ObjectQuery,
+    ObjectTable,
+    PodLogQuery,
+)
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.output import lines_of
-from tools.outside_json import Entries, OutsideModel, SetInstant
+from tools.outside_json import Entries, OutsideModel, SetInstant, Unread
 
 MAX_ROWS: Final = 1_000
 MAX_EVENTS: Final = 500  # of what was read, the newest
 PAGE: Final = 500  # kubectl's own chunk size
+OBJECTS_PAGE: Final = 250  # a whole Pod has up to 20 KB, and a page is parsed at once
 # The server sends events by name, not by time, so the newest are known when all were read. A cluster
 # keeps them for an hour; so many in one namespace is a storm that an object's name narrows.
 MAX_EVENT_PAGES: Final = 40
@@ -65,6 +73,7 @@ class _Table(OutsideModel):
 class _Involved(OutsideModel):
     kind: str = ""
     name: str = ""
+    namespace: str = ""
 
 
 class _Repeats(OutsideModel):
@@ -98,6 +107,7 @@ class _Event(OutsideModel):
             reason=self.reason or "",
             message=shown_text(self.message or ""),
             count=(self.series.count if self.series else None) or self.count or 1,
+            namespace=self.involved.namespace,
         )
 
 
@@ -106,9 +116,15 @@ class _Events(OutsideModel):
     metadata: _Metadata = _Metadata()
 
 
+class _Objects(OutsideModel):
+    items: Entries[dict[str, JsonValue]] = Field(default_factory=list)
+    metadata: _Metadata = _Metadata()
+
+
 _TABLE_BODY: Final = TypeAdapter(_Table)
 _EVENTS_BODY: Final = TypeAdapter(_Events)
 _EVENT: Final = TypeAdapter(_Event)
+_OBJECTS_BODY: Final = TypeAdapter(_Objects)
 _OBJECT_BODY: Final = TypeAdapter(dict[str, JsonValue])
 
 
@@ -157,6 +173,24 @@ class KubernetesReader:
             rows += found.rows
         whole = found.model_copy(update={"rows": rows[:MAX_ROWS]})
         return _table(whole, with_namespace=kind.namespaced and namespace == EVERYWHERE)
+
+    async def objects(self, query: ObjectQuery) -> ObjectList:
+        """Whole objects, page after page, at most `MAX_ROWS`, without what may be secret."""
+        kind = await self._kind(query.kind)
+        params = {"limit": str(OBJECTS_PAGE)}
+        if query.selector:
+            params["labelSelector"] = checked_selector(query.selector)
+        path = kind.path(self._namespace(query.namespace))
+        found: list[dict[str, JsonValue]] = []
+        unread = Unread()
+        while True:
+            body = await self._api.get(path, params)
+            page, continues = await asyncio.to_thread(_objects, body, kind, unread)
+            found += page
+            if not continues or len(found) >= MAX_ROWS:
+                more = bool(continues) or len(found) > MAX_ROWS
+                return ObjectList(found[:MAX_ROWS], more, unread.count)
+            params["continue"] = continues
 
     async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
         """One object, without what may be secret. Raises ToolError."""
@@ -232,6 +266,12 @@ class KubernetesReader:
             return name
         kind = await self._kind(query.kind)
         return f"{name},involvedObject.kind={kind.name},involvedObject.namespace={namespace}"
+
+
+def _objects(body: bytes, kind: Kind, unread: Unread) -> tuple[list[dict[str, JsonValue]], str]:
+    """The objects of a page and what continues it. A list does not say the kind of its entries."""
+    found = parsed(_OBJECTS_BODY, body, unread)
+    return [{**shown(one), "kind": kind.name} for one in found.items], found.metadata.continues
 
 
 def _table(found: _Table, *, with_namespace: bool) -> ObjectTable:

@@ -15,7 +15,13 @@ from tools.capabilities import (
     Clock,
     Deploy,
 )
-from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
+from tools.cluster_objects import (
+    ClusterEvent,
+    ObjectList,
+    ObjectQuery,
+    ObjectTable,
+    PodLogQuery,
+)
 from tools.errors import InvalidArguments
 
 NAMESPACE: Final = "shop"
@@ -57,6 +63,18 @@ class RecordedKubernetes:
         if service is None:
             raise _not_found(kind, name)
         return shown(_object(kind, name, service, self._version(service)))
+
+    async def objects(self, query: ObjectQuery) -> ObjectList:
+        """Pods and Deployments, whole."""
+        kind = kind_of(query.kind)
+        if query.namespace not in {"", NAMESPACE, EVERYWHERE}:
+            return ObjectList([])
+        found = [
+            shown(_object(kind, name, service, self._version(service)))
+            for service in SERVICES
+            for name in _names(kind, service)
+        ]
+        return ObjectList(found)
 
     async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:
         """The rollouts of the last hour."""
@@ -173,7 +191,8 @@ def _object(kind: Kind, name: str, service: Service, version: str) -> dict[str, 
         "labels": {"app": service.name},
     }
     if kind.name == "Pod":
-        status: dict[str, JsonValue] = {"phase": "Running"}
+        ready: JsonValue = {"name": service.name, "ready": True, "state": {"running": {}}}
+        status: dict[str, JsonValue] = {"phase": "Running", "containerStatuses": [ready]}
         return {"kind": "Pod", "metadata": dict(metadata), "spec": pod, "status": status}
     return {
         "kind": "Deployment",

@@ -51,6 +51,18 @@ class KubernetesContract:
         assert found.columns[:2] == ["Namespace", "Name"]
         assert [NAMESPACE, "checkout"] in [list(row[:2]) for row in found.rows]
 
+    @pytest.mark.parametrize("space", [NAMESPACE, "*", ""])
+    async def test_whole_objects_of_a_kind_come_without_their_secrets(
+        self, cluster: Kubernetes, space: str
+    ) -> None:
+        found = await cluster.objects(ObjectQuery("pods", space))
+        text = orjson.dumps(list(found.objects)).decode()
+        assert "checkout-1" in {dict(one)["metadata"]["name"] for one in found.objects}  # type: ignore[index,call-overload]
+        assert {one["kind"] for one in found.objects} == {"Pod"}
+        assert "DATABASE_PASSWORD" in text
+        assert "not for you" not in text
+        assert (found.more, found.unread) == (False, 0)
+
     async def test_one_object_is_described_without_its_secrets(self, cluster: Kubernetes) -> None:
         found = await cluster.describe(ObjectQuery("pod", NAMESPACE, "checkout-1"))
         assert (found["kind"], found["metadata"]["name"]) == ("Pod", "checkout-1")  # type: ignore[index,call-overload]
@@ -78,7 +90,7 @@ class KubernetesContract:
     async def test_secrets_and_what_acts_cannot_be_asked_for(
         self, cluster: Kubernetes, kind: str
     ) -> None:
-        for question in (cluster.table, cluster.describe):
+        for question in (cluster.table, cluster.describe, cluster.objects):
             with pytest.raises(InvalidArguments, match="kind"):
                 await question(ObjectQuery(kind, NAMESPACE, "checkout-1"))
 

@@ -1,48 +1,58 @@
-"""core__sweep_cluster: pods, workloads and nodes that are ill, and what the cluster warns of."""
+"""core__sweep_cluster: what is wrong in Kubernetes, with the reason, and what it warns of."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from tools.analysis.cluster_state import (
-    how_telling,
-    mechanism_of,
-    node_is_ill,
-    owner_of,
-    pod_is_ill,
-    why_ill,
-    workload_is_short,
-)
-from tools.capabilities import CallContext, Capabilities, Kubernetes
-from tools.cluster_objects import ClusterEvent, ObjectQuery
+from tools.analysis.cluster.datastores import datastores
+from tools.analysis.cluster.finding import Finding, Impact
+from tools.analysis.cluster.inventory import Inventory, owner_of, workload_of_pod
+from tools.analysis.cluster.mechanisms import mechanism_of
+from tools.analysis.cluster.nodes import lost_nodes
+from tools.analysis.cluster.pods import is_working
+from tools.analysis.cluster.survey import concerns, findings
+from tools.capabilities import CallContext, Capabilities
+from tools.cluster_objects import ClusterEvent
 from tools.contract import QUERY, Effect, ToolContract, ToolOutput
 from tools.core.bound import bound
+from tools.core.cluster_reading import ALWAYS, ClusterReading
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, products_of, window_of
-from tools.errors import InvalidArguments
 from tools.log_templates import named_in
-from tools.output import clean_text
+from tools.output import clean_text, clean_words
 from tools.timerange import instant_text, range_text
 
-EVERYWHERE: Final = "*"
-MOST_DESCRIBED: Final = 1  # each is a request; of the others the warnings tell
-MOST_ROWS: Final = 30
+MOST_ROWS: Final = 20
+MOST_WARNINGS: Final = 10
+MOST_RISKS: Final = 5
 MOST_CHARS: Final = 300
+WHOLE_ROWS: Final = 5  # of the gravest the whole reason is told: it often comes last
+MOST_REASON: Final = 800
+GOES_ON: Final = timedelta(minutes=10)  # since when a warning was not repeated
+# Kinds whose objects are looked at themselves: where no finding tells of one, it is well now.
+ASSESSED: Final = frozenset(
+    {"Pod", "Node", "ReplicaSet", "Endpoints", "EndpointSlice", *(kind for _, kind in ALWAYS)}
+)
 EVENTS_LAST: Final = timedelta(hours=1)  # the API server's default
 
 
 class IllObject(ToolOutput):
-    """A pod, workload or node that is not well now. `product` is empty when none fits its name."""
+    """An object that does not do its work now. `product` is empty when none fits its name.
+
+    `impact` is `down`, `degraded`, or `unsure` where it may be meant so; `detail` is the reason.
+    """
 
     kind: str
     name: str
     product: str
     state: str
     mechanism: str
+    impact: str
     detail: str = ""
 
 
 class WarningSeen(ToolOutput):
-    """A warning event. `over`: what it was about is well now."""
+    """A warning event that `ill` does not tell. `over`: what it was about is well now."""
 
     ts: str | None = None
     object: str
@@ -55,25 +65,32 @@ class WarningSeen(ToolOutput):
 
 
 class ClusterSweep(ToolOutput):
-    """What is ill now, and the warnings since before the window, newest first."""
+    """What is wrong now, the gravest first, and the warnings since before the window, newest first.
+
+    `risks` harm nobody yet. Of `unread` nothing is known.
+    """
 
     range: str
     ill: list[IllObject]
     warnings: list[WarningSeen]
+    risks: list[str]
     pods: dict[str, str]
     nodes: str
+    datastores: dict[str, str]
     others_ill: int
+    unread: list[str]
     requests: int
     truncated: bool
 
 
 class SweepCluster:
-    """Reads tables of pods, Deployments and nodes, warnings, and the first ill pods."""
+    """Reads pods, workloads, Services, nodes and events, and the last lines of what crashed."""
 
     contract = ToolContract(
         id="core__sweep_cluster",
         description=(
-            "What is ill in Kubernetes for all products, with the mechanism, and what it warns of."
+            "What is wrong in Kubernetes for all products, with the reason: pods, workloads, Services,"
+            " quotas, volumes, nodes; and what it warns of."
         ),
         input=SweepInput,
         output=ClusterSweep,
@@ -91,23 +108,34 @@ class SweepCluster:
         """Raises InvalidArguments for a bad range; what Kubernetes raises."""
         cluster = bound(caps.kubernetes, "kubernetes")
         window, products = window_of(arguments, call), products_of(arguments, call)
-        reading = _Reading(cluster, products)
-        pods, short = await reading.pods(), await reading.workloads()
-        nodes, well_nodes = await reading.nodes()
-        ill = [*nodes, *pods, *short]
-        since = min(window.start, window.end - EVENTS_LAST)
-        warnings = await reading.warnings(since, {one.name for one in ill})
-        ill = [_explained(one, warnings) for one in ill]
-        own = [one for one in ill if one.product or one.kind == "Node"]
+        reading = ClusterReading(cluster)
+        inventory = await reading.inventory(products, call.now)
+        # Thousands of objects: not while the event loop waits.
+        everything = await asyncio.to_thread(findings, inventory)
+        own = list(concerns(everything))
+        ill = await reading.with_last_lines([one for one in own if one.impact is not Impact.RISK])
+        risks = [one for one in own if one.impact is Impact.RISK]
+        since = min(window.start, window.end - EVENTS_LAST).timestamp()
+        recent = [
+            event for event in inventory.events if not event.at or event.at.timestamp() >= since
+        ]
+        warnings = [
+            _warning(event, product, call.now) for event, product in _untold(recent, ill, products)
+        ]
+        nodes, lost = len(inventory.of("Node")), len(lost_nodes(inventory))
         return ClusterSweep(
             range=range_text(window),
-            ill=own[:MOST_ROWS],
-            warnings=warnings[:MOST_ROWS],
-            pods={name: f"{well} of {of} well" for name, (well, of) in reading.counted.items()},
-            nodes=f"{well_nodes} of {well_nodes + len(nodes)} ready",
-            others_ill=len(ill) - len(own),
+            ill=[_row(one, place) for place, one in enumerate(ill[:MOST_ROWS])],
+            warnings=warnings[:MOST_WARNINGS],
+            risks=[clean_words(one.reason, MOST_CHARS) for one in risks[:MOST_RISKS]],
+            pods=_counted(inventory),
+            nodes=f"{nodes - lost} of {nodes} ready",
+            datastores=datastores(inventory),
+            others_ill=sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in everything)
+            - sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in own),
+            unread=reading.notes(),
             requests=reading.requests,
-            truncated=len(own) > MOST_ROWS or len(warnings) > MOST_ROWS or reading.more,
+            truncated=len(ill) > MOST_ROWS or len(warnings) > MOST_WARNINGS,
         )
 
     def summarise(self, output: ClusterSweep, arguments: SweepInput) -> str:
@@ -117,149 +145,56 @@ class SweepCluster:
         return f"{ill or 'nothing'} ill, {warned or 'no'} warning{'' if warned == 1 else 's'}"
 
 
-class _Reading:
-    """One look at the cluster, counting its requests."""
-
-    def __init__(self, cluster: Kubernetes, products: Sequence[str]) -> None:
-        self._cluster = cluster
-        self._products = products
-        self._namespace = EVERYWHERE
-        self._described = 0
-        self.requests = 0
-        self.more = False
-        self.counted: dict[str, tuple[int, int]] = {}
-
-    async def pods(self) -> list[IllObject]:
-        """Those that do not do their work, the first few with their own words."""
-        ill: list[tuple[ObjectQuery, str, str]] = []
-        for namespace, row in await self._rows("pods"):
-            name, status = row.get("Name", ""), row.get("Status", "")
-            product, is_ill = (
-                owner_of(name, self._products),
-                pod_is_ill(row.get("Ready", ""), status),
-            )
-            well, of = self.counted.get(product, (0, 0))
-            if product:
-                self.counted[product] = well + (not is_ill), of + 1
-            if is_ill:
-                ill.append((ObjectQuery("pods", namespace, name), product, status))
-        words = {query: await self._words(query) for query in self._worth_describing(ill)}
-        return [
-            IllObject(
-                kind="Pod",
-                name=clean_text(query.name),
-                product=product,
-                state=clean_text(status),
-                mechanism=mechanism_of(words.get(query, ""), status) or "not ready",
-                detail=clean_text(words.get(query, ""))[:MOST_CHARS],
-            )
-            for query, product, status in ill
-        ]
-
-    def _worth_describing(self, ill: Sequence[tuple[ObjectQuery, str, str]]) -> list[ObjectQuery]:
-        """Who crashed, then whose state says no reason, one of each product, in the products' order."""
-        first: dict[str, tuple[ObjectQuery, str]] = {}
-        for query, product, status in ill:
-            if product:
-                first.setdefault(product, (query, status))
-        order = {product: place for place, product in enumerate(self._products)}
-        ordered = sorted(first, key=lambda one: (how_telling(first[one][1]), order[one]))
-        return [first[product][0] for product in ordered[:MOST_DESCRIBED]]
-
-    async def workloads(self) -> list[IllObject]:
-        """Deployments with fewer ready than wanted."""
-        return [
-            IllObject(
-                kind="Deployment",
-                name=clean_text(row.get("Name", "")),
-                product=owner_of(row.get("Name", ""), self._products),
-                state=f"{clean_text(row.get('Ready', ''))} ready",
-                mechanism="fewer ready than wanted",
-            )
-            for _, row in await self._rows("deployments")
-            if workload_is_short(row.get("Ready", ""))
-        ]
-
-    async def nodes(self) -> tuple[list[IllObject], int]:
-        """Those that are not ready, with their conditions; and how many are."""
-        ill, well = [], 0
-        for _, row in await self._rows("nodes"):
-            name = row.get("Name", "")
-            if not node_is_ill(row.get("Status", "")):
-                well += 1
-                continue
-            detail = await self._words(ObjectQuery("nodes", "", name))
-            ill.append(
-                IllObject(
-                    kind="Node",
-                    name=clean_text(name),
-                    product=owner_of(name, self._products),
-                    state=clean_text(row.get("Status", "")),
-                    mechanism="node not ready",
-                    detail=clean_text(detail)[:MOST_CHARS],
-                )
-            )
-        return ill, well
-
-    async def warnings(self, since: datetime, ill: set[str]) -> list[WarningSeen]:
-        """Of the products, and of nodes; newest first."""
-        self.requests += 1
-        try:
-            events = await self._cluster.events(ObjectQuery("", self._namespace))
-        except InvalidArguments:
-            events = await self._cluster.events(ObjectQuery("", ""))
-        told = []
-        for event in events:
-            if event.type == "Normal" or (event.at is not None and event.at < since):
-                continue
-            product = owner_of(event.name, self._products) or next(
-                iter(named_in(event.message, self._products)), ""
-            )
-            if product or event.kind == "Node":
-                told.append(_warning(event, product, over=not _is_ill(event, product, ill)))
-        return told
-
-    async def _rows(self, kind: str) -> list[tuple[str, dict[str, str]]]:
-        self.requests += 1
-        try:
-            table = await self._cluster.table(ObjectQuery(kind, self._namespace))
-        except InvalidArguments:  # only some namespaces may be read: the usual one
-            self._namespace = ""
-            table = await self._cluster.table(ObjectQuery(kind, ""))
-        self.more = self.more or table.more
-        rows = [dict(zip(table.columns, row, strict=False)) for row in table.rows]
-        return [(row.get("Namespace", ""), row) for row in rows]
-
-    async def _words(self, query: ObjectQuery) -> str:
-        """Why it is ill, of the first few: each costs a request."""
-        if self._described == MOST_DESCRIBED:
-            return ""
-        self._described += 1
-        self.requests += 1
-        try:
-            return why_ill(await self._cluster.describe(query))
-        except InvalidArguments:
-            return ""  # gone since
-
-
-def _explained(one: IllObject, warnings: Sequence[WarningSeen]) -> IllObject:
-    """With what the newest warning about it says, where it was not described itself."""
-    own = (w for w in warnings if w.object == f"{one.kind}/{one.name}")
-    newest = None if one.detail else next(own, None)
-    if newest is None:
-        return one
-    return one.model_copy(update={"detail": f"{newest.reason}: {newest.message}"[:MOST_CHARS]})
-
-
-def _is_ill(event: ClusterEvent, product: str, ill: set[str]) -> bool:
-    """Whether what it is about is ill; a workload is when a pod of its name is."""
-    return any(
-        name == event.name or name.startswith(f"{event.name}-") or event.name == product == name
-        for name in ill
+def _row(one: Finding, place: int) -> IllObject:
+    most = MOST_REASON if place < WHOLE_ROWS else MOST_CHARS
+    alike = f" (and {one.objects - 1} more pods alike)" if one.objects > 1 else ""
+    return IllObject(
+        kind=clean_text(one.kind),
+        name=clean_text(one.name),
+        product=one.product,
+        state=clean_words(one.state, MOST_CHARS),
+        mechanism=one.mechanism,
+        impact=one.impact.value,
+        detail=clean_words(one.reason, most) + alike,
     )
 
 
-def _warning(event: ClusterEvent, product: str, *, over: bool) -> WarningSeen:
+def _counted(cluster: Inventory) -> dict[str, str]:
+    """Of each product how many of its pods work, of those that are to."""
+    counted: dict[str, tuple[int, int]] = {}
+    for pod in cluster.of("Pod"):
+        product = cluster.product_of(pod, workload_of_pod(pod)[1])
+        if product:
+            well, of = counted.get(product, (0, 0))
+            counted[product] = well + is_working(pod), of + 1
+    return {name: f"{well} of {of} well" for name, (well, of) in counted.items()}
+
+
+def _untold(
+    events: Sequence[ClusterEvent], ill: Sequence[Finding], products: Sequence[str]
+) -> Iterator[tuple[ClusterEvent, str]]:
+    """Warnings of the products, and of nodes, that no finding tells; newest first."""
+    for event in events:
+        if event.type == "Normal":
+            continue
+        product = owner_of(event.name, products) or next(
+            iter(named_in(event.message, products)), ""
+        )
+        if (product or event.kind == "Node") and not _is_told(event, product, ill):
+            yield event, product
+
+
+def _is_told(event: ClusterEvent, product: str, ill: Sequence[Finding]) -> bool:
+    """Whether a finding is about the same object, its workload or its product."""
+    return any(
+        event.name == one.name
+        or event.name.startswith(f"{one.workload}-")
+        or (bool(product) and product == one.product)
+        for one in ill
+    )
+
+
+def _warning(event: ClusterEvent, product: str, now: datetime) -> WarningSeen:
     return WarningSeen(
         ts=instant_text(event.at) if event.at else None,
         object=clean_text(f"{event.kind}/{event.name}"),
@@ -268,5 +203,5 @@ def _warning(event: ClusterEvent, product: str, *, over: bool) -> WarningSeen:
         message=clean_text(event.message)[:MOST_CHARS],
         mechanism=mechanism_of(event.reason, event.message),
         count=event.count,
-        over=over,
+        over=event.kind in ASSESSED or (event.at is not None and now - event.at > GOES_ON),
     )

@@ -150,6 +150,7 @@ class IllFact:
     warned: bool
     over: bool
     mark: str
+    impact: str = "down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,8 @@ class Facts:
     subject_requests: float | None  # None when they are not known, or few
     measured: frozenset[str]
     more_errors: Mapping[str, float]
+    products: Sequence[str]  # of the channel
+    datastores: Mapping[str, str]  # the technology of those that store data
     failing_no_more: frozenset[str]  # whose failures are measured and within usual
 
 
@@ -191,6 +194,8 @@ def facts_of(case: Case) -> Facts:
         ways_slow={name.of(one): value for one in ways if (value := _count_of(ways, one))},
         usual_requests=median(busy) if busy else None,
         subject_requests=_count_of(metrics.mapping("traffic"), case.subject) if metrics else None,
+        products=case.products,
+        datastores=_datastores(cluster, name) if cluster else {},
         more_errors=_more_errors(logs, name) if logs else {},
         failing_no_more=frozenset(_with_role(metrics, "errors") if metrics else ()),
         measured=frozenset(metrics.mapping("within")) if metrics else frozenset(),
@@ -346,6 +351,7 @@ def _ill(seen: Seen, name: _Names) -> Iterator[IllFact]:
             warned=False,
             over=False,
             mark=seen.mark,
+            impact=text_of(row, "impact") or "down",
         )
     for row in seen.rows("warnings"):
         kind, _, called = text_of(row, "object").partition("/")
@@ -360,6 +366,11 @@ def _ill(seen: Seen, name: _Names) -> Iterator[IllFact]:
             over=row.get("over") is True,
             mark=seen.mark,
         )
+
+
+def _datastores(seen: Seen, name: _Names) -> Mapping[str, str]:
+    rows = seen.mapping("datastores").items()
+    return {name.of(product): how for product, how in rows if isinstance(how, str)}
 
 
 def _calls(seen: Seen, name: _Names) -> Iterator[tuple[str, str]]:

@@ -24,7 +24,7 @@ def _troubles(case: Case, facts: Facts) -> Iterator[str]:
         *moved,
         *facts.standing,
         *facts.spans,
-        *facts.ill,
+        *(one for one in facts.ill if not one.over),
     )
     for fact in found:
         if fact.product == subject:

@@ -7,6 +7,7 @@ from typing import Final
 import orjson
 
 from adapters.llm.triage.case import plain
+from adapters.llm.triage.cluster_findings import ill_text
 from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.evidence import IllFact, LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.figures import SHARES, figure, in_words
@@ -34,7 +35,7 @@ def told(point: Point, now: datetime | None = None) -> str:
         case SpanFact():
             text = _span(fact)
         case IllFact():
-            text = _ill(fact)
+            text = ill_text(fact)
         case DeployFact():
             previous = f", replacing {fact.previous}" if fact.previous else ""
             text = f"{fact.version} went out at {clock(fact.at, now)}{previous}"
@@ -263,10 +264,3 @@ def _span(fact: SpanFact) -> str:
         case _:
             usual = f"normally {before}" if fact.before else "none before"
             return f"{after} of {operation} of {product} fail ({usual})"
-
-
-def _ill(fact: IllFact) -> str:
-    what = f"{fact.kind.lower()} {plain(fact.name)}"
-    detail = f": {quoted(fact.detail)}" if fact.detail else ""
-    state = quoted(fact.state)
-    return f"{'Kubernetes warns of ' if fact.warned else ''}{what}, {state}{detail}"

@@ -5,12 +5,14 @@ Points are comparable within one case.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from adapters.llm.triage.cluster_findings import cluster_weight
 from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.evidence import Facts, IllFact, LogFact, Moved, SpanFact, StandingFact
+from adapters.llm.triage.shared_dependency import kept, shared_dependency, with_server
 from tools.analysis.usual import UNUSUAL
 
 # A deploy shows within minutes; what starts later than this has another cause.
@@ -167,17 +169,22 @@ class Suspicion:
 
 def points_of(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
     """Every piece of evidence with whom it is of. `symptom` is what people complain about, or empty."""
+    shared = shared_dependency(facts)
+    for product, point in _points(with_server(facts, shared), subject, symptom):
+        points = kept(product, point.points, point.fact, shared)
+        yield product, point if points == point.points else replace(point, points=points)
+
+
+def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
     yield from _metric_points(facts, subject, symptom)
     yield from _log_points(facts)
     yield from _span_points(facts)
     for one in facts.standing:
         yield one.product, _standing_point(one)
     for fact in facts.ill:
-        if fact.warned and fact.over:
-            continue
-        weight = 12.0 if fact.warned else {"Node": 80.0, "Pod": 40.0}.get(fact.kind, 20.0)
-        kind = fact.mechanism or fact.state
-        yield fact.product or fact.name, Point(kind, weight, False, False, fact)
+        if weight := cluster_weight(fact):
+            kind = fact.mechanism or fact.state
+            yield fact.product or fact.name, Point(kind, weight, False, False, fact)
 
 
 def _metric_points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:

@@ -13,12 +13,19 @@ from adapters.recorded.packs.recording import RecordedLine
 from tools.capabilities import (
     Clock,
 )
-from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
+from tools.cluster_objects import (
+    ClusterEvent,
+    ObjectList,
+    ObjectQuery,
+    ObjectTable,
+    PodLogQuery,
+)
 from tools.errors import InvalidArguments
 
 Object = Mapping[str, JsonValue]
 
 _MAX_ROWS: Final = 100
+_MAX_OBJECTS: Final = 1_000
 
 
 class PackedKubernetes:
@@ -54,6 +61,11 @@ class PackedKubernetes:
             return ObjectTable(["Namespace", *columns], rows, more=len(found) > _MAX_ROWS)
         return ObjectTable(columns, rows, more=len(found) > _MAX_ROWS)
 
+    async def objects(self, query: ObjectQuery) -> ObjectList:
+        """The objects of a kind, whole."""
+        found = self._found(kind_of(query.kind), query)
+        return ObjectList([shown(one) for one in found[:_MAX_OBJECTS]], len(found) > _MAX_OBJECTS)
+
     async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
         """One object as it was recorded. Raises ToolError."""
         kind = kind_of(query.kind)
@@ -79,7 +91,10 @@ class PackedKubernetes:
         return sorted(found, key=lambda e: e.at.timestamp() if e.at else 0.0, reverse=True)
 
     async def logs(self, query: PodLogQuery) -> Sequence[str]:
-        """What the case holds of that pod, oldest first; of a container before a restart too."""
+        """What the case holds of that pod, oldest first: of that container and run, where lines say.
+
+        Raises InvalidArguments for a pod that is not there, and for an earlier run without lines.
+        """
         pod = checked_name(query.pod)
         known = any(_name(one) == pod for one in self._objects if _text(one, "kind") == "Pod")
         own = [
@@ -87,7 +102,12 @@ class PackedKubernetes:
         ]
         if not known and not own:
             raise InvalidArguments(f'pods "{pod}" not found')
-        return [shown_text(line.text) for line in own][-query.tail :]
+        earlier = [line for line in own if line.labels.get("previous") == "true"]
+        lines = earlier if query.previous else [line for line in own if line not in earlier]
+        if query.previous and not earlier:
+            raise InvalidArguments(f'previous terminated container of "{pod}" not found')
+        named = [line for line in lines if _is_of(line, query.container)]
+        return [shown_text(line.text) for line in named][-query.tail :]
 
     def _found(self, kind: Kind, query: ObjectQuery) -> list[Object]:
         wanted = _labels(checked_selector(query.selector))
@@ -104,6 +124,11 @@ class PackedKubernetes:
             )
             and wanted.items() <= _of(_of(one, "metadata"), "labels").items()
         ]
+
+
+def _is_of(line: RecordedLine, container: str) -> bool:
+    """Lines that name no container are of the pod's own one."""
+    return not container or line.labels.get("container", container) == container
 
 
 def _labels(selector: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The sweeps: what moved, changed or is ill, for all products at once, and what was not looked at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -17,7 +17,6 @@ from tests.packs import NOW, minutes
 from tools.core.error_patterns import ErrorPatterns
 from tools.core.metric_sweep import MetricSweep
 from tools.core.sweep_arguments import SweepInput
-from tools.core.sweep_cluster import SweepCluster
 from tools.core.sweep_metrics import SweepMetrics
 from tools.core.sweep_traces import SweepTraces
 
@@ -206,79 +205,6 @@ async def test_traces_tell_who_calls_whom_and_whose_time_grew() -> None:
 
     assert found["calls"] == ["web > cart"]
     assert ("cart", "own") in {(one["product"], one["what"]) for one in found["shifts"]}
-
-
-def pod(name: str, *, ready: bool, **state: Sequence[object] | object) -> dict[str, object]:
-    status = {"name": "c", "ready": ready, "restartCount": 3, "state": state, "lastState": {}}
-    return {
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "shop"},
-        "status": {"phase": "Running", "containerStatuses": [status]},
-    }
-
-
-def warning(name: str, reason: str) -> dict[str, object]:
-    return {
-        "metadata": {"namespace": "shop"},
-        "involvedObject": {"kind": "Pod", "name": name},
-        "type": "Warning",
-        "reason": reason,
-        "message": f"{reason} of {name}",
-        "lastTimestamp": NOW.isoformat(),
-    }
-
-
-@pytest.mark.parametrize("others", [0, 3])
-async def test_ill_pods_have_their_mechanism_and_healed_ones_only_a_warning(others: int) -> None:
-    crashed = pod("cart-1", ready=False, waiting={"reason": "CrashLoopBackOff"})
-    well = [pod(f"web-{n}", ready=True, running={}) for n in range(1 + others)]
-    cluster = {
-        "objects": [crashed, *well],
-        "events": [warning("cart-1", "BackOff"), warning("web-0", "Unhealthy")],
-    }
-    found = await sweep(SweepCluster, kubernetes=cluster)
-
-    (ill,) = found["ill"]
-    assert (ill["product"], ill["mechanism"]) == ("cart", "container crashes")
-    assert found["pods"] == {"cart": "0 of 1 well", "web": f"{1 + others} of {1 + others} well"}
-    assert {one["object"]: one["over"] for one in found["warnings"]} == {
-        "Pod/cart-1": False,
-        "Pod/web-0": True,
-    }
-
-
-async def test_node_that_is_not_ready_is_told_whosoever_it_is() -> None:
-    node = {
-        "kind": "Node",
-        "metadata": {"name": "node-7"},
-        "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]},
-    }
-    found = await sweep(SweepCluster, kubernetes={"objects": [node], "events": []})
-
-    assert [(one["kind"], one["mechanism"]) for one in found["ill"]] == [("Node", "node not ready")]
-    assert found["nodes"] == "0 of 1 ready"
-
-
-async def test_a_cluster_that_is_down_costs_no_more_requests_than_a_few_ill_pods() -> None:
-    lost = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
-    nodes = [{"kind": "Node", "metadata": {"name": f"node-{n}"}, "status": lost} for n in range(12)]
-    found = await sweep(SweepCluster, kubernetes={"objects": nodes, "events": []})
-
-    assert len(found["ill"]) == 12
-    assert found["requests"] == 4 + 1
-
-
-async def test_who_crashed_is_described_and_of_the_others_their_warnings_tell() -> None:
-    killed = {"reason": "OOMKilled", "exitCode": 137}
-    waiting = pod("web-1", ready=False, waiting={"reason": "ImagePullBackOff"})
-    crashed = pod("db-1", ready=False, waiting={"reason": "CrashLoopBackOff"}, terminated=killed)
-    cluster = {"objects": [waiting, crashed], "events": [warning("web-1", "Failed")]}
-    found = await sweep(SweepCluster, kubernetes=cluster)
-
-    told = {one["name"]: (one["mechanism"], one["detail"]) for one in found["ill"]}
-    assert told["web-1"] == ("image cannot be pulled", "Failed: Failed of web-1")
-    assert told["db-1"][0] == "out of memory"
-    assert found["requests"] == 4 + 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""What findings of Kubernetes weigh, and how they are told.
+
+An object that is down explains failures of others; a container that crashes may be a consequence.
+"""
+
+import re
+from typing import Final
+
+from adapters.llm.triage.evidence import IllFact
+
+_DOWN: Final = 60.0
+_NODE: Final = 90.0  # more than the pods on it together
+_CRASH: Final = 45.0  # its cause may be whom it calls
+_DEGRADED: Final = 26.0
+_UNSURE: Final = 8.0  # alone it names nobody
+_WARNED: Final = 12.0
+_CONSEQUENCES: Final = frozenset({"container crashes", "not ready", "readiness probe fails"})
+_MOST_CHARS: Final = 620
+# Words, figures and the signs of messages. No markup, no mention, no citation, no link.
+_NOT_PLAIN: Final = re.compile(r"[^\w\s.,;%()'/=:+-]|_|://|:(?=[\w+'-]+:)")
+
+
+def cluster_weight(fact: IllFact) -> float:
+    """Points of one finding against its product."""
+    if fact.warned:
+        return 0.0 if fact.over else _WARNED
+    if fact.impact == "unsure":
+        return _UNSURE
+    if fact.impact == "degraded":
+        return _DEGRADED
+    if fact.kind in {"Node", "Scheduler"}:
+        return _NODE
+    return _CRASH if fact.mechanism in _CONSEQUENCES else _DOWN
+
+
+def ill_text(fact: IllFact) -> str:
+    """The finding's own sentence, in full: the reason often stands at its end."""
+    if fact.warned or not fact.detail:
+        detail = f": {_plain(fact.detail)}" if fact.detail else ""
+        warns = "Kubernetes warns of " if fact.warned else ""
+        return f"{warns}{fact.kind.lower()} {_plain(fact.name)}, {_plain(fact.state)}{detail}"
+    return _plain(fact.detail)
+
+
+def _plain(text: str) -> str:
+    """One line of plain words; a very long one loses its middle."""
+    words = " ".join(_NOT_PLAIN.sub(" ", text.replace('"', "'")).split())
+    if len(words) <= _MOST_CHARS:
+        return words
+    return f"{words[: _MOST_CHARS // 2]} ... {words[-_MOST_CHARS // 2 :]}"

@@ -1,0 +1,357 @@
+"""Each fault of an invented cluster is told with its object and its mechanism, and once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.cluster_objects import (
+    HASH,
+    Object,
+    ago,
+    autoscaler,
+    built,
+    claim,
+    container,
+    deployment,
+    ended,
+    endpoints,
+    event,
+    inventory,
+    mounting,
+    node,
+    pod,
+    quota,
+    running,
+    service,
+    unscheduled,
+    volume,
+    waiting,
+)
+from tools.analysis.cluster.finding import Finding, Impact
+from tools.analysis.cluster.survey import findings
+from tools.cluster_objects import ClusterEvent
+
+POD = f"billing-{HASH}-k2m4p"
+SET = f"billing-{HASH}"
+GRPC = {"containers": [container(port=8080, livenessProbe={"httpGet": {"port": 8080}})]}
+HASTY = {"httpGet": {"port": 8080}, "initialDelaySeconds": 1, "periodSeconds": 2,
+         "failureThreshold": 1}  # fmt: skip
+CRASHED = waiting("CrashLoopBackOff", lastState=ended(code=137), restartCount=4)
+SHORT = deployment(ready=0, status={"replicas": 0, "unavailableReplicas": 1})
+DENIED = 'Error creating: pods "billing-x" is forbidden: '
+PULL = 'Failed to pull image "registry.example/app:v7": '
+
+
+def told(objects: Sequence[Object], events: Sequence[ClusterEvent] = ()) -> list[Finding]:
+    found = findings(inventory([node(), *objects], events))
+    return [one for one in found if one.impact is not Impact.RISK]
+
+
+FAULTS: dict[str, tuple[list[Object], list[ClusterEvent], str, str, list[str]]] = {
+    "image tag": (
+        [deployment(ready=0), pod("billing", waiting("ErrImagePull"))],
+        [event("Pod", POD, "Failed", PULL + "manifest unknown")],
+        "billing", "image cannot be pulled", ["registry.example/app:v7", "tag does not exist"],
+    ),
+    "registry credentials": (
+        [deployment(ready=0), pod("billing", waiting("ImagePullBackOff"))],
+        [event("Pod", POD, "Failed", PULL + "401 Unauthorized")],
+        "billing", "image cannot be pulled", ["imagePullSecrets"],
+    ),
+    "registry name": (
+        [deployment(ready=0), pod("billing", waiting("ImagePullBackOff"))],
+        [event("Pod", POD, "Failed", PULL + "dial tcp: lookup registry.example: no such host")],
+        "billing", "image cannot be pulled", ["DNS"],
+    ),
+    "missing Secret": (
+        [pod("billing", waiting("CreateContainerConfigError", 'secret "card-keys" not found'))],
+        [], "billing", "secret not found", ["card-keys"],
+    ),
+    "missing key": (
+        [pod("billing", waiting("CreateContainerConfigError",
+                                "couldn't find key URL in ConfigMap fleet/billing-env"))],
+        [], "billing", "key missing in configmap", ["URL", "billing-env"],
+    ),
+    "missing ConfigMap volume": (
+        [pod("billing", waiting("ContainerCreating"))],
+        [event("Pod", POD, "FailedMount", 'MountVolume.SetUp failed: configmap "rules" not found')],
+        "billing", "configmap not found", ["rules"],
+    ),
+    "init container": (
+        [pod("billing", waiting("PodInitializing"), status={
+            "phase": "Pending",
+            "initContainerStatuses": [waiting("CrashLoopBackOff", lastState=ended())]})],
+        [], "billing", "container crashes", ["init container app", "exit code 1"],
+    ),
+    "out of memory": (
+        [pod("billing", waiting("CrashLoopBackOff", lastState=ended("OOMKilled", 137)),
+             spec={"containers": [container(resources={"limits": {"memory": "64Mi"}})]})],
+        [], "billing", "out of memory", ["64Mi"],
+    ),
+    "HTTP probe of a gRPC port": (
+        [pod("billing", CRASHED, spec=GRPC)],
+        [event("Pod", POD, "Unhealthy", "Liveness probe failed: malformed HTTP response")],
+        "billing", "liveness probe fails", ["gRPC"],
+    ),
+    "hasty liveness probe": (
+        [pod("billing", CRASHED, spec={"containers": [container(livenessProbe=HASTY)]})],
+        [event("Pod", POD, "Unhealthy", 'Liveness probe failed: Get "http://10.1.1.1:8080/": x')],
+        "billing", "liveness probe fails", ["timing", "failure threshold 1"],
+    ),
+    "readiness probe of another port": (
+        [pod("billing", running(ready=False),
+             spec={"containers": [container(readinessProbe={"tcpSocket": {"port": 9999}})]})],
+        [event("Pod", POD, "Unhealthy", "Readiness probe failed: dial tcp 10.1.1.1:9999: refused")],
+        "billing", "readiness probe fails", ["port 9999", "8080"],
+    ),
+    "insufficient memory": (
+        [unscheduled(message="0/1 nodes are available: 1 Insufficient memory.", containers=[
+            container(resources={"requests": {"memory": "64Gi"}})])],
+        [], "billing", "insufficient memory", ["64Gi", "8Gi"],
+    ),
+    "node selector": (
+        [unscheduled(message="0/1 nodes: 1 node(s) didn't match Pod's node affinity/selector.",
+                     nodeSelector={"disk": "nvme"})],
+        [], "billing", "node selector or affinity", ["disk=nvme"],
+    ),
+    "taint": (
+        [unscheduled(message="0/1 nodes: 1 node(s) had untolerated taint {team: ml}.")],
+        [], "billing", "taint not tolerated", ["team: ml"],
+    ),
+    "no scheduler": (
+        [unscheduled()], [], "", "kube-scheduler is probably down", ["no scheduling event"],
+    ),
+    "storage class": (
+        [unscheduled("ledger", "pod has unbound immediate PersistentVolumeClaims",
+                     **mounting("ledger-data")),
+         claim(storageClassName="fastest"), built("StorageClass", "standard", "")],
+        [], "ledger", "StorageClass not found", ["fastest", "standard"],
+    ),
+    "volume of another claim": (
+        [unscheduled("ledger", "unbound PersistentVolumeClaims", **mounting("ledger-data")),
+         claim(storageClassName=""),
+         volume(spec={"claimRef": {"name": "archive", "namespace": "fleet"}})],
+        [event("PersistentVolumeClaim", "ledger-data", "FailedBinding",
+               "no persistent volumes available", type="Normal")],
+        "ledger", "volume is bound to another claim", ["archive", "no persistent volumes"],
+    ),
+    "claim selector": (
+        [unscheduled("ledger", "unbound PersistentVolumeClaims", **mounting("ledger-data")),
+         claim(storageClassName="", selector={"matchLabels": {"tier": "gold"}}),
+         volume(labels={"tier": "tin"})],
+        [], "ledger", "claim selector matches no volume", ["tier=gold", "tier=tin"],
+    ),
+    "no claim": (
+        [unscheduled("ledger", 'persistentvolumeclaim "ledger-data" not found',
+                     **mounting("ledger-data")), quota(requests__storage=("0", "1Gi"))],
+        [], "ledger", "persistentvolumeclaim not found", ["requests.storage", "quota"],
+    ),
+    "quota": (
+        [SHORT],
+        [event("ReplicaSet", SET, "FailedCreate", DENIED + "exceeded quota: small, requested: "
+               "pods=1, used: pods=9, limited: pods=9")],
+        "billing", "exceeded quota", ["small", "pods=9"],
+    ),
+    "service account": (
+        [SHORT],
+        [event("ReplicaSet", SET, "FailedCreate", DENIED + 'serviceaccount "robot" not found')],
+        "billing", "serviceaccount not found", ["robot"],
+    ),
+    "webhook, minutes ago and no pod since": (
+        [SHORT],
+        [event("ReplicaSet", SET, "FailedCreate", 'failed calling webhook "sign"', minutes=50)],
+        "billing", "admission webhook fails", ["sign"],
+    ),
+    "scaled to zero": (
+        [deployment(wanted=0, ready=0), service(), endpoints()],
+        [event("Deployment", "billing", "ScalingReplicaSet",
+               "Scaled down replica set billing-x to 0 from 3", type="Normal")],
+        "billing", "scaled to 0 replicas", ["to 0 from 3", "no endpoints"],
+    ),
+    "selector of a Service": (
+        [deployment(), pod(), service(selector={"app": "billing-next"}), endpoints()],
+        [], "billing", "selector matches no pod", ["app=billing-next", "app=billing"],
+    ),
+    "targetPort": (
+        [deployment(), pod(spec={"containers": [
+            container(readinessProbe={"tcpSocket": {"port": 8080}})]}),
+         service(ports=[{"port": 80, "targetPort": 9090}]), endpoints("billing", "10.1.1.1")],
+        [], "billing", "targetPort mismatch", ["9090", "8080"],
+    ),
+    "targetPort by name": (
+        [deployment(), pod(), service(ports=[{"port": 80, "name": "x", "targetPort": "grpc"}]),
+         endpoints()],
+        [], "billing", "targetPort mismatch", ["grpc", "http"],
+    ),
+    "protocol": (
+        [deployment(), pod(),
+         service(ports=[{"port": 80, "targetPort": 8080, "protocol": "UDP"}])],
+        [], "billing", "protocol mismatch", ["UDP", "TCP"],
+    ),
+    "no Service, quota used up": (
+        [deployment(), pod(), service("ledger"), quota(services=("1", "1"))],
+        [], "billing", "exceeded quota", ["services=1"],
+    ),
+    "kubelet": (
+        [built("Node", "beta", "", status={"conditions": [
+            {"type": "Ready", "status": "Unknown",
+             "message": "Kubelet stopped posting node status."}]}),
+         pod(spec={"nodeName": "beta"})],
+        [], "", "kubelet does not report", ["beta", "billing"],
+    ),
+    "container runtime": (
+        [built("Node", "beta", "", status={"conditions": [
+            {"type": "Ready", "status": "False", "message": "container runtime is down"}]})],
+        [], "", "container runtime is down", ["beta"],
+    ),
+    "disk pressure": (
+        [node("beta", {"type": "DiskPressure", "status": "True", "message": "disk is full"})],
+        [], "", "node under disk pressure", ["beta"],
+    ),
+    "pod network": (
+        [pod("billing", waiting("ContainerCreating"))],
+        [event("Pod", POD, "FailedCreatePodSandBox", "failed to setup network: cni")],
+        "billing", "pod network", ["cni"],
+    ),
+    "failed Job": (
+        [built("Job", "ledger-close", status={"conditions": [
+            {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded",
+             "message": "Job has reached the specified backoff limit",
+             "lastTransitionTime": ago(minutes=9)}]})],
+        [], "ledger", "job failed", ["backoff limit"],
+    ),
+    "rollout": (
+        [deployment(wanted=3, ready=2, status={"conditions": [
+            {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded",
+             "message": "ReplicaSet has timed out progressing."}]}), pod()],
+        [], "billing", "rollout does not progress", ["2 of 3", "timed out"],
+    ),
+    "DaemonSet": (
+        [built("DaemonSet", "mailer", status={"desiredNumberScheduled": 4, "numberReady": 1}),
+         pod("ledger")],
+        [], "mailer", "fewer ready than wanted", ["1 of 4"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_told_once_with_object_and_mechanism(fault: str) -> None:
+    objects, events, product, mechanism, words = FAULTS[fault]
+    found = told(objects, events)
+
+    assert [(one.product, one.mechanism) for one in found] == [(product, mechanism)]
+    assert [word for word in words if word not in found[0].reason] == []
+
+
+PATIENT = {"containers": [container(readinessProbe={"tcpSocket": {"port": 8080},
+                                                    "initialDelaySeconds": 120})]}  # fmt: skip
+LOOK_ALIKES: dict[str, tuple[list[Object], list[ClusterEvent]]] = {
+    "a Service without a selector": ([built("Service", "legacy", spec={"ports": [{"port": 1}]})], []),
+    "an ExternalName": (
+        [service(type="ExternalName", externalName="db.example", selector={"app": "x"})], []),
+    "scaled to zero by an autoscaler": (
+        [deployment(wanted=0, ready=0), service(), endpoints(), autoscaler()], []),
+    "a completed Job": (
+        [built("Job", "ledger-close", status={"conditions": [
+            {"type": "Complete", "status": "True"}]}),
+         pod("ledger", running(ready=False, state=ended(code=0)),
+             status={"phase": "Succeeded"})], []),
+    "a rollout in progress": (
+        [deployment(wanted=2, ready=1, status={"conditions": [
+            {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated"}]}),
+         pod(), pod("billing", running(0.3, ready=False), name=f"billing-{HASH}-zzzzz")], []),
+    "a pod whose probe has time left": (
+        [pod("billing", running(1.5, ready=False), spec=PATIENT)],
+        [event("Pod", POD, "Unhealthy", "Readiness probe failed: refused")]),
+    "a pod just created": (
+        [unscheduled() | {"metadata": {"name": POD, "namespace": "fleet",
+                                       "creationTimestamp": ago(seconds=5)}}], []),
+    "a pod that stops": (
+        [pod() | {"metadata": {"name": POD, "namespace": "fleet",
+                               "deletionTimestamp": ago(seconds=20)}}], []),
+    "restarts of yesterday": (
+        [pod("billing", running(1400, restartCount=9, lastState=ended(minutes=1400)))], []),
+    "restarts while it started, ready since": (
+        [pod("billing", running(8, restartCount=3, lastState=ended(minutes=9)))],
+        [event("Pod", POD, "BackOff", "Back-off restarting failed container", minutes=9)]),
+    "a refusal that is over": (
+        [deployment(), pod()],
+        [event("ReplicaSet", SET, "FailedCreate", DENIED + 'serviceaccount "robot" not found')]),
+    "a claim that waits for its first pod": ([claim(storageClassName="standard")], []),
+    "a cordoned node": ([node("beta", unschedulable=True)], []),
+    "a named port that its endpoints have": (
+        [deployment(), pod(spec={"containers": [{"name": "app", "ports": [
+            {"containerPort": 8080}]}]}),
+         service(ports=[{"name": "web", "port": 80, "targetPort": "http"}]),
+         endpoints("billing", "10.1.1.1")], []),
+    "a Service of a preview without pods": (
+        [deployment(), pod(), service(), service("billing-preview")], []),
+    "a worker without a Service": ([deployment(), pod(), service("ledger")], []),
+    "an autoscaler at its maximum": (
+        [deployment(), pod(), autoscaler("billing", {
+            "type": "ScalingLimited", "status": "True", "reason": "TooManyReplicas"})], []),
+    "an evicted pod that was replaced": (
+        [deployment(), pod(), pod(name="billing-old", status={
+            "phase": "Failed", "reason": "Evicted", "containerStatuses": []})], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("look_alike", LOOK_ALIKES)
+def test_what_only_looks_like_a_fault_is_none(look_alike: str) -> None:
+    objects, events = LOOK_ALIKES[look_alike]
+
+    assert told(objects, events) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (autoscaler("billing", {"type": "ScalingActive", "status": "False",
+                                "reason": "FailedGetResourceMetric", "message": "no metrics"}),
+         "cannot scale: no metrics"),
+        (built("PodDisruptionBudget", "billing-pdb", status={"currentHealthy": 1,
+                                                             "desiredHealthy": 2}),
+         "1 healthy pods, 2 required"),
+        (node("beta", unschedulable=True), "SchedulingDisabled"),
+    ],
+)  # fmt: skip
+def test_what_harms_nobody_yet_is_a_risk(one: Object, words: str) -> None:
+    (found,) = findings(inventory([node(), one]))
+
+    assert found.impact is Impact.RISK
+    assert words in found.reason
+
+
+@pytest.mark.parametrize(
+    ("objects", "impact"),
+    [
+        ([deployment(wanted=0, ready=0), service(), endpoints()], Impact.UNSURE),
+        ([pod(), service(ports=[{"port": 80, "targetPort": 9090}])], Impact.UNSURE),
+        ([pod("billing", CRASHED), pod(name=f"billing-{HASH}-zzzzz")], Impact.DEGRADED),
+        ([pod("billing", CRASHED)], Impact.DOWN),
+    ],
+)
+def test_an_impact_is_no_surer_than_its_evidence(objects: list[Object], impact: Impact) -> None:
+    assert [one.impact for one in told(objects)] == [impact]
+
+
+def test_pods_that_fail_alike_are_one_finding() -> None:
+    pods = [pod("billing", CRASHED, name=f"billing-{HASH}-{n}") for n in range(7)]
+
+    assert [one.objects for one in told(pods)] == [7]
+
+
+def test_a_kind_that_was_read_in_part_proves_no_absence() -> None:
+    objects = [node(), pod("ledger"), service(selector={"app": "next"})]
+    known: dict[str, Any] = {"known": {"partial": frozenset({"Pod"})}}
+
+    assert findings(inventory(objects, **known)) == []
+
+
+def test_causes_come_before_other_products_and_before_risks() -> None:
+    lost = built("Node", "beta", "", status={"conditions": [{"type": "Ready", "status": "False"}]})
+    objects = [pod("foreign", CRASHED), pod("mailer", CRASHED), autoscaler(), lost]
+    found = findings(inventory(objects))
+
+    assert [one.workload for one in found][:3] == ["beta", "mailer", "foreign"]

@@ -1,0 +1,1 @@
+"""What is wrong in a Kubernetes cluster, read from its objects and events."""

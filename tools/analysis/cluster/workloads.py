@@ -1,0 +1,218 @@
+"""Workloads with fewer pods than wanted, and what scales and protects them."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from tools.analysis.cluster.fields import (
+    condition,
+    instant_at,
+    is_selected,
+    mapping_at,
+    name_of,
+    namespace_of,
+    number_at,
+    rows_at,
+    text_at,
+    texts_at,
+    value_at,
+)
+from tools.analysis.cluster.finding import Finding, Impact
+from tools.analysis.cluster.inventory import (
+    WORKLOADS,
+    Inventory,
+    message_of,
+    template_labels,
+    workload_of_pod,
+)
+from tools.cluster_objects import KubernetesObject
+
+_FAILED_LATELY: Final = timedelta(hours=6)
+_SCALED_TO_ZERO: Final = "to 0 from "
+_HPA: Final = "HorizontalPodAutoscaler"
+
+
+def workload_findings(cluster: Inventory) -> Iterator[Finding]:
+    """Of Deployments, StatefulSets, DaemonSets, Jobs, autoscalers and disruption budgets."""
+    for kind in WORKLOADS:
+        for one in cluster.of(kind):
+            wanted, ready = _counts(kind, one)
+            if kind != "DaemonSet" and value_at(one, "spec", "replicas") == 0:
+                yield from _zero_replicas(kind, one, cluster)
+            elif ready < wanted:
+                yield from _short(kind, one, wanted, ready, cluster)
+    yield from _jobs(cluster)
+    yield from _autoscalers(cluster)
+    yield from _budgets(cluster)
+
+
+def _counts(kind: str, one: KubernetesObject) -> tuple[int, int]:
+    if kind == "DaemonSet":
+        wanted = number_at(one, "status", "desiredNumberScheduled") or 0
+        return wanted, number_at(one, "status", "numberReady") or 0
+    replicas = number_at(one, "spec", "replicas")
+    return (1 if replicas is None else replicas), number_at(one, "status", "readyReplicas") or 0
+
+
+def _zero_replicas(kind: str, one: KubernetesObject, cluster: Inventory) -> Iterator[Finding]:
+    """A fault only where somebody needs it: a Service leads to it and nothing scales it on demand."""
+    space, name = namespace_of(one), name_of(one)
+    services = [
+        name_of(service)
+        for service in cluster.of("Service")
+        if namespace_of(service) == space
+        and is_selected(template_labels(one), texts_at(service, "spec", "selector"))
+    ]
+    if _is_scaled(kind, space, name, cluster):
+        return
+    lately = next(
+        (
+            message_of(event)
+            for event in cluster.events_of(kind, space, name, "ScalingReplicaSet")
+            if _SCALED_TO_ZERO in event.message
+        ),
+        "",
+    )
+    needed = f", so Service {services[0]} has no endpoints" if services else ""
+    yield _finding(
+        kind,
+        one,
+        "0/0 ready",
+        "scaled to 0 replicas",
+        f"{kind} {name} is scaled to 0 replicas{needed}" + (f"; {lately}" if lately else ""),
+        Impact.DOWN if services and lately else Impact.UNSURE if services else Impact.RISK,
+        cluster,
+    )
+
+
+def _is_scaled(kind: str, space: str, name: str, cluster: Inventory) -> bool:
+    return any(
+        namespace_of(hpa) == space
+        and text_at(hpa, "spec", "scaleTargetRef", "kind") == kind
+        and text_at(hpa, "spec", "scaleTargetRef", "name") == name
+        for hpa in cluster.of(_HPA)
+    )
+
+
+def _short(
+    kind: str, one: KubernetesObject, wanted: int, ready: int, cluster: Inventory
+) -> Iterator[Finding]:
+    """Told only where no pod of it says why; a rollout that gets on is none."""
+    name, progressing = name_of(one), condition(one, "Progressing")
+    stuck = progressing.get("status") == "False"
+    why = text_at(progressing, "message") if stuck else ""
+    paused = mapping_at(one, "spec").get("paused") is True
+    exists = any(
+        namespace_of(pod) == namespace_of(one) and workload_of_pod(pod) == (kind, name)
+        for pod in cluster.of("Pod")
+    )
+    if not stuck and exists and cluster.is_whole("Pod"):
+        return  # its pods start, or were told themselves
+    missing = "" if exists or not cluster.is_whole("Pod") else ", and none of its pods exists"
+    yield _finding(
+        kind,
+        one,
+        f"{ready}/{wanted} ready",
+        "rollout does not progress" if stuck else "fewer ready than wanted",
+        f"{kind} {name}: {ready} of {wanted} pods are ready{missing}"
+        + (", its rollout is paused" if paused else "")
+        + (f": {why}" if why else ""),
+        Impact.DOWN if ready == 0 else Impact.DEGRADED,
+        cluster,
+    )
+
+
+def _jobs(cluster: Inventory) -> Iterator[Finding]:
+    for job in cluster.of("Job"):
+        failed = condition(job, "Failed")
+        ended = instant_at(failed, "lastTransitionTime")
+        if failed.get("status") != "True" or cluster.is_older_than(ended, _FAILED_LATELY):
+            continue
+        said = text_at(failed, "message") or text_at(failed, "reason")
+        yield _finding(
+            "Job",
+            job,
+            text_at(failed, "reason") or "Failed",
+            "job failed",
+            f"Job {name_of(job)} failed: {said}",
+            Impact.DEGRADED,
+            cluster,
+        )
+
+
+def _autoscalers(cluster: Inventory) -> Iterator[Finding]:
+    for hpa in cluster.of(_HPA):
+        target = text_at(hpa, "spec", "scaleTargetRef", "name")
+        current, most = (
+            number_at(hpa, "status", "currentReplicas"),
+            number_at(hpa, "spec", "maxReplicas"),
+        )
+        for kind in ("AbleToScale", "ScalingActive"):
+            row = condition(hpa, kind)
+            if row.get("status") == "False" and text_at(row, "reason") != "ScalingDisabled":
+                yield _finding(
+                    _HPA,
+                    hpa,
+                    text_at(row, "reason"),
+                    "autoscaler cannot scale",
+                    f"HorizontalPodAutoscaler {name_of(hpa)} of {target} cannot scale: "
+                    f"{text_at(row, 'message') or text_at(row, 'reason')}",
+                    Impact.RISK,
+                    cluster,
+                )
+                break
+        limited = condition(hpa, "ScalingLimited")
+        if limited.get("status") == "True" and text_at(limited, "reason") == "TooManyReplicas":
+            yield _finding(
+                _HPA,
+                hpa,
+                f"{current}/{most} replicas",
+                "autoscaler at its maximum",
+                f"HorizontalPodAutoscaler {name_of(hpa)} wants more replicas of {target} than its "
+                f"maximum of {most}",
+                Impact.RISK,
+                cluster,
+            )
+
+
+def _budgets(cluster: Inventory) -> Iterator[Finding]:
+    for budget in cluster.of("PodDisruptionBudget"):
+        healthy = number_at(budget, "status", "currentHealthy")
+        desired = number_at(budget, "status", "desiredHealthy")
+        if healthy is None or desired is None or healthy >= desired:
+            continue
+        yield _finding(
+            "PodDisruptionBudget",
+            budget,
+            f"{healthy}/{desired} healthy",
+            "disruption budget not met",
+            f"PodDisruptionBudget {name_of(budget)}: {healthy} healthy pods, {desired} required, so "
+            "no pod may be evicted and nodes cannot be drained",
+            Impact.RISK,
+            cluster,
+        )
+
+
+def _finding(
+    kind: str,
+    one: KubernetesObject,
+    state: str,
+    mechanism: str,
+    reason: str,
+    impact: Impact,
+    cluster: Inventory,
+) -> Finding:
+    owners = rows_at(one, "metadata", "ownerReferences")
+    target = text_at(one, "spec", "scaleTargetRef", "name")
+    workload = target or next((text_at(row, "name") for row in owners), "") or name_of(one)
+    return Finding(
+        kind=kind,
+        namespace=namespace_of(one),
+        name=name_of(one),
+        product=cluster.product_of(one, workload),
+        workload=workload,
+        state=state,
+        mechanism=mechanism,
+        reason=reason,
+        impact=impact,
+    )
