@@ -15,6 +15,7 @@ from adapters.http.client import answer_to, http_client
 from adapters.http.errors import tool_errors
 from adapters.kubernetes.config import Access, AccessInvalid
 from adapters.kubernetes.exec_credentials import NO_PAIR, Credential, ExecCredentials
+from adapters.kubernetes.kinds import Kind
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.outside_json import Unread, parse
 
@@ -147,6 +148,25 @@ class KubernetesApi:
             for right, place, task in asked
             if task.result() and (not place or right not in everywhere)
         ]
+
+    async def unlisted(self, kinds: Sequence[Kind], namespaces: Sequence[str] = ()) -> list[str]:
+        """The kinds that this identity may not list, in one of `namespaces` or, without any, in all.
+
+        Raises as `may`.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                asked = [
+                    (
+                        kind,
+                        group.create_task(self.may("list", kind.api_group, kind.plural, "", place)),
+                    )
+                    for kind in kinds
+                    for place in (namespaces if kind.namespaced and namespaces else ("",))
+                ]
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from failed  # the others were cancelled for it
+        return list(dict.fromkeys(kind.plural for kind, task in asked if not task.result()))
 
     async def _send(
         self,

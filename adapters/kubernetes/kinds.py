@@ -30,6 +30,11 @@ class Kind:
     short: tuple[str, ...] = ()
     namespaced: bool = True
 
+    @property
+    def api_group(self) -> str:
+        """Its group as RBAC names it: empty for the core group."""
+        return self.group.removeprefix("apis/").partition("/")[0] if "apis/" in self.group else ""
+
     def path(self, namespace: str = "", name: str = "") -> str:
         """Of one object, of those of a namespace, or of all. Raises InvalidArguments."""
         parts = [self.group]

@@ -21,6 +21,8 @@ from adapters.llm.triage.weigh import Point, Suspicion
 
 MOVED: Final = 3.0  # spreads from which a signal is said to have moved
 _AT_ONCE: Final[Mapping[str, int]] = {METRICS: 3, LOGS: 2, TRACES: 2, DEPLOYS: 2}
+_MOST_ILL: Final = 200  # characters of one finding of Kubernetes
+_HALF: Final = _MOST_ILL // 2 - 3
 _MOST_LINES: Final = 40  # of a result; a digest has room for half of them in all
 _NAMES_A_LINE: Final = 12
 _SPANS_FIRST: Final = 2
@@ -137,8 +139,10 @@ def _told(fact: Fact, seen: Seen) -> str:
             return f"{plain(fact.product)}: {text}{named}"
         case DeployFact():
             return f"{plain(fact.product)}: {text}"
-        case LogFact() | SpanFact() | IllFact():
+        case LogFact() | SpanFact():
             return text
+        case IllFact():  # whose reason stands at the end
+            return text if len(text) <= _MOST_ILL else f"{text[:_HALF]} ... {text[-_HALF:]}"
 
 
 def _metrics(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:

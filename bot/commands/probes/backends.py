@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from adapters.errors import AdapterError
 from adapters.http.client import REACH_S, http_client, reach
 from adapters.http.errors import mapped_errors
+from adapters.kubernetes.kinds import kind_of
 from bot.commands.probes import limits
 from bot.commands.probes.installation import Asked
 from bot.commands.probes.limits import failed, probed, unset
@@ -29,8 +30,10 @@ from bot.wiring.backends import Cluster
 from bot.wiring.routes import backend_client
 from bot.wiring.telemetry import make_collector
 from tools.cluster_objects import ObjectQuery
+from tools.core.cluster_reading import ALWAYS, PODS, STORAGE
 from tools.errors import InvalidArguments, ToolError
 
+SWEPT: Final = tuple(kind_of(plural) for plural, _ in (PODS, *ALWAYS, *STORAGE))
 TOO_MUCH: Final = "this identity may do more than read; give it get and list on what it needs"
 RECENT: Final = timedelta(minutes=5)
 UNKNOWN_PRODUCT: Final = "kortex-check"
@@ -49,12 +52,15 @@ async def check_cluster(asked: Asked) -> Sequence[Finding]:
         async with asyncio.timeout(limits.within(limits.PROBE_S)):
             excess = await cluster.api.excess(cluster.reader.namespaces)
             await cluster.reader.table(ObjectQuery("pods"))
+            unlisted = await cluster.api.unlisted(SWEPT, cluster.reader.namespaces)
     except (ToolError, TimeoutError) as error:
         found = failed("kubernetes", error)
         return [replace(found, detail=found.detail[:_MOST_CHARS])]
     if excess:
         return [Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")]
     words = f"answers; this identity can only read, cluster-wide and in {_spaces(cluster)}"
+    if unlisted:
+        words += f"; it may not list {', '.join(unlisted)}, so faults of these are not seen"
     return [Finding("kubernetes", True, words)]
 
 
