@@ -43,6 +43,7 @@ STORAGE: Final = (  # where a pod waits for a node, which may be for want of a v
     ("storageclasses", "StorageClass"),
 )
 MOST_LOGS: Final = 3  # containers whose last lines are read, each of another product
+MOST_LOG_REQUESTS: Final = 4  # a run that is gone costs one more
 _TAIL: Final = 300  # a stack trace is long, and its cause stands in the middle
 _AT_ONCE: Final = 4
 _MOST_REASON: Final = 120
@@ -59,6 +60,7 @@ class ClusterReading:
         self._partial: set[str] = set()
         self._lacking: dict[str, list[str]] = defaultdict(list)
         self._odd = 0
+        self._log_requests = 0
         self.requests = 0
 
     async def inventory(self, products: Sequence[str], now: datetime) -> Inventory:
@@ -134,6 +136,9 @@ class ClusterReading:
     async def _last_lines(self, one: Finding) -> str:
         """Of the run that crashed; of the one that runs where the other is gone."""
         for previous in (True, False):
+            if self._log_requests == MOST_LOG_REQUESTS:
+                return ""
+            self._log_requests += 1
             self.requests += 1
             query = PodLogQuery(one.namespace, one.name, one.crashed, previous, _TAIL)
             try:
