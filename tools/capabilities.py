@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from tools.attached import AttachedFile
 from tools.call_limits import NOTHING_SPENT, Spent
-from tools.cluster_objects import ClusterEvent, ObjectList, ObjectQuery, ObjectTable, PodLogQuery
+from tools.cluster_objects import Kubernetes
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
 from tools.error_issues import ErrorIssues
 from tools.operation import Operations
@@ -381,34 +381,6 @@ class IncidentHistory(Protocol):
 
         Neither incidents nor earlier answers take the other's half of the limit.
         """
-        ...
-
-
-class Kubernetes(Protocol):
-    """Reads a cluster. Secrets, values of variables and unknown annotations never come back.
-
-    Every method raises InvalidArguments (a kind, name or container that is none),
-    UpstreamFailed, CapabilityUnavailable.
-    """
-
-    async def table(self, query: ObjectQuery) -> ObjectTable:
-        """The objects, at most 1,000; `more` when there are others."""
-        ...
-
-    async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
-        """One object, without what may not be shown."""
-        ...
-
-    async def objects(self, query: ObjectQuery) -> ObjectList:
-        """Whole objects of a kind, at most 1,000, each without what may not be shown."""
-        ...
-
-    async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:
-        """Of an object, or of a whole namespace when no name is given: the newest 500, newest first."""
-        ...
-
-    async def logs(self, query: PodLogQuery) -> Sequence[str]:
-        """The lines, oldest first."""
         ...
 
 

@@ -1,8 +1,9 @@
-"""What is asked of a cluster, and what it shows: tables, events, a container's lines."""
+"""What is asked of a cluster, and what it shows: objects, tables, events, a container's lines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -61,3 +62,31 @@ class ClusterEvent:
     message: str
     count: int = 1
     namespace: str = ""
+
+
+class Kubernetes(Protocol):
+    """Reads a cluster. Secrets, values of variables and unknown annotations never come back.
+
+    Every method raises InvalidArguments (a kind, name or container that is none),
+    UpstreamFailed, CapabilityUnavailable.
+    """
+
+    async def table(self, query: ObjectQuery) -> ObjectTable:
+        """The objects, at most 1,000; `more` when there are others."""
+        ...
+
+    async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
+        """One object, without what may not be shown."""
+        ...
+
+    async def objects(self, query: ObjectQuery) -> ObjectList:
+        """Whole objects of a kind, at most 1,000, each without what may not be shown."""
+        ...
+
+    async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:
+        """Of an object, or of a whole namespace when no name is given: the newest 500, newest first."""
+        ...
+
+    async def logs(self, query: PodLogQuery) -> Sequence[str]:
+        """The lines, oldest first."""
+        ...

@@ -1,4 +1,4 @@
-"""`tools.capabilities.Kubernetes` on a real API server."""
+"""`tools.cluster_objects.Kubernetes` on a real API server."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

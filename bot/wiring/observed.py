@@ -35,7 +35,6 @@ from tools.capabilities import (
     ClusterOffer,
     Deploys,
     IncidentHistory,
-    Kubernetes,
     Logs,
     Metrics,
     Patterns,
@@ -43,6 +42,7 @@ from tools.capabilities import (
     Proposals,
     Traces,
 )
+from tools.cluster_objects import Kubernetes
 from tools.error_issues import ErrorIssues
 from tools.operation import Operations
 

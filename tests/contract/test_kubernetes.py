@@ -20,10 +20,7 @@ from adapters.recorded.packs.shapes import ClusterState, document_of
 from adapters.recorded.simulator.dataset import Dataset
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.set_clock import SetClock
-from tools.capabilities import (
-    Kubernetes,
-)
-from tools.cluster_objects import ObjectQuery, PodLogQuery
+from tools.cluster_objects import Kubernetes, ObjectQuery, PodLogQuery
 from tools.errors import InvalidArguments
 
 NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)

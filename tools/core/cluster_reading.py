@@ -11,9 +11,9 @@ from tools.analysis.cluster.crash import crash_reason
 from tools.analysis.cluster.finding import Finding, Impact
 from tools.analysis.cluster.inventory import Inventory
 from tools.analysis.cluster.scheduling import is_unscheduled
-from tools.capabilities import Kubernetes
 from tools.cluster_objects import (
     ClusterEvent,
+    Kubernetes,
     KubernetesObject,
     ObjectList,
     ObjectQuery,

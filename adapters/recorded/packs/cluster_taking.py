@@ -10,8 +10,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.recorded.packs.taking import Row, Taken, asked
-from tools.capabilities import Kubernetes
-from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable
+from tools.cluster_objects import ClusterEvent, Kubernetes, ObjectQuery, ObjectTable
 from tools.errors import InvalidArguments
 from tools.product_names import workload_of
 

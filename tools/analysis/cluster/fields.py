@@ -28,7 +28,7 @@ def rows_at(value: KubernetesObject, *path: str) -> list[KubernetesObject]:
 
 
 def text_at(value: KubernetesObject, *path: str) -> str:
-    """A text."""
+    """The text at that path."""
     found = value_at(value, *path)
     return found if isinstance(found, str) else ""
 
