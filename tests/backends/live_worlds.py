@@ -32,14 +32,24 @@ class LiveWorld:
     moved: Sequence[str] = ()
 
     def helps(self, verdict: str, suspects: Sequence[str], answer: str) -> bool:
-        """Whether this answer helps the one who asked."""
+        """Whether this answer helps the one who asked: it names what is wrong, or what moved."""
         if not self.culprits:
             return verdict != "cause" and not suspects
         if verdict == "healthy":
             return False
         if suspects:
             return suspects[0] in self.culprits
-        return any(name in answer for name in (*self.culprits, *self.moved))
+        return any(self._is_named(line) for line in _findings(answer))
+
+    def _is_named(self, line: str) -> bool:
+        moved = [name.replace("_", " ") for name in self.moved]
+        return any(name in line for name in self.culprits) and any(name in line for name in moved)
+
+
+def _findings(answer: str) -> Sequence[str]:
+    """The lines that state one, not those that list what was or could not be looked at."""
+    lines = [line.removeprefix("- ").replace("_", " ") for line in answer.splitlines()]
+    return [line for line in lines if not line.startswith(("looked at", "I could not", "Assumed"))]
 
 
 @dataclass
@@ -257,7 +267,7 @@ def traffic_outage(now: int) -> LiveWorld:
         )
         server.gauge("http_request_duration_seconds_p99", of, _steady(0.2))
     return LiveWorld(
-        "is checkout all right?", server.lines, ("checkout",), ("http_requests_total",)
+        "is checkout all right?", server.lines, ("checkout",), ("traffic", "http_requests_total")
     )
 
 
@@ -270,7 +280,9 @@ def all_down(now: int) -> LiveWorld:
         server.gauge("http_request_duration_seconds_p99", of, _steady(0.2), until=12)
         server.gauge("up", {"job": name, "instance": f"{name}:9000"}, _from(12, 1, 0), noise=0.0)
     names = ("checkout", "cart", "payments")
-    return LiveWorld("is everything all right?", server.lines, names, ("up", "http_requests_total"))
+    return LiveWorld(
+        "is everything all right?", server.lines, names, ("(up)", "traffic", "http_requests_total")
+    )
 
 
 def target_down(now: int) -> LiveWorld:
@@ -283,7 +295,7 @@ def target_down(now: int) -> LiveWorld:
         server.counter(
             "http_requests_total", {**target, "code": "200"}, _steady(9), until=14 if down else 0
         )
-    return LiveWorld("is anything wrong?", server.lines, ("notifier",), ("up",))
+    return LiveWorld("is anything wrong?", server.lines, ("notifier",), ("(up)", "traffic"))
 
 
 def queue_grows(now: int) -> LiveWorld:
