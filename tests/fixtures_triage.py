@@ -87,6 +87,7 @@ async def investigate(
     elsewhere: Sequence[str] = (),
     reads_all: bool = False,
     tables: tuple[tuple[str, str], ...] = (),
+    actions: tuple[str, ...] = (),
 ) -> Investigation:
     """Play until the triage concludes, at most one round more than the loop allows.
 
@@ -107,6 +108,7 @@ async def investigate(
                 elsewhere=tuple(elsewhere),
                 reads_all=reads_all,
                 tables=tables,
+                actions=actions,
             ),
         )
         said = await collect(Triage().stream(request))
@@ -134,6 +136,12 @@ async def _answered(found: Investigation, call: ToolCall, answer: Answer) -> Mes
     )
     result = ToolResult(call.id, call.name, wrap_evidence(number, content), is_error=failed)
     return Message(Role.TOOL, tool_result=result)
+
+
+def behind_evidence(found: Investigation) -> str:
+    """What the answer has no room for, one line each."""
+    (stated,) = found.asked("core__report_findings")
+    return "\n".join(stated["also_found"])
 
 
 def moved(product: str, role: str, since: str = "", **more: object) -> dict[str, object]:

@@ -122,7 +122,8 @@ class Meta:
     `now` is the moment of the question, None where nobody keeps one. `elsewhere` are the products that
     other channels are about: to know a name by, never to be told. `reads_all`: tools may read those too.
     `tables` are the settings of backends that were chosen by name, by family ("metrics",
-    "observe.metrics.eu"); any other family's are its own table's.
+    "observe.metrics.eu"); any other family's are its own table's. `actions` are the names of those that
+    the operators declared.
     """
 
     session_id: str = ""
@@ -133,6 +134,7 @@ class Meta:
     elsewhere: tuple[str, ...] = ()
     reads_all: bool = False
     tables: tuple[tuple[str, str], ...] = ()
+    actions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

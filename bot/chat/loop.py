@@ -199,8 +199,8 @@ class Loop:
             words = _preface(talk) if prefer == NO_MODEL else ""
             said = led_by(words, telling) if words else telling
             asked = await self._ask(talk.request, number, said, prefer, full=full)
-            if words and asked.text and asked.provider == NO_MODEL:
-                asked = replace(asked, text=words + asked.text, own_words=words)
+            if asked.text and asked.provider == NO_MODEL:
+                asked = _in_own_words(asked, words, talk)
             return round_to_json(asked)
 
         kept = await self._journal.step(f"round:{number}", run)
@@ -318,6 +318,16 @@ class Loop:
     def _say(talk: Conversation, message: Message) -> None:
         talk.said.append(message)
         talk.request = replace(talk.request, messages=(*talk.request.messages, message))
+
+
+def _in_own_words(record: RoundRecord, words: str, talk: Conversation) -> RoundRecord:
+    """The round with `words` before it, and with what Kortex says itself.
+
+    A round that looked at nothing tells our own records: nothing in it is a claim about a system.
+    """
+    text = words + record.text
+    has_looked_at_nothing = not talk.outcomes and not record.tool_calls
+    return replace(record, text=text, own_words=text.strip() if has_looked_at_nothing else words)
 
 
 def _let_go_of_tools(talk: Conversation) -> None:

@@ -260,5 +260,6 @@ class TurnRequests:
                 elsewhere=products_elsewhere(rules, rule),
                 reads_all=rule.tools_read is Reading.ALL,
                 tables=self._config.tables_of(rules, channel.name),
+                actions=tuple(one.partition(":")[0] for one in self._config.actions),
             ),
         )

@@ -39,6 +39,7 @@ class FindingsInput(ToolInput):
         tuple[Words, ...],
         Field(max_length=_MOST, description="and why"),
     ] = ()
+    also_found: Annotated[tuple[Words, ...], Field(max_length=_MOST)] = ()
 
 
 class FindingsOutput(ToolOutput):

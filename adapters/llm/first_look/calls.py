@@ -12,14 +12,18 @@ from adapters.llm.triage.plan import next_calls
 _ID: Final = "look-"
 # What these are asked is no incident; their jobs are told otherwise, too.
 _LOOKS_ELSEWHERE: Final = frozenset({"recommend", "platform"})
+# What one round of calls answers; the result stands before the model, also before a weak one.
+_LOOKED_AT: Final = frozenset({"cause", "logs", "deploys", "pods", "history", "runbook"})
 
 
 def look_calls(request: CompleteRequest) -> Sequence[ToolCall]:
-    """What to look at before a model is asked; nothing where no cause is asked for."""
+    """What to look at before a model is asked; nothing where no look answers the question."""
     if request.meta.purpose in _LOOKS_ELSEWHERE:
         return ()
     case = read_case(request)
-    if case.asked.topic != "cause":
+    if case.asked.topic == "beyond" and not case.asked.wish:  # a model may understand it
+        case = replace(case, asked=replace(case.asked, topic="cause", part="all", also=()))
+    if case.asked.topic not in _LOOKED_AT or any(one.topic == "order" for one in case.asked.also):
         return ()
     calls = next_calls(case, judged(case), Signals())
     return [replace(call, id=f"{_ID}{number}") for number, call in enumerate(calls)]

@@ -23,7 +23,7 @@ def asked_first(case: Case, judgement: Judgement) -> str:
     if judgement.own_blind:
         itself = judgement.own_blind.replace(": ", f"{when}: ", 1)
     elif other and not own_trouble(case, judgement.facts):
-        itself = f"{plain(case.subject)}{when}: {_calm(case)}"
+        itself = f"{plain(case.subject)}{when}: {own_state(case)}"
     else:
         return ""
     return f"You asked about {itself}.{f' What stands out is {other}.' if other else ''}"
@@ -37,7 +37,8 @@ def asked_as_well(case: Case, judgement: Judgement) -> str:
     return f"You asked about {plain(case.subject)}: {moved[0]}; what stands out most is {other}."
 
 
-def _calm(case: Case) -> str:
+def own_state(case: Case) -> str:
+    """Which of its own figures are as usual, or that none are known."""
     metrics = case.of(METRICS)
     if metrics is None:
         return "none of its own figures are known"

@@ -12,11 +12,14 @@ from pydantic import JsonValue
 from adapters.llm.decided import ELSEWHERE, Decided, decided_in
 from adapters.llm.local_time import zone_in
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role
+from adapters.llm.on_call import on_call_in
 from adapters.llm.stated import Stated, is_statement, stated, states_fact
+from adapters.llm.triage.intents import asks_if_fine
 from adapters.llm.triage.names import plain
 from adapters.llm.triage.outside import is_elsewhere, told_apart
 from adapters.llm.triage.question import Asked, understand
 from tools.attached import READ_ATTACHMENT
+from tools.output import lines_of
 
 __all__ = ["Case", "Seen", "Signals", "number_of", "plain", "read_case", "text_of"]
 
@@ -46,6 +49,11 @@ _STILL_NOW: Final = timedelta(minutes=1)  # a sample
 _OF_IT: Final = re.compile(
     r"\b(?:to|of|in|for|on|with) (?:it|them)\b|\b(?:its|there)\b", re.IGNORECASE
 )
+_OF_ALL: Final = frozenset({"deploys", "done", "pods"})  # where no product is named
+_OF_NO_PRODUCT: Final = frozenset(
+    {"greeting", "thanks", "help", "recap", "on call", "beyond", "unclear"}
+)
+_NAMES_CAUSE: Final = re.compile(r"\b[Mm]ost likely cause: ")
 OWN_CALL: Final = "triage-"  # how the ids of its calls begin
 
 
@@ -105,6 +113,10 @@ class Case:
     decided: tuple[Decided, ...] = ()  # the same and of other channels, oldest first
     files: tuple[Seen, ...] = ()  # what the asker attached; it measures nothing
     tables: tuple[tuple[str, str], ...] = ()  # `adapters.llm.messages.Meta.tables`
+    actions: tuple[str, ...] = ()  # that the operators declared, by name
+    on_call: str = ""  # as the note beside the question says it
+    is_later: bool = False  # the thread asked something before
+    answered: str = ""  # the newest answer in the thread that names a cause
 
     @property
     def subject(self) -> str:
@@ -167,7 +179,10 @@ def read_case(request: CompleteRequest) -> Case:
     zone = zone_in(turn[0].told) if turn else ""
     asking = _asking(request.messages[:start], question)
     found = tuple(_results(turn))
-    asked = understand(asking, meta.products, meta.now, zone, meta.elsewhere)
+    before = [m for m in request.messages[:start] if m.role is Role.USER and m.text.strip()]
+    asked = understand(
+        asking, meta.products, meta.now, zone, meta.elsewhere, later=_is_later(asking, before)
+    )
     decided = decided_in(turn[0].told) if turn else ()
     asked = _of_what_was_done(asked, decided)
     return Case(
@@ -176,13 +191,17 @@ def read_case(request: CompleteRequest) -> Case:
         tools=frozenset(t.name for t in request.tools),
         seen=tuple(one for one in found if one.tool != READ_ATTACHMENT),
         files=tuple(one for one in found if one.tool == READ_ATTACHMENT),
-        asked=_continued(asked, asking, request.messages[:start], meta, zone),
+        asked=_continued(asked, asking, before, meta, zone),
         now=meta.now,
         rounds=sum(1 for m in turn if any(c.name != READ_ATTACHMENT for c in m.tool_calls)),
         stated=tuple(stated(request.messages)),
         open_proposals=tuple(_OPEN_PROPOSAL.findall(turn[0].told)) if turn else (),
         decided=decided,
         tables=meta.tables,
+        actions=meta.actions,
+        on_call=on_call_in(turn[0].told) if turn else "",
+        is_later=_is_later(asking, before),
+        answered=_answered(request.messages[:start]),
     )
 
 
@@ -195,22 +214,44 @@ def _of_what_was_done(asked: Asked, decided: Sequence[Decided]) -> Asked:
     return replace(asked, subject=done.product, assumed=(*asked.assumed, words))
 
 
+def _answered(earlier: Sequence[Message]) -> str:
+    """The headline of the newest answer that names a cause; empty where none does."""
+    said = (m.text for m in reversed(earlier) if m.role is Role.ASSISTANT)
+    heads = (line for text in said for line in lines_of(text) if _NAMES_CAUSE.search(line))
+    return next(heads, "").strip("* ")
+
+
+def _is_later(asking: str, before: Sequence[Message]) -> bool:
+    """Whether the thread asked something before that question."""
+    return any(m.text != asking and not is_statement(m.text) for m in before)
+
+
 def _continued(
     asked: Asked, question: str, earlier: Sequence[Message], meta: Meta, zone: str
 ) -> Asked:
-    """A question that names nobody goes on about whoever was asked about before.
+    """A question that names no product goes on about the one that was asked about before.
 
-    Of deploys, and of what was done, only one "of it" does. Who asks since when means the time that was asked about, too.
+    A question about the incident goes on about the incident's product, not about one that was only
+    mentioned since. Of deploys, and of what was done, only one "of it" goes on. A question since when
+    means the time that was asked about, too.
     """
-    if asked.topic in ("deploys", "done") and not asked.stranger and not _OF_IT.search(question):
+    if asked.topic in _OF_ALL and not asked.stranger and not _OF_IT.search(question):
         return asked
-    if asked.subject or asked.topic in ("greeting", "unclear") or asked.stranger:
+    if asked.topic in _OF_NO_PRODUCT or asked.stranger:
         return told_apart(asked, question, meta)
-    for message in reversed(earlier):
-        if message.role is not Role.USER or is_statement(message.text):
-            continue
-        now = meta.now if asked.asks_when and asked.start is None else None
-        before = understand(message.text, meta.products, now, zone, meta.elsewhere)
+    asking = [m for m in earlier if not is_statement(m.text) and m.text != question]
+    now = meta.now if asked.asks_when and asked.start is None else None
+    understood = [
+        (understand(m.text, meta.products, now, zone, meta.elsewhere, later=m is not asking[0]), m)
+        for m in asking
+    ]
+    newest = understood[::-1]
+    if asked.subject:
+        return told_apart(_of_incident(asked, question, [one for one, _ in newest]), question, meta)
+    own = [one for one in newest if one[0].topic == "cause" and one[0].part != "state"]
+    if asked.topic != "cause":
+        own = [one for one in newest if one[0].part != "state"]
+    for before, message in [*(() if _OF_IT.search(question) else own), *newest]:
         if before.start is not None:
             asked = replace(asked, start=before.start, end=before.end, is_exact=before.is_exact)
             asked = replace(asked, is_cut=before.is_cut, assumed=before.assumed)
@@ -220,6 +261,14 @@ def _continued(
         if is_elsewhere(before.stranger, meta):
             return told_apart(replace(asked, stranger=before.stranger), message.text, meta)
     return asked
+
+
+def _of_incident(asked: Asked, question: str, newest: Sequence[Asked]) -> Asked:
+    """Whether the product that the thread is about is fine, is whether the incident is over."""
+    about = (one.subject for one in newest if one.topic == "cause" and one.part != "state")
+    is_same = asked.subject == next((one for one in about if one), "")
+    is_over = asked.part == "state" and not asked.thought and is_same and asks_if_fine(question)
+    return replace(asked, part="over") if is_over else asked
 
 
 def _asking(earlier: Sequence[Message], question: str) -> str:

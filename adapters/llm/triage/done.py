@@ -23,7 +23,7 @@ def done_lines(case: Case) -> Iterator[str]:
     """The answer to what was done so far and who confirmed it, newest first."""
     about = case.asked.subject
     decided = [one for one in case.decided if about in ("", one.product)]
-    waiting = [one for one in case.open_proposals if about in ("", one[2])]
+    still_open = [one for one in case.open_proposals if about in ("", one[2])]
     carried_out = [one for one in decided if one.went_out]
     of = f" for {plain(about)}" if about else ""
     if carried_out:
@@ -36,20 +36,19 @@ def done_lines(case: Case) -> Iterator[str]:
             for one in reversed(decided)
             if one not in carried_out[-1:]
         ),
-        *_waiting(waiting),
+        *waiting(still_open),
     ]
     if lines:
         yield "\n".join(f"- {line}" for line in lines)
     if any(not one.by for one in carried_out):
         yield "Who confirmed what was carried out from another channel is told there alone."
     yield (
-        "That is what was proposed in this thread, what waits or was rejected in the other threads of "
-        "a Slack channel, and the latest of what was carried out through me anywhere for products that "
-        "this channel may see, in the last two hours. What people did by hand or by other means, I do "
-        "not know; ask me what was deployed, or whether something is still wrong."
+        "I only see what went through Kortex: proposals of this thread and channel, and what was "
+        "carried out for these products in the last two hours. Changes by hand are not visible to me."
     )
 
 
-def _waiting(found: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
-    for name, action, product, where in found:
-        yield f"{plain(action)} of {plain(product)} is proposed ({name}){where} and waits for somebody."
+def waiting(found: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
+    """`rollback-deploy of checkout is proposed and waits for a decision.`"""
+    for _, action, product, where in found:
+        yield f"{plain(action)} of {plain(product)} is proposed{where} and waits for a decision."

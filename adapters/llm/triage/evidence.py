@@ -19,6 +19,9 @@ LOGS: Final = "core__error_patterns"
 TRACES: Final = "core__sweep_traces"
 CLUSTER: Final = "core__sweep_cluster"
 SWEEPS: Final = (METRICS, LOGS, TRACES, CLUSTER)
+PROPOSE: Final = "core__propose_action"
+REPORT: Final = "core__report_findings"
+GET_LOGS: Final = "core__get_logs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class Judgement:
     ] = ()  # whom people ruled out, who else was suspected
     own_blind: str = ""
     undone: Undone | None = None  # what was rolled back, where that is what counts
+    blamed: Suspicion | None = None  # before that rollback, where all is calm since
 
 
 def judged(case: Case) -> Judgement:
@@ -76,7 +77,7 @@ def judged(case: Case) -> Judgement:
     if looked_since(case, over):
         since = _judged(case, settled(facts_of(case), over))
         if since.verdict != "cause":
-            return replace(since, undone=over)
+            return replace(since, undone=over, blamed=next(iter(found.suspects), None))
     return replace(found, undone=over) if is_blamed(found, over) else found
 
 

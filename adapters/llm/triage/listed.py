@@ -1,58 +1,152 @@
-"""Logs and deploys as somebody asked to see them: listed, not weighed."""
+"""Logs, deploys, pods, past incidents and runbooks as they were asked for: listed, not weighed."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from adapters.llm.triage.case import Case, Seen, plain
-from adapters.llm.triage.deploy_facts import DEPLOYS, deploys
-from adapters.llm.triage.plan import GET_LOGS
-from adapters.llm.triage.surroundings import quoted
+from pydantic import JsonValue
+
+from adapters.llm.triage.case import Case, Seen, instant, plain, text_of
+from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact, deploys
+from adapters.llm.triage.evidence import CLUSTER, GET_LOGS
+from adapters.llm.triage.period import period
+from adapters.llm.triage.spelling import spelled_out
+from adapters.llm.triage.surroundings import HISTORY, PATTERNS, Wish, quoted, seen_before
 from adapters.llm.triage.telling import clock
 from tools.core.get_recent_deploys import NO_SOURCE
+from tools.output import lines_of
 
+MOST_LINES: Final = 5  # more do not fit on a phone's screen; the rest is behind Evidence
 _MOST_MARKS: Final = 12
-_MOST_LINES: Final = 12
+_READ_LINES: Final = 20
+_LINE_CHARS: Final = 300
+_LEVELS: Final = (
+    ("fatal", r"\bfatal\b|\bpanics?\b"),
+    ("error", r"\berrors?\b|\bexceptions?\b|\bstack ?traces?\b|\btrace ?backs?\b|\bfail"),
+    ("warn", r"\bwarn"),
+)
+_QUOTED: Final = re.compile(r"[\"`\u201c]([^\"`\u201d]{2,80})[\"`\u201d]")
+_PATH: Final = re.compile(r"(?<!\S)/[\w./{}:-]{2,80}")
+_ABOUT: Final = re.compile(
+    r"\b(?:with|containing|contain|matching|mentioning|mention|about|saying|grep)\s+([\w./-]{3,60})"
+)
+_VERSION: Final = re.compile(r"\bv\d+(?:\.\d+)+\b")
+
+
+def log_wishes(case: Case, window: str) -> Iterator[Wish]:
+    """The newest lines of the product, of the level and with the text that are named."""
+    if not case.subject:
+        return
+    wish: dict[str, JsonValue] = {"product": case.subject, "time_range": window}
+    level, text = _level(case), _text(case)
+    yield (
+        GET_LOGS,
+        {
+            **wish,
+            **({"level": level} if level else {}),
+            **({"query": text} if text else {}),
+            "limit": _READ_LINES,
+        },
+    )
+
+
+def _level(case: Case) -> str:
+    asked = spelled_out(case.question, case.products)
+    return next((level for level, words in _LEVELS if re.search(words, asked)), "")
+
+
+def _text(case: Case) -> str:
+    """What the lines are to hold: quoted, a path, or a word after "with"."""
+    if found := _QUOTED.search(case.question):
+        return found[1]
+    if found := _PATH.search(case.question):
+        return found[0].rstrip("?.!,")
+    found = _ABOUT.search(case.question.lower())
+    word = found[1].strip(".-") if found else ""
+    is_filter = word and word not in _NO_TEXT and word not in case.products
+    return word if is_filter and not _is_level(word) else ""
+
+
+_NO_TEXT: Final = frozenset({"the", "any", "this", "that", "all", "logs", "log", "lines", "it"})
+
+
+def _is_level(word: str) -> bool:
+    return any(re.fullmatch(rf"(?:{words})\w*", word) for _, words in _LEVELS)
 
 
 def log_lines(case: Case) -> Iterator[str]:
-    """The newest lines of a product, as it wrote them."""
+    """The newest lines of a product, verbatim."""
     seen, subject = case.of(GET_LOGS), plain(case.subject)
     if seen is None:
         failed = [one for one in case.seen if not one.ok]
-        yield f"The logs of {subject or 'nobody named'} could not be read. {marks(failed)}".strip()
+        whose = f"The logs of {subject}" if subject else "Logs without a product"
+        yield f"{whose} could not be read. {marks(failed)}".strip()
         return
-    rows = seen.rows("lines")[:_MOST_LINES]
+    kind = " ".join(filter(None, (str(seen.arguments.get("level") or ""), "lines")))
+    text = str(seen.arguments.get("query") or "")
+    having = f" with `{text.replace('`', ' ')}`" if text else ""
+    rows = seen.rows("lines")
+    when = period(case)
     if not rows:
-        yield f"{subject} wrote no lines in that time [{seen.mark}]."
+        when = when or _between(case, seen)
+        yield f"**{subject} wrote no {kind}{having}{when}.** [{seen.mark}]"
         return
-    yield f"The newest lines of {subject} [{seen.mark}]:"
-    yield "\n".join(f"- {row.get('ts', '')} {quoted(str(row.get('message', '')))}" for row in rows)
+    total = seen.number("total_matches")
+    of = f" ({total:.0f} in all)" if total and total > MOST_LINES else ""
+    yield f"**Newest {kind} of {subject}{having}{when}{of}:** [{seen.mark}]"
+    yield "\n".join(["```", *(_verbatim(row) for row in rows[:MOST_LINES]), "```"])
+    if len(rows) > MOST_LINES:
+        yield "Older lines are behind Evidence."
+
+
+def _between(case: Case, seen: Seen) -> str:
+    """` since 14:04 UTC`, from the range that was read; empty where it is not told."""
+    begin = instant(seen.text("range").partition("/")[0])
+    return f" since {clock(begin, case.now)}" if begin else ""
+
+
+def _verbatim(row: Mapping[str, JsonValue]) -> str:
+    at, level = instant(text_of(row, "ts")), text_of(row, "level")
+    line = " ".join(lines_of(text_of(row, "message"))).replace("```", "'''")
+    cut = line if len(line) <= _LINE_CHARS else f"{line[: _LINE_CHARS - 1]}…"
+    return " ".join(filter(None, (f"{at:%H:%M:%S}" if at else "", level, cut)))
 
 
 def deploy_lines(case: Case) -> Iterator[str]:
     """Deploys, newest first, with who made them."""
-    found, seen = deploys(case), case.of(DEPLOYS)
+    found, seen = _asked_for(case), case.of(DEPLOYS)
     if seen is None:
         failed = [one for one in case.seen if not one.ok]
         yield f"Deploys could not be read. {marks(failed)}".strip()
     elif NO_SOURCE in seen.texts("notes"):
         yield f"No deploy source is connected: no deploy was received in 90 days [{seen.mark}]."
     elif not found:
-        yield f"No deploys in that time [{seen.mark}]."
+        of = f" of {plain(case.asked.subject)}" if case.names_subject else ""
+        yield f"**No deploy{of} in that time.** [{seen.mark}]"
     else:
-        yield f"Deploys, newest first [{seen.mark}]:"
-        rows = {str(row.get("ts")): row for row in seen.rows("deploys")}
-        actors = {at: quoted(str(row.get("actor") or "")) for at, row in rows.items()}
-        lines = []
-        for one in found[:_MOST_LINES]:
-            by = actors.get(one.at.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
-            who = f" by {by}" if by else ""
-            lines.append(f"- {one.at:%Y-%m-%d %H:%M} UTC: {one.product} {one.version}{who}")
-        yield "\n".join(lines)
+        yield f"**Deploys, newest first:** [{seen.mark}]"
+        yield "\n".join(f"- {line}" for line in _deployed(found[:MOST_LINES], seen))
+        if len(found) > MOST_LINES:
+            yield "Older deploys are behind Evidence."
+
+
+def _asked_for(case: Case) -> Sequence[DeployFact]:
+    """All of them; where the question names a version, those of it."""
+    found, named = deploys(case), set(_VERSION.findall(case.question))
+    own = [one for one in found if one.version in named]
+    return own or found
+
+
+def _deployed(found: Sequence[DeployFact], seen: Seen) -> Iterator[str]:
+    rows = {str(row.get("ts")): row for row in seen.rows("deploys")}
+    actors = {at: quoted(str(row.get("actor") or "")) for at, row in rows.items()}
+    for one in found:
+        by = actors.get(one.at.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
+        yield f"{one.at:%Y-%m-%d %H:%M} UTC: {one.product} {one.version}{f' by {by}' if by else ''}"
 
 
 def last_deploy(case: Case) -> Iterator[str]:
-    """Of the product that is named; else of anybody, and named as theirs."""
+    """Of the product that is named; else of any, with its name."""
     found, read = deploys(case), case.of(DEPLOYS)
     own = [one for one in found if one.product == case.subject or not case.names_subject]
     if read is None:
@@ -68,6 +162,81 @@ def last_deploy(case: Case) -> Iterator[str]:
     if not own:
         words = "no deploy of its own in that time; the last of others was"
     yield f"{words} {fact.product} {fact.version} at {clock(fact.at, case.now)} [{fact.seen.mark}]"
+
+
+def pod_lines(case: Case) -> Iterator[str]:
+    """How many pods run, and which objects are ill; of the product that is named, else of all."""
+    cluster = case.of(CLUSTER)
+    if cluster is None:
+        asked = any(one.tool == CLUSTER for one in case.seen)
+        failed = marks([one for one in case.seen if not one.ok])
+        yield (
+            f"Kubernetes could not be read. {failed}".strip()
+            if asked
+            else ("**I cannot read Kubernetes here:** none is configured, see [kubernetes].")
+        )
+        return
+    pods, subject = cluster.mapping("pods"), case.asked.subject
+    ill = [row for row in cluster.rows("ill") if not subject or row.get("product") == subject]
+    counted = {name: of for name, of in pods.items() if not subject or name == subject}
+    whose = plain(subject) if subject else f"{len(counted)} products"
+    if not counted and not ill:
+        yield f"**No pods of {whose} were found.** [{cluster.mark}]"
+        return
+    if subject and counted:
+        yield f"**{whose}: {_well(str(counted[subject]))}.** [{cluster.mark}]"
+    elif ill:
+        yield f"**{len(ill)} {'objects have' if len(ill) > 1 else 'object has'} a failure:** [{cluster.mark}]"
+    else:
+        yield f"**No pod of {whose} is failing.** [{cluster.mark}]"
+    yield "\n".join(f"- {_failing(row)}" for row in ill[:MOST_LINES])
+
+
+def _well(counted: str) -> str:
+    """`2 of 3 pods are healthy`, from `2 of 3 well`."""
+    return f"{counted.removesuffix(' well')} pods are healthy"
+
+
+def _failing(row: Mapping[str, JsonValue]) -> str:
+    detail = quoted(text_of(row, "detail"))
+    state = ", ".join(
+        filter(None, (quoted(text_of(row, "state")), quoted(text_of(row, "mechanism"))))
+    )
+    what = f"{text_of(row, 'kind').lower()} {plain(text_of(row, 'name'))}"
+    return f"{what}: {state}{f': {detail}' if detail else ''}"
+
+
+def history_lines(case: Case) -> Iterator[str]:
+    """Past incidents that fit, the best first."""
+    seen = case.of(HISTORY)
+    if seen is None:
+        yield f"Past incidents could not be read. {marks([s for s in case.seen if not s.ok])}".strip()
+        return
+    lines = list(seen_before(seen))
+    about = f" about {plain(case.subject)}" if case.subject else ""
+    if not lines:
+        yield f"**No past incident{about} is on record.** [{seen.mark}]"
+        return
+    yield f"**Past incidents{about}:**"
+    yield "\n".join(f"- {line}" for line in lines[:MOST_LINES])
+
+
+def runbook_lines(case: Case) -> Iterator[str]:
+    """The team's written pages that fit, the best first."""
+    seen = case.of(PATTERNS)
+    if seen is None:
+        yield f"Runbooks could not be read. {marks([s for s in case.seen if not s.ok])}".strip()
+        return
+    rows = seen.rows("patterns")
+    if not rows:
+        about = f" about {plain(case.subject)}" if case.subject else ""
+        yield f"**No runbook{about} was found.** [{seen.mark}]"
+        return
+    section = quoted(text_of(rows[0], "section"))
+    where = f", section {section}" if section else ""
+    yield f"**Runbook: {quoted(text_of(rows[0], 'title'))}{where}** (`{plain(text_of(rows[0], 'file'))}`) [{seen.mark}]"
+    yield f'"{quoted(text_of(rows[0], "text"))}"'
+    yield "\n".join(f"- also: {quoted(text_of(row, 'title'))}" for row in rows[1:MOST_LINES])
 
 
 def marks(found: Sequence[Seen]) -> str:

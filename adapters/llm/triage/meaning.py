@@ -46,7 +46,7 @@ _COMMON: Final = """
     suspended throttled tl tldr unhealthy unstable
     minute minutes hour hours day days week night morning evening noon midnight
 """
-_KNOWN: Final = frozenset(_COMMON.split())
+KNOWN_WORDS: Final = frozenset(_COMMON.split())
 
 
 def is_understood(text: str) -> bool:
@@ -59,7 +59,9 @@ def is_understood(text: str) -> bool:
 
 def _is_known(word: str) -> bool:
     plain = word.partition("'")[0]
-    if plain in _KNOWN or len(plain) < _FEWEST_LETTERS:
-        return plain in _KNOWN
+    if plain in KNOWN_WORDS or len(plain) < _FEWEST_LETTERS:
+        return plain in KNOWN_WORDS
     stem = plain.removesuffix("s").removesuffix("ing").removesuffix("ed")
-    return stem in _KNOWN or bool(difflib.get_close_matches(plain[:40], _KNOWN, 1, _ALIKE))
+    return stem in KNOWN_WORDS or bool(
+        difflib.get_close_matches(plain[:40], KNOWN_WORDS, 1, _ALIKE)
+    )

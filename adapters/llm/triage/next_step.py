@@ -6,10 +6,11 @@ from typing import Final
 from adapters.llm.decided import Decided
 from adapters.llm.triage.case import Case, Seen, Signals, plain
 from adapters.llm.triage.done import decision_told
+from adapters.llm.triage.evidence import PROPOSE
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import is_linked
+from adapters.llm.triage.order import refusal
 from adapters.llm.triage.plan import (
-    PROPOSE,
     decided_before,
     left_open,
     open_proposal,
@@ -17,16 +18,11 @@ from adapters.llm.triage.plan import (
 )
 from adapters.llm.triage.telling import over_text
 from adapters.llm.triage.undone import TELLS_AFTER, Undone, can_tell
-from tools.errors import ToolErrorCode
 
-_CLAUSE_END: Final = re.compile(r"; |\. |\.$")
-# Formatting, links and mentions need one of the others; the colon of a clock time stays.
-_NOT_PLAIN: Final = re.compile(r"(?!(?<=\d\d):\d\d)[^\w\s.,;%()'-]|_")
 _OVER: Final = "Since it is over, nothing is proposed. Ask me again if it comes back."
 _OVER_THEN: Final = (
     "It was over by the end of that time, so nothing is proposed. Ask me how it is now."
 )
-_MOST_REASON: Final = 200  # characters
 # As the tool words it where another thread was quicker than the note beside the question.
 _RAISED_MEANWHILE: Final = re.compile(
     r"the same is proposed already( in [a-z ]+): (p_[0-9a-f]+) is open until"
@@ -80,7 +76,7 @@ def _proposed(proposed: Seen, judgement: Judgement) -> str:
         )
     if same := _RAISED_MEANWHILE.search(proposed.text("message")):
         return _already(product, same[2], same[1])
-    return f"A rollback could not be proposed here: {_refusal(proposed)} [{proposed.mark}]."
+    return f"A rollback could not be proposed here: {refusal(proposed)} [{proposed.mark}]."
 
 
 def _already(product: str, name: str, where: str) -> str:
@@ -91,19 +87,14 @@ def _already(product: str, name: str, where: str) -> str:
     )
 
 
-def _refusal(proposed: Seen) -> str:
-    """The first clause of what was answered, as plain words; clock times stay."""
-    if proposed.text("error") == ToolErrorCode.TOOL_TIMEOUT:
-        return "it could not be stored in time"
-    said = _CLAUSE_END.split(proposed.text("message"), maxsplit=1)[0]
-    words = " ".join(_NOT_PLAIN.sub(" ", said.replace(": ", ", ")).split())
-    return words[:_MOST_REASON] or "it was refused without a reason"
-
-
 def _decided_before(case: Case, decided: Decided, *, is_over: bool) -> str:
     told = decision_told(decided, case.now)
     if decided.how == "rejected":
-        return f"{told}, and no deploy came since: so it is not proposed again. Look on by hand."
+        again = f"{plain(decided.action)} {plain(decided.product)}"
+        return (
+            f"{told}, and no deploy came since: so I do not propose it again by myself. "
+            f"Write `propose {again}` for a new card."
+        )
     if is_over:
         return f"{told}. {_OVER}"
     again = f"{told}; no deploy came since, so it is not proposed again."

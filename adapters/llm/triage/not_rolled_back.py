@@ -1,9 +1,10 @@
 """Why a rollback that somebody asks for is not proposed."""
 
-from adapters.llm.triage.case import Case, plain
+from adapters.llm.triage.case import ROLLBACK_ACTION, Case, plain
 from adapters.llm.triage.deploy_facts import DEPLOYS
+from adapters.llm.triage.evidence import PROPOSE
 from adapters.llm.triage.judgement import Judgement
-from adapters.llm.triage.plan import PROPOSE, mark_of, worth_rolling_back
+from adapters.llm.triage.plan import mark_of, worth_rolling_back
 from adapters.llm.triage.telling import clock
 
 
@@ -20,6 +21,11 @@ def no_rollback(case: Case, judgement: Judgement) -> str:
     ):
         return ""  # it is proposed or decided already, which the answer ends with
     return f"A rollback of {plain(subject)} is not proposed: {_reason(case, judgement)}."
+
+
+def propose_anyway(case: Case) -> str:
+    """How to get the card all the same."""
+    return f"Write `propose {_action(case)} {plain(case.subject)}` for a card anyway."
 
 
 def _reason(case: Case, judgement: Judgement) -> str:
@@ -40,3 +46,8 @@ def _reason(case: Case, judgement: Judgement) -> str:
         "no trouble of its own began soon after its last deploy, "
         f"{last.version} at {clock(last.at, case.now)} [{last.seen.mark}]"
     )
+
+
+def _action(case: Case) -> str:
+    declared = (one for one in case.actions if "rollback" in one.replace("-", "").lower())
+    return plain(next(declared, ROLLBACK_ACTION))

@@ -15,7 +15,13 @@ _MOST_POINTS: Final = 6
 
 
 def onset(case: Case, judgement: Judgement) -> Iterator[str]:
-    """Paragraphs about the first suspect; none where nobody is suspected or no time is known."""
+    """Paragraphs about the first suspect; none where there is none, or no time is known."""
+    over, blamed = judgement.undone, judgement.blamed
+    if over is not None and blamed is not None and blamed.since is not None:
+        began = f"{'before ' if blamed.began_before else ''}{clock(blamed.since, case.now)}"
+        until = f"until it was rolled back at {clock(over.back.at, case.now)}"
+        yield f"**{plain(blamed.product)}: from {began} {until}.** [{over.back.seen.mark}]"
+        return
     top = next(iter(judgement.suspects), None)
     if top is None or top.since is None:
         return

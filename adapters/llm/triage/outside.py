@@ -53,6 +53,8 @@ def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
                 '`reading = "all"` there lets every product be read.'
             ),
         )
+    if asked.part == "state" and not asked.thought:
+        return replace(asked, topic="outside", apart=f"{own}, so I cannot say how it is.")
     return replace(asked, apart=f"{own}, so what follows is about those.")
 
 

@@ -9,21 +9,37 @@ from pydantic import JsonValue
 
 from adapters.llm.decided import Decided
 from adapters.llm.messages import ToolCall
+from adapters.llm.triage import listed, order, readings
 from adapters.llm.triage.case import OWN_CALL, Case, Signals, plain
 from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact
-from adapters.llm.triage.evidence import CLUSTER, LOGS, METRICS, SWEEPS, TRACES, swept
+from adapters.llm.triage.details import details
+from adapters.llm.triage.evidence import (
+    CLUSTER,
+    LOGS,
+    METRICS,
+    PROPOSE,
+    REPORT,
+    SWEEPS,
+    TRACES,
+    swept,
+)
+from adapters.llm.triage.intents import Topic
 from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
 from adapters.llm.triage.linked import is_linked
-from adapters.llm.triage.surroundings import ERRORS, Wish, errors_of, wishes
+from adapters.llm.triage.surroundings import (
+    ERRORS,
+    HISTORY,
+    PATTERNS,
+    Wish,
+    errors_of,
+    wishes,
+)
 from adapters.llm.triage.telling import TOLD_LATE, clock
 from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
 from adapters.llm.triage.weigh import BLAMED, Suspicion
 from adapters.llm.triage.when import BEFORE_CLAIMED
 from tools.core.sweep_arguments import LONGEST_WINDOW
 
-PROPOSE: Final = "core__propose_action"
-REPORT: Final = "core__report_findings"
-GET_LOGS: Final = "core__get_logs"
 MOST_ROUNDS: Final = 6  # of looking; the findings and a proposal follow, and the loop allows eight
 WINDOWS: Final = ("last 30m", "last 2h", "last 6h")  # wider while the onset lies before it
 _EARLIER: Final = (
@@ -31,6 +47,8 @@ _EARLIER: Final = (
     timedelta(minutes=90),
     timedelta(minutes=330),
 )  # the same of others
+# What stands around a cause is looked up where all of it, or what to do, is asked for.
+_WHOLE_LOOK: Final = frozenset({"all", "next"})
 DEPLOY_WINDOW: Final = "last 6h"
 DEPLOYS_WINDOW: Final = "last 7d"  # of a question about deploys alone
 _BEFORE_DEPLOYS: Final = timedelta(hours=6)
@@ -55,18 +73,17 @@ def next_calls(case: Case, judgement: Judgement, signals: Signals) -> Sequence[T
 
 def _stages(case: Case) -> Sequence[_Stage]:
     """What may still be looked at after so many rounds, so that every case is concluded."""
-    match case.asked.topic:
-        case "greeting" | "outside" | "unclear":
-            return ()
-        case "logs":
-            return (_logs,)
-        case "done":
-            return ()  # it stands beside the question
-        case "deploys":
-            return (_deploys,)
-        case _:
-            if case.rounds >= MOST_ROUNDS:
-                return (_closing,)
+    if case.rounds >= MOST_ROUNDS:
+        return (_closing,) if case.asked.topic == "cause" else ()
+    topics = dict.fromkeys((case.asked.topic, *(one.topic for one in case.asked.also)))
+    return [stage for topic in topics for stage in _stages_of(case, topic)]
+
+
+def _stages_of(case: Case, topic: Topic) -> Sequence[_Stage]:
+    match topic:
+        case "cause" if case.asked.part not in _WHOLE_LOOK:
+            return (_sweep, _since_undone, _wider, _from_onset, _against_day, _closing)
+        case "cause":
             return (
                 _sweep,
                 _since_undone,
@@ -76,6 +93,22 @@ def _stages(case: Case) -> Sequence[_Stage]:
                 _surroundings,
                 _closing,
             )
+        case "logs":
+            return (_logs,)
+        case "deploys":
+            return (_deploys,)
+        case "figure":
+            return (_figures,)
+        case "pods":
+            return (_pods,)
+        case "history":
+            return (_history,)
+        case "runbook":
+            return (_runbook,)
+        case "order":
+            return (_order,)
+        case _:
+            return ()  # it needs no look, or stands beside the question
 
 
 def _done(case: Case, wish: Wish) -> bool:
@@ -175,7 +208,7 @@ def _surroundings(case: Case, judgement: Judgement, signals: Signals) -> Iterato
 
 def _closing(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     """The judgement is made: it is stated, and a proposal raised where one is due."""
-    yield REPORT, findings(judgement)
+    yield REPORT, findings(judgement, details(case, judgement))
     if not open_proposal(case, judgement, signals) and not decided_before(case, judgement, signals):
         yield from _proposal(case, judgement, signals)
 
@@ -198,8 +231,8 @@ def decided_before(case: Case, judgement: Judgement, signals: Signals) -> Decide
     return None if top.deploy is not None and top.deploy.at > last.at else last
 
 
-def findings(judgement: Judgement) -> dict[str, JsonValue]:
-    """The arguments of the closing statement."""
+def findings(judgement: Judgement, also_found: Sequence[str] = ()) -> dict[str, JsonValue]:
+    """The arguments of the closing statement. `also_found` is what the answer has no room for."""
     return {
         "verdict": judgement.verdict,
         "suspects": [
@@ -215,6 +248,7 @@ def findings(judgement: Judgement) -> dict[str, JsonValue]:
         ],
         "looked_at": list[JsonValue](judgement.looked_at[:20]),
         "missing": list[JsonValue](text[:300] for text in judgement.missing[:20]),
+        "also_found": list[JsonValue](text[:300] for text in also_found[:20]),
     }
 
 
@@ -243,7 +277,7 @@ def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wi
             "product": top.product,
             "params": params,
             "rationale": (
-                f"{left_open(deploy)}{_order(top, deploy, case.now)} No model was used for this suspicion."
+                f"{left_open(deploy)}{_in_order(top, deploy, case.now)} No model was used for this suspicion."
             ),
             "blast_radius": "one service",
             "reversible": True,
@@ -251,7 +285,7 @@ def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wi
     )
 
 
-def _order(top: Suspicion, deploy: DeployFact, now: datetime | None) -> str:
+def _in_order(top: Suspicion, deploy: DeployFact, now: datetime | None) -> str:
     when = "before" if top.began_before else "at"
     began = f"{when} {clock(top.since, now)}" if top.since else "right after"
     left = f"{top.product} left its baseline {began}"
@@ -264,8 +298,8 @@ def _order(top: Suspicion, deploy: DeployFact, now: datetime | None) -> str:
 
 
 def _may_propose(case: Case) -> bool:
-    """Not for a time that is over: how it is now was not looked at. Nor to who only asks since when."""
-    return not case.is_past and not case.asked.asks_when
+    """Only where the cause, or what to do, is asked for now: a past time does not show how it is."""
+    return not case.is_past and not case.asked.asks_when and case.asked.part in _WHOLE_LOOK
 
 
 def is_asked_for(case: Case, judgement: Judgement) -> bool:
@@ -297,9 +331,33 @@ def worth_rolling_back(judgement: Judgement) -> bool:
 
 def _logs(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     del judgement, signals
-    if case.subject:
-        window = window_text(case)
-        yield GET_LOGS, {"product": case.subject, "time_range": window, "limit": 20}
+    yield from listed.log_wishes(case, window_text(case))
+
+
+def _figures(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    del judgement, signals
+    yield from readings.wishes(case, window_text(case))
+
+
+def _pods(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    del judgement, signals
+    yield CLUSTER, {"time_range": window_text(case)}
+
+
+def _history(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    del judgement, signals
+    yield HISTORY, {"query": f"{case.subject} {case.asked.symptom}".strip(), "limit": 3}
+
+
+def _runbook(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    del judgement, signals
+    symptom = {"latency": "slow", "errors": "fails"}.get(case.asked.symptom, "what to do")
+    yield PATTERNS, {"intent": f"{case.subject} {symptom}".strip(), "limit": 3}
+
+
+def _order(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    del judgement, signals
+    yield from order.wishes(case)
 
 
 def _deploys(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:

@@ -1,44 +1,25 @@
-"""What a question asks: about whom, about when, and for what. What was assumed is said."""
+"""What a question asks: about which product, about when, and for what. What was assumed is said."""
 
 import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
+from adapters.llm.triage.intents import STATE, Intent, Part, Topic, intents, is_about_product
 from adapters.llm.triage.meaning import is_understood
 from adapters.llm.triage.onset_asked import asks_since_when
 from adapters.llm.triage.when import SHORTEST, speaks_of_time, window_in
 from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.timerange import MAX_RANGE
 
-Topic = Literal["cause", "logs", "deploys", "done", "greeting", "outside", "unclear"]
-
 _WORD: Final = re.compile(r"[\w./:@-]+")
-_GREETING: Final = re.compile(
-    r"\W*(hi|hello|hey|thanks|thank you|thx|ty|cheers|great|ok|okay|nice|cool|bye|good (morning|night))"
-    r"[\s,!.]*(kortex|bot|there|all|a lot|so much|you)?\W*",
-    re.IGNORECASE,
-)
-# What was carried out, and by whose word; "what was done to fix it" as well.
-_DONE: Final = (
-    r"\bwho (?:has |have )?(?:already )?(?:confirmed|approved|rejected|declined|rolled|reverted|decided)\b"
-    r"|\bwhat (?:actions? )?(?:has|have|was|were|did|is|are)\b[^.?!]*\b(?:done|tried|confirmed|approved"
-    r"|rejected|carried out|decided)\b"
-    r"|\b(?:was|were|has|have|did)\b[^.?!]*\b(?:rolled back|rollback|reverted)\b[^.?!]*"
-    r"\b(?:done|confirmed|run|ran|carried out|happen|succeed)"
-)
 # Whether what was carried out did any good: it is about whoever that was carried out for.
 _HELPED: Final = re.compile(
     r"\b(?:did|has|have)\s+(?:it|that|this|(?:the\s+)?(?:roll(?:ing)?[ -]?back|revert)\b[^.?!]*)\s*help(?:ed)?\b",
     re.IGNORECASE,
 )
-_TOPICS: Final[Sequence[tuple[Topic, str]]] = (
-    ("logs", r"\b(show|give|see|tail|fetch)\b.*\blogs?\b|\bwhat do(es)? .*logs? say\b"),
-    ("done", _DONE),
-    ("deploys", r"\bwho (deploy|releas|ship)|\bwhat (changed|was (deployed|released))|\bdeploy(s|ments)?\b.*\b(last|recent|today|yesterday|week)"),
-)  # fmt: skip
 _ERRORS: Final = re.compile(
     r"\b(error|fail|5\d\d|availab|reject|crash|exception|broken|down)", re.IGNORECASE
 )
@@ -95,6 +76,16 @@ _AFTER_NAME: Final = frozenset(
     {"is", "are", "was", "fails", "failing", "slow", "down", "broken", "errors", "latency", "logs",
      "pods", "deploys", "deployment"}
 )  # fmt: skip
+_ASKS_NOTHING: Final = frozenset({"greeting", "thanks", "help"})
+_CAUSE: Final = Intent("cause")
+_BEYOND: Final = Intent("beyond")
+# In a first message that tells of trouble these are asked beside its cause.
+_BESIDE_TROUBLE: Final = frozenset({"deploys", "pods", "history", "runbook", "figure"})
+# "Is it the pods?" asks whether it is, not for a list of them.
+_LISTED: Final = frozenset({"deploys", "pods", "logs", "figure"})
+_NO_THING: Final = frozenset(
+    {"over", "ok", "okay", "fine", "you", "me", "safe", "possible", "true"}
+)
 _FEWEST_LETTERS: Final = 4
 _ALIKE: Final = 0.84
 
@@ -112,6 +103,8 @@ class Asked:
     `is_time_unread`: a time is said, and none that can be read. `wants_undone`: somebody asks for a
     rollback. `asks_when`: since when, and nothing else. `at`: the point in time that is asked about, where
     it is one; `start` and `end` lie around it. `asks_helped`: whether a rollback helped. `assumed` are words about it for the answer.
+    `part`: the part of an investigation that answers. `also`: a second thing that is asked for. `wish`: in
+    words what is asked for and cannot be computed.
     """
 
     subject: str
@@ -132,6 +125,9 @@ class Asked:
     asks_when: bool = False
     at: datetime | None = None
     asks_helped: bool = False
+    part: Part = "all"
+    also: tuple[Intent, ...] = ()
+    wish: str = ""
 
 
 def understand(
@@ -140,35 +136,40 @@ def understand(
     now: datetime | None,
     zone: str = "",
     elsewhere: Sequence[str] = (),
+    *,
+    later: bool = False,
 ) -> Asked:
     """Read a question. Times are of that zone, and in the past of `now`; without it none is read.
 
-    A product of other channels is known by its whole name only.
+    A product of other channels is known by its whole name only. `later`: the thread asked before.
     """
-    if _GREETING.fullmatch(text.strip()):
-        return Asked("", "greeting", "", None, None, is_exact=False, assumed=())
+    found = intents(text, (*products, *elsewhere), later=later)
+    if found and found[0].topic in _ASKS_NOTHING:
+        return Asked("", found[0].topic, "", None, None, is_exact=False, assumed=())
     subject, about = _subject(text, products)
     lowered = text.lower()
     thought, stranger = _thought(text, subject), ""
+    if thought and found and found[0].topic in _LISTED:
+        found = ()
+    elif found or thought in _NO_THING:
+        thought = ""
     if thought and thought == subject:
         subject = ""
     elif not subject:
         stranger = _stranger(lowered) or ("" if thought else _named(lowered, elsewhere))
     slow, failing = _SLOW.search(text), _ERRORS.search(text)
     wants_undone = _ROLL_BACK.match(text) is not None
-    topic = "cause" if slow or failing or wants_undone else _topic(lowered)
-    symptom = "latency" if slow and not failing else "errors" if failing and not slow else ""
     of_cluster = _CLUSTER.search(text) is not None and not slow and not failing
-    longest = LONGEST_WINDOW if topic == "cause" else MAX_RANGE
-    shortest = SHORTEST if topic == "cause" else timedelta(0)
+    is_cause = not found or found[0].topic == "cause"
+    longest = LONGEST_WINDOW if is_cause else MAX_RANGE
+    shortest = SHORTEST if is_cause else timedelta(0)
     when = window_in(lowered, now.astimezone(UTC), zone, longest, shortest) if now else None
     told = (subject, stranger, thought, slow, failing, when, of_cluster)
-    if topic == "cause" and products and not any(told) and not is_understood(text):
-        topic = "unclear"
+    intent = _intended(text, found, told, products, later=later, wants_undone=wants_undone)
     return Asked(
         subject=subject,
-        topic=topic,
-        symptom=symptom,
+        topic=intent.topic,
+        symptom="latency" if slow and not failing else "errors" if failing and not slow else "",
         start=when.start if when else None,
         end=when.end if when else None,
         is_exact=when is not None and when.is_exact,
@@ -178,16 +179,44 @@ def understand(
         fails=failing is not None,
         of_cluster=of_cluster,
         is_time_unread=when is None and now is not None and speaks_of_time(lowered),
-        asks_when=topic == "cause" and asks_since_when(lowered),
+        asks_when=intent.topic == "cause" and (intent.part == "onset" or asks_since_when(lowered)),
         is_cut=when is not None and when.is_cut,
         wants_undone=wants_undone,
         at=when.at if when else None,
-        asks_helped=topic == "cause" and _HELPED.search(text) is not None,
+        asks_helped=intent.topic == "cause" and _HELPED.search(text) is not None,
+        part=intent.part,
+        also=tuple(found[1:]),
+        wish=intent.subject,
     )
 
 
-def _topic(lowered: str) -> Topic:
-    return next((name for name, found in _TOPICS if re.search(found, lowered)), "cause")
+def _intended(
+    text: str,
+    found: Sequence[Intent],
+    told: Sequence[object],
+    products: Sequence[str],
+    *,
+    later: bool,
+    wants_undone: bool,
+) -> Intent:
+    """What is asked for; `told` is what else the message says: names, symptoms, a time."""
+    subject, stranger, thought, slow, failing, when, _ = told
+    if wants_undone:
+        return _CAUSE
+    if found and (later or not (slow or failing) or found[0].topic not in _BESIDE_TROUBLE):
+        return found[0]
+    if not later:
+        is_nothing = products and not any(told) and not is_understood(text)
+        return Intent("unclear") if is_nothing else _CAUSE
+    if thought:
+        return STATE
+    if subject or stranger:
+        if subject and (slow or failing):
+            return _CAUSE
+        return STATE if is_about_product(text, products) else _BEYOND
+    if when or asks_since_when(text.lower()):
+        return _CAUSE
+    return _BEYOND if is_understood(text) else Intent("unclear")
 
 
 def _thought(text: str, subject: str) -> str:

@@ -1,51 +1,58 @@
 """The conclusion in words. Every figure is copied from a tool result and cites it."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 
 from adapters.llm.called import called
 from adapters.llm.triage.about import asked_as_well, assumed_of_all, everybody, of_whom
 from adapters.llm.triage.attached import file_lines
-from adapters.llm.triage.case import Case, Signals, instant, plain
+from adapters.llm.triage.beyond import (
+    beyond_lines,
+    can_ask,
+    help_lines,
+    on_call_lines,
+    recap_lines,
+)
+from adapters.llm.triage.brief import brief
+from adapters.llm.triage.case import Case, Signals, instant, plain, text_of
 from adapters.llm.triage.deploy_facts import DEPLOYS
+from adapters.llm.triage.details import MOST_LINES, quiet, shown_points
 from adapters.llm.triage.done import done_lines
 from adapters.llm.triage.evidence import (
-    CLUSTER,
     LOGS,
     METRICS,
+    PROPOSE,
+    REPORT,
     SWEEPS,
-    IllFact,
     LogFact,
     Moved,
     swept,
 )
 from adapters.llm.triage.hypothesis import answer_to
+from adapters.llm.triage.intents import Intent
 from adapters.llm.triage.is_it_over import cause_line, plain_answer
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
-from adapters.llm.triage.listed import deploy_lines, last_deploy, log_lines, marks
-from adapters.llm.triage.next_step import next_step
-from adapters.llm.triage.not_rolled_back import no_rollback
-from adapters.llm.triage.onset import onset
-from adapters.llm.triage.period import framed, period
-from adapters.llm.triage.plan import PROPOSE, REPORT
-from adapters.llm.triage.point_in_time import first_of_all
-from adapters.llm.triage.surroundings import around, quoted
-from adapters.llm.triage.telling import (
-    clock,
-    errors_told,
-    named,
-    told,
-    told_of,
+from adapters.llm.triage.listed import (
+    deploy_lines,
+    history_lines,
+    log_lines,
+    marks,
+    pod_lines,
+    runbook_lines,
 )
-from adapters.llm.triage.unmeasured import samples_missing
-from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
+from adapters.llm.triage.next_step import next_step
+from adapters.llm.triage.not_rolled_back import no_rollback, propose_anyway
+from adapters.llm.triage.onset import onset
+from adapters.llm.triage.order import order_lines
+from adapters.llm.triage.period import framed, period
+from adapters.llm.triage.point_in_time import first_of_all
+from adapters.llm.triage.readings import reading_lines
+from adapters.llm.triage.surroundings import around, quoted
+from adapters.llm.triage.telling import cause_text, clock, errors_told, named, told, told_of
 
-_MOST_LINES = 12
 _MOST_STATED = 3
 _MOST_POINTS = 4
-_MOST_LACKING = 2
-_MOST_AROUND = 3
 _MOST_NAMED = 8
 _SPANS = {
     "last 30m": "the last half hour",
@@ -53,31 +60,80 @@ _SPANS = {
     "last 6h": "the last six hours",
     "last 7d": "the last seven days",
 }
-_CAN = "Ask me what is wrong, to show logs, or what was deployed; a time and a product help."
 
 
 def report(case: Case, judgement: Judgement, signals: Signals) -> str:
-    """Markdown for people on call: cause, evidence, what else was found, what to do."""
-    match case.asked.topic:
-        case "greeting":
-            parts: Iterator[str] = iter([_greeting(case.question)])
-        case "outside":
-            parts = iter(())
-        case "unclear":
-            parts = iter([] if any(one.ok for one in case.files) else [_not_understood(case)])
-        case "logs":
-            parts = log_lines(case)
-        case "deploys":
-            parts = deploy_lines(case)
-        case "done":
-            parts = done_lines(case)
-        case _:
-            parts = _investigated(case, judgement, signals)
-    told = [part for part in (case.asked.apart, *parts, *file_lines(case)) if part]
-    assumed = [*case.asked.assumed, assumed_of_all(case, judgement), *_window_taken(case)]
+    """Markdown for people on call: a headline, at most five lines of evidence, what to do."""
+    asked = case.asked
+    first = Intent(asked.topic, asked.part, asked.wish)
+    parts = [
+        part
+        for intent in (first, *asked.also)
+        for part in _answer(_asking(case, intent), judgement, signals, intent)
+    ]
+    told = [part for part in (asked.apart, _unknown_name(case), *parts, *file_lines(case)) if part]
+    assumed = [*asked.assumed, assumed_of_all(case, judgement), *_window_taken(case)]
     if assumed := [each for each in assumed if each]:
         told.append("Assumed: " + "; ".join(assumed) + ".")
     return "\n\n".join(told)
+
+
+def _asking(case: Case, intent: Intent) -> Case:
+    """The case as if that alone were asked."""
+    asked = replace(case.asked, topic=intent.topic, part=intent.part, wish=intent.subject)
+    return replace(case, asked=asked)
+
+
+def _unknown_name(case: Case) -> str:
+    """Where no products are set: that a name was not met in what was read; empty where it was."""
+    name, metrics = case.asked.stranger, case.of(METRICS)
+    if case.products or not name or metrics is None:
+        return ""
+    logs = swept(case, LOGS)
+    known = {
+        *metrics.mapping("within"),
+        *metrics.mapping("too_short"),
+        *(text_of(row, "product") for row in metrics.rows("shifts")),
+        *(logs.mapping("lines") if logs else ()),
+    }
+    if not known or name in {one.lower() for one in known}:
+        return ""
+    named = ", ".join(sorted(map(plain, known))[:_MOST_NAMED])
+    return f'I know no product "{plain(name)}"; I saw {named}.'
+
+
+def _answer(case: Case, judgement: Judgement, signals: Signals, intent: Intent) -> Iterator[str]:
+    match intent.topic:
+        case "greeting":
+            yield f"Hello. {can_ask(case)}"
+        case "thanks":
+            yield f"You are welcome. {can_ask(case)}"
+        case "unclear":
+            yield "" if any(one.ok for one in case.files) else _not_understood(case)
+        case "cause" if intent.part in ("all", "onset"):
+            yield from _investigated(case, judgement, signals)
+        case "cause":
+            yield from brief(case, judgement, signals)
+        case "outside":
+            return
+        case topic:
+            yield from _LISTS[topic](case)
+
+
+_LISTS: Mapping[str, Callable[[Case], Iterator[str]]] = {
+    "logs": log_lines,
+    "deploys": deploy_lines,
+    "done": done_lines,
+    "figure": reading_lines,
+    "pods": pod_lines,
+    "history": history_lines,
+    "runbook": runbook_lines,
+    "order": order_lines,
+    "on call": on_call_lines,
+    "help": help_lines,
+    "recap": recap_lines,
+    "beyond": beyond_lines,
+}
 
 
 def _window_taken(case: Case) -> Iterator[str]:
@@ -98,11 +154,6 @@ def _window_taken(case: Case) -> Iterator[str]:
         )
 
 
-def _greeting(text: str) -> str:
-    thanks = any(word in text.lower() for word in ("thank", "thx", "ty", "cheers"))
-    return f"You are welcome. {_CAN}" if thanks else f"Hello. {_CAN}"
-
-
 def _not_understood(case: Case) -> str:
     known = ", ".join(plain(one) for one in case.products[:_MOST_NAMED])
     return (
@@ -115,7 +166,12 @@ def _not_understood(case: Case) -> str:
 def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
     yield plain_answer(case, judgement)
     yield answer_to(case, judgement)
-    yield no_rollback(case, judgement)
+    if refused := no_rollback(case, judgement):
+        yield refused
+        yield propose_anyway(case)
+        if case.is_later and judgement.verdict == "cause":
+            yield cause_line(case, judgement)
+            return
     yield first_of_all(case, judgement)
     if case.asked.asks_when:
         began = list(onset(case, judgement))
@@ -154,70 +210,27 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     top = judgement.suspects[0]
     yield cause_line(case, judgement)
     yield asked_as_well(case, judgement)
-    points = _told_of(top, case.asked.symptom)
-    lines = (of_whom(case, top.product, told(point, case.now)) for point in points)
-    yield "\n".join(f"- {line}" for line in lines)
-    if top.passed_to:
-        yield f"It calls {plain(top.passed_to)}, which is abnormal too."
-    if others := judgement.suspects[1:3]:
-        yield "Also suspected: " + "; ".join(told_of(one, case.now) for one in others) + "."
-    if ruled_out := list(_ruled_out(case, judgement)):
-        yield "Looked at and not the cause: " + "; ".join(ruled_out[:3]) + "."
-    if surroundings := list(around(case))[: _room_around(case, judgement)]:
-        yield "\n".join(f"- {line}" for line in surroundings)
-    if missing := [each for each in judgement.missing if each != judgement.own_blind]:
-        yield "Not looked at: " + "; ".join(missing[:3]) + "."
+    points = shown_points(top, case.asked.symptom)
+    lines = [of_whom(case, top.product, told(point, case.now)) for point in points]
+    yield _listed([*lines, *_beside(case, judgement)])
+    if caveats := [each for each in judgement.missing if each != judgement.own_blind]:
+        more = f"; and {len(caveats) - 1} more behind Evidence" if len(caveats) > 1 else ""
+        yield f"Not looked at: {caveats[0]}{more}."
 
 
-def _told_of(top: Suspicion, symptom: str) -> Sequence[Point]:
-    """The heaviest, behind what was asked about, which people look for, and what moved first."""
-    asked = [p for p in top.ordered if isinstance(p.fact, Moved) and p.fact.role == symptom][:1]
-    first = [p for p in top.ordered if p.fact is top.first and p not in asked]
-    before = [*asked, *first]
-    ordered = [*before, *(point for point in top.ordered if point not in before)]
-    return [point for point in ordered if not _is_told(point, top)][:_MOST_POINTS]
+def _listed(lines: Iterable[str]) -> str:
+    """The first of them as a list; the others are in the findings."""
+    return "\n".join(f"- {line}" for line in islice(dict.fromkeys(lines), MOST_LINES))
 
 
-def _is_told(point: Point, top: Suspicion) -> bool:
-    """Whether a warning only says again why the same object is ill."""
-    fact = point.fact
-    return (
-        isinstance(fact, IllFact)
-        and fact.warned
-        and any(
-            isinstance(ill, IllFact)
-            and not ill.warned
-            and ill.name == fact.name
-            and fact.detail in ill.detail
-            for ill in (other.fact for other in top.ordered)
-        )
-    )
-
-
-def _room_around(case: Case, judgement: Judgement) -> int:
-    """How many lines of what stands around still fit, so that all is read at a glance."""
+def _beside(case: Case, judgement: Judgement) -> Iterator[str]:
+    """What helps most beside the evidence: who else is suspected, what was seen before, a runbook."""
     top = judgement.suspects[0]
-    parts = (
-        top.passed_to,
-        judgement.suspects[1:],
-        list(_ruled_out(case, judgement)),
-        judgement.missing,
-        case.asked.assumed,
-        case.asked.thought,
-    )
-    lines = 2 + min(len(top.ordered), _MOST_POINTS) + sum(map(bool, parts))
-    return max(1, min(_MOST_AROUND, _MOST_LINES - lines - len(list(_as_said(case, judgement)))))
-
-
-def _ruled_out(case: Case, judgement: Judgement) -> Iterator[str]:
-    """Deploys of others whose product did not move."""
-    blamed = {one.product for one in judgement.suspects if one.weight >= SUSPECTED}
-    for fact in judgement.facts.deploys:
-        if fact.product not in blamed:
-            yield (
-                f"the deploy of {fact.product} {fact.version} at {clock(fact.at, case.now)} "
-                f"[{fact.seen.mark}], which hardly moved"
-            )
+    if top.passed_to:
+        yield f"it calls {plain(top.passed_to)}, which is abnormal too"
+    yield from around(case)
+    if others := judgement.suspects[1:2]:
+        yield f"also suspected: {told_of(others[0], case.now)}"
 
 
 def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -227,19 +240,26 @@ def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     since = f" since {judgement.undone.words}" if judgement.undone else ""
     mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
     when = period(case)
+    if judgement.blamed is not None and case.is_later:
+        yield f"**Before the rollback: {_lowered(cause_text(judgement.blamed, case.now))}**"
     yield f"**Nothing {'was' if when else 'is'} wrong that I can see with {whom}{since}{when}.**{mark}"
     small = [one for one in judgement.others if one.weight >= DOUBTFUL_FIGURES][:2]
-    lines = [
-        *_quiet(case, judgement),
-        *(f"{told_of(one, case.now)}; its figures did not move with it" for one in small),
-        *around(case),
-    ]
-    yield "\n".join(f"- {line}" for line in lines)
+    yield _listed(
+        (
+            *(f"{told_of(one, case.now)}; its figures did not move with it" for one in small),
+            *quiet(case, judgement),
+            *around(case),
+        )
+    )
     now = "" if when else " If you see slowness now, tell me where and since when."
     yield (
         "Not established: anything these signals do not show, such as one customer or one region"
         f"{', or what came since' if case.is_past else ''}{_older(case)}.{now}"
     )
+
+
+def _lowered(text: str) -> str:
+    return f"{text[0].lower()}{text[1:]}"
 
 
 def _older(case: Case) -> str:
@@ -254,13 +274,14 @@ def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
     moved = any(isinstance(p.fact, Moved) for one in judgement.others for p in one.points)
     figures = "A little moved" if moved else "No figure moved"
     yield f"**{framed(case, figures)}; {errors_told(judgement.errors[0], case.now)}**"
-    lines = [
-        *(errors_told(fact, case.now) for fact in judgement.errors[1:4]),
-        *_figures(case, judgement),
-        *_quiet(case, judgement),
-        *around(case),
-    ]
-    yield "\n".join(f"- {line}" for line in lines)
+    yield _listed(
+        (
+            *(errors_told(fact, case.now) for fact in judgement.errors[1:4]),
+            *_figures(case, judgement),
+            *quiet(case, judgement),
+            *around(case),
+        )
+    )
     yield "So I cannot say that nothing is wrong, nor what the cause is. Next: read those lines."
 
 
@@ -291,17 +312,19 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
             if not judgement.others and not judgement.errors
             else f"**Something moved{when}, but it is too little to name a cause.**"
         )
-    lines = [
-        *(errors_told(fact, case.now) for fact in judgement.errors[:4]),
-        *_figures(case, judgement),
-        *_quiet(case, judgement),
-        *around(case),
-    ]
-    yield "\n".join(f"- {line}" for line in lines)
+    yield _listed(
+        (
+            *(errors_told(fact, case.now) for fact in judgement.errors[:3]),
+            *_figures(case, judgement),
+            *quiet(case, judgement),
+            *around(case),
+        )
+    )
     if first := [plain(one.product) for one in judgement.suspects]:
         yield f"I would look first at {', then '.join(first)}."
     if missing := [each for each in judgement.missing if each != judgement.own_blind]:
-        yield "I could not look at: " + "; ".join(missing[:5]) + "."
+        more = f"; and {len(missing) - 2} more behind Evidence" if len(missing) > 2 else ""
+        yield f"I could not look at: {'; '.join(missing[:2])}{more}."
 
 
 def _blindness(case: Case) -> str:
@@ -318,33 +341,3 @@ def _is_unknown_product(case: Case, judgement: Judgement) -> bool:
         return False
     lines = logs.mapping("lines") if logs else {}
     return case.subject in metrics.texts("without") and case.subject not in lines
-
-
-def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
-    """What was looked at and did not stand out."""
-    seen = [swept(case, tool) for tool in SWEEPS]
-    marks = [f"[{one.mark}]" for one in seen if one is not None]
-    looked = [
-        re.sub(r" of \d+ products", "", f"{text} {mark}")
-        for text, mark in zip(judgement.looked_at, marks, strict=False)
-        if " of 0 products" not in text  # nobody's bounds
-    ]
-    if looked:
-        yield f"looked at {', '.join(looked)}: otherwise within normal bounds"
-    yield from islice(_unmeasured_others(case), _MOST_LACKING)
-    cluster = case.of(CLUSTER)
-    if cluster is not None and not cluster.rows("ill"):
-        yield f"pods and nodes are well, no failure there [{cluster.mark}]"
-        for row in cluster.rows("warnings")[:2]:
-            yield f"a warning that is over: {quoted(str(row.get('message', '')))} [{cluster.mark}]"
-    logs = swept(case, LOGS)
-    if logs is not None and not logs.rows("changes"):
-        yield f"no new kind of log lines [{logs.mark}]"
-    yield from last_deploy(case)
-
-
-def _unmeasured_others(case: Case) -> Iterator[str]:
-    """Of whom else nothing is known now; of whoever is asked about it is told apart."""
-    metrics, others = case.of(METRICS), [one for one in case.products if one != case.subject]
-    if metrics is not None and others and case.names_subject:
-        yield from samples_missing(metrics, others, case.now, goes_on=True)

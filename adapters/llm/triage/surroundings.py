@@ -148,15 +148,20 @@ def _depends(seen: Seen) -> Iterator[str]:
 
 
 def _seen_before(seen: Seen) -> Iterator[str]:
-    """Not what was answered here before: that is no incident of its own."""
+    for line in list(seen_before(seen))[:1]:
+        yield f"seen before, {line}"
+
+
+def seen_before(seen: Seen) -> Iterator[str]:
+    """Past incidents, without what was answered here before: that is no incident of its own."""
     others = [row for row in seen.rows("incidents") if not str(row.get("id")).startswith(_OWN)]
-    for row in others[:1]:
+    for row in others:
         title = quoted(str(row.get("title", "")))
         opened = instant(str(row.get("opened_at", "")))
-        when = f" ({opened:%Y-%m-%d})" if opened else ""
+        when = f"{opened:%Y-%m-%d}: " if opened else ""
         resolution = quoted(str(row.get("resolution_summary") or ""))
         then = f": {resolution}" if resolution else ""
-        yield f'seen before{when}, "{title}"{then} [{seen.mark}]'
+        yield f'{when}"{title}"{then} [{seen.mark}]'
 
 
 def _written(seen: Seen) -> Iterator[str]:

@@ -130,6 +130,12 @@ def cause_text(top: Suspicion, now: datetime | None = None) -> str:
     return f"The trouble seems {begin} in {product}{when} ({what}); why is not established."
 
 
+def cause_mark(top: Suspicion) -> str:
+    """The evidence number of what `cause_text` says."""
+    fact = top.ordered[0].fact if top.deploy is None else top.deploy
+    return fact.seen.mark if isinstance(fact, DeployFact) else fact.mark
+
+
 def _in_order(top: Suspicion, kind: str, fact: object) -> str:
     """`pool, then latency` where the onset is of another figure than what weighs most."""
     first, since = top.first, getattr(fact, "since", None)
@@ -161,16 +167,42 @@ def plain_words(text: str) -> str:
     return quoted(text)
 
 
+def now_text(fact: Moved, now: datetime | None = None, *, verb: str = "is") -> str:
+    """`p99 latency of checkout is still 1.8 s (normally 0.21 s)`; of a past time `was`, at its worst."""
+    figure_now = fact.last if verb == "is" else fact.worst
+    value, usual = in_words(figure_now, fact.usual, fact.unit)
+    product = plain(fact.product)
+    still = " still" if verb == "is" and fact.since is not None else ""
+    if _is_share(fact):
+        what = "succeed" if _counts_success(fact) else "fail"
+        verbs = what if verb == "is" else f"{what}ed"
+        return f"{value} of requests of {product}{still} {verbs} (normally {usual})"
+    begin = ""
+    if verb != "is" and fact.since is not None:
+        begin = f" from {clock(fact.since, now)}"
+    return f"{_what(fact.role, fact.signal)} of {product} {verb}{still} {value}{begin} (normally {usual})"
+
+
+def _is_share(fact: Moved) -> bool:
+    return fact.role == "errors" and fact.unit.lower() in {*SHARES, "percent", "%"}
+
+
+def _counts_success(fact: Moved) -> bool:
+    """Whether a share of requests is of those that succeed: usually nearly all do."""
+    whole = 1.0 if fact.unit.lower() in SHARES else 100.0
+    return fact.usual > whole / 2
+
+
 def _moved(fact: Moved, now: datetime | None) -> str:
     worst, usual = in_words(fact.worst, fact.usual, fact.unit)
     when = ""
     if fact.since is not None:
         when = f" {'before' if fact.since_before else 'at'} {clock(fact.since, now)}"
     if fact.role == "errors" and fact.falls:
-        is_share = fact.unit.lower() in {*SHARES, "percent", "%"}
-        what = "the share of successful requests" if is_share else f"`{fact.signal}`"
+        kind = "successful" if _counts_success(fact) else "failing"
+        what = f"the share of {kind} requests" if _is_share(fact) else f"`{fact.signal}`"
         return f"{what} fell to {worst}{when} (normally {usual}){_end(fact, now)}"
-    if fact.role == "errors" and fact.unit.lower() in SHARES:
+    if _is_share(fact) and not _counts_success(fact):
         is_over = fact.until is not None or fact.is_back or fact.is_past
         since = when.replace(" at ", " from " if is_over else " since ")
         since = since.replace(" before ", " from before " if is_over else " since before ")

@@ -67,15 +67,25 @@ def test_a_look_makes_the_calls_that_an_investigation_without_a_model_begins_wit
     "request_",
     [
         asked("thanks!"),
-        asked("show me the logs of checkout"),
-        asked("who deployed last week?"),
+        asked("restart checkout"),
         asked(meta=Meta(purpose="recommend", products=PRODUCTS, now=NOW)),
         asked(meta=Meta(purpose="platform", products=PRODUCTS, now=NOW)),
         asked(tools=(ToolSpec("core__get_logs", "", {}),)),
     ],
 )
-def test_where_no_cause_is_asked_for_nothing_is_looked_at(request_: CompleteRequest) -> None:
+def test_where_no_look_answers_the_question_nothing_is_looked_at(request_: CompleteRequest) -> None:
     assert list(look_calls(request_)) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("show me the error logs of checkout", "core__get_logs"),
+        ("who deployed last week?", "core__get_recent_deploys"),
+    ],
+)
+def test_what_one_call_answers_is_read_before_a_model_is_asked(question: str, tool: str) -> None:
+    assert [call.name for call in look_calls(asked(question))] == [tool]
 
 
 def test_what_moved_by_how_much_and_since_when_is_told_with_what_could_not_be_looked_at() -> None:

@@ -125,7 +125,7 @@ async def test_what_was_done_and_by_whose_word_is_answered_from_what_was_decided
     assert found.text.startswith(
         "**A rollback of checkout was confirmed by U7 at 14:20 UTC, and is done.**"
     )
-    assert "What people did by hand or by other means, I do not know" in found.text
+    assert "Changes by hand are not visible to me" in found.text
     assert [one.note for one in claims if one.note] == []
 
 
@@ -140,7 +140,7 @@ async def test_what_waits_or_was_rejected_is_no_answer_to_what_was_done_but_is_t
     assert (
         "- A rollback of checkout was rejected by U7 at 14:20 UTC, nothing was run." in found.text
     )
-    assert "- restart of checkout is proposed (p-8) and waits for somebody." in found.text
+    assert "- restart of checkout is proposed and waits for a decision." in found.text
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ async def test_whether_it_helped_is_when_it_was_usual_again(at: str, words: str)
 
     assert found.text.startswith(f"**{words}**")
     assert "may be of the time before" not in found.text
-    assert "is done. Since it is over, nothing is proposed." in found.text
+    assert "A rollback of checkout was confirmed by U7" in found.text
     assert [one.note for one in claims if "after" in one.text and one.note] == []
 
 

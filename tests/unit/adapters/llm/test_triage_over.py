@@ -106,7 +106,7 @@ async def test_who_is_in_trouble_now_comes_before_who_was(question: str) -> None
 
     assert "trouble seems to begin in web since 09:42 UTC" in found.text
     assert (
-        "Also suspected: checkout: latency rose to 1.6 s at 09:04 UTC (normally 0.12 s); usual "
+        "also suspected: checkout: latency rose to 1.6 s at 09:04 UTC (normally 0.12 s); usual "
         "again since" in (found.text)
     )
 

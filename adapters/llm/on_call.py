@@ -1,0 +1,40 @@
+"""Who is on call: as it stands beside a question, and read back from there."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from adapters.llm.called import called
+
+NO_ROTA: Final = "On call: no rota is configured."
+_NOW: Final = "On call now"
+_UNREAD: Final = "could not be read just now"
+_NOTE: Final = re.compile(rf"^- ((?:{_NOW}|On call): [^\n]*)$", re.MULTILINE)
+_ASKED: Final = re.compile(
+    r"\bon[ -]?call\b|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|escalate)\b"
+    r"|\bwho(?: is|'s|s) on (?:duty|shift|rota)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_who_is_on_call(text: str) -> bool:
+    """Whether a message asks who is on call."""
+    return _ASKED.search(text) is not None
+
+
+def on_call_note(by_role: Mapping[str, Sequence[str] | None]) -> str:
+    """One line: the names by role; None where the rota could not be read."""
+    if not by_role:
+        return NO_ROTA
+    parts = []
+    for role, names in by_role.items():
+        known = [one for name in names or () if (one := called(name))]
+        who = ", ".join(known) if known else _UNREAD if names is None else "no person"
+        parts.append(f"{who} (role {called(role)})")
+    return f"{_NOW}: {'; '.join(parts)}."
+
+
+def on_call_in(told: str) -> str:
+    """The line that stands beside a question; empty where there is none."""
+    found = _NOTE.search(told)
+    return found[1] if found else ""

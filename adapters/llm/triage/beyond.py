@@ -1,0 +1,70 @@
+"""Answers that need no look: what can be asked, what needs a model, who is on call, what was said."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from adapters.llm.triage.case import Case, plain
+from adapters.llm.triage.done import decision_told, waiting
+
+_ABLE: Final = (
+    "I look at metrics, logs, traces, Kubernetes and deploys, name the likely cause with its evidence, "
+    "and propose declared actions for a person to confirm. I change nothing myself."
+)
+_NO_PEOPLE: Final = "page or message people"
+_REPORT: Final = "write a report"
+
+
+def can_ask(case: Case) -> str:
+    """Three things to ask, with a name of this channel."""
+    subject = plain(case.subject) or "checkout"
+    first = "is it over?" if case.is_later else f"why is {subject} slow?"
+    return (
+        f'Ask me for example "{first}", "what changed?" or "show me the error logs of {subject}".'
+    )
+
+
+def help_lines(case: Case) -> Iterator[str]:
+    """What Kortex does without a model."""
+    yield f"**{_ABLE}**"
+    examples = (
+        f"why is {plain(case.subject) or 'checkout'} slow?",
+        "is it over?",
+        "what changed?",
+        f"show me the error logs of {plain(case.subject) or 'checkout'}",
+        "how much memory does it use?",
+    )
+    yield "You can ask:\n" + "\n".join(f"- {one}" for one in examples)
+
+
+def beyond_lines(case: Case) -> Iterator[str]:
+    """One sentence that it cannot be answered here, and what can."""
+    match case.asked.wish:
+        case "":
+            yield f"**That needs a model, and none was used here; I looked at nothing.** {can_ask(case)}"
+        case wish if wish == _REPORT:
+            yield (
+                "**I cannot write one in this place without a model.** `kortex incident report` writes "
+                "it from the records: summary, impact, cause, timeline, actions."
+            )
+        case wish if wish == _NO_PEOPLE:
+            yield f"**I cannot {wish}.** {can_ask(case)}"
+        case wish:
+            yield f"**I cannot {wish} without a model.** {can_ask(case)}"
+
+
+def on_call_lines(case: Case) -> Iterator[str]:
+    """The line beside the question."""
+    yield f"**{case.on_call or 'I cannot see who is on call here: no rota is configured.'}**"
+
+
+def recap_lines(case: Case) -> Iterator[str]:
+    """Cause, action and state, as they were answered in this thread."""
+    cause = case.answered or "no cause was named in this thread so far"
+    yield f"**So far:** {cause}"
+    yield "\n".join(f"- {line}" for line in _actions(case))
+    yield 'Nothing was looked at again. Ask "is it over?" for the state now.'
+
+
+def _actions(case: Case) -> Sequence[str]:
+    decided = [f"{decision_told(one, case.now)}." for one in case.decided[-2:]]
+    return [*decided, *waiting(case.open_proposals[:2])] or ["No action was proposed."]

@@ -1,0 +1,179 @@
+"""The part of an investigation that answers a later question: over, how X is, impact, what to do."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from adapters.llm.triage.about import own_state
+from adapters.llm.triage.case import Case, Signals, plain
+from adapters.llm.triage.details import MOST_LINES, quiet, ruled_out, shown_points
+from adapters.llm.triage.done import decision_told, waiting
+from adapters.llm.triage.evidence import Moved
+from adapters.llm.triage.hypothesis import answer_to
+from adapters.llm.triage.is_it_over import plain_answer
+from adapters.llm.triage.judgement import Judgement
+from adapters.llm.triage.linked import own_trouble
+from adapters.llm.triage.next_step import next_step
+from adapters.llm.triage.period import period
+from adapters.llm.triage.telling import cause_mark, cause_text, named, now_text, told
+
+_MOST_NAMED: Final = 6
+_CUSTOMERS: Final = "How many customers that is, I cannot tell: the metrics do not count them."
+_SIGNALS: Final = frozenset({"latency", "errors"})
+
+
+def brief(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
+    """Paragraphs: a headline, at most five lines, and what is pending."""
+    match case.asked.part:
+        case "over":
+            yield from _over(case, judgement)
+        case "state":
+            yield from _state(case, judgement)
+        case "impact":
+            yield from _impact(case, judgement)
+        case "coverage":
+            yield from _coverage(case, judgement)
+        case _:
+            yield from _next(case, judgement, signals)
+
+
+def _over(case: Case, judgement: Judgement) -> Iterator[str]:
+    """Yes, no, or that it cannot be told; with what is still not as usual."""
+    yes = plain_answer(case, judgement)
+    going_on = _going_on(case, judgement)
+    whole = plain(case.subject) if case.names_subject else "the products of this channel"
+    if yes:
+        yield yes
+    elif going_on:
+        yield f"**No. {_sentence(now_text(going_on[0], case.now))}.** [{going_on[0].mark}]"
+    elif judgement.verdict == "healthy":
+        since = f" since {judgement.undone.words}" if judgement.undone else ""
+        mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
+        yield f"**Yes, as far as I can see. Nothing is wrong with {whole}{since}{period(case)}.**{mark}"
+    elif judgement.suspects and judgement.suspects[0].over_since is None:
+        yield f"**No. {cause_text(judgement.suspects[0], case.now)}**"
+    else:
+        yield f"**I cannot say that it is over.** {_unsure(judgement)}"
+    lines = [f"{now_text(one, case.now)} [{one.mark}]" for one in going_on[1:MOST_LINES]]
+    yield "\n".join(f"- {line}" for line in lines)
+    yield _pending(case)
+
+
+def _going_on(case: Case, judgement: Judgement) -> Sequence[Moved]:
+    """What is not as usual now: of the product asked about and of the first suspect, its own first."""
+    about = {case.subject} if case.names_subject else set(case.products)
+    if judgement.suspects:
+        about.add(judgement.suspects[0].product)
+    found = [
+        one
+        for one in judgement.facts.moved
+        if one.product in about and one.is_unusual and one.over_since is None and not one.is_back
+    ]
+    roles = {"errors": 0, "latency": 1}
+    return sorted(
+        found, key=lambda one: (one.product != case.subject, roles.get(one.role, 2), -one.score)
+    )
+
+
+def _unsure(judgement: Judgement) -> str:
+    missing = f" I could not look at: {judgement.missing[0]}." if judgement.missing else ""
+    return f"I found nothing that stands out now.{missing}"
+
+
+def _sentence(text: str) -> str:
+    """A capital begins it, unless a name does."""
+    first = text.split(" ", 1)[0]
+    return text if not first.islower() or "-" in first else f"{text[0].upper()}{text[1:]}"
+
+
+def _pending(case: Case) -> str:
+    """What waits for a decision, or what was decided last; empty where neither is known."""
+    about = case.subject if case.names_subject else ""
+    open_ones = [one for one in case.open_proposals if about in ("", one[2])]
+    if open_ones:
+        return f"{'; '.join(waiting(open_ones[:2]))}"
+    decided = [one for one in case.decided if about in ("", one.product)]
+    return f"{decision_told(decided[-1], case.now)}." if decided else ""
+
+
+def _state(case: Case, judgement: Judgement) -> Iterator[str]:
+    """How one product is; the thread stays about the incident."""
+    if thought := answer_to(case, judgement):
+        yield thought
+    elif case.names_subject:
+        yield from _own(case, judgement)
+    top = next(iter(judgement.suspects), None)
+    if top is not None and judgement.verdict == "cause":
+        if thought or top.product != case.subject:
+            yield f"{cause_text(top, case.now)} [{cause_mark(top)}]"
+    elif judgement.verdict != "cause" and judgement.missing:
+        yield f"I could not look at: {judgement.missing[0]}."
+
+
+def _own(case: Case, judgement: Judgement) -> Iterator[str]:
+    name, troubles = plain(case.subject), own_trouble(case, judgement.facts)
+    if not troubles:
+        yield f"**{name}{period(case)}: {judgement.own_blind.removeprefix(f'{name}: ') or own_state(case)}.**"
+        return
+    top = next(iter(judgement.suspects), None)
+    if top is not None and top.product == case.subject and judgement.verdict == "cause":
+        yield f"**{cause_text(top, case.now)}**"
+    else:
+        yield f"**{name} is not as usual{period(case)}:**"
+    yield "\n".join(f"- {line}" for line in troubles[:MOST_LINES])
+
+
+def _impact(case: Case, judgement: Judgement) -> Iterator[str]:
+    """The products whose latency or failures moved, and by how much."""
+    moved = [one for one in judgement.facts.moved if one.role in _SIGNALS and one.is_unusual]
+    now = [one for one in moved if one.over_since is None]
+    by_product = {one.product: one for one in sorted(now or moved, key=lambda each: each.score)}
+    if not by_product:
+        yield f"**I see no product whose latency or failures left their usual range{period(case)}.**"
+        if judgement.missing:
+            yield f"I could not look at: {judgement.missing[0]}."
+        return
+    names = [plain(one) for one in by_product][::-1]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    were = "is" if now else "was"
+    yield f"**Affected{'' if now else ', now over'}: {', '.join(names[:_MOST_NAMED])}{more}.**"
+    order = {name: number for number, name in enumerate(by_product)}
+    lines = sorted(now or moved, key=lambda one: (one.role != "errors", -order[one.product]))
+    said = (f"{now_text(one, case.now, verb=were)} [{one.mark}]" for one in lines[:MOST_LINES])
+    yield "\n".join(f"- {line}" for line in said)
+    yield _CUSTOMERS
+
+
+def _coverage(case: Case, judgement: Judgement) -> Iterator[str]:
+    """How sure the answer is: what points to it, what was looked at, what is missing."""
+    top = next(iter(judgement.suspects), None)
+    if top is not None and judgement.verdict == "cause":
+        yield f"**Not proven, but the evidence points there. {cause_text(top, case.now)}**"
+        points = shown_points(top, case.asked.symptom)[:3]
+        lines = [named(top.product, told(point, case.now)) for point in points]
+        lines += [f"not the cause: {line}" for line in ruled_out(case, judgement)][:1]
+    else:
+        yield "**No cause is established.**"
+        lines = []
+    lines += list(quiet(case, judgement))[:1]
+    yield "\n".join(f"- {line}" for line in lines[:MOST_LINES])
+    if judgement.missing:
+        yield f"Not looked at: {'; '.join(judgement.missing[:2])}."
+
+
+def _next(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
+    """What can be done, and what a card does."""
+    if judgement.verdict != "cause":
+        if judgement.verdict == "healthy":
+            yield "**Nothing needs to be done that I can see.**"
+        else:
+            yield "**No cause is established, so I propose nothing.**"
+        first = [plain(one.product) for one in judgement.suspects]
+        yield f"I would look first at {', then '.join(first)}." if first else ""
+    else:
+        yield f"**{next_step(case, judgement, signals)}**"
+        yield cause_text(judgement.suspects[0], case.now)
+    if case.open_proposals:
+        yield (
+            "The card says what runs, where, and whether it can be undone. Confirm sends exactly "
+            "that order once; Reject sends nothing."
+        )

@@ -1,0 +1,207 @@
+"""What a message asks for: one table, read from the top; the first row that fits counts.
+
+Each row names the topic, which decides what is looked at, and the part of its answer that is asked for.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from adapters.llm.triage.spelling import spelled_out
+
+Topic = Literal[
+    "cause", "logs", "deploys", "done", "figure", "pods", "history", "runbook", "order", "on call",
+    "greeting", "thanks", "help", "recap", "beyond", "outside", "unclear",
+]  # fmt: skip
+# Of an investigation: all of it, or the part that answers.
+Part = Literal["all", "over", "state", "impact", "next", "coverage", "onset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """`part` is of topic "cause"; of "beyond" `subject` says in words what is asked for."""
+
+    topic: Topic
+    part: Part = "all"
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    intent: Intent
+    pattern: re.Pattern[str]
+    whole: bool = False  # the pattern is all of the message
+    later: bool = False  # only of a thread in which something was asked before
+
+
+def _row(
+    topic: Topic,
+    pattern: str,
+    *,
+    part: Part = "all",
+    subject: str = "",
+    whole: bool = False,
+    later: bool = False,
+) -> _Row:
+    return _Row(Intent(topic, part, subject), re.compile(pattern), whole, later)
+
+
+_FILLER: Final = (
+    r"(?:(?:hey|hi|ok|okay|so|and|but|then|well|now|also|please|just|kortex|again|actually)[,! ]+)*"
+)
+_POLITE: Final = (
+    r"(?:(?:can|could|would|will) (?:you|we|i) (?:please )?|i (?:want|need|would like) (?:you )?(?:to )?"
+    r"|let us |let's |please |go ahead and )*"
+)
+_END: Final = r"(?: (?:please|now|right now|here|then|again|so far|already|for me|yet))*[ .?!]*"
+_THING: Final = (
+    r"(?:it|this|that|all|things|everything|we|you|all of it|all this|the (?:whole )?(?:incident|outage|"
+    r"problem|issue|trouble|alert|error rate|latency|site|shop|system|service|errors))"
+)
+_FINE: Final = (
+    r"(?:over|fixed|resolved|solved|recovered|recovering|mitigated|ok|okay|fine|good|healthy|normal|stable|"
+    r"usual|back|up|done|better|working|clear|gone|alright|calm|green|improving|improved|stopped)"
+)
+_ILL: Final = (
+    r"(?:broken|slow|down|failing|happening|going on|bad|errors?|there|ongoing|open|an issue|a problem|"
+    r"degraded|unhealthy|timeouts?|timing out|erroring|wrong|high|on fire|active)"
+)
+ROLE_WORDS: Final = (
+    r"(?:(?:error|failure|success|request|hit|5xx|drop) ?(?:rates?|ratios?|counts?|percent(?:age)?)|availability"
+    r"|memory|heap|cpu|latenc(?:y|ies)|p ?(?:50|90|95|99|999)|percentiles?|response times?|duration|throughput"
+    r"|traffic|requests?(?: (?:per|a) (?:second|minute))?|rps|qps|connections?|connection pool|pool|queues?"
+    r"|backlog|lag|disk|storage|disk space|restarts?|network|bandwidth|saturation|load|utili[sz]ation|errors?)"
+)
+_VERB: Final = (
+    r"(?:restart|reboot|bounce|redeploy|deploy|scale|drain|cordon|kill|delete|stop|start|disable|enable|"
+    r"turn (?:on|off)|fail ?over|release|ship|flush|clear|purge|increase|decrease|raise|resize|evict|"
+    r"rollout|promote|apply|run|execute|trigger)"
+)
+
+# "restart checkout", "scale the pods of cart to 4"; not "restart loop on payments".
+_OBJECT: Final = (
+    r" (?:the )?(?:(?:pods?|service|instances?|deployment|containers?|hosts?|product) (?:of |in |for )?(?:the )?)?[\w.-]+"
+    r"(?: (?:pods?|service|instances?|deployment|hosts?))?(?: (?:to|by|with|at) v?[\w.-]+(?: (?:replicas|pods|instances|percent))?)?"
+)
+
+_TABLE: Final[Sequence[_Row]] = (
+    # Courtesies and questions about Kortex.
+    _row("thanks", r"(?:(?:ok|okay|great|good|cool|nice|perfect|awesome|got it|alright|sweet|super|fine|thanks|thank you|thx|ty|tyvm|cheers|"
+         r"merci|danke|will do|noted|understood|makes sense|good (?:job|bot|work)|well done|np|no problem|done|lgtm|lol|yes|no|yep|nope|sure|"
+         r"never ?mind|nvm|bye|k|kk|you rock|that (?:helps|helped)|"
+         r"(?:a lot|so much|very much|kortex|all|everyone|team|again|for (?:that|this|the help|now)))[ ,.!:;()-]*)+", whole=True),
+    _row("greeting", r"(?:hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!]*", whole=True),
+    _row("help", r"(?:help(?: me)?|what (?:can|do) (?:you|i|we) (?:do|ask|see|know|look at)(?: (?:you|here))?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
+         r"are you (?:a )?(?:bot|human|ai|there|up|alive)|how (?:do|can|should) (?:i|we) (?:use|ask|talk to) (?:you|kortex|this)|commands?|usage|"
+         r"menu|how do you work|what is kortex|how are you)[ ?.!]*", whole=True),
+    _row("recap", r"(?:catch (?:me|us) up.*|(?:(?:give|write|get) (?:me|us) )?(?:an? |the )?(?:quick |short |brief )?(?:summary|recap|status|update|overview|tl ?;? ?dr|status update)"
+         r"(?: (?:of|on) (?:this|the|it)(?: (?:thread|incident|outage))?)?|summari[sz]e(?: (?:this|it|the (?:thread|incident)))?|sum (?:it |this )?up|where (?:are|do) we(?: stand)?(?: at)?|"
+         r"what is (?:the )?(?:status|state|situation|latest|new|going on here)|any (?:updates?|news)|what happened|"
+         r"what did i miss|bring me up to speed|i just (?:joined|got here|woke up)\b.*|brief me)" + _END, whole=True, later=True),
+    _row("beyond", r"\b(?:post ?mortem|incident report|rca|write ?up|retro(?:spective)?)\b", subject="write a report"),
+    # What people did, and who they are.
+    _row("cause", r"\b(?:did|has|have) (?:it|that|this|the (?:roll(?:ing)? back|revert|restart|fix)\b[^.?!]*|rolling back) (?:help|work|fix|solve)\w*", part="over"),
+    _row("done", r"\bwho (?:has |have |had )?(?:already )?(?:confirmed|approved|rejected|declined|rolled|reverted|decided|pressed|clicked|restarted|fixed|did (?:it|that|this))\b"
+         r"|\bwhat (?:actions? |else )?(?:has|have|was|were|did|is|are)\b[^.?!]*\b(?:done|tried|confirmed|approved|rejected|carried out|decided|attempted)\b"
+         r"|\b(?:was|were|has|have|is)\b[^.?!]*\b(?:rolled back|reverted|approved|confirmed|rejected)\b|\b(?:did|has|was|is)\b[^.?!]*\broll(?:ing)? back\b[^.?!]*\b(?:done|run|ran|carried out|happen|succeed|go through|finish\w*|complete\w*|confirmed)\b"
+         r"|\b(?:did|has|have|was) (?:anyone|anybody|someone|somebody)\b[^.?!]*\b(?:confirm|approve|reject|roll|do|try|tried|done|press)\w*"
+         r"|\bwhat did (?:we|they|people) (?:do|try)\b|\bactions? taken\b|\bopen proposals?\b|\bwhat (?:is|was) proposed\b|\bany(?:thing)? proposals?\b"),
+    _row("on call", r"\bon call\b|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|ask|escalate)\b|\bwho is on (?:duty|shift|rota)\b"),
+    _row("beyond", _FILLER + _POLITE + r"(?:page|call|wake|ping|notify|escalate|email|mail|message|tell|dm|invite|assign|open a ticket|create a ticket|file a)\b(?! me\b).*",
+         subject="page or message people", whole=True),
+    _row("beyond", r"\bwho (?:owns|is responsible|maintains|is the owner|wrote|built)\b|\bwhich team\b", subject="say who owns a service"),
+    # Orders: a card, never an action.
+    _row("order", _FILLER + _POLITE + r"propose (?!it\b|that\b|this\b)[\w-]+.*", whole=True),
+    _row("order", _FILLER + _POLITE + _VERB + _OBJECT + _END, whole=True),
+    _row("order", r"\bpropose (?:it|that|this)? ?(?:again|once more|anew)\b|\b(?:re-?|another |new )(?:proposal|propose|card)\b", later=True),
+    # What asks for a cause, whatever else it says.
+    _row("cause", r"\bwhy\b(?! (?:do|should) (?:you|i))|\bwhat (?:is|was|are|were) (?:wrong|broken|failing|going on|up with|happening)|\bwhat (?:is|was|are) (?:the )?(?:root )?(?:cause|reason|problem|culprit)|\broot cause\b|"
+         r"\bwhat (?:causes|caused|happened|broke|breaks|is causing|went wrong)|\binvestigate\b|\bdiagnose\b|\btriage\b|\bwhich (?:service|one|product|component) (?:is|was) (?:it|to blame|the (?:cause|culprit|problem))"
+         r"|\b(?:find|look) (?:out )?(?:the cause|into)\b|\bwho is the culprit\b|\banything (?:wrong|unusual|odd|off)\b|\bis something wrong\b"),
+    _row("cause", r"^(?!is |are |was |what |how |show |any |does )[^?]*\b(?:is|are|went|has|have|keeps?|looks?|seems?|shot|getting) (?:\w+ )?(?:high|spik\w+|rising|elevated|climb\w+|through the roof|increas\w+|jump\w+|dropp\w+|up|too \w+)\b[^?]*", whole=True),
+    _row("cause", r"^" + _FILLER + r"(?:it|this|we|users?|customers?|people|orders?|requests?|i|now|again|getting|seeing|new)\b[^?]*\b(?:slow|fail\w*|errors?|down|5\d\d|timing out|time ?outs?|broken|crash\w*)\b.*", later=True),
+    # Parts of an investigation.
+    _row("cause", r"\bstill\b.*\b" + _ILL + r"\b|\bany(?:thing)? (?:is )?still\b|\b(?:is|are) (?:it|things|we|they) (?:getting )?(?:any )?(?:better|worse)\b|\bback to (?:normal|usual|baseline)\b"
+         r"|\bcan (?:i|we) (?:close|resolve|stand down|go (?:back )?to (?:bed|sleep))\b|\ball (?:good|clear|ok|fine|green)\b|\b(?:has|have|did) (?:it|this|that|things|the \w+) (?:\w+ )?(?:recover|stop|improve|end|go away|resolve|clear|been fixed|been resolved|calm)\w*"
+         r"|\bhow (?:is|are) (?:it|things|we|that|this)(?: (?:now|looking|going|doing|today))*[ ?.!]*$|\bany (?:better|improvement)\b|\bfixed yet\b|\bstill (?:broken|slow|down)\b", part="over", later=True),
+    _row("cause", r"^" + _FILLER + r"(?:is|are|was|were) " + _THING + r" (?:all |really |finally |now |already )*(?:\w+ )?(?:all |really |finally |now |already |back to |back )*" + _FINE + r"\b.*", part="over", later=True),
+    _row("cause", r"\bhow long (?:did|was|has|have|is)\b.*|\bwhen (?:exactly |precisely )?did (?:it|this|that|the \w+) (?:start|begin|end|stop)\w*|^" + _FILLER + r"(?:since|from) when\b.*", part="onset", later=True),
+    _row("cause", r"\bimpact(?:ed)?\b(?! of)|\bblast radius\b|\bhow bad\b|\bhow many (?:customers|users|people|clients|orders|buyers)\b|\bwho (?:is|else is|are) (?:affected|hit|impacted|suffering)"
+         r"|\b(?:which|what) (?:\w+ )?(?:services?|products?|customers|users|apps?|else|others?|systems) (?:is|are|were|was) (?:also )?(?:affected|impacted|failing|slow|broken|hit|down)\b|\bseverity\b|\bsev ?\d\b|\bwhat else is (?:affected|broken|slow|failing)\b|\bhow (?:serious|severe)\b"
+         r"|\b(?:are|is) (?:customers|users|people|anyone|anybody|anything|others?|other (?:services|products)) (?:else )?(?:also )?(?:affected|impacted|hit|seeing)\b", part="impact"),
+    _row("cause", r"\bwhat happens (?:if|when)\b|\bis (?:it|this|that|the \w+(?: \w+)?|rolling back) (?:safe|reversible|risky|dangerous)\b|\bwhat (?:does|will|would) (?:the |that |this )?(?:card|button|roll back|confirm|it) do\b|\bcan (?:i|we) undo\b|\bsafe to\b", part="next"),
+    _row("cause", r"\bwhat (?:should|can|do|could|must|shall|would) (?:i|we|you|they)(?: need to| have to)? (?:do|try|recommend|suggest|propose|advise)\b|\bwhat now\b|\bwhat (?:is|are|next)(?: the)? (?:next|options)\b|\bnext steps?\b|\bwhat next\b|\bhow (?:do|can|to|should|could|would)(?: i| we| you)? ?(?:fix|mitigate|solve|resolve|stop|repair|remediate)\b"
+         r"|\byou (?:recommend|suggest|advise|propose)\b|\b(?:any|your) (?:recommendations?|suggestions?|ideas?|advice|fix)\b|\brecommended\b|\b(?:should|shall|can) (?:i|we) (?!see|get|have|look)\w+\b|^" + _FILLER + _POLITE + r"(?:fix|repair|solve|mitigate) (?:it|this|that)\b|\bis there (?:a )?(?:fix|workaround)\b|\bhow to (?:fix|mitigate)\b", part="next"),
+    _row("cause", r"\bare you (?:sure|certain|confident)\b|\bhow (?:sure|certain|confident|reliable)\b|\bwhat (?:did|have|else did|all did|didn't) you (?:not )?(?:look|check|see|seen|read|miss)\w*|\bdid you (?:look|check|consider|see)\b|\bwhere did you look\b|\b(?:what|show me|show) (?:is )?(?:the |your )?(?:evidence|proof)\b"
+         r"|\bbased on what\b|\bhow do you know\b|\bwhy do you (?:think|say|believe)\b|\bprove it\b|\b(?:really|seriously)\b\?*$|\bwhat (?:is|are) (?:missing|not checked)\b|\bconfidence\b|\bcould (?:it|you) be (?:wrong|something else)\b", part="coverage", later=True),
+    # Lines, deploys, figures: listed, not weighed.
+    _row("beyond", r"\b(?:code|diff|commits?|pull requests?|pr|source) ?(?:change|changes)?\b.*\bv?\d|\b(?:show|what is|see|get) (?:me )?(?:the )?(?:code|diff|commits?|pull requests?)\b", subject="show the code of a change"),
+    _row("beyond", r"\btraces?\b(?! ?backs?)|\bspans?\b", subject="show single traces"),
+    _row("deploys", r"\bwho (?:deploy|releas|ship|push|roll\w* out)\w*|\b(?:what|something|anything|stuff|things?) (?:got |has |have |was |were |been |is )*(?:recently |just |else )*(?:chang|deploy|releas|ship|roll\w* out)\w*|\b(?:did|has|have|was) (?:anything|something|any\w*|we|someone)\b[^.?!]*\b(?:chang|deploy|releas|ship)\w*"
+         r"|\b(?:any|last|latest|recent|newest|list|show|which|all|previous|see)\b[^.?!]*\b(?:deploy(?:s|ments?)?|releases?|rollouts?|changes|versions?)\b|^deploy(?:s|ments)?\b|\bwhen (?:was|were|did) [^.?!]*\b(?:deploy|releas|ship)\w*|\bversions?\b|\bdeploys?\b[^.?!]*\b(?:last|recent|today|yesterday|week|of|to)\b|^changes\b|\bwhat is (?:deployed|running)\b|\bcommits?\b"),
+    _row("logs", r"\blogs?\b(?! ?(?:in\b|into\b))|\blog ?lines?\b|\bstack ?traces?\b|\btrace ?backs?\b|^" + _FILLER + _POLITE + r"(?:show|give|see|list|print|get|fetch|tail|grep|find|search|paste|display)\b.*\b(?:errors?|warnings?|exceptions?|lines?|messages?)\b(?! ?(?:rate|ratio|count|percent))"
+         r"|\b(?:latest|last|recent|newest) (?:new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))|\b(?:tail|grep)\b"),
+    _row("logs", r"\b(?:what|which|any|the) (?:are the |new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))(?!.*\bstill\b)|^(?:errors?|exceptions?|warnings?) (?:of|in|from|for|on)\b", later=True),
+    _row("figure", r"\b(?:graph|chart|dashboard|plot)s?\b|\bcompare\b.*|\b(?:was|is) (?:it|this|that) (?:like this|the same|normal|usual)\b.*\b(?:yesterday|last week|before)?"),
+    _row("figure", r"\b(?:how (?:much|many|high|low|big|large|bad|full|long)|what (?:is|are|was|were)|show(?: me)?|give me|get|check|current|now|average|mean|max(?:imum)?|peak|tell me|see)\b.*\b" + ROLE_WORDS + r"\b"
+         r"|\b" + ROLE_WORDS + r"(?: (?:and|or|&|,) (?:the )?" + ROLE_WORDS + r")* ?(?:usage|use|consumption|level|count)? (?:of|for|in|on|at|now|today|yesterday|right now|currently|last|over|since|between)\b"
+         r"|\b(?:is|are) (?:the )?" + ROLE_WORDS + r"(?: (?:usage|of|on|in|for) ?[\w-]*)* (?:high|low|ok|okay|fine|normal|full|up|rising|growing|elevated|bad|maxed(?: out)?|saturated)\b"
+         r"|^" + _FILLER + r"[\w-]* ?" + ROLE_WORDS + r"(?: (?:usage|use|consumption|level))?(?: (?:now|right now|today|currently|yesterday|please|of [\w-]+))*[ ?.!]*$"),
+    _row("pods", r"\b(?:how many|which|list|show(?: me)?|count|all) (?:the |of the )?(?:\w+ )?(?:pods?|replicas?|containers?|instances?)\b"),
+    _row("pods", r"\b(?:pods?|replicas?|containers?|instances?|nodes?|kubernetes|k8s|deployments?)\b", later=True),
+    _row("runbook", r"\b(?:runbooks?|playbooks?|documentation|docs|procedure|wiki|sop)\b|\bhow do we usually\b"),
+    _row("history", r"\b(?:happened|happen|seen|had|have|occurred|did we have|same) (?:this |that |it |it happen |something )?(?:like this )?(?:before|ever|last (?:week|month|year)|previously|already|earlier|in the past)\b|\bever (?:happened|seen|had|been)\b|\blast time\b|\b(?:similar|past|previous|earlier|old|other) (?:incidents?|outages?|problems?|issues?)\b|\bfirst time\b|\brecurring\b|\bhistory\b"),
+)  # fmt: skip
+# About a product, in a thread that is about something else: how it is, and no new investigation.
+_ABOUT_PRODUCT: Final = re.compile(
+    r"^"
+    + _FILLER
+    + r"(?:(?:what|how) about|and|how (?:is|are)|what is with|is|are|was|does|did|check|look at|"
+    r"status of|state of|same for|also|or)\b.*"
+)
+_ONLY_NAME: Final = re.compile(
+    _FILLER + r"(?:the )?[\w.-]+(?: (?:too|also|then|now|service))*[ ?.!]*"
+)
+_IF_FINE: Final = re.compile(rf"^{_FILLER}(?:is|are|was)\b.*\b{_FINE}\b")
+_CLAUSES: Final = re.compile(r"[?!;]+\s*|\.\s+|,?\s+(?:and|also|plus)\s+|,\s+")
+_FEWEST_WORDS: Final = 2
+STATE: Final = Intent("cause", "state")
+
+
+def intents(text: str, names: Collection[str], *, later: bool) -> Sequence[Intent]:
+    """What is asked for, in the order of the message, two at most; nothing where no row fits.
+
+    `later`: something was asked in the thread before.
+    """
+    plain = spelled_out(text, names)
+    whole = _intent(plain, later=later)
+    if whole is not None and whole.topic in {"order", "thanks", "cause"} and whole.part == "all":
+        return (whole,)
+    parts = [part for part in _CLAUSES.split(plain) if len(part.split()) >= _FEWEST_WORDS]
+    found = [one for part in parts if (one := _intent(part, later=later))] if parts[1:] else []
+    several = list(dict.fromkeys(found))
+    if len(several) > 1:
+        return several[:2]
+    return (whole,) if whole is not None else several
+
+
+def is_about_product(text: str, names: Collection[str]) -> bool:
+    """Whether a message that names a product asks no more than how that is."""
+    plain = spelled_out(text, names)
+    return bool(_ABOUT_PRODUCT.match(plain) or _ONLY_NAME.fullmatch(plain))
+
+
+def asks_if_fine(text: str) -> bool:
+    """Whether a message asks if something is as it should be."""
+    return _IF_FINE.search(text.lower()) is not None
+
+
+def _intent(plain: str, *, later: bool) -> Intent | None:
+    for row in _TABLE:
+        if row.later and not later:
+            continue
+        found = row.pattern.fullmatch(plain) if row.whole else row.pattern.search(plain)
+        if found:
+            return row.intent
+    return None

@@ -1,0 +1,149 @@
+"""The answer to "how much memory does checkout use?": figures of a product, as they were measured."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.llm.triage.case import Case, Seen, number_of, plain, text_of
+from adapters.llm.triage.figures import figure, in_words
+from adapters.llm.triage.period import period
+from adapters.llm.triage.spelling import spelled_out
+from adapters.llm.triage.surroundings import Wish
+from tools.signals import Role
+
+FIND: Final = "core__find_metrics"
+READ: Final = "core__get_metrics"
+_USUAL: Final[Sequence[Role]] = ("latency", "errors", "traffic")
+_MOST_ROLES: Final = 4
+_WORDS: Final[Sequence[tuple[Role, str]]] = (
+    ("errors", r"\berrors?\b|failure|success|5xx|availability|\bfail"),
+    ("latency", r"latenc|\bp ?\d\d|percentile|response|duration|\bslow"),
+    ("memory", r"memory|heap"),
+    ("cpu", r"\bcpu|utili[sz]ation|\bload\b"),
+    ("pool", r"connection|\bpool|saturation"),
+    ("queue", r"queue|backlog|\blag\b"),
+    ("disk", r"\bdisk|storage"),
+    ("restarts", r"restart"),
+    ("network", r"network|bandwidth"),
+    ("traffic", r"traffic|\brequests?\b(?! time)|throughput|\brps\b|\bqps\b"),
+)
+_QUANTILE: Final = re.compile(r"(?<![a-z0-9])p ?(\d\d\d?)(?![0-9])")
+_NAMED: Final = {"errors": "error rate", "cpu": "CPU", "pool": "connection pool"}
+_GRAPH: Final = re.compile(r"\b(?:graph|chart|dashboard|plot)")
+
+
+def roles_asked(case: Case) -> Sequence[Role]:
+    """What is to be read, in the order in which it is named; the golden signals where nothing is."""
+    text = spelled_out(case.question, case.products)
+    found = [(at.start(), role) for role, words in _WORDS if (at := re.search(words, text))]
+    return [role for _, role in sorted(found)][:_MOST_ROLES] or _USUAL
+
+
+def wishes(case: Case, window: str) -> Iterator[Wish]:
+    """First which metrics there are, then the best of each role."""
+    if not case.subject or plain(case.subject) != case.subject:
+        return
+    about: dict[str, JsonValue] = {"product": case.subject, "time_range": window}
+    for role in roles_asked(case):
+        seen = _found(case, role)
+        if seen is None:
+            yield FIND, {**about, "role": role}
+        elif name := _best(case, seen):
+            yield READ, {**about, "metric_name": name}
+
+
+def reading_lines(case: Case) -> Iterator[str]:
+    """A line for each role: the value now and its range, or why there is none."""
+    subject = plain(case.subject)
+    if not subject:
+        yield "Of which product? I read the figures of one product at a time."
+        return
+    lines = [_line(case, role) for role in roles_asked(case)]
+    if len(lines) == 1:
+        yield f"**{subject}:** {lines[0]}."
+    else:
+        yield f"**{subject}{period(case) or ', last 30 minutes'}:**"
+        yield "\n".join(f"- {line}" for line in lines)
+    if _GRAPH.search(case.question.lower()):
+        yield f"`/kortex chart {subject}` draws it."
+
+
+def _found(case: Case, role: str) -> Seen | None:
+    asked = [s for s in case.seen if s.tool == FIND and s.arguments.get("role") == role]
+    return asked[-1] if asked else None
+
+
+def _best(case: Case, seen: Seen) -> str:
+    """The metric to read; of several quantiles the one that is named."""
+    names = [text_of(row, "name") for row in seen.rows("found")]
+    wanted = _QUANTILE.search(case.question.lower())
+    fitting = [name for name in names if wanted and wanted[1] in name]
+    return next(iter([*fitting, *names]), "")
+
+
+def _line(case: Case, role: str) -> str:
+    words, seen = _NAMED.get(role, role), _found(case, role)
+    if seen is None or not seen.ok:
+        mark = f" [{seen.mark}]" if seen is not None and seen.mark else ""
+        return f"{words}: the metrics could not be read{mark}"
+    name = _best(case, seen)
+    if not name:
+        return f"{words}: no such metric was found [{seen.mark}]"
+    read = next((s for s in case.seen if _is_of(s, case.subject, name)), None)
+    if read is None or not read.ok:
+        mark = f" [{read.mark}]" if read is not None and read.mark else ""
+        return f"{words}: its metric could not be read{mark}"
+    told = _values(case, read)
+    quantile = _QUANTILE.search(name)
+    words = f"p{quantile[1]} latency" if role == "latency" and quantile else words
+    return (
+        f"{words} {told} [{read.mark}]"
+        if told
+        else f"{words}: no samples in that time [{read.mark}]"
+    )
+
+
+def _is_of(seen: Seen, product: str, name: str) -> bool:
+    arguments = seen.arguments
+    is_read = seen.tool == READ and arguments.get("product") == product
+    return is_read and arguments.get("metric_name") == name
+
+
+def _values(case: Case, read: Seen) -> str:
+    """`is 512 MB; between 480 MB and 530 MB`; of several series the lowest and the highest."""
+    unit = read.text("unit")
+    several = read.rows("series") or [read.result]
+    rows = [row for row in several if _newest(row) is not None]
+    if not rows:
+        return ""
+    newest = [value for row in rows if (value := _newest(row)) is not None]
+    lows = [low for row in rows if (low := _stat(row, "min")) is not None] or newest
+    highs = [high for row in rows if (high := _stat(row, "max")) is not None] or newest
+    lowest, highest = _said(min(lows), max(highs), unit)
+    between = f"between {lowest} and {highest}"
+    between = between if lowest != highest else f"at {lowest} all the time"
+    if case.is_past:
+        return f"was {between}"
+    first, last = (_said(each, max(highs), unit)[0] for each in (min(newest), max(newest)))
+    if len(rows) > 1 and first != last:
+        return f"is {first} to {last} over {len(rows)} series; {between}"
+    return f"is {last}; {between}"
+
+
+def _said(one: float, other: float, unit: str) -> tuple[str, str]:
+    if unit:
+        return in_words(one, other, unit)
+    return figure(one), figure(other)
+
+
+def _newest(row: Mapping[str, JsonValue]) -> float | None:
+    samples = row.get("samples")
+    last = samples[-1] if isinstance(samples, list) and samples else None
+    return number_of(last, "value") if isinstance(last, dict) else None
+
+
+def _stat(row: Mapping[str, JsonValue], name: str) -> float | None:
+    stats = row.get("stats")
+    return number_of(stats, name) if isinstance(stats, dict) else None

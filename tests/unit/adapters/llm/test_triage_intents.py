@@ -1,0 +1,312 @@
+"""What people type in a thread: each message is read as what it asks for, and answered with that alone."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.llm.triage.intents import intents
+from adapters.llm.triage.spelling import spelled_out
+from tests.fixtures_triage import TOOLS, Investigation, deploy, investigate, moved, world
+
+PRODUCTS = ("checkout", "cart", "payments", "payments-db")
+SLOW = moved("checkout", "latency", "2026-04-07T14:10:00Z")
+DEPLOYED = deploy("checkout", "2026-04-07T14:09:00Z")
+FIRST = ("why is checkout slow?",)
+READS = (*TOOLS, "core__find_metrics", "core__get_metrics")
+
+
+async def later(question: str, *, told: str = "", **around: Any) -> Investigation:
+    return await investigate(
+        world([SLOW], [DEPLOYED], around=around),
+        question,
+        products=PRODUCTS,
+        tools=READS,
+        before=FIRST,
+        told=told,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "topic", "part"),
+    [
+        ("is it over?", "cause", "over"),
+        ("still broken?", "cause", "over"),
+        ("can we close this", "cause", "over"),
+        ("is everything back to normal?", "cause", "over"),
+        ("did the rollback help", "cause", "over"),
+        ("show me the error logs", "logs", "all"),
+        ("any errros in payments logs", "logs", "all"),
+        ("tail checkout", "logs", "all"),
+        ("how much memory does cart use?", "figure", "all"),
+        ("whats the error rate of checkout", "figure", "all"),
+        ("p99 now?", "figure", "all"),
+        ("wat changed", "deploys", "all"),
+        ("who deployed v2.4.0?", "deploys", "all"),
+        ("wich version is runing", "deploys", "all"),
+        ("who confirmed?", "done", "all"),
+        ("has it been rolled back?", "done", "all"),
+        ("whos oncall rn", "on call", "all"),
+        ("restart checkout", "order", "all"),
+        ("can you please scale cart to 4", "order", "all"),
+        ("which pods are crashing", "pods", "all"),
+        ("has this happened before?", "history", "all"),
+        ("is there a runbook", "runbook", "all"),
+        ("who is affected", "cause", "impact"),
+        ("how many customers are affected?", "cause", "impact"),
+        ("what should i do", "cause", "next"),
+        ("are you sure?", "cause", "coverage"),
+        ("when did it start", "cause", "onset"),
+        ("so what was the cause", "cause", "all"),
+        ("why?", "cause", "all"),
+        ("ok thanks", "thanks", "all"),
+        ("what can you do?", "help", "all"),
+        ("tldr", "recap", "all"),
+        ("page the db team", "beyond", "all"),
+    ],
+)
+def test_a_later_message_is_read_as_what_it_asks_for(text: str, topic: str, part: str) -> None:
+    (found,) = intents(text, PRODUCTS, later=True)
+
+    assert (found.topic, found.part) == (topic, part)
+
+
+def test_two_questions_in_one_message_are_both_answered() -> None:
+    found = intents("is it over and who confirmed?", PRODUCTS, later=True)
+
+    assert [(one.topic, one.part) for one in found] == [("cause", "over"), ("done", "all")]
+
+
+@pytest.mark.parametrize(
+    "text", ["write a haiku about errors budgets", "explain kubernetes to my boss", "what is love"]
+)
+async def test_what_needs_a_model_is_one_sentence_and_three_things_to_ask(text: str) -> None:
+    found = await later(text.replace("kubernetes", "this"))
+
+    assert found.calls == []
+    assert found.text.startswith("**That needs a model")
+    assert found.text.count('"') == 6
+
+
+async def test_is_it_over_is_a_no_with_the_figure_of_now() -> None:
+    found = await later("is it over?")
+
+    assert found.text.startswith(
+        "**No. latency of checkout is still 1.8 s (normally 0.2 s).**"
+    ) or found.text.startswith("**No. Latency of checkout is still 1.8 s (normally 0.2 s).**")
+    assert "Most likely cause" not in found.text
+    assert found.asked("core__propose_action") == []
+    assert found.marks == ()
+
+
+async def test_what_about_another_product_tells_how_that_is_and_the_thread_stays() -> None:
+    found = await later("what about payments?")
+
+    assert found.text.startswith("**payments: its errors, latency, traffic are as usual [E")
+    assert "the deploy of checkout v2" in found.text
+    assert found.asked("core__propose_action") == []
+
+
+async def test_after_another_product_was_mentioned_the_incident_goes_on() -> None:
+    found = await investigate(
+        world([SLOW], [DEPLOYED]), "is it over?", before=(*FIRST, "what about cart?")
+    )
+
+    assert found.text.startswith(("**No. latency of checkout", "**No. Latency of checkout"))
+
+
+LINES = {
+    "range": "2026-04-07T14:05:00Z/2026-04-07T14:35:00Z",
+    "lines": [
+        {"ts": f"2026-04-07T14:3{n}:00Z", "level": "error", "message": f"POST /v1/orders 50{n}"}
+        for n in range(5, -1, -1)
+    ],
+    "total_matches": 6,
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("show me the error logs", {"product": "checkout", "level": "error"}),
+        ("logs of cart with timeout", {"product": "cart", "query": "timeout"}),
+        ("errors from /v1/orders in the logs", {"level": "error", "query": "/v1/orders"}),
+        ('logs with "out of memory"', {"query": "out of memory"}),
+        ("show me warnings", {"level": "warn"}),
+    ],
+)
+async def test_log_lines_are_read_with_what_the_question_names(
+    question: str, wanted: dict[str, str]
+) -> None:
+    found = await later(question, get_logs=LINES)
+
+    (arguments,) = found.asked("core__get_logs")
+    assert wanted.items() <= arguments.items()
+
+
+async def test_log_lines_are_shown_verbatim_and_five_at_most() -> None:
+    found = await later("show me the error logs", get_logs=LINES)
+
+    assert "14:35:00 error POST /v1/orders 505" in found.text
+    assert found.text.count("POST /v1/orders") == 5
+    assert found.marks == ()
+
+
+async def test_no_such_line_is_said_with_the_filter_and_the_time() -> None:
+    found = await later("logs with timeout", get_logs={**LINES, "lines": []})
+
+    assert found.text.startswith("**checkout wrote no lines with `timeout` since 14:05 UTC.**")
+
+
+@pytest.mark.parametrize("line", ["``` @here", "a\u2028b", "x" * 5_000, "*bold* <http://e.test|l>"])
+async def test_a_hostile_line_stays_one_line_of_its_block(line: str) -> None:
+    rows = [{"ts": "2026-04-07T14:30:00Z", "level": "error", "message": line}]
+    found = await later("show me the error logs", get_logs={**LINES, "lines": rows})
+
+    block = found.text.split("```")
+    assert len(block) == 3
+    assert len(block[1].strip("\n").split("\n")) == 1
+
+
+async def test_a_figure_is_read_from_the_metric_that_the_product_has() -> None:
+    memory = {
+        "unit": "bytes",
+        "stats": {"min": 4.8e8, "max": 5.3e8},
+        "samples": [{"ts": "2026-04-07T14:34:00Z", "value": 5.12e8}],
+    }
+    found = await later(
+        "how much memory does cart use?",
+        find_metrics={"found": [{"name": "process_resident_memory_bytes", "role": "memory"}]},
+        get_metrics=memory,
+    )
+
+    (read,) = found.asked("core__get_metrics")
+    assert (read["product"], read["metric_name"]) == ("cart", "process_resident_memory_bytes")
+    assert found.text.startswith("**cart:** memory is 512 MB; between 480 MB and 530 MB [E2].")
+
+
+@pytest.mark.parametrize(
+    ("around", "words"),
+    [
+        ({"find_metrics": {"found": []}}, "memory: no such metric was found [E1]"),
+        ({"find_metrics": LookupError("down")}, "memory: the metrics could not be read [E1]"),
+        (
+            {"find_metrics": {"found": [{"name": "m"}, None]}, "get_metrics": {"samples": []}},
+            "memory: no samples in that time [E2]",
+        ),
+        (
+            {"find_metrics": {"found": [{"name": "m"}]}, "get_metrics": LookupError("slow")},
+            "memory: its metric could not be read [E2]",
+        ),
+    ],
+)
+async def test_a_figure_that_cannot_be_had_is_said_and_never_made_up(
+    around: dict[str, Any], words: str
+) -> None:
+    assert words in (await later("memory of cart", **around)).text
+
+
+@pytest.mark.parametrize(
+    ("question", "action", "product"),
+    [
+        ("restart checkout", "restart", "checkout"),
+        ("pls reboot cart", "restart", "cart"),
+        ("propose rollback-deploy payments", "rollback-deploy", "payments"),
+    ],
+)
+async def test_an_order_becomes_a_card_of_a_declared_action(
+    question: str, action: str, product: str
+) -> None:
+    found = await ordered(question)
+
+    (proposed,) = found.asked("core__propose_action")
+    assert (proposed["action"], proposed["product"]) == (action, product)
+    assert "was not checked" in proposed["rationale"]
+    assert found.text.startswith(f"**The card for {action} of {product} is below.**")
+    assert "Nothing happens until" in found.text
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("scale checkout to 10", 'no action "scale" is declared'),
+        ("delete cart", 'no action "delete" is declared'),
+    ],
+)
+async def test_an_order_that_is_not_declared_proposes_nothing(question: str, words: str) -> None:
+    found = await ordered(question)
+
+    assert found.calls == []
+    assert words in found.text
+    assert "restart" in found.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "restart loop on payments",
+        "deploy of checkout looks bad",
+        "release was fine",
+        "stop",
+        "the restart of checkout failed",
+        "do not restart checkout",
+        "should we restart checkout?",
+    ],
+)
+async def test_what_only_speaks_of_an_action_orders_nothing(question: str) -> None:
+    proposed = (await ordered(question)).asked("core__propose_action")
+
+    assert [one["action"] for one in proposed if one["action"] != "rollback-deploy"] == []
+
+
+async def test_after_a_rejection_a_new_card_is_one_message_away() -> None:
+    told = (
+        "Now\n- Proposal p-7 (rollback-deploy checkout {}): rejected by U7 at 2026-04-07T14:20:00Z, "
+        "nothing was run. Do not propose it again unless something was deployed since."
+    )
+    why = await ordered("why is checkout slow?", told=told)
+    again = await ordered("propose it again", told=told)
+
+    assert "Write `propose rollback-deploy checkout` for a new card." in why.text
+    assert why.asked("core__propose_action") == []
+    (proposed,) = again.asked("core__propose_action")
+    assert (proposed["action"], proposed["product"]) == ("rollback-deploy", "checkout")
+
+
+async def ordered(question: str, told: str = "") -> Investigation:
+    return await investigate(
+        world([SLOW], [DEPLOYED]),
+        question,
+        products=PRODUCTS,
+        before=FIRST,
+        told=told,
+        actions=("rollback-deploy", "restart"),
+    )
+
+
+async def test_an_unknown_name_is_said_and_no_other_product_is_reported_for_it() -> None:
+    found = await later("is billing ok?")
+
+    assert found.text.startswith('"billing" is not one of this channel\'s products')
+    assert "Most likely cause" not in found.text
+
+
+async def test_who_is_on_call_is_the_line_beside_the_question() -> None:
+    told = "Now\n- On call now: Mira Okafor (role on-call)."
+
+    assert (await later("who is on call?", told=told)).text.startswith(
+        "**On call now: Mira Okafor (role on-call).**"
+    )
+    assert "no rota is configured" in (await later("who is on call?")).text
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_two_intents_at_most_and_a_spelling(text: str) -> None:
+    assert len(intents(text, PRODUCTS, later=True)) <= 2
+    assert isinstance(spelled_out(text, PRODUCTS), str)
+
+
+@pytest.mark.parametrize("text", ["payments-db", "/v1/orders", '"Errros"', "v2.4.0", "cart"])
+def test_names_paths_and_quotations_stay_as_they_are_written(text: str) -> None:
+    assert spelled_out(text, PRODUCTS) == text.lower()
