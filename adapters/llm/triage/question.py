@@ -146,17 +146,8 @@ def understand(
     found = intents(text, (*products, *elsewhere), later=later)
     if found and found[0].topic in _ASKS_NOTHING:
         return Asked("", found[0].topic, "", None, None, is_exact=False, assumed=())
-    subject, about = _subject(text, products)
     lowered = text.lower()
-    thought, stranger = _thought(text, subject), ""
-    if thought and found and found[0].topic in _LISTED:
-        found = ()
-    elif found or thought in _NO_THING:
-        thought = ""
-    if thought and thought == subject:
-        subject = ""
-    elif not subject:
-        stranger = _stranger(lowered) or ("" if thought else _named(lowered, elsewhere))
+    subject, about, thought, stranger, found = _named_in(text, found, products, elsewhere)
     slow, failing = _SLOW.search(text), _ERRORS.search(text)
     wants_undone = _ROLL_BACK.match(text) is not None
     of_cluster = _CLUSTER.search(text) is not None and not slow and not failing
@@ -188,6 +179,25 @@ def understand(
         also=tuple(found[1:]),
         wish=intent.subject,
     )
+
+
+def _named_in(
+    text: str, found: Sequence[Intent], products: Sequence[str], elsewhere: Sequence[str]
+) -> tuple[str, tuple[str, ...], str, str, Sequence[Intent]]:
+    """The product, what was assumed of it, what it is thought to be, an unknown name; and what is left
+    of the intents, since "is it the pods?" asks for no list."""
+    lowered = text.lower()
+    subject, about = _subject(text, products)
+    thought, stranger = _thought(text, subject), ""
+    if thought and found and found[0].topic in _LISTED:
+        found = ()
+    elif found or thought in _NO_THING:
+        thought = ""
+    if thought and thought == subject:
+        subject = ""
+    elif not subject:
+        stranger = _stranger(lowered) or ("" if thought else _named(lowered, elsewhere))
+    return subject, about, thought, stranger, found
 
 
 def _intended(
