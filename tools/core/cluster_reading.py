@@ -42,6 +42,7 @@ STORAGE: Final = (  # where a pod waits for a node, which may be for want of a v
     ("persistentvolumes", "PersistentVolume"),
     ("storageclasses", "StorageClass"),
 )
+OF_THE_CLUSTER: Final = frozenset({"Node", "PersistentVolume", "StorageClass"})
 MOST_LOGS: Final = 3  # containers whose last lines are read, each of another product
 MOST_LOG_REQUESTS: Final = 4  # a run that is gone costs one more
 _TAIL: Final = 300  # a stack trace is long, and its cause stands in the middle
@@ -70,7 +71,11 @@ class ClusterReading:
             events = group.create_task(self._events())
             for plural, kind in self._wanted():
                 group.create_task(self._read(plural, kind))
-        return Inventory(self._objects, events.result(), products, now, frozenset(self._partial))
+        partial = frozenset(self._partial)
+        # Thousands of objects are indexed: not while the event loop waits.
+        return await asyncio.to_thread(
+            Inventory, self._objects, events.result(), products, now, partial
+        )
 
     async def with_last_lines(self, found: Sequence[Finding]) -> list[Finding]:
         """The findings, the first crashes with what the container's log says of them."""
@@ -112,6 +117,8 @@ class ClusterReading:
         try:
             self._keep(kind, await self._list(plural))
         except ToolError as error:
+            if kind in OF_THE_CLUSTER and self._namespace != EVERYWHERE:
+                return  # who may read some namespaces alone sees their faults in the pods
             self._lacking[clean_words(error.message, _MOST_REASON)].append(plural)
 
     def _keep(self, kind: str, found: ObjectList) -> None:

@@ -129,7 +129,7 @@ class SweepCluster:
             warnings=warnings[:MOST_WARNINGS],
             risks=[clean_words(one.reason, MOST_CHARS) for one in risks[:MOST_RISKS]],
             pods=_counted(inventory),
-            nodes=f"{nodes - lost} of {nodes} ready",
+            nodes=f"{nodes - lost} of {nodes} ready" if "Node" in inventory.objects else "not read",
             datastores=datastores(inventory),
             others_ill=sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in everything)
             - sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in own),

@@ -12,9 +12,11 @@ _DOWN: Final = 60.0
 _NODE: Final = 90.0  # more than the pods on it together
 _CRASH: Final = 45.0  # its cause may be whom it calls
 _DEGRADED: Final = 26.0
-_UNSURE: Final = 8.0  # alone it names nobody
+_UNSURE: Final = 11.0  # alone it names nobody, and "nothing is wrong" is not said
 _WARNED: Final = 12.0
-_CONSEQUENCES: Final = frozenset({"container crashes", "not ready", "readiness probe fails"})
+_CONSEQUENCES: Final = frozenset(
+    {"container crashes", "container is not created", "not ready", "readiness probe fails"}
+)
 _MOST_CHARS: Final = 620
 # Words, figures and the signs of messages. No markup, no mention, no citation, no link.
 _NOT_PLAIN: Final = re.compile(r"[^\w\s.,;%()'/=:+-]|_|://|:(?=[\w+'-]+:)")
@@ -39,6 +41,9 @@ def ill_text(fact: IllFact) -> str:
         detail = f": {_plain(fact.detail)}" if fact.detail else ""
         warns = "Kubernetes warns of " if fact.warned else ""
         return f"{warns}{fact.kind.lower()} {_plain(fact.name)}, {_plain(fact.state)}{detail}"
+    if fact.named_by:
+        who = f"{_plain(fact.name)} {_plain(fact.state)}: {_plain(fact.mechanism)}"
+        return f"{who} [{fact.named_by}]; {_plain(fact.detail)}"
     return _plain(fact.detail)
 
 

@@ -92,7 +92,10 @@ def quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     if cluster is not None and not cluster.rows("ill"):
         yield f"pods and nodes are healthy [{cluster.mark}]"
         for row in cluster.rows("warnings")[:2]:
-            yield f"a warning that is over: {quoted(str(row.get('message', '')))} [{cluster.mark}]"
+            over = " that is over" if row.get("over") is True else ""
+            yield f"a warning{over}: {quoted(str(row.get('message', '')))} [{cluster.mark}]"
+        for text in cluster.texts("risks")[:1]:
+            yield f"a risk, which harms nothing yet: {quoted(text)} [{cluster.mark}]"
     logs = swept(case, LOGS)
     if logs is not None and not logs.rows("changes"):
         yield f"no new kind of log lines [{logs.mark}]"

@@ -154,6 +154,7 @@ class IllFact:
     over: bool
     mark: str
     impact: str = "down"
+    named_by: str = ""  # the mark of what names the object, where that is another result
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ class Facts:
     more_errors: Mapping[str, float]
     products: Sequence[str]  # of the channel
     datastores: Mapping[str, str]  # the technology of those that store data
+    cluster_mark: str
     failing_no_more: frozenset[str]  # whose failures are measured and within usual
 
 
@@ -199,6 +201,7 @@ def facts_of(case: Case) -> Facts:
         subject_requests=_count_of(metrics.mapping("traffic"), case.subject) if metrics else None,
         products=case.products,
         datastores=_datastores(cluster, name) if cluster else {},
+        cluster_mark=cluster.mark if cluster else "",
         more_errors=_more_errors(logs, name) if logs else {},
         failing_no_more=frozenset(_with_role(metrics, "errors") if metrics else ()),
         measured=frozenset(metrics.mapping("within")) if metrics else frozenset(),

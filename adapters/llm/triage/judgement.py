@@ -22,7 +22,7 @@ from adapters.llm.triage.evidence import (
     swept,
 )
 from adapters.llm.triage.ranking import suspicions
-from adapters.llm.triage.surroundings import ERRORS, new_errors
+from adapters.llm.triage.surroundings import ERRORS, new_errors, quoted
 from adapters.llm.triage.too_young import too_young
 from adapters.llm.triage.undone import Undone, before, looked_since, settled, undone
 from adapters.llm.triage.unmeasured import ended_roles, samples_missing
@@ -283,6 +283,11 @@ def _blind(case: Case) -> Iterator[str]:
             yield f"whether requests of {plain(subject)} fail: neither failures nor logs are there"
         if not case.names_subject:
             yield from _blind_to_others(case.products[1:], metrics)
+    cluster = case.of(CLUSTER)
+    if cluster is not None:
+        yield from (
+            f"Kubernetes: {quoted(note)}" for note in cluster.texts("unread")[:_MOST_LACKING]
+        )
     logs = swept(case, LOGS)
     if logs is not None and logs.result.get("truncated") is True:
         yield "logs: more kinds of lines changed than are told"

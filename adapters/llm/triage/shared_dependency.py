@@ -52,7 +52,8 @@ def shared_dependency(facts: Facts) -> SharedDependency | None:
             continue
         server = _server(said, facts, products)
         if server:
-            return SharedDependency(_fact(server, mechanism, said), frozenset(products - {server}))
+            fact = replace(_fact(server, mechanism, said), named_by=facts.cluster_mark)
+            return SharedDependency(fact, frozenset(products - {server}))
     return None
 
 
@@ -116,8 +117,7 @@ def _fact(server: str, mechanism: str, said: Sequence[tuple[str, str, str]]) -> 
         name=server,
         state="refuses its clients",
         mechanism=mechanism,
-        detail=f"{server} refuses its clients: {mechanism}; the errors of {listed} say so, "
-        f"such as {product}: {text[-300:]}",
+        detail=f"the errors of {listed} say so, such as {product}: {text[-300:]}",
         warned=False,
         over=False,
         mark=mark,

@@ -13,7 +13,7 @@ from tools.analysis.cluster.fields import (
     text_at,
 )
 from tools.analysis.cluster.finding import Finding, Impact
-from tools.analysis.cluster.inventory import WORKLOADS, Inventory, deployment_of, message_of
+from tools.analysis.cluster.inventory import WORKLOADS, Inventory, deployment_of, message_of, when
 from tools.cluster_objects import ClusterEvent, KubernetesObject
 
 _OWNERS: Final = {"ReplicaSet": "Deployment", "StatefulSet": "StatefulSet",
@@ -36,12 +36,24 @@ _REFUSALS: Final[Sequence[tuple[str, str]]] = (
 
 def admission_findings(cluster: Inventory) -> Iterator[Finding]:
     """Of workloads that have fewer pods than wanted: older refusals of others are over."""
+    newest = _newest(cluster.events)
     for kind in WORKLOADS:
         for one in cluster.of(kind):
-            if _lacks_pods(one):
-                said = _refusal(kind, one, cluster)
-                if said:
-                    yield _finding(kind, one, said, cluster)
+            event = newest.get((kind, namespace_of(one), name_of(one)))
+            said = _refusal(kind, one, event, cluster) if _lacks_pods(one) else ""
+            if said:
+                yield _finding(kind, one, said, cluster)
+
+
+def _newest(events: Sequence[ClusterEvent]) -> dict[tuple[str, str, str], ClusterEvent]:
+    """Of each workload the newest event about the creation of a pod."""
+    found = {}
+    for event in sorted(events, key=when):
+        kind = _OWNERS.get(event.kind)
+        if kind and event.reason in {"FailedCreate", "SuccessfulCreate"}:
+            name = deployment_of(event.name) if event.kind == "ReplicaSet" else event.name
+            found[kind, event.namespace, name] = event
+    return found
 
 
 def _lacks_pods(one: KubernetesObject) -> bool:
@@ -56,33 +68,22 @@ def _lacks_pods(one: KubernetesObject) -> bool:
     return lacking or bool((number_at(one, "status", "unavailableReplicas") or 0) > 0)
 
 
-def _refusal(kind: str, one: KubernetesObject, cluster: Inventory) -> str:
+def _refusal(
+    kind: str, one: KubernetesObject, newest: ClusterEvent | None, cluster: Inventory
+) -> str:
     """What the newest refusal says; only where no pod was created since."""
     failure = condition(one, "ReplicaFailure")
     if failure.get("status") == "True" and text_at(failure, "message"):
         return text_at(failure, "message")
-    events = [event for event in cluster.events if _is_of(event, kind, one)]
-    newest = max(events, key=lambda e: e.at.timestamp() if e.at else 0.0, default=None)
     if newest is None or newest.reason != "FailedCreate":
         return ""
-    created = sum(
-        namespace_of(pod) == namespace_of(one) and _is_made_by(pod, newest.name)
-        for pod in cluster.of("Pod")
-    )
+    pods = cluster.pods_of(namespace_of(one), (kind, name_of(one)))
+    created = sum(_is_made_by(pod, newest.name) for pod in pods)
     return message_of(newest) if created < (number_at(one, "spec", "replicas") or 1) else ""
 
 
 def _is_made_by(pod: KubernetesObject, owner: str) -> bool:
     return any(row.get("name") == owner for row in rows_at(pod, "metadata", "ownerReferences"))
-
-
-def _is_of(event: ClusterEvent, kind: str, one: KubernetesObject) -> bool:
-    if _OWNERS.get(event.kind) != kind or event.namespace not in {"", namespace_of(one)}:
-        return False
-    if event.reason not in {"FailedCreate", "SuccessfulCreate"}:
-        return False
-    name = deployment_of(event.name) if event.kind == "ReplicaSet" else event.name
-    return name == name_of(one)
 
 
 def _finding(kind: str, one: KubernetesObject, said: str, cluster: Inventory) -> Finding:

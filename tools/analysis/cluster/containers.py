@@ -199,7 +199,7 @@ def _crash(pod: KubernetesObject, row: KubernetesObject, who: str, cluster: Inve
     said = f"{who} ended" + (f" with exit code {code}" if code is not None else "") + times
     if why == "OOMKilled":
         limit = _limit(pod, text_at(row, "name"))
-        return Trouble(state, "out of memory", f"{said}: killed for want of memory{limit}")
+        return Trouble(state, "out of memory", f"{said}: OOMKilled, it exceeded its memory{limit}")
     probe = failing_probe(pod, cluster, ("liveness", "startup"))
     if probe is not None and (code is None or code in _KILLED):
         kind, how = probe

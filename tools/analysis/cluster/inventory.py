@@ -1,8 +1,8 @@
 """The objects and events of a cluster, and which of them belong together."""
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,15 +24,37 @@ _COMBINED: Final = re.compile(r"^\(combined from similar events\): ")
 _PREEMPTION: Final = re.compile(r"\s*preemption: .*", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
 class Inventory:
-    """`objects` by kind; a kind that could not be read is absent, one read in part is in `partial`."""
+    """What was read of a cluster, indexed: a large one has thousands of objects.
 
-    objects: Mapping[str, Sequence[KubernetesObject]]
-    events: Sequence[ClusterEvent]
-    products: Sequence[str]
-    now: datetime
-    partial: frozenset[str] = frozenset()
+    `objects` by kind; a kind that could not be read is absent, one read in part is in `partial`.
+    """
+
+    def __init__(
+        self,
+        objects: Mapping[str, Sequence[KubernetesObject]],
+        events: Sequence[ClusterEvent],
+        products: Sequence[str],
+        now: datetime,
+        partial: frozenset[str] = frozenset(),
+    ) -> None:
+        self.objects, self.events, self.products = objects, events, products
+        self.now, self.partial = now, partial
+        self._named = {
+            (kind, namespace_of(one), name_of(one)): one
+            for kind, found in objects.items()
+            for one in found
+        }
+        self._pods_of: dict[tuple[str, tuple[str, str]], list[KubernetesObject]] = defaultdict(list)
+        for pod in self.of("Pod"):
+            self._pods_of[namespace_of(pod), workload_of_pod(pod)].append(pod)
+        self._pods = _by_pair((pod, labels_of(pod)) for pod in self.of("Pod"))
+        workloads = [one for kind in WORKLOADS for one in self.of(kind)]
+        self._templates = _by_pair((one, template_labels(one)) for one in workloads)
+        self._selectors = _by_pair((one, selector_of(one)) for one in self.of("Service"))
+        self._events_of: dict[tuple[str, str], list[ClusterEvent]] = defaultdict(list)
+        for event in sorted(events, key=when, reverse=True):
+            self._events_of[event.kind, event.name].append(event)
 
     def of(self, kind: str) -> Sequence[KubernetesObject]:
         """The objects of a kind."""
@@ -44,22 +66,35 @@ class Inventory:
 
     def named(self, kind: str, namespace: str, name: str) -> KubernetesObject | None:
         """The object of that name."""
-        found = (
-            one
-            for one in self.of(kind)
-            if name_of(one) == name and namespace_of(one) in {"", namespace}
-        )
-        return next(found, None)
+        return self._named.get((kind, namespace, name)) or self._named.get((kind, "", name))
 
-    def selected(
-        self, kind: str, namespace: str, selector: Mapping[str, str]
-    ) -> list[KubernetesObject]:
-        """The objects that a selector selects in its namespace."""
-        return [
-            one
-            for one in self.of(kind)
-            if namespace_of(one) == namespace and is_selected(labels_of(one), selector)
-        ]
+    def pods_of(self, namespace: str, workload: tuple[str, str]) -> Sequence[KubernetesObject]:
+        """The pods that a workload (kind and name) made."""
+        return self._pods_of.get((namespace, workload), ())
+
+    def pods_selected(
+        self, namespace: str, selector: Mapping[str, str]
+    ) -> Sequence[KubernetesObject]:
+        """The pods that a selector selects in its namespace."""
+        found = _of_first_pair(self._pods, namespace, selector)
+        return [one for one in found if is_selected(labels_of(one), selector)]
+
+    def workloads_selected(
+        self, namespace: str, selector: Mapping[str, str]
+    ) -> Sequence[KubernetesObject]:
+        """The workloads whose pods a selector would select."""
+        found = _of_first_pair(self._templates, namespace, selector)
+        return [one for one in found if is_selected(template_labels(one), selector)]
+
+    def services_of(self, namespace: str, labels: Mapping[str, str]) -> list[KubernetesObject]:
+        """The Services that lead to pods with these labels."""
+        found = {
+            name_of(one): one
+            for pair in labels.items()
+            for one in self._selectors.get((namespace, *pair), ())
+            if is_selected(labels, selector_of(one))
+        }
+        return list(found.values())
 
     def product_of(self, one: KubernetesObject, workload: str = "") -> str:
         """The channel's product that the object belongs to; empty when it is none's."""
@@ -73,19 +108,40 @@ class Inventory:
         self, kind: str, namespace: str, name: str, *reasons: str
     ) -> Sequence[ClusterEvent]:
         """The object's events, newest first; only with these reasons where any is given."""
-        found = (
+        return [
             event
-            for event in self.events
-            if event.name == name
-            and event.kind == kind
-            and event.namespace in {"", namespace}
-            and (not reasons or event.reason in reasons)
-        )
-        return sorted(found, key=when, reverse=True)
+            for event in self._events_of.get((kind, name), ())
+            if event.namespace in {"", namespace} and (not reasons or event.reason in reasons)
+        ]
 
     def is_older_than(self, at: datetime | None, age: timedelta) -> bool:
         """Whether that instant is that long ago; an unknown one is."""
         return at is None or self.now - at > age
+
+
+_ByPair = Mapping[tuple[str, str, str], Sequence[KubernetesObject]]
+
+
+def _by_pair(found: Iterable[tuple[KubernetesObject, Mapping[str, str]]]) -> _ByPair:
+    """Objects by namespace and each pair of labels."""
+    index: dict[tuple[str, str, str], list[KubernetesObject]] = defaultdict(list)
+    for one, labels in found:
+        for pair in labels.items():
+            index[namespace_of(one), *pair].append(one)
+    return index
+
+
+def _of_first_pair(
+    index: _ByPair, namespace: str, selector: Mapping[str, str]
+) -> Sequence[KubernetesObject]:
+    """The fewest objects that may fit."""
+    rows = [index.get((namespace, *pair), ()) for pair in selector.items()]
+    return min(rows, key=len, default=())
+
+
+def selector_of(service: KubernetesObject) -> dict[str, str]:
+    """The labels that a Service selects its pods by."""
+    return texts_at(service, "spec", "selector")
 
 
 def when(event: ClusterEvent) -> float:

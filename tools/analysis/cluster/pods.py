@@ -84,9 +84,7 @@ def pod_trouble(pod: KubernetesObject, cluster: Inventory) -> Trouble | None:
         late = cluster.is_older_than(deleted, _TERMINATING)
         said = "it was deleted long ago and does not end: a finalizer or its node holds it"
         return (
-            Trouble("Terminating", "pod does not terminate", said, impact=Impact.UNSURE)
-            if late
-            else None
+            Trouble("Terminating", "pod does not end", said, impact=Impact.RISK) if late else None
         )
     if phase in _NOT_RUN:
         return None  # its Job or its workload says whether one is missing
@@ -133,11 +131,11 @@ def _not_created(pod: KubernetesObject, cluster: Inventory) -> Trouble | None:
     if running:
         name = text_at(running[0], "name")
         said = f"init container {name} still runs, so the containers are not started"
-        return Trouble("Init", "init container does not end", said, name, impact=Impact.UNSURE)
+        return Trouble("Init", "init container does not end", said, name, impact=Impact.DEGRADED)
     said = text_at(condition(pod, "ContainersReady"), "message")
     state = text_at(pod, "status", "reason") or "ContainerCreating"
     words = text_at(pod, "status", "message") or said or "its containers are not created"
-    return Trouble(state, "container is not created", words, impact=Impact.UNSURE)
+    return Trouble(state, "container is not created", words)
 
 
 def _not_ready(pod: KubernetesObject, cluster: Inventory) -> Trouble | None:
@@ -154,7 +152,7 @@ def _not_ready(pod: KubernetesObject, cluster: Inventory) -> Trouble | None:
         or "it runs and is not ready"
     )
     state = text_at(pod, "status", "reason") or _ready_text(pod)
-    return Trouble(state, "not ready", words, impact=Impact.UNSURE)
+    return Trouble(state, "not ready", words)
 
 
 def _had_time(pod: KubernetesObject, cluster: Inventory) -> bool:
@@ -249,12 +247,10 @@ def _scheduler(pod: KubernetesObject, trouble: Trouble, cluster: Inventory) -> F
 
 def _siblings(pod: KubernetesObject, cluster: Inventory) -> Sequence[KubernetesObject]:
     """The pods of its workload that are to run."""
-    own = (namespace_of(pod), workload_of_pod(pod))
     return [
         one
-        for one in cluster.of("Pod")
-        if (namespace_of(one), workload_of_pod(one)) == own
-        and text_at(one, "status", "phase") not in _NOT_RUN
+        for one in cluster.pods_of(namespace_of(pod), workload_of_pod(pod))
+        if text_at(one, "status", "phase") not in _NOT_RUN
         and value_at(one, "metadata", "deletionTimestamp") is None
     ]
 

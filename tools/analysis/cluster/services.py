@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tools.analysis.cluster.fields import (
-    is_selected,
     labels_of,
     mapping_at,
     name_of,
@@ -23,10 +22,10 @@ from tools.analysis.cluster.inventory import (
     in_pairs,
     joined,
     probe_ports,
+    selector_of,
     template_labels,
     workload_of_pod,
 )
-from tools.analysis.cluster.nodes import lost_nodes
 from tools.analysis.cluster.pods import is_working
 from tools.cluster_objects import KubernetesObject
 
@@ -34,16 +33,16 @@ from tools.cluster_objects import KubernetesObject
 _PROXIES: Final = frozenset({"istio-proxy", "linkerd-proxy", "envoy", "envoy-sidecar"})
 
 
-def service_findings(cluster: Inventory) -> Iterator[Finding]:
-    """Of Services with a selector; others have their endpoints made by hand, or are names only."""
+def service_findings(cluster: Inventory, lost: frozenset[str]) -> Iterator[Finding]:
+    """Of Services with a selector, pods on `lost` nodes aside; others have their endpoints made by hand, or are names only."""
     for service in cluster.of("Service"):
-        selector = texts_at(service, "spec", "selector")
+        selector = selector_of(service)
         if not selector or text_at(service, "spec", "type") == "ExternalName":
             continue
-        pods = cluster.selected("Pod", namespace_of(service), selector)
+        pods = cluster.pods_selected(namespace_of(service), selector)
         if pods:
             misled = list(_ports(service, pods, cluster))
-            yield from misled or _not_published(service, pods, cluster)
+            yield from misled or _not_published(service, pods, lost, cluster)
         elif cluster.is_whole("Pod"):
             yield from _selects_none(service, selector, cluster)
     yield from _without_service(cluster)
@@ -54,18 +53,13 @@ def _selects_none(
 ) -> Iterator[Finding]:
     """No pod fits: its workload has none (told there), or the selector names other labels."""
     space, name = namespace_of(service), name_of(service)
-    if any(
-        namespace_of(one) == space and is_selected(template_labels(one), selector)
-        for kind in WORKLOADS
-        for one in cluster.of(kind)
-    ):
+    if cluster.workloads_selected(space, selector):
         return
     orphans = [
         pod
-        for pod in cluster.of("Pod")
-        if namespace_of(pod) == space
-        and workload_of_pod(pod)[1] == name
-        and not _services_of(labels_of(pod), space, cluster)
+        for kind in WORKLOADS
+        for pod in cluster.pods_of(space, (kind, name))
+        if not cluster.services_of(space, labels_of(pod))
     ]
     has = ""
     if orphans:
@@ -80,16 +74,6 @@ def _selects_none(
         f"its selector {in_pairs(selector)} matches no pod{has}, so it has no endpoints",
         Impact.DOWN if orphans else Impact.RISK,
     )
-
-
-def _services_of(
-    labels: dict[str, str], namespace: str, cluster: Inventory
-) -> Sequence[KubernetesObject]:
-    return [
-        one
-        for one in cluster.of("Service")
-        if namespace_of(one) == namespace and is_selected(labels, texts_at(one, "spec", "selector"))
-    ]
 
 
 def _ports(
@@ -163,24 +147,23 @@ def _numbered_port(
             cluster,
             "targetPort mismatch",
             f"its targetPort {target} does not match the container port of {workload}: {listed}",
-            Impact.DOWN if _listens_elsewhere(spec, target, service, cluster) else Impact.UNSURE,
+            Impact.DOWN if _listens_elsewhere(pod, target, service, cluster) else Impact.UNSURE,
         )
 
 
 def _listens_elsewhere(
-    spec: KubernetesObject, target: int, service: KubernetesObject, cluster: Inventory
+    pod: KubernetesObject, target: int, service: KubernetesObject, cluster: Inventory
 ) -> bool:
     """Whether a probe asks a declared port that no Service leads to, and none asks this one.
 
     A container may listen on ports that it does not declare, so a missing declaration proves little.
     """
+    spec, labels = mapping_at(pod, "spec"), labels_of(pod)
     probed = probe_ports(spec)
     names = {text_at(row, "name") for row in rows_at(spec, "containers")}
     led_to = {
         number_at(port, "targetPort") or number_at(port, "port")
-        for one in cluster.of("Service")
-        if namespace_of(one) == namespace_of(service)
-        and texts_at(one, "spec", "selector") == texts_at(service, "spec", "selector")
+        for one in cluster.services_of(namespace_of(service), labels)
         for port in rows_at(one, "spec", "ports")
     }
     declared = {number for number, _, _ in declared_ports(spec)}
@@ -188,11 +171,13 @@ def _listens_elsewhere(
 
 
 def _not_published(
-    service: KubernetesObject, pods: Sequence[KubernetesObject], cluster: Inventory
+    service: KubernetesObject,
+    pods: Sequence[KubernetesObject],
+    lost: frozenset[str],
+    cluster: Inventory,
 ) -> Iterator[Finding]:
     """Ready pods that are not among its endpoints: the control plane did not publish them."""
     endpoints = cluster.named("Endpoints", namespace_of(service), name_of(service))
-    lost = lost_nodes(cluster)
     ready = [p for p in pods if is_working(p) and text_at(p, "spec", "nodeName") not in lost]
     if (
         endpoints is None
@@ -222,7 +207,7 @@ def _without_service(cluster: Inventory) -> Iterator[Finding]:
             labels, spec = template_labels(one), mapping_at(one, "spec", "template", "spec")
             if namespace_of(one) != space or not declared_ports(spec):
                 continue
-            if not labels or _services_of(labels, space, cluster):
+            if not labels or cluster.services_of(space, labels):
                 continue
             name = name_of(one)
             yield Finding(

@@ -1,6 +1,8 @@
 """Volume claims that are not bound, and why: the class, the selector, the volume's owner."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -28,6 +30,12 @@ from tools.analysis.cluster.scheduling import is_unscheduled
 from tools.cluster_objects import KubernetesObject
 
 _CLAIM: Final = "PersistentVolumeClaim"
+_QUANTITY: Final = re.compile(r"(\d+(?:\.\d+)?)([A-Za-z]*)")
+_UNITS: Final = {
+    "": 1,
+    **{unit: 1000**power for power, unit in enumerate("kMGTPE", 1)},
+    **{f"{unit}i": 1024**power for power, unit in enumerate("KMGTPE", 1)},
+}
 _BOUND_WITHIN: Final = timedelta(seconds=60)
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _SAID: Final = ("FailedBinding", "ProvisioningFailed", "VolumeMismatch", "WaitForPodScheduled")
@@ -35,9 +43,10 @@ _SAID: Final = ("FailedBinding", "ProvisioningFailed", "VolumeMismatch", "WaitFo
 
 def storage_findings(cluster: Inventory) -> Iterator[Finding]:
     """Claims that a waiting pod mounts, or that are lost; an unused claim may wait for its pod."""
+    mounting = _mounting(cluster)
     for claim in cluster.of(_CLAIM):
         phase = text_at(claim, "status", "phase")
-        users = _users(claim, cluster)
+        users = mounting.get((namespace_of(claim), name_of(claim)), ())
         waiting = [pod for pod in users if is_unscheduled(pod)]
         if phase == "Lost" or (phase == "Pending" and _is_late(claim, cluster)):
             yield _finding(claim, phase, users, waiting, cluster)
@@ -48,12 +57,13 @@ def _is_late(claim: KubernetesObject, cluster: Inventory) -> bool:
     return cluster.is_older_than(instant_at(claim, "metadata", "creationTimestamp"), _BOUND_WITHIN)
 
 
-def _users(claim: KubernetesObject, cluster: Inventory) -> Sequence[KubernetesObject]:
-    return [
-        pod
-        for pod in cluster.of("Pod")
-        if namespace_of(pod) == namespace_of(claim) and name_of(claim) in pending_claims(pod)
-    ]
+def _mounting(cluster: Inventory) -> Mapping[tuple[str, str], Sequence[KubernetesObject]]:
+    """The pods that mount a claim, by its namespace and name."""
+    found: dict[tuple[str, str], list[KubernetesObject]] = defaultdict(list)
+    for pod in cluster.of("Pod"):
+        for name in pending_claims(pod):
+            found[namespace_of(pod), name].append(pod)
+    return found
 
 
 def _finding(
@@ -128,18 +138,33 @@ def _why_no_volume(claim: KubernetesObject, cluster: Inventory) -> tuple[str, st
             f"volume {name_of(taken[0])} would fit and is already bound to another claim, "
             f"{text_at(of, 'name')}",
         )
-    if free:
-        sizes = joined(
-            f"{name_of(one)} {text_at(one, 'spec', 'capacity', 'storage')} "
-            f"{joined(_modes(one))}".strip()
-            for one in free
-        )
-        asked = text_at(claim, "spec", "resources", "requests", "storage")
+    return _why_not_these(claim, free) if free else ("", "")
+
+
+def _why_not_these(claim: KubernetesObject, free: Sequence[KubernetesObject]) -> tuple[str, str]:
+    """What speaks against each free volume."""
+    asked = text_at(claim, "spec", "resources", "requests", "storage")
+    offered = joined(
+        f"{name_of(one)} ({text_at(one, 'spec', 'capacity', 'storage')}, {joined(_modes(one))})"
+        for one in free
+    )
+    wanted = set(_modes(claim))
+    if not any(wanted <= set(_modes(one)) for one in free):
+        modes = joined(_modes(claim))
+        return "access mode mismatch", f"no free volume has its access mode {modes}: {offered}"
+    if not any(_size(claim, "requests") <= _size(one, "capacity") for one in free):
         return (
-            "no volume fits the claim",
-            f"it asks for {asked} {joined(_modes(claim))}; free volumes: {sizes}",
+            "no volume is large enough",
+            f"it requests a capacity of {asked}, free volumes are smaller: {offered}",
         )
-    return "", ""
+    return "no volume fits the claim", f"it requests {asked}, free volumes: {offered}"
+
+
+def _size(one: KubernetesObject, kind: str) -> float:
+    """Its capacity or its request in bytes; 0 where it cannot be read."""
+    path = ("spec", "capacity") if kind == "capacity" else ("spec", "resources", "requests")
+    found = _QUANTITY.fullmatch(text_at(one, *path, "storage"))
+    return float(found[1]) * _UNITS.get(found[2], 0) if found else 0.0
 
 
 def _would_fit(claim: KubernetesObject, volume: KubernetesObject) -> bool:

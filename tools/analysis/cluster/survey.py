@@ -39,7 +39,7 @@ def findings(cluster: Inventory) -> Sequence[Finding]:
     ]
     if lost:
         rest = [replace(one, impact=Impact.RISK) if _is_short(one) else one for one in rest]
-    found = [*first, *rest, *service_findings(cluster)]
+    found = [*first, *rest, *service_findings(cluster, lost)]
     places = {product: place for place, product in enumerate(cluster.products)}
     return sorted(found, key=lambda one: _rank(one, places))
 

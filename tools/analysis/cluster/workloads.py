@@ -7,14 +7,12 @@ from typing import Final
 from tools.analysis.cluster.fields import (
     condition,
     instant_at,
-    is_selected,
     mapping_at,
     name_of,
     namespace_of,
     number_at,
     rows_at,
     text_at,
-    texts_at,
     value_at,
 )
 from tools.analysis.cluster.finding import Finding, Impact
@@ -23,7 +21,6 @@ from tools.analysis.cluster.inventory import (
     Inventory,
     message_of,
     template_labels,
-    workload_of_pod,
 )
 from tools.cluster_objects import KubernetesObject
 
@@ -57,12 +54,7 @@ def _counts(kind: str, one: KubernetesObject) -> tuple[int, int]:
 def _zero_replicas(kind: str, one: KubernetesObject, cluster: Inventory) -> Iterator[Finding]:
     """A fault only where somebody needs it: a Service leads to it and nothing scales it on demand."""
     space, name = namespace_of(one), name_of(one)
-    services = [
-        name_of(service)
-        for service in cluster.of("Service")
-        if namespace_of(service) == space
-        and is_selected(template_labels(one), texts_at(service, "spec", "selector"))
-    ]
+    services = [name_of(row) for row in cluster.services_of(space, template_labels(one))]
     if _is_scaled(kind, space, name, cluster):
         return
     lately = next(
@@ -102,10 +94,7 @@ def _short(
     stuck = progressing.get("status") == "False"
     why = text_at(progressing, "message") if stuck else ""
     paused = mapping_at(one, "spec").get("paused") is True
-    exists = any(
-        namespace_of(pod) == namespace_of(one) and workload_of_pod(pod) == (kind, name)
-        for pod in cluster.of("Pod")
-    )
+    exists = bool(cluster.pods_of(namespace_of(one), (kind, name)))
     if not stuck and exists and cluster.is_whole("Pod"):
         return  # its pods start, or were told themselves
     missing = "" if exists or not cluster.is_whole("Pod") else ", and none of its pods exists"
