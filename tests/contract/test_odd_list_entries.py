@@ -219,3 +219,16 @@ async def test_null_for_the_whole_list_is_an_empty_list(name: str) -> None:
     empty = {end: body.replace("[ENTRIES]", "null") for end, body in answers.items()}
     async with serving(answering(empty)) as url:
         assert await read(url) == []
+
+
+@pytest.mark.parametrize("odd", ["7", "null", '"x"', "[]", "true"])
+async def test_odd_object_of_a_cluster_is_counted_beside_the_sound_one(odd: str) -> None:
+    sound = '{"metadata": {"name": "web-1", "labels": null}, "status": null}'
+    async with (
+        serving(answering({"/pods": f'{{"items": [{odd}, {sound}, {odd}]}}'})) as url,
+        aclosing(KubernetesApi(Access(url, None, lambda: "token", "shop"))) as api,
+    ):
+        found = await KubernetesReader(api).objects(ObjectQuery("pods"))
+
+    assert [one["kind"] for one in found.objects] == ["Pod"]
+    assert found.unread == 2

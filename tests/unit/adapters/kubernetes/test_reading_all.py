@@ -133,6 +133,43 @@ async def test_no_custom_kind_leads_to_secrets(open_api: Open, asked: str) -> No
     assert server.requests == []
 
 
+@pytest.mark.parametrize(("number", "more"), [(0, False), (251, False), (1600, True)])
+async def test_whole_objects_are_read_page_by_page_to_a_bound(
+    open_api: Open, number: int, more: bool
+) -> None:
+    server = KubernetesServer(pods(number))
+
+    found = await KubernetesReader(await open_api(server)).objects(ObjectQuery("pods", "*"))
+
+    assert (len(found.objects), found.more) == (min(number, MAX_ROWS), more)
+    assert {request[0] for request in server.requests} == {"GET"}
+    assert len(server.requests) <= MAX_ROWS // reader.OBJECTS_PAGE + 1
+
+
+async def test_a_list_of_one_namespace_is_of_those_that_may_be_read(open_api: Open) -> None:
+    cluster = KubernetesReader(await open_api(KubernetesServer(pods(1))), ("web",))
+
+    with pytest.raises(InvalidArguments, match="readable are web"):
+        await cluster.objects(ObjectQuery("pods", "shop"))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "namespaces", "found"),
+    [
+        ([("list", "pods"), ("list", "nodes")], (), []),
+        ([("list", "pods")], (), ["nodes"]),
+        ([("list", "pods", "web"), ("list", "nodes")], ("web",), []),
+        ([("list", "pods", "web"), ("list", "nodes")], ("web", "shop"), ["pods"]),
+    ],
+)
+async def test_kinds_that_may_not_be_listed_are_named(
+    open_api: Open, allowed: list[tuple[str, ...]], namespaces: tuple[str, ...], found: list[str]
+) -> None:
+    api = await open_api(KubernetesServer({}, allowed=allowed))
+
+    assert await api.unlisted([kind_of("pods"), kind_of("nodes")], namespaces) == found
+
+
 def test_a_kind_of_kubernetes_is_not_taken_over_by_an_operator_s() -> None:
     theirs = OfferedKind("Pod", "evil.example/v1", "pods", True)
     assert kind_of("pods", [theirs]).group == "api/v1"
