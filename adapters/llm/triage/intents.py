@@ -143,7 +143,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("logs", r"\blogs?\b(?! ?(?:in\b|into\b))|\blog ?lines?\b|\bstack ?traces?\b|\btrace ?backs?\b|^" + _FILLER + _POLITE + r"(?:show|give|see|list|print|get|fetch|tail|grep|find|search|paste|display)\b.*\b(?:errors?|warnings?|exceptions?|lines?|messages?)\b(?! ?(?:rate|ratio|count|percent))"
          r"|\b(?:latest|last|recent|newest) (?:new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))|\b(?:tail|grep)\b"),
     _row("logs", r"\b(?:what|which|any|the) (?:are the |new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))(?!.*\bstill\b)|^(?:errors?|exceptions?|warnings?) (?:of|in|from|for|on)\b", later=True),
-    _row("figure", r"\b(?:graph|chart|dashboard|plot)s?\b|\bcompare\b.*|\b(?:was|is) (?:it|this|that) (?:like this|the same|normal|usual)\b.*\b(?:yesterday|last week|before)?"),
+    _row("figure", r"(?<![\w-])(?:graph|chart|dashboard|plot)s?(?![\w-])|\bcompare\b.*|\b(?:was|is) (?:it|this|that) (?:like this|the same|normal|usual)\b.*\b(?:yesterday|last week|before)?"),
     _row("figure", r"\b(?:how (?:much|many|high|low|big|large|bad|full|long)|what (?:is|are|was|were)|show(?: me)?|give me|get|check|current|now|average|mean|max(?:imum)?|peak|tell me|see)\b.*\b" + ROLE_WORDS + r"\b"
          r"|\b" + ROLE_WORDS + r"(?: (?:and|or|&|,) (?:the )?" + ROLE_WORDS + r")* ?(?:usage|use|consumption|level|count)? (?:of|for|in|on|at|now|today|yesterday|right now|currently|last|over|since|between)\b"
          r"|\b(?:is|are) (?:the )?" + ROLE_WORDS + r"(?: (?:usage|of|on|in|for) ?[\w-]*)* (?:high|low|ok|okay|fine|normal|full|up|rising|growing|elevated|bad|maxed(?: out)?|saturated)\b"

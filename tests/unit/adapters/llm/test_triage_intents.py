@@ -72,6 +72,15 @@ def test_a_later_message_is_read_as_what_it_asks_for(text: str, topic: str, part
     assert (found.topic, found.part) == (topic, part)
 
 
+@pytest.mark.parametrize("name", ["web-dashboard", "chart-service"])
+def test_a_word_within_a_product_s_name_asks_for_nothing(name: str) -> None:
+    found = intents(
+        f"our shop ({name}) answers badly, which component causes it?", (name,), later=False
+    )
+
+    assert "figure" not in {one.topic for one in found}
+
+
 def test_two_questions_in_one_message_are_both_answered() -> None:
     found = intents("is it over and who confirmed?", PRODUCTS, later=True)
 
