@@ -225,7 +225,7 @@ def build_conversation(
         clock=base.clock,
         redactor=base.redactor,
         placeholders=base.placeholders,
-        notes=partial(_notes, base, people),
+        notes=partial(_notes, base, people, directory),
         people=people,
         metrics=base.metrics,
         recaps=_recaps(base, directory),
@@ -237,12 +237,18 @@ def build_conversation(
     )
 
 
-async def _notes(base: Base, people: People, place: Place, channel: Channel) -> Sequence[str]:
+async def _notes(
+    base: Base, people: People, directory: Directory, place: Place, channel: Channel, question: str
+) -> Sequence[str]:
     told = await proposal_notes(base.stores.proposals, session_at(place), place, channel, people)
     # Alerts open threads at home alone, whose ids may be another workspace's too.
     asks = bool(base.in_force.alerts) and base.in_force.tenant_of(place.team) == HOME
     alerts = await base.stores.alerts.at(place) if asks else None
-    return [*told, *([alert_note(alerts)] if alerts else [])]
+    return [
+        *await directory.on_call_notes(place, question),
+        *told,
+        *([alert_note(alerts)] if alerts else []),
+    ]
 
 
 def _recaps(base: Base, directory: Directory) -> Recaps | None:

@@ -124,7 +124,7 @@ def turn_bench(
     called = names or FakeNames()
     undelivered = MemoryUndelivered(memory.now)
 
-    async def nothing(_: Place, _channel: Channel) -> Sequence[str]:
+    async def nothing(_: Place, _channel: Channel, _question: str) -> Sequence[str]:
         return ()
 
     async def roles_of(_place: Place, _: Person) -> HeldRoles:

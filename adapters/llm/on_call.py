@@ -6,12 +6,13 @@ from typing import Final
 
 from adapters.llm.called import called
 
-NO_ROTA: Final = "On call: no rota is configured."
+NO_ROTA: Final = "On call: I can read no rota here."
 _NOW: Final = "On call now"
 _UNREAD: Final = "could not be read just now"
 _NOTE: Final = re.compile(rf"^- ((?:{_NOW}|On call): [^\n]*)$", re.MULTILINE)
 _ASKED: Final = re.compile(
-    r"\bon[ -]?call\b|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|escalate)\b"
+    r"\bwho[a-z' ]*\bon[ -]?call\b|^\W*on[ -]?call(?: now| today| tonight)?\W*$|\bon[ -]?call (?:person|engineer|rota)\b"
+    r"|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|escalate)\b"
     r"|\bwho(?: is|'s|s) on (?:duty|shift|rota)\b",
     re.IGNORECASE,
 )

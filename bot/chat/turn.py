@@ -160,7 +160,7 @@ class Turns:
             channel = channel_of(rules, await self._channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
             told, readers = await asyncio.gather(
-                self._requests.told(ask.place, channel, now, ask.asker, ask.files),
+                self._requests.told(ask.place, channel, now, ask.asker, ask.files, ask.text),
                 self._readers_of(ask.place),
             )
             session = await self._sessions.begin_turn(ask, name, now, told)

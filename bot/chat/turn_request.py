@@ -38,7 +38,8 @@ from tools.redactor import Redactor
 UNTRUSTED = '"untrusted":true'
 # The tables of the backends that a channel chose by name: `adapters.llm.messages.Meta.tables`.
 TablesOf = Callable[[Sequence[ChannelRule], str], tuple[tuple[str, str], ...]]
-Notes = Callable[[Place, Channel], Awaitable[Sequence[str]]]
+# What stands beside that question of that place.
+Notes = Callable[[Place, Channel, str], Awaitable[Sequence[str]]]
 
 
 def unnamed_tables(_rules: Sequence[ChannelRule], _channel: str) -> tuple[tuple[str, str], ...]:
@@ -200,10 +201,13 @@ class TurnRequests:
         now: datetime,
         asker: Person,
         files: Sequence[AttachedFile] = (),
+        question: str = "",
     ) -> str:
         """What a question is asked with. Raises StorageUnavailable."""
         notes, zone, people = await asyncio.gather(
-            self._notes(place, channel), self._zone_of(asker), self._people(place, [asker.user])
+            self._notes(place, channel, question),
+            self._zone_of(asker),
+            self._people(place, [asker.user]),
         )
         told = (in_zone(zone), *told_with_question(files), *notes)
         return self._redactor.redact(prompts.situation(now, told, people[asker.user]))

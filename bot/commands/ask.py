@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from adapters.llm.triage.provider import NAME as TRIAGE
 from bot.app import Base, build_base, build_conversation
+from bot.chat.evidence_need import REPLACED
 from bot.commands.display import print_answer, print_json
 from bot.commands.ending import FAILED, OK
 from bot.commands.headless import (
@@ -23,6 +24,7 @@ from bot.commands.headless import (
 from bot.commands.invocation import complain, configured
 from bot.commands.options import json_option, words, zone_option
 from bot.domain.channel import rule_for
+from bot.domain.findings import TOOL as FINDINGS
 from bot.domain.ids import Person, UserId
 from bot.domain.session import Ask
 from bot.ports.platform import NamedByPlace
@@ -73,24 +75,44 @@ async def ask_with(
     else:
         _print(answer)
     if settings.llm.default_provider != TRIAGE and answer["provider"] in ("", TRIAGE):
-        complain(
-            f"no model answered ({settings.llm.default_provider} is the default_provider); "
-            "`kortex check` says what is wrong with each"
-        )
+        complain(_why_no_model(answer, settings.llm.default_provider))
         return FAILED
     return FAILED if answer["end"] in ("failed", "budget", "depth_exceeded") else OK
+
+
+def _why_no_model(answer: Mapping[str, JsonValue], default: str) -> str:
+    """Whether a model answered and its answer is hidden, or none did."""
+    notices = answer["notices"]
+    if isinstance(notices, list) and REPLACED in notices:
+        return f"{default} answered without evidence, so its answer is hidden; the one above used no model"
+    return (
+        f"no model answered ({default} is the default_provider); "
+        "`kortex check` says what is wrong with each"
+    )
 
 
 def _print(answer: Mapping[str, JsonValue]) -> None:
     print()
     print_answer(str(answer["answer"]))
     print()
+    _print_details(answer["evidence"])
     notices = answer["notices"]
     for notice in notices if isinstance(notices, list) else []:
         print(f"notice: {notice}")
     if isinstance(proposal := answer["proposal"], dict):
         print(f"would propose: {_proposed(proposal)}")
         print(_NOBODY_DECIDES)
+
+
+def _print_details(evidence: JsonValue) -> None:
+    """What the answer had no room for; a terminal has it."""
+    rows = [row for row in evidence if isinstance(row, dict)] if isinstance(evidence, list) else []
+    results = [row["result"] for row in rows if row.get("tool") == FINDINGS]
+    result = results[-1] if results else None
+    found = result.get("also_found") if isinstance(result, dict) else None
+    if isinstance(found, list) and found:
+        print_answer("\n".join(["Also found:", *(f"- {each}" for each in found)]))
+        print()
 
 
 def _proposed(proposal: Mapping[str, JsonValue]) -> str:

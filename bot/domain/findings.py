@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+import orjson
 from pydantic import JsonValue
 
-from bot.domain.turn_events import TurnFinished
+from bot.domain.turn_events import Evidence, TurnFinished
 
 TOOL: Final = "core__report_findings"
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
@@ -29,6 +30,19 @@ class Suspect:
     score: float
     evidence: tuple[str, ...]
     until: str = ""
+
+
+def details_of(evidence: Sequence[Evidence]) -> Sequence[str]:
+    """What an answer had no room for, from the closing statement among its results."""
+    stated = next((one for one in reversed(evidence) if one.tool == TOOL and one.ok), None)
+    try:
+        result = orjson.loads(stated.content) if stated else None
+    except orjson.JSONDecodeError:
+        return ()
+    if not isinstance(result, dict):
+        return ()
+    missing = (f"not looked at: {each}" for each in _texts(result.get("not_looked_at")))
+    return [*_texts(result.get("also_found")), *missing]
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,16 @@ class NamedByPlace:
         return place.channel
 
 
+# Who is on call, by role; None where the rota cannot be read. Never raises, and is told within seconds.
+OnCallNow = Mapping[str, Sequence[str] | None]
+OnCallOf = Callable[[], Awaitable[OnCallNow]]
+
+
+async def no_rotas() -> OnCallNow:
+    """Where no rota is configured."""
+    return {}
+
+
 # The IANA name of the zone somebody reads clocks in, "" where it cannot be looked up. Never raises, and
 # is told within a second or two.
 ZoneOf = Callable[[Person], Awaitable[str]]

@@ -25,6 +25,7 @@ from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import (
     AnswerStream,
     ChatSurface,
+    OnCallNow,
     OnPart,
     PlatformTraits,
     ThreadReader,
@@ -306,6 +307,15 @@ class _Everywhere(Directory):
             return HeldRoles(unread=tuple(roles))
         return await platform.directory.roles.held(person, roles)
 
+    async def on_call_at(self, place: Place) -> OnCallNow:
+        if not self.platforms.is_others(place.team):
+            return await self.on_call_of()
+        try:
+            platform = await self.platforms.reached(place)
+        except (SurfaceGone, SurfaceFailed):
+            return {}
+        return await platform.directory.on_call_of()
+
     async def picture_at(self, place: Place, file: AttachedFile) -> Picture:
         if not self.platforms.is_others(place.team):
             return await self.picture_of(file)
@@ -341,5 +351,6 @@ def routed_directory(platforms: Platforms, home: Directory) -> Directory:
         _Files(platforms, home.attachments) if home.attachments else None,
         _Threads(platforms),
         home.picture_of,
+        home.on_call_of,
         platforms=platforms,
     )

@@ -8,8 +8,9 @@ import aiohttp
 
 from bot.app import Base
 from bot.chat.pictures import withheld
-from bot.domain.ids import TeamId
+from bot.domain.ids import TeamId, UserId
 from bot.engine.engine import Engine
+from bot.ports.platform import OnCallNow, OnCallOf
 from bot.service.routing import Platform
 from bot.service.surface import slack_surface
 from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
@@ -61,6 +62,21 @@ class SlackWorkspace:
         return Platform(surface, self.directory, *waits, surface.leave)
 
 
+def _on_call(roles: SlackRoleDirectory, people: PersonNames) -> OnCallOf:
+    """The names of those on call in that workspace."""
+
+    async def now() -> OnCallNow:
+        found = await roles.on_call()
+        return {
+            role: None
+            if users is None
+            else [await people.name(UserId(one)) for one in sorted(users)]
+            for role, users in found.items()
+        }
+
+    return now
+
+
 async def open_workspace(
     base: Base,
     engine: Engine,
@@ -85,6 +101,7 @@ async def open_workspace(
     names = SlackChannelNames(channels, base.stores.names)
     files = SlackFiles(api, session, token, base.settings.slack.api_base_url, base.redactor.redact)
     paced = (scheduler.read_permit, scheduler.rate_limited)
+
     directory = Directory(
         people.name,
         names,
@@ -94,9 +111,9 @@ async def open_workspace(
         files,
         SlackThreads(api, people, identity.bot_user, identity.site, *paced),
         files.picture if base.settings.llm.privacy.send_images else withheld,
+        _on_call(roles, people),
     )
-    admin_roles = base.in_force.admin_roles_of(tenant)
-    admins = AdminMessages(outbox, roles, identity.team, admin_roles)
+    admins = AdminMessages(outbox, roles, identity.team, base.in_force.admin_roles_of(tenant))
     return SlackWorkspace(
         identity,
         tenant,

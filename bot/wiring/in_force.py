@@ -11,6 +11,7 @@ from functools import partial
 from typing import Generic, TypeVar, assert_never, overload
 
 from adapters.llm.messages import Picture
+from adapters.llm.on_call import asks_who_is_on_call, on_call_note
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionCatalog
 from bot.actions.propose import Venue
@@ -23,10 +24,13 @@ from bot.domain.tenancy import EVERY, HOME, tenant_of
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import (
     ChannelNames,
+    OnCallNow,
+    OnCallOf,
     ReadersOf,
     RoleHolders,
     ThreadReader,
     ZoneOf,
+    no_rotas,
     own_readers,
     unknown_zone,
 )
@@ -209,6 +213,9 @@ class InForce:
         return Prepared(put_in_force)
 
 
+ON_CALL_S = 4.0  # a rota and its accounts take 2 s at most each
+
+
 @dataclass(frozen=True, slots=True)
 class Directory:
     """What the chat platform knows of people and channels. `name_of` tells a person's name.
@@ -224,6 +231,7 @@ class Directory:
     attachments: Attachments | None = None
     threads: ThreadReader | None = None
     picture_of: PictureOf = no_picture
+    on_call_of: OnCallOf = no_rotas
 
     async def name_at(self, place: Place, user: UserId) -> str:  # noqa: ARG002 - of one workspace
         """What somebody is called in that place."""
@@ -232,6 +240,20 @@ class Directory:
     async def held_at(self, place: Place, person: Person, roles: Sequence[str]) -> HeldRoles:  # noqa: ARG002 - of one workspace
         """Of those roles the ones that somebody holds in that place. Never raises."""
         return await self.roles.held(person, roles)
+
+    async def on_call_at(self, place: Place) -> OnCallNow:  # noqa: ARG002 - of one workspace
+        """The names of those on call there, by role. Never raises."""
+        return await self.on_call_of()
+
+    async def on_call_notes(self, place: Place, question: str) -> Sequence[str]:
+        """Who is on call, where the question asks for it; for any other no rota is read."""
+        if not asks_who_is_on_call(question):
+            return ()
+        try:
+            async with asyncio.timeout(ON_CALL_S):
+                return (on_call_note(await self.on_call_at(place)),)
+        except TimeoutError:
+            return (on_call_note({"on-call": None}),)
 
     async def picture_at(self, place: Place, file: AttachedFile) -> Picture:  # noqa: ARG002 - of one workspace
         """An image attached in that place. Never raises."""

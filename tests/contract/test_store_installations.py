@@ -58,6 +58,7 @@ from bot.store.tables import tickets as waiting_turns
 from bot.store.whose import Whose
 from bot.store.workspace_tables import installations as table
 from bot.store.workspace_tables import oauth_states
+from bot.wiring.in_force import Directory
 from tests.contract.test_store_alerts import RULE, alert, file
 from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import HELD, ROUND, stand_in_line
@@ -339,7 +340,14 @@ async def test_a_channel_of_the_same_id_elsewhere_reads_neither_incidents_nor_al
     tenancy = SimpleNamespace(alerts=[RULE], tenant_of=lambda team: tenant_of(team, TEAMS[0]))
     base = cast("Base", SimpleNamespace(stores=stores, in_force=tenancy))
     named = Channel("incident", UNMATCHED)
-    noted = [len(await _notes(base, by_id, _ask(team).place, named)) for team in TEAMS]
+    directory = cast("Directory", SimpleNamespace(on_call_notes=_no_rota))
+    noted = [
+        len(await _notes(base, by_id, directory, _ask(team).place, named, "")) for team in TEAMS
+    ]
     assert noted == [1, 0]
     of_acme = SubjectRecords(database, Subject(session="session:TACME:C1:1.1"))
     assert "alert_threads" not in {row["table"] async for row in of_acme.rows()}
+
+
+async def _no_rota(_place: Place, _question: str) -> list[str]:
+    return []

@@ -43,10 +43,12 @@ class FindingsInput(ToolInput):
 
 
 class FindingsOutput(ToolOutput):
-    """That it was taken."""
+    """That it was taken; and what the answer had no room for, which people read behind Evidence."""
 
     verdict: Verdict
     suspects: int
+    also_found: list[str] | None = None
+    not_looked_at: list[str] | None = None
 
 
 class ReportFindings:
@@ -68,9 +70,15 @@ class ReportFindings:
     async def execute(
         self, arguments: FindingsInput, call: CallContext, caps: Capabilities
     ) -> FindingsOutput:
-        """Only says that it was taken."""
+        """Only says that it was taken. What a model says was missing, it need not read again."""
         del call, caps
-        return FindingsOutput(verdict=arguments.verdict, suspects=len(arguments.suspects))
+        found = list(arguments.also_found)
+        return FindingsOutput(
+            verdict=arguments.verdict,
+            suspects=len(arguments.suspects),
+            also_found=found or None,
+            not_looked_at=list(arguments.missing) if found else None,
+        )
 
     def summarise(self, output: FindingsOutput, arguments: FindingsInput) -> str:
         """`cause: checkout`, `cause: checkout (over)`."""

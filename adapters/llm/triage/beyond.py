@@ -54,7 +54,7 @@ def beyond_lines(case: Case) -> Iterator[str]:
 
 def on_call_lines(case: Case) -> Iterator[str]:
     """The line beside the question."""
-    yield f"**{case.on_call or 'I cannot see who is on call here: no rota is configured.'}**"
+    yield f"**{case.on_call or 'I can read no rota here, so I cannot say who is on call.'}**"
 
 
 def recap_lines(case: Case) -> Iterator[str]:

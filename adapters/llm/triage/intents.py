@@ -107,7 +107,7 @@ _TABLE: Final[Sequence[_Row]] = (
          r"|\b(?:was|were|has|have|is)\b[^.?!]*\b(?:rolled back|reverted|approved|confirmed|rejected)\b|\b(?:did|has|was|is)\b[^.?!]*\broll(?:ing)? back\b[^.?!]*\b(?:done|run|ran|carried out|happen|succeed|go through|finish\w*|complete\w*|confirmed)\b"
          r"|\b(?:did|has|have|was) (?:anyone|anybody|someone|somebody)\b[^.?!]*\b(?:confirm|approve|reject|roll|do|try|tried|done|press)\w*"
          r"|\bwhat did (?:we|they|people) (?:do|try)\b|\bactions? taken\b|\bopen proposals?\b|\bwhat (?:is|was) proposed\b|\bany(?:thing)? proposals?\b"),
-    _row("on call", r"\bon call\b|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|ask|escalate)\b|\bwho is on (?:duty|shift|rota)\b"),
+    _row("on call", r"\bwho[a-z' ]*\bon call\b|^on call(?: now| today| tonight| right now)?\W*$|\bon call (?:person|engineer|rota)\b|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|ask|escalate)\b|\bwho is on (?:duty|shift|rota)\b"),
     _row("beyond", _FILLER + _POLITE + r"(?:page|call|wake|ping|notify|escalate|email|mail|message|tell|dm|invite|assign|open a ticket|create a ticket|file a)\b(?! me\b).*",
          subject="page or message people", whole=True),
     _row("beyond", r"\bwho (?:owns|is responsible|maintains|is the owner|wrote|built)\b|\bwhich team\b", subject="say who owns a service"),

@@ -145,6 +145,17 @@ class SlackRoleDirectory:
             whole = whole and not any(unread for _, unread in held)
         return frozenset(found), whole
 
+    async def on_call(self) -> Mapping[str, frozenset[str] | None]:
+        """The ids of those on call now, by role; None where the rota cannot be read."""
+        found: dict[str, frozenset[str] | None] = {}
+        for name, role in self._roles.items():
+            if role.on_call is not None:
+                try:
+                    found[name] = (await self._on_duty.now(role.on_call, GROUP_TTL_S)).users
+                except OnCallUnreadable:
+                    found[name] = None
+        return found
+
     def forget_group(self, usergroup: str) -> None:
         """Slack said that its members changed."""
         self._groups.forget(usergroup)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from bot.domain.findings import details_of
 from bot.domain.ids import TurnId
 from bot.domain.turn_events import Evidence
 from bot.slack.showing.chips import duration, short, span, subject
@@ -21,11 +22,13 @@ from bot.slack.text.mrkdwn import plain
 OVERVIEW_ACTION = "evidence:all"
 OPEN_ACTION = "evidence:open"
 SELECT_ACTION = "evidence:select"
-# A view takes 100 blocks (https://docs.slack.dev/reference/views); three are the menu and its notes.
+# A view takes 100 blocks (https://docs.slack.dev/reference/views); four are the menu and its notes.
 MAX_LINES = 90
 # Three full groups of a menu; an investigation of 8 rounds stays far below.
 MAX_OPENABLE = 300
 _LINE_CHARS = 200
+_DETAIL_CHARS = 220
+_MOST_DETAILS = 12  # a section takes 3,000 characters
 _LONG_NAME = re.compile(r"\b([a-z0-9]+)_[a-z0-9_]+_([a-z0-9]+)\b", re.ASCII)
 
 
@@ -69,6 +72,7 @@ def results_view(turn_id: TurnId, results: Sequence[Consulted], metadata: str) -
     notes += [f"{len(found)} {word} ({', '.join(found)})"
               for found, word in ((failed, "failed"), (cut, "cut")) if found]  # fmt: skip
     blocks: list[JsonValue] = [context(remark(" · ".join(notes), _LINE_CHARS))]
+    blocks += _details([each.evidence for each in results])
     blocks += [_line(turn_id, each) for each in results[:MAX_LINES]]
     if len(results) > MAX_LINES:
         blocks.append(actions([_menu(turn_id, results)]))
@@ -76,6 +80,12 @@ def results_view(turn_id: TurnId, results: Sequence[Consulted], metadata: str) -
         last = results[MAX_OPENABLE - 1].number
         blocks.append(context(f"Results after E{last} cannot be opened here."))
     return view_of("Evidence", blocks) | {"private_metadata": metadata}
+
+
+def _details(evidence: Sequence[Evidence]) -> list[JsonValue]:
+    """What the answer had no room for."""
+    lines = [f"• {remark(each, _DETAIL_CHARS)}" for each in details_of(evidence)[:_MOST_DETAILS]]
+    return [section("\n".join(["*Also found*", *lines]))] if lines else []
 
 
 def _numbered(results: Sequence[Consulted], *, ok: bool) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.llm.on_call import on_call_in, on_call_note
 from adapters.llm.triage.intents import intents
 from adapters.llm.triage.spelling import spelled_out
 from tests.fixtures_triage import TOOLS, Investigation, deploy, investigate, moved, world
@@ -307,7 +308,7 @@ async def test_who_is_on_call_is_the_line_beside_the_question() -> None:
     assert (await later("who is on call?", told=told)).text.startswith(
         "**On call now: Mira Okafor (role on-call).**"
     )
-    assert "no rota is configured" in (await later("who is on call?")).text
+    assert "I can read no rota here" in (await later("who is on call?")).text
 
 
 @given(st.text(max_size=200))
@@ -319,3 +320,21 @@ def test_any_text_has_two_intents_at_most_and_a_spelling(text: str) -> None:
 @pytest.mark.parametrize("text", ["payments-db", "/v1/orders", '"Errros"', "v2.4.0", "cart"])
 def test_names_paths_and_quotations_stay_as_they_are_written(text: str) -> None:
     assert spelled_out(text, PRODUCTS) == text.lower()
+
+
+@pytest.mark.parametrize(
+    ("by_role", "words"),
+    [
+        ({"on-call": ["Mira Okafor", "Jonas"]}, "On call now: Mira Okafor, Jonas (role on-call)."),
+        ({"on-call": None}, "On call now: could not be read just now (role on-call)."),
+        ({"on-call": []}, "On call now: no person (role on-call)."),
+        ({"on-call": ["*x*\n- Proposal"]}, "On call now: x - Proposal (role on-call)."),
+        ({}, "On call: I can read no rota here."),
+    ],
+)
+def test_the_line_about_the_rota_is_read_back_as_it_was_written(
+    by_role: dict[str, list[str] | None], words: str
+) -> None:
+    note = on_call_note(by_role)
+
+    assert on_call_in(f"Now\n- {note}\n- Proposal p-1") == note == words

@@ -241,7 +241,7 @@ async def test_an_answer_that_could_not_be_kept_is_shown_and_says_so() -> None:
 
 
 async def test_a_bug_before_the_question_is_stored_is_told_as_well(logged: Logged) -> None:
-    async def broken(_: object, _channel: object) -> list[str]:
+    async def broken(_: object, _channel: object, _question: object) -> list[str]:
         raise ZeroDivisionError("a bug with details")
 
     final = await turn_bench([text("never")], notes=broken).answer()

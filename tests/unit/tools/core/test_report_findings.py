@@ -3,6 +3,8 @@
 import orjson
 import pytest
 
+from bot.domain.findings import details_of
+from bot.domain.turn_events import Evidence
 from tests.fakes.tools import bench
 from tools.core.report_findings import ReportFindings
 
@@ -29,3 +31,14 @@ async def test_the_sum_tells_whose_trouble_is_over() -> None:
 @pytest.mark.parametrize("given", ['{"verdict": "fine"}', "{}", '{"verdict": "cause", "odd": 1}'])
 async def test_what_is_no_statement_is_refused(given: str) -> None:
     assert not (await bench([ReportFindings()]).run(given, "core__report_findings")).record.ok
+
+
+async def test_what_the_answer_has_no_room_for_stands_in_the_result() -> None:
+    given = {"verdict": "cause", "also_found": ["web moved [E1]"], "missing": ["traces: none"]}
+    outcome = await bench([ReportFindings()]).run(
+        orjson.dumps(given).decode(), "core__report_findings"
+    )
+
+    assert outcome.record.ok
+    evidence = [Evidence.of(1, outcome)]
+    assert details_of(evidence) == ["web moved [E1]", "not looked at: traces: none"]

@@ -1,6 +1,7 @@
 """Behind *Evidence*: every result has a line or an option, and can be opened."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -104,3 +105,30 @@ def test_every_button_is_one_the_app_listens_to() -> None:
 
     assert ids == [f"{OPEN_ACTION}:{number}" for number in range(1, 6)]
     assert all(EVIDENCE_BUTTON.fullmatch(each) for each in ids)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"verdict":"cause","suspects":1,"also_found":["web moved [E1]", 7]}', "web moved"),
+        ('{"also_found":["<!channel> *x* [l](http://e.test)"]}', "channel"),
+    ],
+)
+def test_what_an_answer_had_no_room_for_stands_above_its_results(content: str, words: str) -> None:
+    found = outcome("call1")
+    stated = replace(Evidence.of(1, found), tool="core__report_findings", content=content)
+    view = results_view(TURN, [Consulted(stated, {})], "kept")
+
+    check_view(view, "modal")
+    assert words in str(view)
+    assert "Also found" in str(view)
+    assert "<!channel>" not in str(view)
+
+
+@pytest.mark.parametrize("content", ["", "null", "[]", '{"also_found":null}', '{"also_found":"x"}'])
+def test_a_statement_without_more_adds_no_block(content: str) -> None:
+    stated = replace(
+        Evidence.of(1, outcome("call1")), tool="core__report_findings", content=content
+    )
+
+    assert "Also found" not in str(results_view(TURN, [Consulted(stated, {})], "kept"))
