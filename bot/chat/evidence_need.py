@@ -12,7 +12,7 @@ from typing import Final
 from adapters.llm.messages import Message, Role, ToolSpec
 from adapters.llm.stated import is_statement
 from bot.domain.budget import NO_MODEL
-from bot.domain.claims import Claim, ClaimState
+from bot.domain.claims import FROM_ATTACHMENT, Claim, ClaimState
 from bot.domain.turn_events import Evidence, RoundStarted, TextDelta, TurnEvent
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
@@ -115,9 +115,11 @@ def _rests_on(text: str, given: Sequence[Evidence], question: str) -> bool:
     there = {one.number for one in given if one.ok}
     if not there & {int(number) for number in _CITED.findall(text)}:
         return False
-    states = {claim.state for claim in _claims(text, given, question)}
-    stands = {ClaimState.SUPPORTED, ClaimState.ATTACHED}
-    return bool(stands & states) or states <= {ClaimState.UNCHECKED}
+    claims = _claims(text, given, question)
+    stands = any(
+        claim.state is ClaimState.SUPPORTED or claim.note == FROM_ATTACHMENT for claim in claims
+    )
+    return stands or not any(claim.is_doubted for claim in claims)
 
 
 def _asks_back(text: str, question: str) -> bool:
@@ -125,7 +127,7 @@ def _asks_back(text: str, question: str) -> bool:
     if not text.endswith("?") or len(text) > _LONGEST_QUESTION_BACK:
         return False
     claims = _claims(text, (), question)
-    return all(claim.state is not ClaimState.UNSUPPORTED for claim in claims)
+    return not any(claim.is_doubted for claim in claims)
 
 
 def _claims(text: str, given: Sequence[Evidence], question: str) -> Sequence[Claim]:

@@ -21,7 +21,6 @@ from bot.domain.turn_events import Evidence, TurnFinished
 
 MOST_LINES: Final = 5  # with what is usual six, which people still tell apart
 MOST_OF_RESULT: Final = 12  # a sweep tells the course of four
-_STANDS: Final = frozenset({ClaimState.SUPPORTED, ClaimState.UNCHECKED})
 Fields = Mapping[str, JsonValue]
 
 # The words by which a sentence speaks of a signal.
@@ -74,7 +73,7 @@ def charts_of(evidence: Evidence, arguments: Fields) -> tuple[Chart, ...]:
 
 def standing_numbers(claim: Claim) -> Iterator[int]:
     """The results that a statement cites, if it was not found to be wrong."""
-    if claim.state in _STANDS:
+    if claim.state is not ClaimState.CONTRADICTED and not claim.note:
         yield from (number for number in cited(claim.text) if number in claim.evidence)
 
 

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -10,18 +11,20 @@ CITATION = re.compile(r"\[E\d{1,4}(?:\s*,\s*E\d{1,4})*\]", re.ASCII)
 _NUMBER = re.compile(r"\d+", re.ASCII)
 
 
-class ClaimState(StrEnum):
-    """`unchecked` is left alone and counted; the last two are marked where they stand.
+# The note of a sentence that stands in an attached file and in nothing that was measured.
+FROM_ATTACHMENT: Final = "from the attached file"
 
-    `attached` stands in a file that somebody attached and in nothing that was measured; it is marked as
-    theirs.
+
+class ClaimState(StrEnum):
+    """What the cited results say about a sentence.
+
+    `supported`: they entail all of it. `contradicted`: they say otherwise, or do not hold what it cites.
+    `unchecked`: no rule decides; a mention of the same name or figure is no support.
     """
 
     SUPPORTED = "supported"
-    ATTACHED = "attached"
-    UNCHECKED = "unchecked"
-    UNSUPPORTED = "unsupported"
     CONTRADICTED = "contradicted"
+    UNCHECKED = "unchecked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,11 @@ class Claim:
     evidence: tuple[int, ...]
     state: ClaimState
     note: str = ""
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether it bears a warning where it stands."""
+        return bool(self.note) and self.note != FROM_ATTACHMENT
 
     def as_json(self) -> JsonValue:
         """One entry of `claims` of `kortex ask --json`."""

@@ -190,7 +190,7 @@ def _views() -> dict[str, AnswerView]:
                     **found,
                     claims=(
                         Claim("p99 is 2.41 s [E1].", (1,), ClaimState.SUPPORTED),
-                        Claim("42 % fail [E1].", (1,), ClaimState.UNSUPPORTED, "not in E1: 42 %"),
+                        Claim("42 % fail [E1].", (1,), ClaimState.CONTRADICTED, "not in E1: 42 %"),
                         Claim("It is the deploy.", (), ClaimState.UNCHECKED),
                     ),
                     notices=("anthropic was overloaded; openai answered",),

@@ -9,15 +9,15 @@ from pydantic import JsonValue
 from bot.chat.claims.json_index import Reader
 from bot.chat.claims.results import Result
 from bot.chat.claims.sentences import Sentence, sentences
-from bot.chat.claims.verdict import Known, judged
-from bot.domain.claims import Claim, ClaimState
+from bot.chat.claims.states import SAYS
+from bot.chat.claims.verdict import Finding, Known, judged
+from bot.domain.claims import FROM_ATTACHMENT, Claim, ClaimState
 from bot.domain.turn_events import Evidence
 from tools.attached import READ_ATTACHMENT
 
 # An answer for people is a tenth of this; what lies behind is said to be unchecked, not looked at.
 MOST_CHARS = 24_000
 MOST_SENTENCES = 500
-_THEIRS = "from the attached file"
 # Of the file itself: a disk is attached too, a version uploaded, and there are file systems.
 _A_FILE = r"(?:files?|logs?|texts?|csv|json|snippets?|dumps?|outputs?|traces?|[\w.-]*\.[a-z]{2,5})"
 _SAYS_SO = re.compile(
@@ -56,11 +56,9 @@ def checked(
     found: dict[int, Claim] = {}
     # Those with a citation first: what they show to stand may be repeated without one.
     for at, one in sorted(enumerate(said), key=lambda each: not each[1].evidence):
-        claim = judged(one, known)
-        if apart is not None:
-            claim = _as_told(one, claim, apart)
-        if claim is not None:
-            found[at] = claim
+        finding = judged(one, known)
+        if finding is not None:
+            found[at] = finding.claim if apart is None else _as_told(one, finding, apart)
     marked = _marked(head, [(said[at], found[at]) for at in sorted(found)])
     claims = tuple(found[at] for at in sorted(found))
     return (marked + _REST + tail if tail.strip() else marked + tail), claims
@@ -71,23 +69,17 @@ def _is_ours(sentence: Sentence, text: str, own_words: str) -> bool:
     return at >= 0 and at <= sentence.start < at + len(own_words)
 
 
-def _as_told(one: Sentence, claim: Claim | None, apart: Known) -> Claim | None:
+def _as_told(one: Sentence, finding: Finding, apart: Known) -> Claim:
     """The claim, or that it stands only in what somebody attached. `apart`: without those files."""
+    claim = finding.claim
     cites = tuple(n for n in one.cites if n in apart.results)
     inherits = tuple(n for n in one.inherits if n in apart.results)
     rests = bool(cites or inherits) or not one.evidence
     alone = judged(replace(one, cites=cites, inherits=inherits), apart) if rests else None
-    if claim is None or claim.state not in (ClaimState.SUPPORTED, ClaimState.UNCHECKED):
+    if claim.is_doubted or (rests and (not finding.is_held or (alone and alone.is_held))):
         return claim
-    if rests and (claim.state is ClaimState.UNCHECKED or _stands(alone)):
-        return claim
-    return replace(
-        claim, state=ClaimState.ATTACHED, note="" if _SAYS_SO.search(one.text) else _THEIRS
-    )
-
-
-def _stands(claim: Claim | None) -> bool:
-    return claim is not None and claim.state is ClaimState.SUPPORTED
+    note = "" if _SAYS_SO.search(one.text) else FROM_ATTACHMENT
+    return replace(claim, state=ClaimState.UNCHECKED, note=note)
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -110,8 +102,8 @@ def _marked(text: str, claims: Sequence[tuple[Sentence, Claim]]) -> str:
     for sentence, claim in claims:
         if not claim.note:
             continue
-        struck = claim.state is ClaimState.CONTRADICTED and _can_be_struck(sentence)
-        told = claim.note if claim.state is ClaimState.ATTACHED else f"⚠ {claim.note}"
+        struck = SAYS in claim.note and _can_be_struck(sentence)
+        told = f"⚠ {claim.note}" if claim.is_doubted else claim.note
         mark = f" ({told})"
         if sentence.code:
             held.append((sentence.mark_at, f"\n{told}"))

@@ -14,9 +14,16 @@ _ISO = re.compile(
 )
 _DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
 _CLOCK = re.compile(
-    r"(?<![\w:.-])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d)?(?![\d:])(?:[ \u00a0]?(UTC|GMT|Z|CEST|CET|BST|EST|EDT|PST|PDT|IST|JST)\b)?"
+    r"(?<![\w:.-])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d)?(?![\d:])(?:[ \u00a0]?([AaPp]\.?[Mm]\b\.?))?"
+    r"(?:[ \u00a0]?\(?((?:UTC|GMT)?[+-]\d{1,2}(?::?\d\d)?(?!\d)|(?:UTC|GMT|Z|CEST|CET|EEST|EET|WEST|WET|MSK|BST|EST|EDT|CST|CDT|MST|MDT|PST|PDT|"
+    r"BRT|IST|SGT|HKT|JST|KST|AEST|AEDT|NZST|NZDT)\b)|[ \u00a0]?\(?((?:E|C|M|P)T\b|local\b|your\b|[A-Z][A-Za-z]{2,20} time\b))?"
 )
-_ZONES = {"CET": 60, "CEST": 120, "BST": 60, "EST": -300, "EDT": -240, "PST": -480, "PDT": -420, "IST": 330, "JST": 540}  # fmt: skip
+_ZONES = {
+    "CET": 60, "CEST": 120, "EET": 120, "EEST": 180, "WET": 0, "WEST": 60, "MSK": 180, "BST": 60, "EST": -300, "EDT": -240,
+    "CST": -360, "CDT": -300, "MST": -420, "MDT": -360, "PST": -480, "PDT": -420, "BRT": -180, "IST": 330, "SGT": 480,
+    "HKT": 480, "JST": 540, "KST": 540, "AEST": 600, "AEDT": 660, "NZST": 720, "NZDT": 780,
+}  # fmt: skip
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2}):?(\d\d)?")
 _ONSET = re.compile(
     r"(?:since|began|begins|begin|started|starts|start|onset|from)(?: at| around| about)?\s$",
     re.IGNORECASE,
@@ -81,7 +88,7 @@ MOST_NAMES = 200
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name as written. `kind`: clock, onset, date, version, id, or name."""
+    """A name as written. `kind`: clock, onset, elsewhere (a clock of a zone that is not known), date, version, id, or name."""
 
     text: str
     kind: str
@@ -131,10 +138,21 @@ def _date(match: re.Match[str], _: str) -> Iterator[Name]:
 
 def _clock(match: re.Match[str], text: str) -> Iterator[Name]:
     before = text[max(0, match.start() - 24) : match.start()]
-    minutes = (int(match[1]) * 60 + int(match[2]) - _ZONES.get(match[3] or "", 0)) % 1440
-    kind = "onset" if _ONSET.search(before) else "clock"
+    hour = int(match[1])
+    if match[3]:
+        hour = hour % 12 + (12 if match[3][0] in "pP" else 0)
+    minutes = (hour * 60 + int(match[2]) - _ahead(match[4] or "")) % 1440
+    kind = "elsewhere" if match[5] else "onset" if _ONSET.search(before) else "clock"
     margin = 5 if _ROUGHLY.search(before) else 0
     yield Name(match[0].strip(), kind, f"{minutes // 60:02d}:{minutes % 60:02d}", margin)
+
+
+def _ahead(zone: str) -> int:
+    """How many minutes a zone is ahead of UTC."""
+    if offset := _OFFSET.fullmatch(zone):
+        size = int(offset[2]) * 60 + int(offset[3] or 0)
+        return size if offset[1] == "+" else -size
+    return _ZONES.get(zone, 0)
 
 
 def _version(match: re.Match[str], _: str) -> Iterator[Name]:

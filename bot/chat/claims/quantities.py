@@ -53,10 +53,8 @@ _ONE_IN = re.compile(r"(?<![\w.-])1 in (\d{1,4})(?![\w.])")
 _HEDGE = re.compile(
     r"(?:about|around|roughly|approximately|nearly|almost|some|circa|ca\.|~|≈)\s?$", re.IGNORECASE
 )
-_BOUND = re.compile(
-    r"(?:more than|over|above|at least|exceed\w*|beyond|>|≥|less than|under|below|at most|<|≤|fewer than)\s?$",
-    re.IGNORECASE,
-)
+_AT_LEAST = re.compile(r"(?:more than|over|above|at least|exceed\w*|beyond|>|≥)\s?$", re.IGNORECASE)
+_AT_MOST = re.compile(r"(?:less than|under|below|at most|<|≤|fewer than)\s?$", re.IGNORECASE)
 _ORDINAL = re.compile(
     r"(?:step|option|section|page|line|item|phase|level|sev|severity|priority|round|part|point|top|chapter|port|http|status|code|#)\s?$",
     re.IGNORECASE,
@@ -73,7 +71,8 @@ _ORDINALS = (
     "part", "point", "top", "chapter", "port", "http", "status", "code", "#",
 )  # fmt: skip
 _HEDGE_SHARE = 0.05
-_BOUND_SHARE = 0.5
+_BOUND_REACH = 3.0  # "more than 2 s" is hardly said of 60 s
+_FOLD_SHARE = 0.25  # "doubled" is rounder than "2.0x"
 _ONE_IN_SHARE = 0.15
 
 
@@ -90,6 +89,7 @@ class Figure:
     at: int
     end: int
     usual: bool = False
+    bound: int = 0  # 1: at least, -1: at most
 
     @property
     def key(self) -> str:
@@ -155,14 +155,19 @@ def _figure(match: re.Match[str], before: str) -> Figure:
     half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
     if _stands_behind(before, _HEDGE, _HEDGES):
         half = max(half, abs(raw) * _HEDGE_SHARE)
-    elif _stands_behind(before, _BOUND, _BOUNDS) or (
-        "xceed" in plain(before) and _BOUND.search(before)
-    ):
-        half = max(half, abs(raw) * _BOUND_SHARE)
+    elif unit == "fold":
+        half = max(half, abs(raw) * _FOLD_SHARE)
     return Figure(
         match[0].strip(), raw, raw * size, family, half * size, half, match.start(), match.end(),
-        _is_usual(before),
+        _is_usual(before), _bound(before),
     )  # fmt: skip
+
+
+def _bound(before: str) -> int:
+    there = plain(before).rstrip()
+    if not (there.endswith(_BOUNDS) or "xceed" in there):
+        return 0
+    return 1 if _AT_LEAST.search(before) else -1 if _AT_MOST.search(before) else 0
 
 
 _USUAL = re.compile(
@@ -208,22 +213,34 @@ class Numbers:
 
     def hold(self, figure: Figure, *, exactly: bool = False) -> bool:
         """Whether one of them is the figure: of its family, or unscaled where no unit is known."""
-        tiny = abs(figure.value) * 1e-6 + 1e-15
-        half = tiny if exactly else figure.half + tiny
-        half_raw = abs(figure.raw) * 1e-6 if exactly else figure.half_raw + abs(figure.raw) * 1e-6
+        low, high = _reach(figure.value, figure.half, figure.bound, exactly=exactly)
+        low_raw, high_raw = _reach(figure.raw, figure.half_raw, figure.bound, exactly=exactly)
         if not figure.family:
             if figure.value != figure.raw:  # 45k
-                return _near(self._raws, abs(figure.value), half)
-            return _near(self._raws, abs(figure.raw), half_raw)
-        if _near(self._families.get(figure.family, ()), abs(figure.value), half):
+                return _has(self._raws, low, high)
+            return _has(self._raws, low_raw, high_raw)
+        if _has(self._families.get(figure.family, ()), low, high):
             return True
         if figure.family == "factor":  # "restarted 14 times" is a count
-            return figure.text.endswith("times") and _near(
-                self._raws, abs(figure.raw), 1e-6 * abs(figure.raw)
+            raw = abs(figure.raw)
+            return figure.text.endswith("times") and _has(
+                self._raws, raw * (1 - 1e-6), raw * (1 + 1e-6)
             )
-        return _near(self._plain, abs(figure.raw), half_raw)
+        return _has(self._plain, low_raw, high_raw)
 
 
-def _near(values: "list[float] | tuple[()]", value: float, half: float) -> bool:
-    at = bisect_left(values, value - half)
-    return at < len(values) and values[at] <= value + half
+def _reach(value: float, half: float, bound: int, *, exactly: bool) -> tuple[float, float]:
+    """From where to where a number is the figure."""
+    value = abs(value)
+    tiny = value * 1e-6 + 1e-15
+    if bound > 0:
+        return value - tiny, value * _BOUND_REACH
+    if bound < 0:
+        return value / _BOUND_REACH, value + tiny
+    half = tiny if exactly else half + tiny
+    return value - half, value + half
+
+
+def _has(values: "list[float] | tuple[()]", low: float, high: float) -> bool:
+    at = bisect_left(values, low)
+    return at < len(values) and values[at] <= high

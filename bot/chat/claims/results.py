@@ -94,6 +94,11 @@ class Result:
         texts = [text for _, text in self.index.texts]
         return folded("\n".join([*texts, *map(without_clock, texts)]))
 
+    @cached_property
+    def folded_whole(self) -> str:
+        """All of it with what was asked, letters and digits alone."""
+        return folded(self.text)
+
     def of(self, named: Collection[str]) -> Sequence[Part]:
         """What is not of others' rows."""
         return of_these(self._parts, named)
@@ -118,7 +123,7 @@ class Result:
     @cached_property
     def index(self) -> JsonIndex:
         """Its numbers, names, states and texts, read once."""
-        found = indexed(self.value, self._unit(), self._reader)
+        found = indexed(self.value, self.unit, self._reader)
         of_nobody = found.numbers[NOBODY]
         of_nobody.update(loose_numbers(STAMP.sub(" ", self.evidence.summary)))
         of_nobody.update(self._derived())
@@ -143,11 +148,17 @@ class Result:
         """A comparison that had nothing to compare."""
         return "baseline_window" in self.fields and not self.compared
 
-    def _unit(self) -> tuple[str, float]:
+    def family_of(self, unit: str) -> tuple[str, float]:
+        """What a unit's name says that numbers are in."""
+        return self._reader.family("_" + unit.lower()) or ("", 1.0)
+
+    @cached_property
+    def unit(self) -> tuple[str, float]:
+        """What its numbers are in, where their keys do not say otherwise."""
         unit = self.fields.get("unit")
         name = self.arguments.get("metric_name")
         if isinstance(unit, str) and unit:
-            return self._reader.family("_" + unit.lower()) or ("", 1.0)
+            return self.family_of(unit)
         if isinstance(name, str):
             return self._reader.family(name) or ("", 1.0)
         return "", 1.0

@@ -18,7 +18,7 @@ _WHOSE: Final = ("product", "callee")
 _MOVED: Final = 3.0  # spreads, from which on core__sweep_metrics counts a role as moved
 _MORE: Final = frozenset({"new", "grown"})
 _FELT: Final = frozenset({"latency", "errors"})  # by users
-_ROLES: Final[Mapping[str, re.Pattern[str]]] = {
+ROLES: Final[Mapping[str, re.Pattern[str]]] = {
     role: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE)
     for role, words in {
         "latency": r"latenc(?:y|ies)|p50|p75|p9\d\d?|response times?|slower|faster",
@@ -97,7 +97,7 @@ def rows_of(fields: Mapping[str, JsonValue]) -> Iterator[Row]:
 
 def disagreeing(words: str, claimed: list[tuple[str, bool]], own: list[Row]) -> Row | None:
     """One of the rows of whom the sentence names that says otherwise; None where one bears it out."""
-    roles = {role for role, pattern in _ROLES.items() if pattern.search(words)}
+    roles = {role for role, pattern in ROLES.items() if pattern.search(words)}
     of_roles = [row for row in own if row.role in roles]
     told = of_roles if roles else own
     for way, denied in claimed:

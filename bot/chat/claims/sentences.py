@@ -39,12 +39,12 @@ _FLAT = (
     r"(?:is|are|stayed|remained|was|were|stays) flat|as usual|no change|no anomal(?:y|ies)|nothing (?:abnormal|unusual|anomalous)|healthy|unaffected|did not (?:move|change)|"
     r"(?:is|are|was|were|looks?) fine"
 )
-_ODD = r"abnormal|anomalous|saturated|slow|degraded|unhealthy|left (?:its|the) baseline|out of (?:its|the) baseline"
+_ODD = r"abnormal|anomalous|slow|degraded|unhealthy|left (?:its|the) baseline|out of (?:its|the) baseline"
 _NOT = re.compile(
     r"(?:\bnot|n['’]t|\bnever|\bno|\bneither|\bnor|\bwithout|\bhardly)(?: [\w-]+){0,2}\s*$",
     re.IGNORECASE,
 )
-_OTHER_DROP = re.compile(
+OTHER_DROP = re.compile(
     r"(?:connections?|packets?|requests|messages?|tables?|frames?) (?:was |were |are )?dropp|dropp?\w* (?:connections?|packets?|requests|messages?|tables?)|slow (?:requests?|quer|calls?|start)"
     r"|(?:lower|higher|faster|slower) (?:priority|level|bound|path)",
     re.IGNORECASE,
@@ -88,7 +88,7 @@ _ADMITS = re.compile(
 )
 
 
-_DIRECTION = re.compile(
+DIRECTION = re.compile(
     rf"(?<![\w-])(?:(?P<up>{_UP})|(?P<down>{_DOWN})|(?P<flat>{_FLAT})|(?P<odd>{_ODD}))(?![\w-])",
     re.IGNORECASE,
 )
@@ -256,9 +256,9 @@ def _distances(own: Sequence[Sentence]) -> list[tuple[int, tuple[int, ...]] | No
 
 def directions(text: str) -> list[tuple[str, bool]]:
     """The directions a sentence claims (up, down, flat, odd), each with whether it is denied."""
-    text = _OTHER_DROP.sub(" ", text)
+    text = OTHER_DROP.sub(" ", text)
     found: dict[tuple[str, bool], None] = {}
-    for match in _DIRECTION.finditer(text):
+    for match in DIRECTION.finditer(text):
         before = text[max(0, match.start() - 30) : match.start()]
         denied = _NOT.search(before) is not None and match.lastgroup is not None
         found[(match.lastgroup or "", denied)] = None

@@ -1,11 +1,24 @@
 """What a sentence says of states, of who took the time, and of things that were not there."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from pydantic import JsonValue
 
-from bot.chat.claims.results import Result
+from bot.chat.claims.results import Compared, Result
+from bot.chat.claims.rows import Row, disagreeing, named_in
+from bot.chat.claims.sentences import (
+    admits_failure,
+    agrees,
+    directions,
+    is_open,
+    is_suggestion,
+    own_figures_disagree,
+)
+
+SAYS: Final = " says: "  # in the note of a claim that a result refutes
+_MOST_SHOWN: Final = 3
 
 _NONE = re.compile(
     r"\b(?:no|zero|without(?: any)?) (?:recent |other |new |further )?(deploy|release|rollout|error|warning|log line|event|incident)s?\b"
@@ -46,7 +59,7 @@ _REPLACED = re.compile(
 )
 
 
-def opposite(words: str, result: Result) -> str:
+def _opposite(words: str, result: Result) -> str:
     """What the result says instead, in words; empty when it does not say the opposite."""
     return (
         _not_none(words, result)
@@ -116,14 +129,15 @@ def _time_taker(words: str, result: Result) -> str:
     root = result.fields.get("root")
     if match is None or not isinstance(root, dict):
         return ""
-    own = _self_times(root)
+    own = self_times(root)
     taker = max(own, key=lambda name: own[name], default="")
     if taker and match[1].lower() != taker and match[1].lower() in own:
         return f"most of it in {re.sub(r'[^a-z0-9_.-]', '', taker)[:60]}"
     return ""
 
 
-def _self_times(root: Mapping[str, JsonValue]) -> dict[str, float]:
+def self_times(root: Mapping[str, JsonValue]) -> dict[str, float]:
+    """The time that each service of a trace spends itself, in microseconds."""
     own: dict[str, float] = {}
     waiting: list[JsonValue] = [dict(root)]
     while waiting:
@@ -163,3 +177,49 @@ def _order(words: str, result: Result) -> str:
         if isinstance(r, dict)
     }
     return f"{old} replaced {new}" if (old, new) in pairs and (new, old) not in pairs else ""
+
+
+def opposed(words: str, cited: Sequence[Result]) -> str:
+    """What the cited results say where the sentence says the opposite; empty where it does not."""
+    if not cited or words.rstrip().endswith("?") or is_suggestion(words):
+        return ""
+    for result in cited:
+        if told := _opposite(words, result):
+            return f"E{result.number}{SAYS}{told}"
+    claimed = directions(words)
+    if not claimed:
+        return ""
+    empty = [r for r in cited if r.is_empty_comparison]
+    if len(empty) == len(cited) and not admits_failure(words) and not is_open(words):
+        return f"E{empty[0].number}{SAYS}no data to compare"
+    if own_figures_disagree(words, claimed):
+        return f"{' '.join(f'E{r.number}' for r in cited[:_MOST_SHOWN])}{SAYS}the other way round"
+    own = {row: r.number for r in cited for row in _rows_of_named(words, r)}
+    if other := None if any(r.compared for r in cited) else disagreeing(words, claimed, list(own)):
+        return f"E{own[other]}{SAYS}{other.says}"
+    return _other_way(words, claimed, cited)
+
+
+def _rows_of_named(words: str, result: Result) -> list[Row]:
+    return [row for one in named_in(words, result.rows) for row in result.rows[one]]
+
+
+def _other_way(words: str, claimed: list[tuple[str, bool]], cited: Sequence[Result]) -> str:
+    compared = [(r, c) for r in cited for c in r.compared]
+    named = [(r, c) for r, c in compared if c.product and c.product.lower() in words.lower()]
+    compared = named if named and len(cited) == 1 else compared
+    wrong = [
+        (way, denied)
+        for way, denied in claimed
+        if not any(_bears(way, denied, c) for _, c in compared)
+    ]
+    if not compared or not wrong:
+        return ""
+    if len(wrong) < len(claimed) and len(compared) < len(claimed):
+        return ""
+    result, one = compared[0]
+    return f"E{result.number}{SAYS}{one.says}"
+
+
+def _bears(way: str, denied: bool, compared: Compared) -> bool:
+    return agrees(way, denied, compared.direction)

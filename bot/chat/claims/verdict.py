@@ -1,28 +1,34 @@
 """One sentence against the results it cites: does it stand, and if not, what mark does it bear."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from bot.chat.claims.clauses import clauses_of, cut_quotes
 from bot.chat.claims.clocks import near
+from bot.chat.claims.entailment import entailed
+from bot.chat.claims.fact_readers import facts_of
+from bot.chat.claims.facts import Fact
+from bot.chat.claims.mentioned import contrasted, is_in_context, is_listed
 from bot.chat.claims.names import Name, folded, names
+from bot.chat.claims.numerals import in_digits
+from bot.chat.claims.order import holds, order_in, without_order
 from bot.chat.claims.per_product import Part
 from bot.chat.claims.quantities import Figure, figures
-from bot.chat.claims.results import Compared, Result
-from bot.chat.claims.rows import Row, disagreeing, named_in
+from bot.chat.claims.refutation import refutations
+from bot.chat.claims.results import Result
+from bot.chat.claims.rows import named_in
 from bot.chat.claims.sentences import (
     CAUSAL,
     STATE,
     Sentence,
     admits_failure,
-    agrees,
     directions,
     is_open,
     is_suggestion,
-    own_figures_disagree,
 )
-from bot.chat.claims.states import opposite
+from bot.chat.claims.states import SAYS, opposed
 from bot.domain.claims import Claim, ClaimState
 
 _COMMAND = re.compile(
@@ -32,11 +38,20 @@ _COMMAND = re.compile(
 # What they answer is what they were told.
 _LOOKS_AT_NOTHING = frozenset({"core__report_findings", "core__propose_action"})
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{12,1000})[\"”]")
+_LEADING = re.compile(r"(?<=\d)[^\d.].*$")
 _MAY_QUOTE = re.compile(r"[\"“]")
 _LEAST_QUOTED = 2  # spaces: three words
 _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
 _SHOWN_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The claim of a sentence. `is_held`: every name and figure of it is in the results."""
+
+    claim: Claim
+    is_held: bool = False
 
 
 @dataclass
@@ -47,9 +62,31 @@ class Known:
     question: str
     vocabulary: frozenset[str]
     repeated: set[str] = field(default_factory=set)
-    told: dict[tuple[str, tuple[int, ...], tuple[int, ...], bool], Claim | None] = field(
+    told: dict[tuple[str, tuple[int, ...], tuple[int, ...], bool], Finding | None] = field(
         default_factory=dict
     )
+    read: dict[int, Sequence[Fact]] = field(default_factory=dict)
+    together: dict[tuple[int, ...], tuple[Sequence[Fact], frozenset[str]]] = field(
+        default_factory=dict
+    )
+
+    def facts(self, result: Result) -> Sequence[Fact]:
+        """Those of a result, read once."""
+        found = self.read.get(result.number)
+        if found is None:
+            found = self.read[result.number] = facts_of(result)
+        return found
+
+    def stated(self, results: Sequence[Result]) -> tuple[Sequence[Fact], frozenset[str]]:
+        """The facts of some results, and the names that they and the answer's results are about."""
+        numbers = tuple(result.number for result in results)
+        if numbers not in self.together:
+            facts = [fact for result in results for fact in self.facts(result)]
+            self.together[numbers] = (
+                facts,
+                self.vocabulary.union(*(fact.subjects for fact in facts)),
+            )
+        return self.together[numbers]
 
     @cached_property
     def has_read(self) -> bool:
@@ -86,8 +123,8 @@ class _Look:
         return any(part.clocks.have(name.key, name.margin_min) for part in self.parts)
 
 
-def judged(sentence: Sentence, known: Known) -> Claim | None:
-    """The claim of a sentence; None when it claims nothing that could be held against a result.
+def judged(sentence: Sentence, known: Known) -> Finding | None:
+    """What is found of a sentence; None when it claims nothing that could be held against a result.
 
     Those with a citation come first; so a sentence that stands again means what it meant before.
     """
@@ -97,13 +134,13 @@ def judged(sentence: Sentence, known: Known) -> Claim | None:
     return known.told[same]
 
 
-def _judged(sentence: Sentence, known: Known) -> Claim | None:
+def _judged(sentence: Sentence, known: Known) -> Finding | None:
     missing = [n for n in sentence.cites if n not in known.results]
     if missing:
         absent = " ".join(f"E{n}" for n in missing[:_MOST_SHOWN])
-        return _claim(sentence, ClaimState.UNSUPPORTED, f"{absent} does not exist")
+        return _claim(sentence, ClaimState.CONTRADICTED, f"{absent} does not exist")
     if len(sentence.text) > _SENTENCE_CHARS:
-        return _claim(sentence, ClaimState.UNSUPPORTED, "too long to check")
+        return _claim(sentence, ClaimState.UNCHECKED, "too long to check")
     cited = [known.results[n] for n in sentence.evidence if n in known.results]
     words = _without_quotes(sentence.words, cited)
     if not known.results:
@@ -112,17 +149,20 @@ def _judged(sentence: Sentence, known: Known) -> Claim | None:
         return _without_tools(sentence, known.question, "nothing could be read")
     failed = [r for r in cited if not r.evidence.ok]
     if failed and sentence.cites and not admits_failure(words):
-        return _claim(sentence, ClaimState.UNSUPPORTED, f"{_marks(failed)} failed")
+        return _claim(sentence, ClaimState.UNCHECKED, f"{_marks(failed)} failed")
     good = [r for r in cited if r.evidence.ok]
     against = good or cited or known.good
-    wrong = "" if sentence.code else _opposite(words, good)
+    wrong = "" if sentence.code else opposed(words, good)
+    wrong = wrong or _refutation(sentence, good or (known.good if not cited else ()), known)
     if wrong:
         return _claim(sentence, ClaimState.CONTRADICTED, wrong)
     return _held(sentence, words, against, known, exactly=not cited)
 
 
-def _claim(sentence: Sentence, state: ClaimState, note: str = "") -> Claim:
-    return Claim(sentence.text, sentence.evidence, state, note)
+def _claim(
+    sentence: Sentence, state: ClaimState, note: str = "", *, is_held: bool = False
+) -> Finding:
+    return Finding(Claim(sentence.text, sentence.evidence, state, note), is_held)
 
 
 def _marks(results: Sequence[Result]) -> str:
@@ -131,11 +171,14 @@ def _marks(results: Sequence[Result]) -> str:
 
 def _held(
     sentence: Sentence, words: str, against: Sequence[Result], known: Known, *, exactly: bool
-) -> Claim | None:
-    """Every figure and name of it, looked up."""
+) -> Finding | None:
+    """Every figure and name of it, looked up; then whether a fact entails it."""
     if words.rstrip().endswith("?"):
         return None
+    words, spoken = in_digits(words)
     found, rest = names(words, known.vocabulary)
+    denied = contrasted(words)
+    found = [name for name in found if name.text.lower() not in denied]
     soft = is_suggestion(words) or (sentence.code and _COMMAND.search(words) is not None)
     counted = [] if soft else list(figures(rest))
     if soft:
@@ -143,23 +186,82 @@ def _held(
     looks = known.everywhere if exactly else [_Look(result, words) for result in against]
     parts = [part for look in looks for part in look.parts] if counted else ()
     lacking = [n.text for n in found if not _has_name(n, looks, known, exactly=exactly)]
-    lacking += [
-        each.text
-        for each in counted
-        if not _has_figure(each, counted, parts, known, exactly=exactly)
-    ]
+    results = known.good if exactly else against
+    for each in counted:
+        said = spoken.get(_LEADING.sub("", each.text)) if spoken else None
+        # "One" and "five" are often no figures of a result where none is cited.
+        is_loose = said is not None and (exactly or each.raw == 1)
+        if not (
+            is_loose
+            or _has_figure(each, counted, parts, known, exactly=exactly)
+            or is_listed(each, words, () if exactly else results)
+            or is_in_context(each, words, results)
+        ):
+            lacking.append(said or each.text)
+    lacking += [] if soft or exactly else _made_up_quotes(sentence.words, results, known)
     if lacking:
         where = "any result" if exactly else _marks(against)
-        return _claim(sentence, ClaimState.UNSUPPORTED, f"not in {where}: {_told(lacking)}")
-    if found or counted:
-        if not exactly:
-            known.repeated.update(name.key for name in found)
-            known.repeated.update(figure.key for figure in counted)
-        return _claim(sentence, ClaimState.SUPPORTED)
-    if directions(words) and any(r.compared or r.rows for r in against) and not exactly:
-        return _claim(sentence, ClaimState.SUPPORTED)
-    claims = CAUSAL.search(words) or STATE.search(words) or directions(words)
-    return _claim(sentence, ClaimState.UNCHECKED) if claims or soft else None
+        return _claim(sentence, ClaimState.CONTRADICTED, f"not in {where}: {_told(lacking)}")
+    if (found or counted) and not exactly:
+        known.repeated.update(name.key for name in found)
+        known.repeated.update(figure.key for figure in counted)
+    is_held = bool(found or counted) or bool(
+        directions(words) and any(r.compared or r.rows for r in against) and not exactly
+    )
+    claims = is_held or CAUSAL.search(words) or STATE.search(words) or directions(words)
+    if not soft and (claims or sentence.cites) and _is_entailed(sentence, against, known):
+        return _claim(sentence, ClaimState.SUPPORTED, is_held=True)
+    if claims or soft:
+        return _claim(sentence, ClaimState.UNCHECKED, is_held=is_held)
+    return None
+
+
+def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Known) -> bool:
+    if sentence.code or is_open(sentence.words):
+        return False
+    facts, subjects = known.stated(against)
+    words, quotes = cut_quotes(sentence.words)
+    words = in_digits(words)[0]
+    order = order_in(words)
+    if order is not None and not holds(order, facts, subjects, quotes):
+        return False
+    parts = (words,) if order is None else without_order(order)
+    found = [one for part in parts for one in clauses_of(part, quotes, subjects)]
+    return bool(found) and all(entailed(one, facts) for one in found)
+
+
+def _refutation(sentence: Sentence, good: Sequence[Result], known: Known) -> str:
+    """What a fact of the results says instead; empty where none decides it."""
+    words = sentence.words
+    if sentence.code or is_suggestion(words) or is_open(words):
+        return ""
+    facts, subjects = known.stated(good)
+    words, quotes = cut_quotes(words)
+    words = in_digits(words)[0]
+    told = next(refutations(words, facts, subjects, quotes), None)
+    return f"E{told[0]}{SAYS}{told[1]}" if told else ""
+
+
+def _made_up_quotes(words: str, results: Sequence[Result], known: Known) -> list[str]:
+    """What stands in quotation marks, and in no result: three words or more."""
+    if not _MAY_QUOTE.search(words):
+        return []
+    told = [
+        match[1]
+        for match in _QUOTED.finditer(words)
+        if folded(match[1]).count(" ") >= _LEAST_QUOTED
+    ]
+    return [
+        f"“{quote[:_SHOWN_CHARS]}”"
+        for quote in told
+        if quote.lower() not in known.question
+        and not any(_has_quote(quote, result) for result in results)
+    ]
+
+
+def _has_quote(quote: str, result: Result) -> bool:
+    parts = [folded(part) for part in quote.replace("…", "...").split("...")]
+    return all(part in result.folded or part in result.folded_whole for part in parts if part)
 
 
 def _told(lacking: Sequence[str]) -> str:
@@ -175,12 +277,21 @@ def _has_name(name: Name, against: Sequence[_Look], known: Known, *, exactly: bo
     match name.kind:
         case "clock" | "onset":
             return any(look.has_minute(name) for look in against)
+        case "elsewhere":  # zones differ by quarters of an hour
+            zones = (replace(name, kind="clock", key=key) for key in _in_all_zones(name.key))
+            return any(look.has_minute(zone) for zone in zones for look in against)
         case "date":
             return any(name.key in look.result.dates for look in against)
         case _:
             return any(look.result.has(name) for look in against) or (
                 name.kind == "code" and _unproven_code(name, known)
             )
+
+
+def _in_all_zones(minute: str) -> Iterator[str]:
+    at = int(minute[:2]) * 60 + int(minute[3:])
+    for apart in range(0, 1440, 15):
+        yield f"{(at + apart) % 1440 // 60:02d}:{(at + apart) % 60:02d}"
 
 
 def _without_quotes(words: str, cited: Sequence[Result]) -> str:
@@ -241,53 +352,7 @@ def _follows(figure: Figure, others: Sequence[Figure], parts: Sequence[Part]) ->
     return False
 
 
-def _opposite(words: str, cited: Sequence[Result]) -> str:
-    """What the cited results say where the sentence says the opposite; empty where it does not."""
-    if not cited or words.rstrip().endswith("?") or is_suggestion(words):
-        return ""
-    for result in cited:
-        if told := opposite(words, result):
-            return f"E{result.number} says: {told}"
-    claimed = directions(words)
-    if not claimed:
-        return ""
-    empty = [r for r in cited if r.is_empty_comparison]
-    if len(empty) == len(cited) and not admits_failure(words) and not is_open(words):
-        return f"E{empty[0].number} says: no data to compare"
-    if own_figures_disagree(words, claimed):
-        return f"{_marks(cited)} says: the other way round"
-    own = {row: r.number for r in cited for row in _rows_of_named(words, r)}
-    if other := None if any(r.compared for r in cited) else disagreeing(words, claimed, list(own)):
-        return f"E{own[other]} says: {other.says}"
-    return _other_way(words, claimed, cited)
-
-
-def _rows_of_named(words: str, result: Result) -> list[Row]:
-    return [row for one in named_in(words, result.rows) for row in result.rows[one]]
-
-
-def _other_way(words: str, claimed: list[tuple[str, bool]], cited: Sequence[Result]) -> str:
-    compared = [(r, c) for r in cited for c in r.compared]
-    named = [(r, c) for r, c in compared if c.product and c.product.lower() in words.lower()]
-    compared = named if named and len(cited) == 1 else compared
-    wrong = [
-        (way, denied)
-        for way, denied in claimed
-        if not any(_bears(way, denied, c) for _, c in compared)
-    ]
-    if not compared or not wrong:
-        return ""
-    if len(wrong) < len(claimed) and len(compared) < len(claimed):
-        return ""
-    result, one = compared[0]
-    return f"E{result.number} says: {one.says}"
-
-
-def _bears(way: str, denied: bool, compared: Compared) -> bool:
-    return agrees(way, denied, compared.direction)
-
-
-def _without_tools(sentence: Sentence, question: str, why: str) -> Claim | None:
+def _without_tools(sentence: Sentence, question: str, why: str) -> Finding | None:
     """State and causality in a turn that looked at nothing."""
     words = sentence.words
     if is_open(words) or (sentence.code and _COMMAND.search(words)):
@@ -302,5 +367,5 @@ def _without_tools(sentence: Sentence, question: str, why: str) -> Claim | None:
     soft = is_suggestion(words)
     claims = CAUSAL.search(words) or STATE.search(words) or directions(words) or counted
     if (claims and not soft) or told:
-        return _claim(sentence, ClaimState.UNSUPPORTED, f"not checked: {why}")
+        return _claim(sentence, ClaimState.UNCHECKED, f"not checked: {why}")
     return None

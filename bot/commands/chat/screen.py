@@ -6,6 +6,7 @@ log line reaches the terminal.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -28,11 +29,11 @@ _MOST_CHARTS: Final = 3
 _MOST_CHARS: Final = 8_000  # of a result; the API has all of it
 _MARKS: Final = re.compile(r"(```|`|\*\*|\n)")
 _CUT: Final = re.compile(r"(?<!\*)\*\Z|(?<!`)`{1,2}\Z")  # a mark that the next piece may complete
-_DOUBTS: Final = {
-    "unsupported": "nothing that was read says so",
-    "contradicted": "what was read says otherwise",
-    "unchecked": "not checked",
-}
+_STATES: Final = (
+    ("supported", "supported"),
+    ("contradicted", "contradicted"),
+    ("unchecked", "not checked"),
+)
 
 
 @dataclass(slots=True)
@@ -137,9 +138,13 @@ class Screen:
 
     def _doubts(self) -> None:
         for claim in self._claims:
-            if (why := _DOUBTS.get(claim.state)) is not None:
+            if claim.note:
                 cited = f" [{', '.join(claim.evidence)}]" if claim.evidence else ""
-                self.warn(f'! "{claim.text}"{cited}: {claim.note or why}')
+                self.warn(f'! "{claim.text}"{cited}: {claim.note}')
+        counts: Counter[str] = Counter(claim.state for claim in self._claims)
+        told = [f"{counts[state]} {words}" for state, words in _STATES if counts[state]]
+        if told:
+            self.note(f"statements: {', '.join(told)}")
         self._claims = ()
 
     def _done(self, event: models.DoneEvent) -> None:

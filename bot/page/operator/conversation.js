@@ -8,7 +8,7 @@ import { markdown } from "/page/text.js";
 import { count, dollars, moment, seconds, straight, tool, visible } from "/page/words.js";
 
 const MOST_MARKED = 100_000; // characters of an answer that are laid out; the rest stands as it is
-const DOUBTS = { unsupported: "nothing that was read says so", contradicted: "what was read says otherwise", attached: "from the attached file" };
+const STATES = [["supported", "supported"], ["contradicted", "contradicted"], ["unchecked", "not checked"]];
 const BAR_PX = 60; // the bar that stays on top
 const CITED = /\[(E\d{1,4})\]/;
 
@@ -58,7 +58,7 @@ class Answer {
     this.body.innerHTML = markdown(straight(marked));
     if (rest) this.body.append(h("pre", { class: "rest", tabindex: "0" }, straight(rest)));
     this.link();
-    const doubts = this.claims.filter((each) => DOUBTS[each.state]);
+    const doubts = this.claims.filter((each) => each.note);
     const notices = [...new Set([...this.notices, ...(this.done?.notices ?? [])])];
     this.panel.hidden = !this.tools.size && !this.done;
     this.summary.textContent = `Evidence (${count(this.tools.size, "call")})`;
@@ -66,7 +66,7 @@ class Answer {
     this.more.replaceChildren(...[
       this.isRunning ? h("p", { class: "working" }, "Kortex is working on this") : null,
       doubts.length ? h("details", { class: "doubts", open: true }, h("summary", {}, `${count(doubts.length, "statement")} not backed by the evidence`),
-        h("ul", {}, ...doubts.map((each) => h("li", {}, straight(each.text), h("span", { class: "muted" }, ` ${straight(each.note || DOUBTS[each.state])}`))))) : null,
+        h("ul", {}, ...doubts.map((each) => h("li", {}, straight(each.text), h("span", { class: "muted" }, ` ${straight(each.note)}`))))) : null,
     ].filter(Boolean));
   }
 
@@ -100,9 +100,11 @@ class Answer {
 
   footer() {
     const { done } = this, missing = done.coverage?.missing ?? [];
+    const states = STATES.map(([state, words]) => [this.claims.filter((each) => each.state === state).length, words]);
     return [
       done.verdict ? `verdict: ${visible(done.verdict)}` : "", visible([done.provider, done.model].filter(Boolean).join(" ")),
       count(done.rounds, "round"), done.provider === "triage" ? "no model was used" : dollars(done.cost_usd_micros),
+      this.claims.length ? `statements: ${states.filter(([n]) => n).map(([n, words]) => `${n} ${words}`).join(", ")}` : "",
       missing.length ? `missing: ${visible(missing.join(", "))}` : "",
     ].filter(Boolean).join(" · ");
   }

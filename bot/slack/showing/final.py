@@ -1,7 +1,6 @@
 """What stands below a finished answer: how it ended, the footer, and one row of buttons."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -118,13 +117,12 @@ def _footer(final: TurnFinished, *, show_cost: bool) -> str:
 
 
 def _held(final: TurnFinished) -> str:
-    """How much of the text was held against its evidence; what failed is marked in the text."""
-    states = Counter(claim.state for claim in final.claims)
-    marked = states[ClaimState.UNSUPPORTED] + states[ClaimState.CONTRADICTED]
-    told = ((states[ClaimState.SUPPORTED], "checked"), (marked, "marked ⚠"),
-            (states[ClaimState.ATTACHED], "from attached files"),
-            (states[ClaimState.UNCHECKED], "not checkable"))  # fmt: skip
-    return ", ".join(f"{count} {word}" for count, word in told if count)
+    """How many statements the results entail; those that fail are marked in the text."""
+    count = len(final.claims)
+    if not count:
+        return ""
+    entailed = sum(claim.state is ClaimState.SUPPORTED for claim in final.claims)
+    return f"{entailed} of {count} statement{'' if count == 1 else 's'} checked"
 
 
 def _dollars(usd_micros: int | None) -> str:

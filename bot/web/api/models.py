@@ -6,7 +6,7 @@ Nothing heavy is imported here, for `kortex chat` begins with it. Clients ignore
 from datetime import datetime
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from bot.domain.chats import ChatEventKind
 
@@ -93,12 +93,22 @@ class Sessions(Told):
     sessions: list[Session]
 
 
+_OLDER_STATES: Final = {"unsupported": "contradicted", "attached": "unchecked"}
+
+
+def _state_of_an_older_record(state: object) -> object:
+    return _OLDER_STATES.get(state, state) if isinstance(state, str) else state
+
+
 class Claim(Told):
     """One sentence of an answer, and how it stands to the evidence it cites."""
 
     text: str
     evidence: list[str]
-    state: Literal["supported", "attached", "unchecked", "unsupported", "contradicted"]
+    state: Annotated[
+        Literal["supported", "contradicted", "unchecked"],
+        BeforeValidator(_state_of_an_older_record),
+    ]
     note: str = ""
 
 

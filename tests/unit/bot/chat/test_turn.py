@@ -53,7 +53,7 @@ async def test_an_answer_is_shown_once_kept_and_counted() -> None:
     assert final is not None
     assert bench.surface.finals == [final]
     assert (final.end, final.rounds) == (TurnEnd.ANSWERED, 2)
-    assert [c.state for c in final.claims] == [ClaimState.SUPPORTED]
+    assert [c.state for c in final.claims] == [ClaimState.UNCHECKED]
     assert final.text == "Looking.\n\nIt takes 41.5 ms [E1]."
     assert bench.state() is TurnState.ANSWERED
     assert bench.metrics.registry.get_sample_value("kortex_turns_total", {"end": "answered"}) == 1

@@ -60,7 +60,7 @@ async def test_the_file_is_read_before_anybody_is_asked_and_before_the_look() ->
     assert final.evidence[0].tool == READ_ATTACHMENT
     assert len(final.evidence) == 3
     assert len(tool.calls) == len(model.requests) == 1
-    assert [claim.state for claim in final.claims] == [ClaimState.ATTACHED]
+    assert [claim.state for claim in final.claims] == [ClaimState.UNCHECKED]
     assert "app.log" in model.requests[0].messages[0].told
 
 

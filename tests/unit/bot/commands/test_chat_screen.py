@@ -9,7 +9,11 @@ from bot.web.api import models
 
 DOUBT = models.ClaimsEvent(
     message_id="1",
-    claims=[models.Claim(text="The pool is full.", evidence=["E1"], state="unchecked")],
+    claims=[
+        models.Claim(
+            text="The pool is full.", evidence=["E1"], state="contradicted", note="not in E1"
+        )
+    ],
 )
 LOOKED = models.ToolEndEvent(
     message_id="1", tool_call_id="c1", tool="core__get_logs", ok=True, evidence="E1",
@@ -84,7 +88,11 @@ def test_what_is_not_backed_stands_behind_the_answer_and_its_sentence_as_it_was(
 ) -> None:
     told = shown(*before, DOUBT, done("The pool is full.")).splitlines()
 
-    assert told[:2] == ["The pool is full.", '! "The pool is full." [E1]: not checked']
+    assert told[:3] == [
+        "The pool is full.",
+        '! "The pool is full." [E1]: not in E1',
+        "statements: 1 contradicted",
+    ]
 
 
 MARKED = "**Cause:** `a**b` is slow.\n```\nglob **/x\n```\n2 * 3 = 6.\n"
@@ -104,4 +112,4 @@ def test_a_terminal_shows_no_marks_of_markdown_but_those_of_code(size: int) -> N
 def test_a_doubt_is_of_its_own_answer_alone() -> None:
     told = shown(DOUBT, done("The pool is full."), done("It is not."))
 
-    assert told.count("not checked") == 1
+    assert told.count("not in E1") == 1

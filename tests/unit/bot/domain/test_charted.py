@@ -140,7 +140,6 @@ def test_of_a_sweep_the_signal_that_the_sentence_names_is_drawn(
     [
         (ClaimState.SUPPORTED, 1),
         (ClaimState.UNCHECKED, 1),
-        (ClaimState.UNSUPPORTED, 0),
         (ClaimState.CONTRADICTED, 0),
     ],
 )

@@ -41,13 +41,13 @@ def judged(text: str, *evidence: Evidence) -> tuple[str, list[ClaimState]]:
 def test_what_only_the_file_says_is_marked_as_its(text: str) -> None:
     marked, states = judged(text)
 
-    assert set(states) == {ClaimState.ATTACHED}
+    assert set(states) == {ClaimState.UNCHECKED}
     assert marked.count("(from the attached file)") == len(states)
 
 
 @pytest.mark.parametrize("text", ["p99 is 1.8 s [E2].", "p99 is 1.8 s [E1, E2].", "p99 is 1.8 s."])
-def test_what_was_measured_too_stands(text: str) -> None:
-    assert judged(text) == (text, [ClaimState.SUPPORTED])
+def test_what_was_measured_too_bears_no_mark(text: str) -> None:
+    assert judged(text) == (text, [ClaimState.UNCHECKED])
 
 
 @pytest.mark.parametrize(
@@ -60,19 +60,19 @@ def test_what_was_measured_too_stands(text: str) -> None:
     ],
 )
 def test_what_the_answer_itself_calls_the_files_bears_no_second_mark(text: str) -> None:
-    assert judged(text) == (text, [ClaimState.ATTACHED])
+    assert judged(text) == (text, [ClaimState.UNCHECKED])
 
 
 def test_a_cause_that_rests_on_the_file_alone_is_the_files() -> None:
     _, states = judged("It is slow because the pool is exhausted [E1].")
 
-    assert states == [ClaimState.ATTACHED]
+    assert states == [ClaimState.UNCHECKED]
 
 
 def test_what_neither_says_is_marked_as_before() -> None:
     marked, states = judged("It waited 99 ms [E1].")
 
-    assert states == [ClaimState.UNSUPPORTED]
+    assert states == [ClaimState.CONTRADICTED]
     assert "⚠" in marked
 
 
@@ -81,10 +81,10 @@ def test_a_file_that_calls_itself_a_metric_is_a_file() -> None:
 
     _, states = judged("p99 is 9.9 s [E1].", posing, MEASURED)
 
-    assert states == [ClaimState.ATTACHED]
+    assert states == [ClaimState.UNCHECKED]
 
 
 def test_with_nothing_but_a_file_nothing_is_supported() -> None:
     _, states = judged("It waited 3417 ms [E1]. It waited 3417 ms.", FILE)
 
-    assert set(states) == {ClaimState.ATTACHED}
+    assert set(states) == {ClaimState.UNCHECKED}

@@ -55,11 +55,12 @@ def test_a_name_is_known_by_its_place_in_any_letters(case: Callable[[str], str])
 
 @given(CASES)
 def test_a_figure_is_bounded_in_any_letters(case: Callable[[str], str]) -> None:
-    rough = {
-        word: next(figures(case(word) + " 100 ms")).half
+    assert next(figures(case("roughly") + " 100 ms")).half == 0.005
+    bounds = {
+        word: next(figures(case(word) + " 100 ms")).bound
         for word in ("roughly", "less than", "exceeding")
     }
-    assert rough == {"roughly": 0.005, "less than": 0.05, "exceeding": 0.05}
+    assert bounds == {"roughly": 0, "less than": -1, "exceeding": 1}
     assert next(figures(case("usually") + " 100 ms")).usual
     assert not list(figures(case("status") + " 503"))
     assert is_suggestion("All of it " + case("is proposed") + ".")

@@ -1,0 +1,350 @@
+"""What a result says, row by row: which subject, what of it, which way, how much, since when.
+
+A sentence is entailed only by one of these, never by a word that the result happens to contain.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from pydantic import JsonValue
+
+from bot.chat.claims.cluster_facts import cluster_facts
+from bot.chat.claims.facts import (
+    Fact,
+    Fields,
+    Kind,
+    at_of,
+    is_number,
+    names_of,
+    numbers_of,
+    rows_in,
+    text_of,
+    words_of,
+)
+from bot.chat.claims.names import folded
+from bot.chat.claims.quantities import Known, loose_numbers
+from bot.chat.claims.results import Result
+from bot.chat.claims.rows import ROLES
+from bot.chat.claims.states import self_times
+from tools.attached import READ_ATTACHMENT
+
+MOST_FACTS: Final = 4_000
+_QUANTILE = re.compile(r"(?:^|[_-])(p\d{2,3})(?:$|[_-])")
+_CHANGE_WORDS = {"new": "new", "grown": "more", "gone": "gone"}
+_METRIC_ROLES: Final = (
+    ("errors", re.compile(r"error|fail|5xx")), ("latency", re.compile(r"latenc|duration|_p\d\d|response_time")),
+    ("pool", re.compile(r"connection|pool")), ("cpu", re.compile(r"cpu")),
+    ("memory", re.compile(r"memory|heap|rss")), ("disk", re.compile(r"disk|volume|filesystem")),
+    ("queue", re.compile(r"queue|backlog|lag")), ("restarts", re.compile(r"restart")),
+    ("traffic", re.compile(r"request|traffic|throughput|rps|qps")),
+)  # fmt: skip
+
+
+def facts_of(result: Result) -> Sequence[Fact]:
+    """Every fact of a result, at most `MOST_FACTS`; none of a file that somebody attached."""
+    if result.evidence.tool == READ_ATTACHMENT:
+        return ()
+    if not result.evidence.ok:
+        asked = (result.arguments.get(key) for key in ("product", "app_name", "name", "pod"))
+        said = tuple(loose_numbers(result.evidence.content))
+        terms = {"state": words_of("failed")}
+        return (
+            Fact(result.number, Kind.CALL, names_of(*asked), figures={"now": said}, terms=terms),
+        )
+    found: list[Fact] = []
+    for read in _READERS:
+        for fact in read(result):
+            found.append(fact)
+            if len(found) >= MOST_FACTS:
+                return found
+    return found
+
+
+def _comparisons(result: Result) -> Iterator[Fact]:
+    fields = result.fields
+    if "baseline_window" not in fields:
+        return
+    metric = text_of(result.arguments, "metric_name")
+    rows = rows_in(fields.get("products")) or [fields]
+    for row in rows:
+        product = text_of(row, "product") or text_of(result.arguments, "product")
+        way = text_of(row, "direction") if row.get("anomalous") is True else "flat"
+        if "direction" not in row:
+            yield Fact(
+                result.number, Kind.SIGNAL, names_of(product), role_of(metric), "", terms=_of_metric(metric) | {"state": words_of("unmeasured")}
+            )  # fmt: skip
+            continue
+        yield Fact(
+            result.number, Kind.SIGNAL, names_of(product), role_of(metric), way,
+            _measured(result, row, fields), at_of(row, since="first_anomaly_at"), _of_metric(metric),
+        )  # fmt: skip
+
+
+def _measured(result: Result, row: Fields, fields: Fields) -> dict[str, tuple[Known, ...]]:
+    family, size = result.unit
+    now = numbers_of(row, ("window_max", "window_median", "window_mean"), family, size)
+    usual = numbers_of(row, ("baseline_median", "baseline_mean"), family, size)
+    return {
+        "now": now,
+        "usual": usual,
+        "factor": _factors(now, usual),
+        "z": numbers_of(row, ("max_z_score",), "z", 1.0),
+        "count": numbers_of(fields, ("anomaly_count",), "count", 1.0),
+    }
+
+
+def _series(result: Result) -> Iterator[Fact]:
+    fields = result.fields
+    if fields.keys().isdisjoint(("step_s", "stats")) or "shifts" in fields:
+        return
+    metric = text_of(result.arguments, "metric_name") or text_of(result.arguments, "query")
+    family, size = result.unit
+    for one in [fields, *rows_in(fields.get("series"))]:
+        values = [v for row in rows_in(one.get("samples")) if is_number(v := row.get("value"))]
+        labels = one.get("labels")
+        named = labels.values() if isinstance(labels, dict) else ()
+        stats = one.get("stats")
+        ends = tuple(Known(v, v * size, family) for v in values[-1:])
+        now = (
+            numbers_of(stats, ("max", "mean", "min"), family, size)
+            if isinstance(stats, dict)
+            else ()
+        )
+        usual = tuple(Known(v, v * size, family) for v in values[:1])
+        way = next((c.direction for c in result.compared if one is fields), "")
+        if values or now:
+            yield Fact(
+                result.number, Kind.SIGNAL, names_of(text_of(result.arguments, "product"), text_of(one, "product"), *named), role_of(metric), way,
+                {"now": now + ends, "usual": usual, "factor": _factors(now + ends, usual)}, {}, _of_metric(metric),
+            )  # fmt: skip
+
+
+def _sweep(result: Result) -> Iterator[Fact]:
+    for row in rows_in(result.fields.get("shifts")):
+        if "role" not in row:
+            continue
+        family, size = result.family_of(text_of(row, "unit"))
+        now = numbers_of(row, ("worst", "last"), family, size)
+        usual = numbers_of(row, ("usual",), family, size)
+        last = numbers_of(row, ("last",), family, size)
+        figures = {"now": now, "usual": usual, "last": last, "factor": _factors(now, usual),
+                   "z": numbers_of(row, ("score",), "z", 1.0)}  # fmt: skip
+        terms = _of_metric(text_of(row, "signal"))
+        if "until" in row:
+            terms = terms | {"state": words_of("recovered")}
+        yield Fact(
+            result.number, Kind.SIGNAL, names_of(text_of(row, "product")), text_of(row, "role"), text_of(row, "direction"),
+            figures, at_of(row, since="since", until="until"), terms,
+        )  # fmt: skip
+    yield from _standing(result)
+    within = result.fields.get("within")
+    for product, roles in within.items() if isinstance(within, dict) else ():
+        for role in roles.split() if isinstance(roles, str) else ():
+            yield Fact(result.number, Kind.SIGNAL, names_of(product), role, "flat")
+    traffic = result.fields.get("traffic")
+    for product, rate in traffic.items() if isinstance(traffic, dict) else ():
+        if is_number(rate):
+            yield Fact(
+                result.number, Kind.SIGNAL, names_of(product), "traffic", "",
+                {"now": (Known(rate, rate, "rate"), Known(rate, rate, "count"))},
+            )  # fmt: skip
+
+
+def _standing(result: Result) -> Iterator[Fact]:
+    for row in rows_in(result.fields.get("standing")):
+        family, size = result.family_of(text_of(row, "unit"))
+        figures = {
+            "now": numbers_of(row, ("now", "limit"), family, size),
+            "usual": numbers_of(row, ("first",), family, size),
+            "took": numbers_of(row, ("runs_out_s",), "time", 1.0),
+        }
+        yield Fact(
+            result.number, Kind.SIGNAL, names_of(text_of(row, "product")), text_of(row, "role"), text_of(row, "direction"),
+            figures, at_of(row, since="first_at"), _of_metric(text_of(row, "signal")),
+        )  # fmt: skip
+
+
+def _spans_changed(result: Result) -> Iterator[Fact]:
+    for row in rows_in(result.fields.get("shifts")):
+        what, before, after = text_of(row, "what"), row.get("before"), row.get("after")
+        if not what or not is_number(before) or not is_number(after):
+            continue
+        fails = what == "failing"
+        family, size = ("ratio", 1.0) if fails else ("time", 1e-3)
+        now = (Known(after, after * size, family),)
+        usual = (Known(before, before * size, family),)
+        yield Fact(
+            result.number, Kind.SIGNAL if fails else Kind.SPAN,
+            names_of(text_of(row, "product"), text_of(row, "callee")), "errors" if fails else "latency",
+            "up" if after > before else "down" if after < before else "flat",
+            {"now": now, "usual": usual, "factor": _factors(now, usual)},
+            terms={"operation": frozenset(folded(text_of(row, "operation")).split())},
+        )  # fmt: skip
+
+
+def _trace(result: Result) -> Iterator[Fact]:
+    root = result.fields.get("root")
+    waiting: list[JsonValue] = [root] if isinstance(root, dict) else []
+    while waiting:
+        span = waiting.pop()
+        if not isinstance(span, dict):
+            continue
+        children = span.get("children")
+        below = children if isinstance(children, list) else []
+        waiting.extend(below)
+        tags = span.get("tags")
+        host = tags.get("host") if isinstance(tags, dict) else None
+        took = numbers_of(span, ("duration_us", "self_us"), "time", 1e-6)
+        yield Fact(
+            result.number, Kind.SPAN, names_of(text_of(span, "service"), host), "latency", "", {"now": took},
+            terms={"operation": frozenset(folded(text_of(span, "operation")).split())},
+        )  # fmt: skip
+    if isinstance(root, dict):
+        own = self_times(root)
+        taker = max(own, key=lambda name: own[name], default="")
+        yield Fact(result.number, Kind.SPAN, names_of(taker), terms={"noun": words_of("mosttime")})
+    whole = numbers_of(result.fields, ("duration_us",), "time", 1e-6)
+    if waiting or whole:
+        yield Fact(
+            result.number,
+            Kind.SPAN,
+            frozenset(),
+            "",
+            "",
+            {"now": whole},
+            terms={"noun": words_of("trace")},
+        )
+
+
+def _found_traces(result: Result) -> Iterator[Fact]:
+    for row in rows_in(result.fields.get("traces")):
+        yield Fact(
+            result.number, Kind.SPAN, names_of(text_of(result.arguments, "product"), text_of(row, "trace_id")), "latency", "",
+            {"now": numbers_of(row, ("duration_ms",), "time", 1e-3), "count": numbers_of(row, ("spans", "failed"), "count", 1.0)},
+            at_of(row, at="ts"), {"operation": frozenset(folded(text_of(row, "root")).split()), "noun": words_of("trace")},
+        )  # fmt: skip
+
+
+def _deploys(result: Result) -> Iterator[Fact]:
+    is_whole = result.fields.get("truncated") is not True
+    for row in rows_in(result.fields.get("deploys")):
+        at = at_of(row, at="ts").get("at", ())
+        took = numbers_of(row, ("duration_s",), "time", 1.0)
+        ends = tuple(one + timedelta(seconds=t.value) for one in at for t in took if t.value < 1e6)
+        terms = {
+            "version": words_of(text_of(row, "version").lower().removeprefix("v")),
+            "previous": words_of(text_of(row, "previous_version").lower().removeprefix("v")),
+            "actor": words_of(text_of(row, "actor").lower()),
+            "state": words_of(text_of(row, "status").lower(), "reverted" if row.get("rolled_back") is True else ""),
+            "commit": words_of(text_of(row, "commit").lower()),
+            "host": words_of(text_of(row, "host").lower()),
+        }  # fmt: skip
+        yield Fact(
+            result.number, Kind.DEPLOY, names_of(text_of(row, "product")), "", "", {"took": took},
+            {"at": at, "until": ends}, terms, is_whole=is_whole,
+        )  # fmt: skip
+
+
+def _patterns(result: Result) -> Iterator[Fact]:
+    for row in rows_in(result.fields.get("changes")):
+        change = text_of(row, "change")
+        hosts = row.get("hosts")
+        named = row.get("names")
+        terms = {
+            "level": words_of(_level(text_of(row, "level"))), "state": words_of(_CHANGE_WORDS.get(change, "")),
+            "host": words_of(*(h.lower() for h in hosts if isinstance(h, str))) if isinstance(hosts, list) else frozenset(),
+            "named": words_of(*(n.lower() for n in named if isinstance(n, str))) if isinstance(named, list) else frozenset(),
+        }  # fmt: skip
+        way = {"new": "up", "grown": "up", "gone": "down"}.get(change, "flat")
+        figures = {"count": numbers_of(row, ("after",), "count", 1.0),
+                   "usual": numbers_of(row, ("before", "expected"), "count", 1.0)}  # fmt: skip
+        yield Fact(
+            result.number, Kind.LOG, names_of(text_of(row, "product")), "errors" if _level(text_of(row, "level")) == "error" else "",
+            way, figures, at_of(row, since="since", until="until"), terms, folded(text_of(row, "example")),
+        )  # fmt: skip
+
+
+def _lines(result: Result) -> Iterator[Fact]:
+    rows = rows_in(result.fields.get("lines"))
+    if not isinstance(result.fields.get("lines"), list) or "changes" in result.fields:
+        return
+    product = text_of(result.arguments, "product") or text_of(result.arguments, "pod")
+    is_whole = result.fields.get("truncated") is not True
+    numbers = result.index.numbers.values()
+    measured = tuple(one for of in numbers for one in of if one.family not in ("", "count"))
+    by_level: dict[str, list[Fields]] = {"": list(rows)}
+    for row in rows:
+        if level := _level(text_of(row, "level")):
+            by_level.setdefault(level, []).append(row)
+    for level, of_it in by_level.items():
+        at = tuple(t for row in of_it for t in at_of(row, at="ts").get("at", ()))
+        terms = {
+            "level": words_of(level),
+            "host": words_of(*(text_of(r, "host").lower() for r in of_it)),
+        }
+        texts = folded(" ".join(text_of(row, "message") for row in of_it[:200]))
+        yield Fact(
+            result.number, Kind.LOG, names_of(product), "errors" if level == "error" else "", "",
+            {"count": (Known(len(of_it), len(of_it), "count"),), "now": measured},
+            {"at": at, "since": at[-1:] + at[:1]}, terms, texts, is_whole,
+        )  # fmt: skip
+
+
+_LISTED: Final = {
+    "deploys": ("deploy",), "lines": ("line", "message"), "events": ("event",), "rows": ("pod", "object"),
+    "traces": ("trace",), "incidents": ("incident",), "patterns": ("page",), "workflows": ("workflow",),
+    "resources": ("resource",), "warnings": ("warning",),
+}  # fmt: skip
+
+
+def _counts(result: Result) -> Iterator[Fact]:
+    """How many rows a result lists, under the noun for them."""
+    asked = names_of(text_of(result.arguments, "product"), text_of(result.arguments, "app_name"))
+    for key, nouns in _LISTED.items():
+        rows = result.fields.get(key)
+        if isinstance(rows, list) and not (key == "lines" and "changes" in result.fields):
+            total = result.fields.get("total_matches")
+            count = total if is_number(total) else len(rows)
+            yield Fact(
+                result.number, Kind.COUNT, asked, "", "", {"count": (Known(count, count, "count"),)}, {},
+                {"noun": words_of(*nouns)}, is_whole=result.fields.get("truncated") is not True,
+            )  # fmt: skip
+    spans = result.fields.get("span_count")
+    if is_number(spans):
+        yield Fact(
+            result.number, Kind.COUNT, frozenset(), "", "", {"count": (Known(spans, spans, "count"),)}, {}, {"noun": words_of("span")}
+        )  # fmt: skip
+
+
+def role_of(metric: str) -> str:
+    """What a metric's name says that it measures; empty when it does not say."""
+    lowered = metric.lower()
+    return next((role for role, pattern in _METRIC_ROLES if pattern.search(lowered)), "")
+
+
+def roles_in(words: str) -> frozenset[str]:
+    """The roles that a text speaks of."""
+    return frozenset(role for role, pattern in ROLES.items() if pattern.search(words))
+
+
+def _of_metric(metric: str) -> dict[str, frozenset[str]]:
+    found = _QUANTILE.search(metric.lower())
+    return {"quantile": words_of(found[1] if found else ""), "signal": words_of(metric.lower())}
+
+
+def _level(level: str) -> str:
+    lowered = level.lower()
+    return {"fatal": "error", "critical": "error", "warning": "warn"}.get(lowered, lowered)
+
+
+def _factors(now: Sequence[Known], usual: Sequence[Known]) -> tuple[Known, ...]:
+    made = [one.value / other.value for one in now for other in usual if other.value]
+    return tuple(Known(each, each, "factor") for each in made)
+
+
+_READERS = (
+    _comparisons, _series, _sweep, _spans_changed, _trace, _found_traces, _deploys, _patterns, _lines,
+    cluster_facts, _counts,
+)  # fmt: skip

@@ -1,0 +1,85 @@
+"""A fact: one row of a result, as far as a sentence can be entailed by it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeGuard
+
+from pydantic import JsonValue
+
+from bot.chat.claims.clocks import instants
+from bot.chat.claims.quantities import Known
+
+Fields = Mapping[str, JsonValue]
+
+
+class Kind(StrEnum):
+    """What sort of row it is: which verbs fit it."""
+
+    SIGNAL = "signal"
+    DEPLOY = "deploy"
+    LOG = "log"
+    OBJECT = "object"
+    SPAN = "span"
+    COUNT = "count"
+    CALL = "call"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One row. `figures` and `times` by what they are: now, usual, count, since, at.
+
+    `terms` are the values that a word may name: a version, an actor, a state. `text` is what it
+    quotes, letters and digits alone.
+    """
+
+    number: int
+    kind: Kind
+    subjects: frozenset[str]
+    role: str = ""
+    way: str = ""
+    figures: Mapping[str, tuple[Known, ...]] = field(default_factory=dict)
+    times: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
+    terms: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    text: str = ""
+    is_whole: bool = True  # no other row of its kind was cut
+
+
+def at_of(row: Fields, **keys: str) -> dict[str, tuple[datetime, ...]]:
+    """The instants of a row by what they are; `keys` are the fields that hold them."""
+    found = {slot: tuple(instants(text_of(row, key)))[:1] for slot, key in keys.items()}
+    return {slot: at for slot, at in found.items() if at}
+
+
+def numbers_of(row: object, keys: Sequence[str], family: str, size: float) -> tuple[Known, ...]:
+    """The numbers under some keys of a row, in a unit."""
+    if not isinstance(row, Mapping):
+        return ()
+    return tuple(Known(v, v * size, family) for key in keys if is_number(v := row.get(key)))
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a JSON value is a number; `true` is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def names_of(*names: object) -> frozenset[str]:
+    """The names among some values, in lower case."""
+    return frozenset(name.lower() for name in names if isinstance(name, str) and name)
+
+
+def words_of(*words: str) -> frozenset[str]:
+    """Those that are not empty."""
+    return frozenset(filter(None, words))
+
+
+def rows_in(value: JsonValue) -> list[Fields]:
+    """The objects of a list; none of anything else."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def text_of(row: Fields, key: str) -> str:
+    """A field that is text; empty where it is none."""
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
