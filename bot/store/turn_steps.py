@@ -2,14 +2,18 @@
 
 A record is written in one transaction with the rows of its step, and only while the turn's ticket
 belongs to the writer: a replica that was given up records nothing. Records go with the ticket.
+Records of several turns that are ready at the same time are written in one transaction.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from operator import attrgetter
 from typing import Any, Final
 
 import sqlalchemy as sa
+import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.session import TurnState
@@ -21,6 +25,11 @@ from bot.store.step_rows import StepRows
 from bot.store.tables import tickets, turns
 from bot.store.tickets import workflow_steps
 from bot.store.turn_step_table import turn_steps
+
+log = structlog.get_logger(__name__)
+
+# Each waits for all of them. More gain little: what they share is the commit and the trail's lock.
+MOST_TOGETHER: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +54,22 @@ class Past:
     is_over: bool = False
 
 
+@dataclass(slots=True, eq=False)
+class _Record:
+    turn: str
+    owner: str
+    steps: Sequence[Step]
+    rows: StepRows
+    is_kept: bool | None = None  # as the transaction found that wrote it with others
+
+
 class TurnSteps:
     """The records in one database. Every method raises StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._one_at_a_time = asyncio.Lock()
+        self._waiting: list[_Record] = []
         finished = workflow_steps(database.dialect).c
         self._in_engine = sa.exists().where(finished.workflow_uuid == sa.bindparam("turn"))
 
@@ -71,25 +91,35 @@ class TurnSteps:
         return await self._database.fetch(work)
 
     async def keep(self, turn: str, owner: str, steps: Sequence[Step], rows: StepRows) -> bool:
-        """Record steps with their rows; False, and nothing, if the ticket is no longer `owner`'s."""
+        """Record steps with their rows; False, and nothing, if the ticket is no longer `owner`'s.
 
-        async def work(connection: AsyncConnection) -> bool:
-            mine = {"turn": turn, "owner": owner}
-            if not steps:
-                if (await connection.execute(_HELD, mine)).first() is None:
-                    return False
-            else:
-                records = [mine | _row(step) for step in steps]
-                kept = await connection.execute(_kept(connection.dialect.name), records)
-                if kept.rowcount != len(steps):
-                    return False
-            for each in rows.works:
-                await each(connection)
-            told = [event for each in rows.telling for event in await each(connection)]
-            await append_audits(connection, [*rows.events, *told])
-            return True
+        Records that are ready while another one is written share the next transaction. If that
+        fails, each is written alone, so that no turn fails for another one's rows.
+        """
+        record = _Record(turn, owner, steps, rows)
+        self._waiting.append(record)
+        try:
+            async with self._one_at_a_time:
+                if record in self._waiting:
+                    await self._write_waiting()
+        finally:
+            if record in self._waiting:  # its caller was cancelled
+                self._waiting.remove(record)
+        if record.is_kept is not None:
+            return record.is_kept
+        return (await self._database.transact(partial(_kept_all, [record])))[0]
 
-        return await self._database.transact(work)
+    async def _write_waiting(self) -> None:
+        some, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+        # In one order on all replicas: rows of a channel's sums are locked until the commit.
+        some.sort(key=attrgetter("turn"))
+        try:
+            kept = await self._database.transact(partial(_kept_all, some), again=False)
+        except Exception as error:  # noqa: BLE001 - each is written alone then, and raises its own
+            log.debug("records_written_alone", records=len(some), error=repr(error))
+            return
+        for record, is_kept in zip(some, kept, strict=True):
+            record.is_kept = is_kept
 
 
 _HELD: Final = (
@@ -99,12 +129,35 @@ _HELD: Final = (
 )
 
 
+async def _kept_all(records: Sequence[_Record], connection: AsyncConnection) -> Sequence[bool]:
+    """Which of the records were written; the trail's rows come last, for its lock."""
+    kept, events = [], []
+    for record in records:
+        if is_kept := await _is_written(record, connection):
+            for work in record.rows.works:
+                await work(connection)
+            told = [event for each in record.rows.telling for event in await each(connection)]
+            events += [*record.rows.events, *told]
+        kept.append(is_kept)
+    await append_audits(connection, events)
+    return kept
+
+
+async def _is_written(record: _Record, connection: AsyncConnection) -> bool:
+    mine = {"turn": record.turn, "owner": record.owner}
+    if not record.steps:
+        return (await connection.execute(_HELD, mine)).first() is not None
+    insert = _recording(connection.dialect.name)
+    written = await connection.execute(insert, [mine | _row(step) for step in record.steps])
+    return written.rowcount == len(record.steps)
+
+
 def _row(step: Step) -> dict[str, Any]:
     return {"n": step.n, "name": step.name, "value": step.value}
 
 
 @cache
-def _kept(dialect: str) -> sa.Executable:
+def _recording(dialect: str) -> sa.Executable:
     """Inserts a record if the ticket is the owner's, and locks the ticket until the commit."""
     columns = ("turn_id", "n", "name", "value")
     given: Sequence[Any] = (

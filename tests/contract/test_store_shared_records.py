@@ -1,0 +1,149 @@
+"""Records of several turns that are ready at the same time: one transaction, separate fates."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.store.database import Database
+from bot.store.dialect import Work
+from bot.store.step_rows import StepRows
+from bot.store.tables import audit, tickets
+from bot.store.turn_steps import MOST_TOGETHER, Step, TurnSteps
+from tests.fixtures_database import database, database_url
+from tests.held_connection import reading, writing
+
+__all__ = ["database", "database_url"]
+
+STEP = Step(0, "round:1", "1")
+
+
+@dataclass
+class Writer:
+    """A record whose rows are written once `go` is set; `began` is set as it is written."""
+
+    began: asyncio.Event = field(default_factory=asyncio.Event)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def write(self, _connection: AsyncConnection) -> None:
+        self.began.set()
+        await self.go.wait()
+
+
+def paid(turn: str) -> AuditEvent:
+    return AuditEvent(AuditKind.MODEL_CALL, "U1", {"turn": turn}, key=turn)
+
+
+@pytest.fixture
+async def steps(database: Database) -> TurnSteps:
+    return TurnSteps(database)
+
+
+async def hold(database: Database, *turns: str) -> None:
+    rows = [
+        {"id": turn, "thread": turn, "ts": "1", "state": "running", "owner": "me"} for turn in turns
+    ]
+    async with writing(database) as connection:
+        await connection.execute(tickets.insert(), rows)
+
+
+async def written(database: Database, steps: TurnSteps, turns: list[str]) -> list[str]:
+    """Those of the turns that have their step and their row of the trail; neither alone is right."""
+    async with reading(database) as connection:
+        told = set(await connection.scalars(sa.select(audit.c.key)))
+    kept = {turn for turn in turns if (await steps.past(turn)).steps}
+    assert kept == told & set(turns)
+    return sorted(kept)
+
+
+@contextmanager
+def commits() -> Iterator[list[sa.Connection]]:
+    seen: list[sa.Connection] = []
+
+    def committed(connection: sa.Connection) -> None:
+        seen.append(connection)
+
+    sa.event.listen(sa.Engine, "commit", committed)
+    try:
+        yield seen
+    finally:
+        sa.event.remove(sa.Engine, "commit", committed)
+
+
+async def test_records_that_are_ready_while_another_is_written_share_a_transaction(
+    database: Database, steps: TurnSteps
+) -> None:
+    turns = [f"t{number:02}" for number in range(2 + MOST_TOGETHER)]
+    await hold(database, *turns)
+    first = Writer()
+    with commits() as seen:
+        async with asyncio.TaskGroup() as group:
+            rows = StepRows([first.write], [paid(turns[0])])
+            tasks = [group.create_task(steps.keep(turns[0], "me", [STEP], rows))]
+            await first.began.wait()
+            tasks += [
+                group.create_task(steps.keep(turn, "me", [STEP], StepRows([], [paid(turn)])))
+                for turn in turns[1:]
+            ]
+            await asyncio.sleep(0)
+            first.go.set()
+    assert all(task.result() for task in tasks)
+    assert await written(database, steps, turns) == turns
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), sa.exc.InvalidRequestError("no table")])
+async def test_a_record_that_cannot_be_written_fails_alone(
+    database: Database, steps: TurnSteps, error: Exception
+) -> None:
+    async def fails(_connection: AsyncConnection) -> None:
+        raise error
+
+    turns = ["t1", "t2", "t3", "t4"]
+    await hold(database, *turns)
+    works: dict[str, list[Work[None]]] = {"t3": [fails]}
+    found = await asyncio.gather(
+        *(steps.keep(t, "me", [STEP], StepRows(works.get(t, []), [paid(t)])) for t in turns),
+        return_exceptions=True,
+    )
+    assert found == [True, True, error, True]
+    assert await written(database, steps, turns) == ["t1", "t2", "t4"]
+
+
+async def test_a_turn_that_lost_its_ticket_writes_nothing_and_the_others_do(
+    database: Database, steps: TurnSteps
+) -> None:
+    turns = ["t1", "t2", "t3"]
+    await hold(database, "t1", "t3")
+    kept = await asyncio.gather(
+        *(steps.keep(turn, "me", [STEP], StepRows([], [paid(turn)])) for turn in turns)
+    )
+    assert kept == [True, False, True]
+    assert await written(database, steps, turns) == ["t1", "t3"]
+
+
+@pytest.mark.parametrize("cancelled", [0, 1], ids=["it writes", "it waits"])
+async def test_a_turn_that_is_cancelled_leaves_the_records_of_others(
+    database: Database, steps: TurnSteps, cancelled: int
+) -> None:
+    turns = ["t0", "t1", "t2", "t3"]
+    await hold(database, *turns)
+    first = Writer()
+    rows = {"t0": StepRows([first.write], [paid("t0")])}
+    async with asyncio.TaskGroup() as group:
+        tasks = []
+        for turn in turns:
+            given = rows.get(turn) or StepRows([], [paid(turn)])
+            tasks.append(group.create_task(steps.keep(turn, "me", [STEP], given)))
+            await first.began.wait()
+        tasks[cancelled].cancel()
+        await asyncio.wait({tasks[cancelled]})
+        first.go.set()
+    others = [turn for number, turn in enumerate(turns) if number != cancelled]
+    assert tasks[cancelled].cancelled()
+    assert await written(database, steps, turns) == others
