@@ -325,8 +325,9 @@ class Engine:
                         await opened.journal.let_go()
                         raise
 
-    async def _begin_trial(self, ask: Ask) -> None:
-        begin = partial(self._tickets.begin_trial, ask.turn_id, self.executor_id)
+    async def _begin_trial(self, ask: Ask, is_alone: bool) -> None:
+        mine = (ask.turn_id, self.executor_id)
+        begin = partial(self._tickets.begin_trial, *mine, is_alone=is_alone)
         await self._order.patiently(ask, begin)
 
     def _tell_in_line(self, ask: Ask) -> None:

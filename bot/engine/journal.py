@@ -20,7 +20,8 @@ from bot.store.tickets import Tickets
 from bot.store.turn_steps import Step, TurnSteps
 
 # Deaths of the process at one step of a turn that ran as the only suspect; then Kortex gives the step up.
-DEATHS_ALONE: Final = 2
+# Before each of them the process has to live longer without the turn, which rules out most other causes.
+DEATHS_ALONE: Final = 3
 RETRIES: Final = 7
 FIRST_WAIT_S: Final = 0.5  # doubled each time: half a minute in all
 LET_GO_S: Final = 2.0  # of the five seconds that a cancelled turn has to end

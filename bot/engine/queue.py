@@ -31,8 +31,11 @@ MAX_LIVE_TURNS_SQLITE: Final = 50  # SQLite has one writer; a turn needs about t
 # After a crash. A suspect that dies again waits before its next trial, and longer each time.
 TRIAL_S: Final = 1.0
 TRIAL_GROWTH: Final = 8
+PAUSE_S: Final = 1.0
+PAUSE_GROWTH: Final = 4
 LONGEST_TRIAL_S: Final = 60.0
 ShowWaiting = Callable[[Ask], Coroutine[Any, Any, None]]
+BeginTrial = Callable[[Ask, bool], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,16 +219,20 @@ class Trials:
     """Starts suspects, the turns whose process died, one at a time.
 
     A suspect's trial ends when its next step is recorded, and at the latest after a time that grows
-    with each death. Until then no other turn starts in this process, so a crash has one suspect.
+    with each death. Until then no other turn starts in this process. The suspect is alone as long as
+    no other turn runs that has recorded nothing since it began here: a crash then has one suspect.
     """
 
-    def __init__(self, slots: TurnSlots, begin: Callable[[Ask], Awaitable[None]]) -> None:
-        """`begin` records that the turn is the only suspect that runs. It must not raise."""
+    def __init__(self, slots: TurnSlots, begin: BeginTrial) -> None:
+        """`begin` records whether the turn is alone, and that no other one is. It must not raise."""
         self._slots = slots
         self._begin = begin
         self._turns = asyncio.Lock()
         self._no_trial = asyncio.Event()
         self._no_trial.set()
+        self._unproven: set[TurnId] = set()  # turns here that have recorded nothing
+        self._alone: TurnId | None = None
+        self._beginning = asyncio.Lock()
 
     @asynccontextmanager
     async def of(
@@ -243,7 +250,7 @@ class Trials:
             if not deaths:
                 await self._no_trial.wait()
                 return
-            await asyncio.sleep(_growing(TRIAL_S / TRIAL_GROWTH, deaths) if deaths > 1 else 0)
+            await asyncio.sleep(_pause_s(deaths))
             await self._turns.acquire()
             held = True
             self._no_trial.clear()
@@ -255,21 +262,45 @@ class Trials:
                 self._no_trial.set()
                 self._turns.release()
 
+        def recorded() -> None:
+            self._unproven.discard(ask.turn_id)
+            if self._alone == ask.turn_id:
+                self._alone = None
+            end()
+
         try:
             if deaths or not self._no_trial.is_set():
                 with self._slots.noted(), suppress(StoppedByPerson):
                     await unless_stopped(stop, may_start())
+            await self._began(ask, is_suspect=held)
             if held:
-                await self._begin(ask)
                 loop = asyncio.get_running_loop()
-                timer = loop.call_later(_growing(TRIAL_S, deaths), end)
-            yield end
+                timer = loop.call_later(_trial_s(deaths), end)
+            yield recorded
         finally:
             if timer is not None:
                 timer.cancel()
-            end()
+            recorded()
+
+    async def _began(self, ask: Ask, *, is_suspect: bool) -> None:
+        """Record who runs alone now, before the turn can end the process."""
+        async with self._beginning:
+            self._unproven.add(ask.turn_id)
+            if not (is_suspect or self._alone):
+                return
+            is_alone = is_suspect and len(self._unproven) == 1
+            await self._begin(ask, is_alone)
+            self._alone = ask.turn_id if is_alone else None
 
 
-def _growing(first_s: float, deaths: int) -> float:
-    grown: float = first_s * TRIAL_GROWTH ** min(deaths - 1, 9)
+def _trial_s(deaths: int) -> float:
+    return _growing(TRIAL_S, TRIAL_GROWTH, deaths)
+
+
+def _pause_s(deaths: int) -> float:
+    return _growing(PAUSE_S, PAUSE_GROWTH, deaths - 1) if deaths > 1 else 0.0
+
+
+def _growing(first_s: float, growth: int, times: int) -> float:
+    grown: float = first_s * growth ** min(times - 1, 9)
     return min(grown, LONGEST_TRIAL_S)

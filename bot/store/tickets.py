@@ -202,9 +202,10 @@ class Tickets:
 
         return await self._database.transact(work)
 
-    async def begin_trial(self, ticket: str, owner: str) -> None:
-        """Mark the turn as the only suspect that runs in this process."""
-        trial = sa.case((tickets.c.id == ticket, _ALONE), else_=_BESIDE)
+    async def begin_trial(self, ticket: str, owner: str, *, is_alone: bool) -> None:
+        """Mark whether the turn is the only suspect of this process, and that no other turn is."""
+        state = _ALONE if is_alone else _BESIDE
+        trial = sa.case((tickets.c.id == ticket, state), else_=_BESIDE)
         which = sa.or_(tickets.c.id == ticket, tickets.c.trial == _ALONE)
 
         async def work(connection: AsyncConnection) -> None:

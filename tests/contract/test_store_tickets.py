@@ -337,7 +337,7 @@ async def test_deaths_are_counted_while_no_step_is_finished(
     counted = []
     for _ in range(3):
         counted.append(await tickets.count_death("t1"))
-        await tickets.begin_trial("t1", "a")
+        await tickets.begin_trial("t1", "a", is_alone=True)
     await engine.finish("t1", "open")
     counted.append(await tickets.count_death("t1"))
     assert counted == [Deaths(1, 0), Deaths(2, 1), Deaths(3, 2), Deaths(1, 0)]
@@ -359,10 +359,23 @@ async def test_only_the_suspect_that_began_last_died_alone(
         await engine.run(name, "a")
         await tickets.try_enter(name, name, "1", "a")
         await tickets.count_death(name)
-    await tickets.begin_trial("t1", "a")
-    await tickets.begin_trial("t2", "a")
+    await tickets.begin_trial("t1", "a", is_alone=True)
+    await tickets.begin_trial("t2", "a", is_alone=True)
     counted = [await tickets.count_death(name) for name in ("t1", "t2", "t3")]
     assert counted == [Deaths(2, 0), Deaths(2, 1), Deaths(1, 0)]
+
+
+async def test_a_suspect_that_another_turn_joined_did_not_die_alone(
+    engine: Engine, tickets: Tickets
+) -> None:
+    for name in ("t1", "fresh"):
+        await engine.run(name, "a")
+        await tickets.try_enter(name, name, "1", "a")
+    await tickets.count_death("t1")
+    await tickets.begin_trial("t1", "a", is_alone=True)
+    await tickets.begin_trial("fresh", "a", is_alone=False)
+    counted = [await tickets.count_death(name) for name in ("t1", "fresh")]
+    assert counted == [Deaths(2, 0), Deaths(1, 0)]
 
 
 async def test_after_progress_a_death_is_the_first(engine: Engine, tickets: Tickets) -> None:
@@ -370,7 +383,7 @@ async def test_after_progress_a_death_is_the_first(engine: Engine, tickets: Tick
         await engine.run(name, name)
         await tickets.try_enter(name, name, "1", name)
         await tickets.count_death(name)
-        await tickets.begin_trial(name, name)
+        await tickets.begin_trial(name, name, is_alone=True)
     await tickets.clear_deaths("t1", "t1")
     await tickets.clear_deaths("t2", "a zombie")
     counted = [await tickets.count_death(name) for name in ("t1", "t2")]
@@ -382,7 +395,7 @@ async def test_what_is_handed_over_has_not_died(engine: Engine, tickets: Tickets
         await engine.run(name, name)
         await tickets.try_enter(name, name, "1", name)
         await tickets.count_death(name)
-        await tickets.begin_trial(name, name)
+        await tickets.begin_trial(name, name, is_alone=True)
     await tickets.hand_over("t1")
     assert await tickets.count_death("t1") == Deaths(0, 0)
     assert await tickets.count_death("t1") == Deaths(1, 0)

@@ -1,7 +1,7 @@
 """Several turns in flight when their process crashes again and again: only the cause is given up."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -65,8 +65,7 @@ async def test_only_the_turn_that_crashes_alone_is_given_up(world: World) -> Non
     await world.settled()
 
     for name in INNOCENT:
-        (answer,) = world.answers(asked[name])
-        assert f"Answer to {name}." in answer.text
+        is_answered(world, asked[name], name)
     assert world.rounds[POISON, 1] >= 3
 
 
@@ -104,20 +103,67 @@ async def test_crashes_while_an_answer_is_shown_keep_all_of_it(world: World) -> 
     assert await world.turn_state(asked) == "answered"
 
 
-async def test_three_crashes_within_one_round_give_up_no_turn(world: World) -> None:
+async def killed_as_one_is_asked(world: World, names: Sequence[str]) -> None:
+    """A process starts, and is killed as the model has been asked the first of the questions."""
+    holds = [world.hold_round(name, 1, at=-1) for name in names]
+    process = await world.start()
+    waits = [asyncio.ensure_future(hold.reached.wait()) for hold in holds]
+    done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+    assert done
+    await world.kill(process)
+    world.open()
+    for each in waits:
+        each.cancel()
+
+
+def is_answered(world: World, asked: Asked, name: str) -> None:
+    (answer,) = world.answers(asked)
+    assert f"Answer to {name}." in answer.text
+
+
+async def test_six_kills_while_turns_are_in_flight_give_up_none_of_them(world: World) -> None:
     asked = await crash_with_all_in_flight(world)
-    for _ in range(2):
-        holds = hold_all(world)
-        process = await world.start()
-        waits = [asyncio.ensure_future(hold.wait()) for hold in holds]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED, timeout=30)
-        await world.kill(process)
-        world.open()
-        for each in waits:
-            each.cancel()
+    for _ in range(5):
+        await killed_as_one_is_asked(world, EVERY)
     await world.start()
     await world.settled()
 
     for name in EVERY:
-        (answer,) = world.answers(asked[name])
-        assert f"Answer to {name}." in answer.text
+        is_answered(world, asked[name], name)
+
+
+async def test_three_kills_of_the_only_turn_in_flight_do_not_give_it_up(world: World) -> None:
+    hold = world.hold_round("first", 1, at=-1)
+    process = await world.start()
+    asked = await world.ask("first")
+    await hold.wait()
+    await world.kill(process)
+    world.open()
+    for _ in range(2):
+        await killed_as_one_is_asked(world, ["first"])
+    await world.start()
+    await world.settled()
+
+    is_answered(world, asked, "first")
+
+
+async def test_a_turn_beside_which_new_questions_crash_the_process_is_kept(world: World) -> None:
+    hold = world.hold_round("first", 1, at=-1)
+    process = await world.start()
+    asked = await world.ask("first")
+    await hold.wait()
+    await world.kill(process)
+    world.open()
+
+    holds = [world.hold_round(name, 1, at=-1) for name in ("first", POISON)]
+    process = await world.start()
+    await holds[0].wait()
+    poison = await world.ask(POISON)  # begins when the trial of the first is over
+    await holds[1].wait()
+    await world.kill(process)
+    world.open()
+    while await crashes_again(world, poison):
+        assert world.rounds[POISON, 1] < MOST_CRASHES
+    await world.settled()
+
+    is_answered(world, asked, "first")

@@ -132,9 +132,9 @@ async def test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_who_waits_b
     assert lives.given_up == []
 
 
-async def test_a_step_that_ended_its_process_three_times_is_given_up_by_name(lives: Lives) -> None:
+async def test_a_step_that_ended_its_process_four_times_is_given_up_by_name(lives: Lives) -> None:
     lives.die(ask(1), 1)
-    for _ in range(3):
+    for _ in range(4):
         lives.died.clear()
         async with lives.life() as engine:
             await engine.start_turn(ask(1))

@@ -21,18 +21,21 @@ class Court:
     passed: dict[str, asyncio.Event] = field(default_factory=dict)
     stops: dict[str, Signal] = field(default_factory=dict)
     tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    database: asyncio.Event = field(default_factory=asyncio.Event)
     trials: Trials = field(init=False)
     slots: TurnSlots = field(init=False)
 
     def __post_init__(self) -> None:
+        self.database.set()
         self.slots = TurnSlots(8, self._wait)
         self.trials = Trials(self.slots, self._mark)
 
     async def _wait(self, _ask: Ask) -> None:
         raise AssertionError("there are slots")
 
-    async def _mark(self, ask: Ask) -> None:
-        self.marked.append(ask.text)
+    async def _mark(self, ask: Ask, is_alone: bool) -> None:
+        await self.database.wait()
+        self.marked.append(ask.text if is_alone else f"{ask.text} beside others")
 
     async def _turn(self, ask: Ask, deaths: int) -> None:
         async with self.trials.of(ask, deaths, self.stops[ask.text]) as passed:
@@ -82,7 +85,7 @@ async def test_nothing_else_begins_during_a_trial_and_goes_before_the_next() -> 
         await settled()
         assert sorted(court.begun) == sorted([first, fresh, second])
         court.end()
-    assert court.marked == [first, second]
+    assert court.marked == [first, f"{second} beside others"]
 
 
 async def test_without_suspects_turns_begin_at_once() -> None:
@@ -113,12 +116,12 @@ async def test_a_suspect_that_is_stopped_begins_at_once_and_the_next_keeps_its_t
         court.stops[second].set("U1")
         await settled()
         assert court.begun == [first, second]
-        assert court.marked == [first]
+        assert court.marked == [first, f"{second} beside others"]
         third = await court.join(group, 3, 1)
         assert third not in court.begun
         court.passed[first].set()
         await settled()
-        assert court.marked == [first, third]
+        assert court.marked[2:] == [f"{third} beside others"]
         court.end()
 
 
@@ -133,6 +136,53 @@ async def test_who_waits_for_a_trial_is_let_go_as_the_process_leaves() -> None:
         court.end()
 
 
-@pytest.mark.parametrize(("deaths", "longest_s"), [(1, 1.0), (2, 8.0), (3, 60.0), (40, 60.0)])
-def test_a_trial_is_longer_after_each_death(deaths: int, longest_s: float) -> None:
-    assert queue._growing(queue.TRIAL_S, deaths) == longest_s
+async def test_a_suspect_beside_a_turn_that_has_recorded_nothing_is_not_alone() -> None:
+    court = Court()
+    async with asyncio.TaskGroup() as group:
+        fresh = await court.join(group, 1, 0)
+        first = await court.join(group, 2, 1)
+        court.passed[fresh].set()
+        court.passed[first].set()
+        await settled()
+        second = await court.join(group, 3, 1)
+        court.end()
+    assert court.marked == [f"{first} beside others", second]
+
+
+async def test_a_suspect_is_alone_until_the_next_turn_begins_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(queue, "TRIAL_S", 0.0)
+    court = Court()
+    async with asyncio.TaskGroup() as group:
+        suspect = await court.join(group, 1, 1)
+        await asyncio.sleep(0.001)  # its time is over, and nothing is recorded
+        court.database.clear()
+        fresh = [await court.join(group, number, 0) for number in (2, 3)]
+        assert court.begun == [suspect]
+        court.database.set()
+        await settled()
+        assert court.begun == [suspect, *fresh]
+        court.end()
+    assert court.marked == [suspect, f"{fresh[0]} beside others"]
+
+
+async def test_turns_that_begin_after_a_suspect_got_on_record_nothing() -> None:
+    court = Court()
+    async with asyncio.TaskGroup() as group:
+        suspect = await court.join(group, 1, 1)
+        court.passed[suspect].set()
+        await settled()
+        await court.join(group, 2, 0)
+        court.end()
+    assert court.marked == [suspect]
+
+
+@pytest.mark.parametrize(
+    ("deaths", "pause_s", "longest_s"),
+    [(1, 0.0, 1.0), (2, 1.0, 8.0), (3, 4.0, 60.0), (4, 16.0, 60.0), (40, 60.0, 60.0)],
+)
+def test_pauses_and_trials_are_longer_after_each_death(
+    deaths: int, pause_s: float, longest_s: float
+) -> None:
+    assert (queue._pause_s(deaths), queue._trial_s(deaths)) == (pause_s, longest_s)
