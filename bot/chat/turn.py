@@ -165,11 +165,12 @@ class Turns:
             )
             session = await self._sessions.begin_turn(ask, name, now, told)
             anew = session.resumed_by == ask.turn_id
+            begun: list[JsonValue] = [session.id, session.name, now.isoformat(), anew]
             summary: list[JsonValue] = [session.summary, session.summary_ts]
             by_model = self._budget.rounds.asks_a_model
             looks, bound = self._config.first_look and by_model, HISTORY_TOKENS if by_model else 0
             about: list[JsonValue] = [channel.name, told, looks, readers.value, bound]
-            return [session.id, session.name, now.isoformat(), anew, *summary, *about]
+            return [*begun, *summary, *about, session.is_new]
 
         async def open_answer() -> JsonValue:
             return await self._delivery.open(ask)

@@ -97,6 +97,7 @@ class Opened:
     looks_first: bool = False
     refusal: str = ""  # why none is answered here; empty: it is
     history_tokens: int = 0  # as `recall` has it
+    is_new: bool = False  # the session, in which nothing was said before
 
     @classmethod
     def of(
@@ -107,7 +108,7 @@ class Opened:
         roles: HeldRoles,
         config: TurnConfig,
     ) -> "Opened":
-        """From what was stored; a release before this one kept three values, or six to ten."""
+        """From what was stored; a release before this one kept three values, or six to eleven."""
         anew, summary, summary_ts = kept[3:6] or (False, "", "")
         readers = Readers(str(kept[9])) if len(kept) > 9 else Readers.OWN
         return cls(
@@ -124,6 +125,7 @@ class Opened:
             looks_first=len(kept) > 8 and kept[8] is True,
             refusal=refusal_in(readers) if config.refuses_shared else "",
             history_tokens=int(str(kept[10])) if len(kept) > 10 else 0,
+            is_new=len(kept) > 11 and kept[11] is True,
         )
 
     @property
@@ -223,7 +225,9 @@ class TurnRequests:
     ) -> CompleteRequest:
         """Everything that is sent, before it is made to fit anything. Raises StorageUnavailable."""
         # As the session was when the turn began: resumed after a crash, it reads the same again.
-        earlier = await self._sessions.history(opened.session, ask.turn_id, opened.summary_ts)
+        earlier: Sequence[Message] = ()
+        if not opened.is_new:
+            earlier = await self._sessions.history(opened.session, ask.turn_id, opened.summary_ts)
         question = await self._question(ask, opened)
         messages = (*as_turn(opened.summary), *earlier, question)
         empty = CompleteRequest(system="", messages=messages, max_tokens=self._config.max_tokens)

@@ -1,6 +1,6 @@
 """A session (one thread), its turns, and the ask that starts one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -46,7 +46,8 @@ class Session:
     """One conversation. `name` is what plugin and policy globs match.
 
     `resumed_by` is the turn that opened it anew after it had been idle for too long. `summary`
-    stands for the turns up to the message `summary_ts`.
+    stands for the turns up to the message `summary_ts`. `is_new` is known to the turn that begins in
+    it: no other turn did.
     """
 
     id: SessionId
@@ -57,6 +58,7 @@ class Session:
     resumed_by: TurnId | None = None
     summary: str = ""
     summary_ts: str = ""
+    is_new: bool = field(default=False, compare=False)
 
 
 class TurnState(StrEnum):

@@ -25,7 +25,7 @@ from bot.store.dialect import MOST, insert_into, lock_order, now, seconds_ago
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
 from bot.store.same_orders import open_in_channel, order_in_the_way, pending_like, retired
 from bot.store.tables import proposals
-from bot.store.told_proposals import carried_out_elsewhere, in_threads, of_session
+from bot.store.told_proposals import around, of_session
 
 DUE: Final = (
     sa.select(proposals.c.id)
@@ -240,11 +240,7 @@ class StoredProposals:
         """By three indexes, on one connection: a turn waits for it once."""
 
         async def work(connection: AsyncConnection) -> Around:
-            return Around(
-                await of_session(connection, session, None),
-                (await in_threads(connection, place, seconds))[-limit:],
-                await carried_out_elsewhere(connection, place, products, seconds, limit),
-            )
+            return await around(connection, session, place, products, seconds, limit)
 
         return await self._database.fetch(work)
 

@@ -62,7 +62,11 @@ def opening(dialect: str) -> sa.Executable:
             "summary_ts": when(nothing, sessions.c.summary_ts),
         },
     )
-    return kept.returning(sessions)
+    other = turns.c.id != sa.bindparam("turn", type_=CleanText())
+    # By a parameter: in RETURNING, names of columns stand without their table.
+    same = turns.c.session_id == sa.bindparam("same", type_=CleanText())
+    others = sa.exists().where(same, other)
+    return kept.returning(sessions, others.label("has_other_turns"))
 
 
 @cache

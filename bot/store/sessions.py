@@ -1,6 +1,7 @@
 """`bot.ports.sessions.SessionStore` in the database: sessions, turns and what was said in them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -69,6 +70,7 @@ class StoredSessions:
         place = ask.place
         values = {
             "id": session_at(place),
+            "same": session_at(place),
             "team": place.team,
             "channel": place.channel,
             "thread_ts": place.thread_ts,
@@ -78,8 +80,8 @@ class StoredSessions:
             "turn": ask.turn_id,
             "ttl_us": self._idle_ttl // timedelta(microseconds=1),
         }
-        kept = await connection.execute(opening(connection.dialect.name), values)
-        return _session(kept.one())
+        kept = (await connection.execute(opening(connection.dialect.name), values)).one()
+        return replace(_session(kept), is_new=not kept.has_other_turns)
 
     async def close_idle(self) -> int:
         """Close what has been idle for too long, by the database's clock; how many it was."""

@@ -4,7 +4,7 @@ Its thread's, its channel's, and what went out lately in other conversations of 
 """
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.domain.ids import Place, SessionId, session_at
 from bot.domain.proposal import Proposal, ProposalState, refused_by
 from bot.domain.tenancy import is_shared
+from bot.ports.proposals import Around
 from bot.store.columns import CleanText
 from bot.store.dialect import ago, seconds_ago
 from bot.store.proposal_rows import proposal_of
@@ -55,6 +56,41 @@ _ELSEWHERE: Final = sa.select(proposals).where(
 )
 
 
+def _which(went_out: sa.Select[Any]) -> sa.Select[Any]:
+    """Whether each kind has any: most questions are told of none, and this is one statement."""
+    kinds = (_OF_SESSION, _ELSEWHERE, went_out)
+    found: list[Any] = [kind.with_only_columns(sa.literal(1)).exists() for kind in kinds]
+    return sa.select(*found)
+
+
+_WHICH: Final = _which(_FOR_ANY)
+_WHICH_FOR_PRODUCTS: Final = _which(_FOR_PRODUCTS)
+
+
+async def around(
+    connection: AsyncConnection,
+    session: SessionId,
+    place: Place,
+    products: Collection[str] | None,
+    seconds: float,
+    limit: int,
+) -> Around:
+    """See `ProposalStore.around`."""
+    wanted = _of_channel(place, seconds) | {"session": session, "team": place.team}
+    if products is None:
+        which = await connection.execute(_WHICH, wanted)
+    else:
+        which = await connection.execute(_WHICH_FOR_PRODUCTS, wanted | {"products": [*products]})
+    has_own, has_in_threads, has_others = which.one()
+    return Around(
+        await of_session(connection, session, None) if has_own else (),
+        (await in_threads(connection, place, seconds) if has_in_threads else ())[-limit:],
+        await carried_out_elsewhere(connection, place, products, seconds, limit)
+        if has_others
+        else (),
+    )
+
+
 async def of_session(
     connection: AsyncConnection, session: SessionId, state: ProposalState | None
 ) -> Sequence[Proposal]:
@@ -73,12 +109,16 @@ async def in_threads(
     """See `Around.threads`. By their sessions' ids, which name the channel: a range of the index."""
     if not is_shared(place.team):
         return ()
+    found = await connection.execute(_ELSEWHERE, _of_channel(place, seconds))
+    rows = [proposal_of(row) for row in found]
+    return sorted(rows, key=lambda row: (row.created_at, row.id))
+
+
+def _of_channel(place: Place, seconds: float) -> dict[str, object]:
     channel = f"session:{place.team}:{place.channel}"
     # ";" comes after ":".
     of_channel = {"first": f"{channel}:", "end": f"{channel};", "this": session_at(place)}
-    found = await connection.execute(_ELSEWHERE, of_channel | {"ago_us": round(seconds * 1e6)})
-    rows = [proposal_of(row) for row in found]
-    return sorted(rows, key=lambda row: (row.created_at, row.id))
+    return of_channel | {"ago_us": round(seconds * 1e6)}
 
 
 async def carried_out_elsewhere(

@@ -113,10 +113,10 @@ class TurnSteps:
         some, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
         # In one order on all replicas: rows of a channel's sums are locked until the commit.
         some.sort(key=attrgetter("turn"))
-        try:
-            kept = await self._database.transact(partial(_kept_all, some), again=False)
-        except Exception as error:  # noqa: BLE001 - each is written alone then, and raises its own
-            log.debug("records_written_alone", records=len(some), error=repr(error))
+        writing = self._database.transact(partial(_kept_all, some), again=False)
+        (kept,) = await asyncio.gather(writing, return_exceptions=True)
+        if isinstance(kept, BaseException):  # each is written alone then, and raises its own error
+            log.debug("records_written_alone", records=len(some), error=type(kept).__name__)
             return
         for record, is_kept in zip(some, kept, strict=True):
             record.is_kept = is_kept

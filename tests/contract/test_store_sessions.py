@@ -74,6 +74,12 @@ async def test_activity_never_moves_back(stores: Stores) -> None:
     assert (await stores.sessions.begin_turn(ASK, "n", NOW)).active_at == LATER
 
 
+async def test_a_session_is_new_to_its_first_turn_alone(stores: Stores) -> None:
+    later = an_ask("1700000009.000000")
+    begun = [await stores.sessions.begin_turn(ask, "n", NOW) for ask in (ASK, ASK, later, ASK)]
+    assert [session.is_new for session in begun] == [True, True, False, False]
+
+
 async def test_another_thread_is_another_session(stores: Stores) -> None:
     first = await stores.sessions.begin_turn(ASK, "n", NOW)
     place = replace(PLACE, thread_ts=MessageTs("1700000001.000100"))

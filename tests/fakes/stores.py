@@ -126,7 +126,8 @@ class MemorySessions:
             kept = replace(kept, resumed_by=ask.turn_id, summary="", summary_ts="")
             self.resumed_at[kept.id] = at
         self.sessions[ask.place] = replace(kept, active_at=max(kept.active_at, at))
-        return self.sessions[ask.place]
+        others = [turn.turn.session_id for turn in self.turns.values() if turn.ts != ask.ts]
+        return replace(self.sessions[ask.place], is_new=kept.id not in others)
 
     async def find(self, place: Place) -> Session | None:
         return self.sessions.get(place)
