@@ -71,8 +71,9 @@ incident.add_command(record)
 async def report(settings: Settings, session: str | None, output: str, post: bool) -> int:
     """Write a session's report: timeline, decisions, evidence, cost and audit range.
 
-    SESSION is its id, its name (the newest of it), or a link of its thread. With --demo the default
-    is the newest session.
+    It begins with one page: summary, impact, cause, timeline, actions, open questions. SESSION is an
+    id, a name, or a link of a thread. Of several threads of a name the newest incident of the last
+    day is taken: one with a proposal first. With --demo the default is the newest incident.
 
     \b
     Examples:
@@ -121,7 +122,9 @@ def _why_not_posted(settings: Settings, dossier: Dossier) -> str:
 
 async def _dossier(stores: Stores, wanted: str | None) -> Dossier:
     dossiers = Dossiers(stores.database)
-    found = await (dossiers.newest() if wanted is None else find_session(stores.database, wanted))
+    found = await dossiers.incident(wanted)
+    if found is None and wanted is not None:
+        found = await find_session(stores.database, wanted)
     dossier = await dossiers.read(found) if found else None
     if dossier is None:
         if wanted is None:
@@ -139,7 +142,7 @@ async def _beside(stores: Stores, dossier: Dossier, wanted: str | None) -> str:
     if not others.total:
         return ""
     of_name = f" named {wanted}" if wanted else ""
-    told = f"this is the newest of {others.total + 1} threads{of_name}"
+    told = f"this is the newest incident of {others.total + 1} threads{of_name}"
     if not others.proposed:
         return f"{told}; in no other was an action proposed"
     named = ", ".join(others.newest_proposed)

@@ -13,6 +13,7 @@ from bot.domain.change import named, outcome_words
 from bot.domain.dossier import Dossier, DossierTurn
 from bot.domain.proposal import Proposal, word
 from bot.domain.thread import Speaker, ThreadRead
+from bot.reports.one_page import one_page
 from bot.slack.text.links import NO_LINKS, safe_links
 from bot.slack.text.markdown import lines
 
@@ -69,6 +70,7 @@ def report(dossier: Dossier, facts: ReportFacts) -> str:
     """The whole file, ending in a newline."""
     sections: Sequence[Callable[[Dossier, ReportFacts], Iterator[str]]] = (
         _head,
+        _page,
         _timeline,
         _people_said,
         _decisions,
@@ -99,6 +101,19 @@ def _head(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
     yield f"- {', '.join(counts)}, {_usd(spent)}{more}"
     yield f"- Written {_at(facts.written_at)} from the records of Kortex; times are UTC"
     yield ""
+
+
+def _page(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
+    """The first page; every address in it is text, as it holds others' words."""
+    del facts
+    yield from (_foreign_line(line) for line in one_page(dossier))
+    yield "---"
+    yield ""
+
+
+def _foreign_line(line: str) -> str:
+    mark, _, words = line.partition(" ")
+    return f"{mark} {_foreign_cell(words)}" if mark in ("-", "##") else _foreign_cell(line)
 
 
 def _timeline(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:

@@ -24,7 +24,15 @@ from bot.store.session_rows import to_evidence, to_message
 from bot.store.sessions import StoredSessions
 from bot.store.tables import evidence, messages, proposals, sessions, turns
 
+INCIDENT_WITHIN = timedelta(hours=24)  # of the newest session
 _PROPOSED = sa.exists().where(proposals.c.session_id == sessions.c.id)
+
+_STATES_CAUSE = sa.exists().where(
+    turns.c.session_id == sessions.c.id,
+    evidence.c.turn_id == turns.c.id,
+    evidence.c.tool == "core__report_findings",
+    evidence.c.summary.like("cause%"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +92,25 @@ class Dossiers:
             return None
         return session_at(Place(API, ChannelId(found.channel), MessageTs(found.thread)))
 
-    async def newest(self) -> SessionId | None:
-        """The session that was asked in last; None when nobody asked yet."""
+    async def incident(self, name: str | None) -> SessionId | None:
+        """The newest incident, of that name or of any; None where there is no session.
+
+        Of the last day's sessions one with a proposal comes first, then one that states a cause.
+        """
+        named = sa.true() if name is None else sessions.c.name == name
+        rank = sa.case((_PROPOSED, 0), (_STATES_CAUSE, 1), else_=2)
 
         async def work(connection: AsyncConnection) -> str | None:
+            newest = await connection.scalar(
+                sa.select(sa.func.max(sessions.c.active_at)).where(named)
+            )
+            if newest is None:
+                return None
             found: str | None = await connection.scalar(
-                sa.select(sessions.c.id).order_by(sessions.c.active_at.desc()).limit(1)
+                sa.select(sessions.c.id)
+                .where(named, sessions.c.active_at >= newest - INCIDENT_WITHIN)
+                .order_by(rank, sessions.c.active_at.desc(), sessions.c.id)
+                .limit(1)
             )
             return found
 

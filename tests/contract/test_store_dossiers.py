@@ -72,3 +72,20 @@ async def test_of_a_name_the_others_and_those_with_proposals_are_counted(
     assert named == OtherSessions(3, 2, [session_at(at("3.1"))])
     assert every == OtherSessions(4, 2, [session_at(at("3.1")), session_at(at("4.1"))])
     assert await dossiers.others(newest, "nothing", 9) == OtherSessions(0, 0, [])
+
+
+async def test_the_newest_incident_is_one_with_a_proposal_and_not_the_newest_chat(
+    database: Database,
+) -> None:
+    for minutes_ago in (1, 2, 3):
+        await asked(database, at(f"{minutes_ago}.1"), minutes_ago)
+    await asked(database, at("8.1"), 25 * 60)
+    dossiers = Dossiers(database)
+    before = await dossiers.incident(None)
+    for thread in ("3.1", "8.1"):
+        await proposed(database, at(thread))
+
+    assert before == session_at(at("1.1"))
+    assert await dossiers.incident(None) == session_at(at("3.1"))
+    assert await dossiers.incident("incident-C1") == session_at(at("3.1"))
+    assert await dossiers.incident("nothing") is None
