@@ -17,7 +17,7 @@ from adapters.observe.trace_ids import spellings, trace_hex, trace_id_of
 from adapters.observe.trace_search import MOST_TRACES, checked, fits, slowest, summary_of
 from tools.capabilities import Interval, Trace, TraceQuery, TraceSample, TracesFound
 from tools.errors import UpstreamFailed
-from tools.outside_json import Entries, OutsideModel
+from tools.outside_json import Entries, OutsideModel, Unread
 
 
 class _Failure(OutsideModel):
@@ -55,6 +55,8 @@ _V1_BODY: Final = TypeAdapter(_V1)
 _V3_BODY: Final = TypeAdapter(_V3)
 _SERVICES: Final = TypeAdapter(_Services)
 _SHOWN_SERVICES: Final = 20
+_MOST_NOTES: Final = 5
+_ENTRIES: Final = "traces or spans of Jaeger"
 _SERVICES_LAST: Final = timedelta(minutes=5)
 _MOST_SAMPLED: Final = 3  # services asked for one sample
 _V3_FAILURE: Final = TypeAdapter(_V3Failure)
@@ -80,9 +82,11 @@ class JaegerTraces:
     async def search(self, query: TraceQuery) -> TracesFound:
         """The slowest of those found first; an unknown service is said."""
         checked(query)
-        traces = await (self._search_v3 if self._v3 else self._search_v1)(query)
+        unread = Unread()
+        traces = await (self._search_v3 if self._v3 else self._search_v1)(query, unread)
         found = [summary_of(trace) for trace in traces if trace.spans and fits(trace, query)]
         notes = [] if found else await self._absence(query.product)
+        notes += [*_notes_of(traces), *unread.notes(_ENTRIES)]
         if len(traces) >= MOST_TRACES:
             notes.append(
                 f"Jaeger gave {MOST_TRACES} traces, its limit here; there may be slower ones"
@@ -95,12 +99,14 @@ class JaegerTraces:
         known = set(await self._known.get("", self._services))
         asked = [product for product in products if product in known][:_MOST_SAMPLED]
         search = self._search_v3 if self._v3 else self._search_v1
+        unread = Unread()
         answers = await asyncio.gather(
-            *(search(TraceQuery(product, interval, limit=limit)) for product in asked)
+            *(search(TraceQuery(product, interval, limit=limit), unread) for product in asked)
         )
         found = {one.trace_id: one for answer in answers for one in answer if one.spans}
         newest = sorted(found.values(), key=lambda t: -min(span.start_us for span in t.spans))
         notes = [] if asked else ["none of these products is a service that Jaeger knows"]
+        notes += [*_notes_of(newest), *unread.notes(_ENTRIES)]
         more = any(len(answer) >= min(limit, MOST_TRACES) for answer in answers)
         return TraceSample(newest[:limit], (), notes, 1 + len(asked), more)
 
@@ -111,7 +117,7 @@ class JaegerTraces:
         body = await read_body(answer, _SERVICES)
         return sorted((body.data or body.services) if body else ())
 
-    async def _search_v1(self, query: TraceQuery) -> Sequence[Trace]:
+    async def _search_v1(self, query: TraceQuery, unread: Unread) -> Sequence[Trace]:
         params = {
             "service": query.product,
             "start": str(to_ns(query.interval.start) // 1000),
@@ -127,7 +133,7 @@ class JaegerTraces:
         answer = await self._backend.get("/api/traces", params)
         if answer.status == 404 and answer.body.lstrip().startswith(b"{"):
             return ()
-        body = await read_body(answer, _V1_BODY)
+        body = await read_body(answer, _V1_BODY, unread)
         if not answer.ok:
             words = "; ".join(one.msg for one in body.errors) if body else answer.words()
             raise UpstreamFailed(words or "no explanation", answer.status)
@@ -135,7 +141,7 @@ class JaegerTraces:
             raise UpstreamFailed("not traces in Jaeger's JSON", answer.status)
         return [Trace(trace_hex(one.trace_id), *one.read()) for one in body.data if one.spans]
 
-    async def _search_v3(self, query: TraceQuery) -> Sequence[Trace]:
+    async def _search_v3(self, query: TraceQuery, unread: Unread) -> Sequence[Trace]:
         # Both spellings: the one with underscores is what versions before 2.20 read.
         asked = {
             ("service_name", "serviceName"): query.product,
@@ -158,7 +164,7 @@ class JaegerTraces:
             failure = await read_body(answer, _V3_FAILURE)
             words = failure.error.message if failure else answer.words()
             raise UpstreamFailed(words or "no explanation", answer.status)
-        body = await read_body(answer, _V3_BODY)
+        body = await read_body(answer, _V3_BODY, unread)
         if body is None:
             raise UpstreamFailed("not traces in OTLP's JSON", answer.status)
         return [Trace(one, spans) for one, spans in traces_of(body.result.resources).items()]
@@ -193,7 +199,13 @@ class JaegerTraces:
             failure = await read_body(answer, _V3_FAILURE)
             words = failure.error.message if failure else answer.words()
             raise UpstreamFailed(words or "no explanation", answer.status)
-        body = await read_body(answer, _V3_BODY)
+        unread = Unread()
+        body = await read_body(answer, _V3_BODY, unread)
         if body is None:
             raise UpstreamFailed("not a trace in OTLP's JSON", answer.status)
-        return Trace(wanted, spans_of(body.result.resources))
+        return Trace(wanted, spans_of(body.result.resources), unread.notes(_ENTRIES))
+
+
+def _notes_of(traces: Sequence[Trace]) -> Sequence[str]:
+    """What the reader noted of single traces, once each."""
+    return list(dict.fromkeys(note for trace in traces for note in trace.notes))[:_MOST_NOTES]

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import httpx
 import pytest
-from structlog.testing import capture_logs
 
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.tempo import TempoTraces
@@ -72,10 +71,41 @@ def jaeger(odd: str, api: str) -> Traces:
 @pytest.mark.parametrize("api", ["v1", "v3"])
 @pytest.mark.parametrize("odd", [one for one in ODD if not one.startswith("{")])
 async def test_jaeger_finds_the_sound_traces_of_a_search(odd: str, api: str) -> None:
-    with capture_logs() as logged:
-        found = await jaeger(odd, api).search(QUERY)
+    found = await jaeger(odd, api).search(QUERY)
     assert [trace.operation for trace in found.traces] == ["pay"]
-    assert [one["count"] for one in logged] == [2]
+    assert "2 traces or spans of Jaeger could not be read" in found.notes
+
+
+async def test_jaeger_says_that_spans_of_a_found_trace_were_left_out() -> None:
+    trace = JAEGER.replace('"spans": [', '"spans": [7, null, ')
+    found = await JaegerTraces(answering(f'{{"data": [{trace}]}}')).search(QUERY)
+    assert "2 of 3 spans could not be read" in found.notes
+
+
+async def test_jaeger_shows_the_sound_spans_of_a_trace_in_otlp() -> None:
+    body = f'{{"result": {{"resourceSpans": [{resources("7", SPAN, "null")}]}}}}'
+    trace = await JaegerTraces(answering(body), "v3").get(ID)
+    assert trace is not None
+    assert [span.operation for span in trace.spans] == ["pay"]
+    assert trace.notes == ("2 traces or spans of Jaeger could not be read",)
+
+
+@pytest.mark.parametrize("api", ["v1", "v3"])
+async def test_jaeger_counts_what_a_sample_left_out(api: str) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        odd = '{"data": ["checkout"], "services": ["checkout"]}'
+        traces = f'{{"data": [7, {JAEGER}], "result": {{"resourceSpans": [7, {resources(SPAN)}]}}}}'
+        text = odd if request.url.path.endswith("services") else traces
+        return httpx.Response(200, text=text.replace("TRACE", ID).replace("AT", str(AT_US)))
+
+    client = httpx.AsyncClient(
+        transport=httpx.MockTransport(answer), base_url="http://backend.test"
+    )
+    found = await JaegerTraces(client, "v3" if api == "v3" else "v1").sample(
+        ["checkout"], QUERY.interval, 5
+    )
+    assert len(found.traces) == 1
+    assert "1 traces or spans of Jaeger could not be read" in found.notes
 
 
 @pytest.mark.parametrize("body", ['{"data": [null, 7]}', '{"traces": [null, 7]}'])
