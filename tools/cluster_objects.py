@@ -22,11 +22,12 @@ class ObjectQuery:
 
 @dataclass(frozen=True, slots=True)
 class ObjectTable:
-    """As kubectl shows them: the same columns. `more` says that there are others."""
+    """As kubectl shows them: the same columns. `more`: there are others; `unread`: not readable."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     more: bool = False
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Time ranges as models and people write them, turned into one absolute half-open interval.
 
 Accepted: `A/B`, `A..B`, `A to B`, `A - B`, `A/PT30M`, `PT30M/B`, `last 30m`, `30m`, `now-1h..now`, and one instant `A`
-(from A until now). An instant is RFC 3339, `now`, `now-1h`, `-1h`, `1h ago`, or seconds or milliseconds since 1970.
+(from A until now), `14:00-15:00`, `today`, `yesterday`. An instant is RFC 3339, `now`, `now-1h`, `-1h`, `1h ago`, a
+time of day such as `14:00`, or seconds or milliseconds since 1970.
 Months and years are refused: their length is not fixed.
 """
 
@@ -28,7 +29,7 @@ _WORD_UNITS = {
     "hour": "h", "hours": "h", "hr": "h", "hrs": "h",
     "day": "d", "days": "d", "week": "w", "weeks": "w",
 }  # fmt: skip
-_SHORT_PART = re.compile(r"([0-9]{1,9})[ ]?([a-z]+)[ ]?")
+_SHORT_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)[ ]?([a-z]+)[ ]?")
 _RELATIVE = re.compile(r"(?:(?:(?:in|during|over|within|for) )?(?:the )?(?:last|past) )?(.+)")
 _NOW = re.compile(r"now(?:\s*-\s*(.+))?")
 _BACK = re.compile(r"-\s?(?P<signed>[0-9].*)|(?P<ago>[0-9a-z ]+) ago")
@@ -39,6 +40,14 @@ _LOOSE_SEPARATOR = re.compile(r"(?<!now) - | through |, ?", re.IGNORECASE)
 # Seconds from 2001 to 2286 have ten digits, milliseconds thirteen.
 _EPOCH = re.compile(r"([0-9]{10})(?:\.([0-9]{1,9}))?|([0-9]{10})([0-9]{3})")
 _UTC = re.compile(r" ?(?:UTC|GMT)", re.IGNORECASE)
+_CLOCK = re.compile(
+    r"(?P<h>[01]?[0-9]|2[0-3]):(?P<m>[0-5][0-9])(?::(?P<s>[0-5][0-9]))?(?P<zone> ?(?:Z|UTC|GMT))?",
+    re.IGNORECASE,
+)
+_CLOCKS = re.compile(
+    r"([0-9:]{4,8}(?: ?(?:Z|UTC|GMT))?) ?- ?([0-9:]{4,8}(?: ?(?:Z|UTC|GMT))?)", re.IGNORECASE
+)
+_DAYS_BACK = {"today": 0, "yesterday": 1}
 _ISO_DURATION = re.compile(
     r"P(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
     r"(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?)?"
@@ -115,7 +124,7 @@ def _iso_duration(text: str) -> timedelta | None:
 
 def _short_duration(text: str) -> timedelta | None:
     """An upper-case letter is refused: `5M` could be minutes or months."""
-    total_s, position = 0, 0
+    total_s, position = 0.0, 0
     while position < len(text):
         match = _SHORT_PART.match(text, position)
         if match is None:
@@ -123,7 +132,7 @@ def _short_duration(text: str) -> timedelta | None:
         unit = _WORD_UNITS.get(match[2], match[2])
         if unit not in _UNIT_S:
             return None
-        total_s += int(match[1]) * _UNIT_S[unit]
+        total_s += float(match[1]) * _UNIT_S[unit]
         position = match.end()
     return timedelta(seconds=total_s) if text else None
 
@@ -131,7 +140,10 @@ def _short_duration(text: str) -> timedelta | None:
 def _ends(text: str, now: datetime) -> tuple[datetime, datetime, bool]:
     prefix = _PREFIX.match(text)
     text = text[prefix.end() :] if prefix else text
-    sides = _SEPARATOR.split(text, maxsplit=1)
+    if text.lower() in _DAYS_BACK:
+        return *_day(text.lower(), now), True
+    clocks = _CLOCKS.fullmatch(text)
+    sides = list(clocks.groups()) if clocks else _SEPARATOR.split(text, maxsplit=1)
     if len(sides) == 1:
         sides = _LOOSE_SEPARATOR.split(text, maxsplit=1)
     if len(sides) == 2:
@@ -141,6 +153,12 @@ def _ends(text: str, now: datetime) -> tuple[datetime, datetime, bool]:
         return relative, now, False
     start, assumed = _instant(text, now)
     return start, now, assumed
+
+
+def _day(word: str, now: datetime) -> tuple[datetime, datetime]:
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    start = midnight - timedelta(days=_DAYS_BACK[word])
+    return start, min(start + timedelta(days=1), now)
 
 
 def _relative(text: str, now: datetime) -> datetime | None:
@@ -167,6 +185,10 @@ def _two_sided(left: str, right: str, now: datetime) -> tuple[datetime, datetime
     start, start_assumed = _instant(left, now)
     if after is not None:
         return start, start + after, start_assumed
+    if (clock := _CLOCK.fullmatch(right)) and _CLOCK.fullmatch(left):
+        end = _at_clock(clock, start)
+        end += timedelta(days=1) if end <= start else timedelta()
+        return start, end, start_assumed or not clock["zone"]
     end, end_assumed = _instant(right, now)
     return start, end, start_assumed or end_assumed
 
@@ -185,6 +207,9 @@ def _instant(text: str, now: datetime) -> tuple[datetime, bool]:
     at = _before_now(text, now) or _since_1970(text)
     if at is not None:
         return at, False
+    if clock := _CLOCK.fullmatch(text):
+        at = _at_clock(clock, now)
+        return at - timedelta(days=1) if at > now else at, not clock["zone"]
     try:
         at = datetime.fromisoformat(_UTC.sub("Z", text).upper())
     except ValueError:
@@ -192,6 +217,11 @@ def _instant(text: str, now: datetime) -> tuple[datetime, bool]:
     if at.tzinfo is None:
         return at.replace(tzinfo=UTC), True
     return at.astimezone(UTC), False
+
+
+def _at_clock(clock: re.Match[str], day: datetime) -> datetime:
+    hour, minute, second = (int(clock[name] or 0) for name in "hms")
+    return day.replace(hour=hour, minute=minute, second=second, microsecond=0)
 
 
 def _before_now(text: str, now: datetime) -> datetime | None:

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+import structlog
 from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.kubernetes.api import KubernetesApi, parsed
@@ -29,6 +31,8 @@ from tools.cluster_objects import (
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.output import lines_of
 from tools.outside_json import Entries, OutsideModel, SetInstant, Unread
+
+_log = structlog.stdlib.get_logger(__name__)
 
 MAX_ROWS: Final = 1_000
 MAX_EVENTS: Final = 500  # of what was read, the newest
@@ -165,14 +169,18 @@ class KubernetesReader:
             raise InvalidArguments("namespace: name one for a single object")
         namespace = self._namespace(query.namespace)
         path = kind.path(namespace, query.name)
-        found = parsed(_TABLE_BODY, await self._api.get(path, params, _TABLE))
+        unread = Unread()
+        found = parsed(_TABLE_BODY, await self._api.get(path, params, _TABLE), unread)
         rows = list(found.rows)
         while found.metadata.continues and len(rows) < MAX_ROWS:
             more = {**params, "continue": found.metadata.continues}
-            found = parsed(_TABLE_BODY, await self._api.get(path, more, _TABLE))
+            found = parsed(_TABLE_BODY, await self._api.get(path, more, _TABLE), unread)
             rows += found.rows
         whole = found.model_copy(update={"rows": rows[:MAX_ROWS]})
-        return _table(whole, with_namespace=kind.namespaced and namespace == EVERYWHERE)
+        table = _table(whole, with_namespace=kind.namespaced and namespace == EVERYWHERE)
+        if unread.count:
+            _log.warning("kubernetes.unreadable_entries", kind=kind.plural, count=unread.count)
+        return replace(table, unread=unread.count)
 
     async def objects(self, query: ObjectQuery) -> ObjectList:
         """Whole objects, page after page, at most `MAX_ROWS`, without what may be secret."""

@@ -34,7 +34,7 @@ _KEYS: Final = r"name|tool|tool_name|tool_calls?|function|function_call|type|id|
 
 # What no text but a chat template's begins a line with: nothing of it is ever shown.
 TEMPLATE: Final = (
-    rf"</?{_TAGS}>|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_CALLS\]"
+    rf"</?{_TAGS}>|</?use_mcp_tool>|<(?:function_call|tool_call|tool_use)\s|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_CALLS\]"
     rf"|<start_function_call>|(?:assistant[ \t]{{0,8}})?to=functions\."
     rf"|>>>{_NAME}\r?\n\s{{0,64}}\{{|functools\[|```tool_code\b"
     rf"|Action:[ \t]{{0,8}}{_NAME}[ \t]{{0,8}}\r?\nAction Input:"
@@ -59,7 +59,7 @@ PLAIN_BEGINNINGS: Final = (
 # `<|tool_call_start|>`, Cohere's `<|START_ACTION|>`, InternLM's `<|action_start|><|plugin|>`, Kimi's
 # sections, Mistral's `[TOOL_CALLS]`, Firefunction's `functools`, the ends of messages.
 _MARK: Final = re.compile(
-    rf"</?{_TAGS}>|<\|[a-z_A-Z/]{{1,40}}\|>|<｜tool▁(?:calls?|outputs?)▁(?:begin|end)｜>|\[/?TOOL_CALLS\]"
+    rf"</?{_TAGS}>|</arguments>|</use_mcp_tool>|<\|[a-z_A-Z/]{{1,40}}\|>|<｜tool▁(?:calls?|outputs?)▁(?:begin|end)｜>|\[/?TOOL_CALLS\]"
     r"|functools(?=\[)|```(?!\w)|</function>|</(?:antml:)?invoke>|Action:(?=\s*(?:```|\[))"
 )
 _FENCE: Final = re.compile(FENCE)
@@ -92,6 +92,10 @@ _NAMED_JSON: Final = (
     re.compile(rf"(?:<\|start\|>)?(?:assistant)?[ \t]{{0,8}}to=functions\.(?P<name>{_NAME})\s{{0,8}}<\|channel\|>(?:commentary|analysis)\s{{0,8}}(?:<\|constrain\|>\s?)?(?:(?:json|code)\s{{0,8}})?<\|message\|>\s{{0,8}}(?=\{{)"),
     # ReAct: https://arxiv.org/abs/2210.03629, as LangChain's agents word it
     re.compile(rf"Action:[ \t]{{0,8}}(?P<name>{_NAME})[ \t]{{0,8}}\r?\nAction Input:\s{{0,8}}(?=\{{)"),
+    # Cline's prompt: https://github.com/cline/cline (src/core/prompts, "use_mcp_tool")
+    re.compile(rf"<use_mcp_tool>\s{{0,64}}(?:<server_name>[^<]{{0,80}}</server_name>\s{{0,64}})?<tool_name>\s{{0,8}}(?P<name>{_NAME})\s{{0,8}}</tool_name>\s{{0,64}}<arguments>\s{{0,64}}(?=\{{)"),
+    # Tags with the name as an attribute, as models mix the forms above.
+    re.compile(rf"<(?:function_call|tool_call|tool_use)\s{{1,8}}name=[\"'](?P<name>{_NAME})[\"']>\s{{0,64}}(?=\{{)"),
     # Functionary v3.2: https://github.com/MeetKai/functionary
     re.compile(rf">>>(?P<name>{_NAME})\r?\n\s{{0,8}}(?=\{{)"),
     # Llama 3.1's custom tools: https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1

@@ -81,6 +81,8 @@ class KubectlGet:
         rows, notes = _troubled_first(columns, rows)
         if found.more:
             notes.append("more objects exist: narrow by namespace or selector")
+        if found.unread:
+            notes.append(f"{found.unread} columns or objects could not be read")
         return GetOutput(columns=columns, rows=rows, truncated=found.more, notes=notes or None)
 
     def summarise(self, output: GetOutput, arguments: GetInput) -> str:

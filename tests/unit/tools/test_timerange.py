@@ -66,6 +66,12 @@ NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
         ("over the past 30 minutes", "14:05:00Z 14:35:00Z"),
         ("from 1775570400 - 1775572200.000", "14:00:00Z 14:30:00Z"),
         ("1h\u00a0ago", "13:35:00Z 14:35:00Z"),
+        ("1.5h", "13:05:00Z 14:35:00Z"),
+        ("last 0.5 hours", "14:05:00Z 14:35:00Z"),
+        ("now-1.5h..now", "13:05:00Z 14:35:00Z"),
+        ("14:00Z-14:30Z", "14:00:00Z 14:30:00Z"),
+        ("14:00 UTC to 14:30 UTC", "14:00:00Z 14:30:00Z"),
+        ("since 14:00Z", "14:00:00Z 14:35:00Z"),
     ],
 )
 def test_each_form_is_one_absolute_range(text: str, expected: str) -> None:
@@ -73,6 +79,25 @@ def test_each_form_is_one_absolute_range(text: str, expected: str) -> None:
     when = parse_time_range(text, NOW)
     assert when.text == f"2026-04-07T{start}/2026-04-07T{end}"
     assert when.assumed == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("14:00-14:30", "2026-04-07T14:00:00Z/2026-04-07T14:30:00Z"),
+        ("9:05 - 9:10:30", "2026-04-07T09:05:00Z/2026-04-07T09:10:30Z"),
+        ("from 13:00 to 14:00", "2026-04-07T13:00:00Z/2026-04-07T14:00:00Z"),
+        ("23:00-01:00", "2026-04-06T23:00:00Z/2026-04-07T01:00:00Z"),
+        ("15:00-16:00", "2026-04-06T15:00:00Z/2026-04-06T16:00:00Z"),
+        ("13:00 to now", "2026-04-07T13:00:00Z/2026-04-07T14:35:00Z"),
+        ("today", "2026-04-07T00:00:00Z/2026-04-07T14:35:00Z"),
+        ("Yesterday", "2026-04-06T00:00:00Z/2026-04-07T00:00:00Z"),
+    ],
+)
+def test_a_time_of_day_is_the_latest_one_and_its_zone_is_assumed(text: str, expected: str) -> None:
+    when = parse_time_range(text, NOW)
+    assert when.text == expected
+    assert when.assumed == "no zone given: UTC assumed"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +130,12 @@ def test_a_missing_zone_is_assumed_and_said(text: str) -> None:
         ("1775570400123456789", "not understood"),
         ("9999999999", "before the end"),
         ("30M", "not understood"),
-        ("1.5h", "not understood"),
+        ("1.5.5h", "not understood"),
+        (".5h", "not understood"),
+        ("25:00", "not understood"),
+        ("14:60-15:00", "not understood"),
+        ("14:00-15:00", "ends in the future"),
+        ("14:00-", "not understood"),
         ("٣٠m", "not understood"),
         ("now+1h..now", "not understood"),
         ("now-..now", "not understood"),

@@ -79,6 +79,9 @@ def streamed(
         f"[TOOL_CALLS][{ONE}]",
         f"<|python_tag|>{ONE}",
         '<function=core__get_logs>{"product": "checkout"}</function>',
+        "<use_mcp_tool>\n<server_name>kortex</server_name>\n<tool_name>core__get_logs</tool_name>\n<arguments>\n"
+        '{"product": "checkout"}\n</arguments>\n</use_mcp_tool>',
+        '<use_mcp_tool><tool_name>core__get_logs</tool_name><arguments>{"product": "checkout"}',
         f"[{ONE}]",
         f"```json\n[\n{ONE}\n]\n```",
         '{"function": "core__get_logs", "parameters": {"product": "checkout"}}',
@@ -218,6 +221,9 @@ FORMS = {
     "Firefunction": 'functools[{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}]',
     "InternLM": '<|action_start|><|plugin|>\n{"name": "core__get_logs", "parameters": {"product": "checkout", "limit": 5}}<|action_end|>',
     "Nemotron": '<TOOLCALL>[{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}]</TOOLCALL>',
+    "Cline": '<use_mcp_tool>\n<server_name>kortex</server_name>\n<tool_name>core__get_logs</tool_name>\n<arguments>\n{"product": "checkout", "limit": 5}\n</arguments>\n</use_mcp_tool>',
+    "a name in the tag": '<function_call name="core__get_logs">\n{"product": "checkout", "limit": 5}\n</function_call>',
+    "a name in another tag": "<tool_call name='core__get_logs'>{\"product\": \"checkout\", \"limit\": 5}</tool_call>",
     "Hermes": '<tool_call>\n{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}\n</tool_call>',
 }  # fmt: skip
 

@@ -32,10 +32,13 @@ class FakeCluster:
     happened: Sequence[ClusterEvent] = (EVENT,)
     failure: Exception | None = None
     asked: list[ObjectQuery | PodLogQuery] = field(default_factory=list)
+    unread: int = 0
 
     async def table(self, query: ObjectQuery) -> ObjectTable:
         self.asked.append(query)
-        return ObjectTable(["Name", "Status"], [["web-1", "\x1b[31mRunning"]], more=True)
+        return ObjectTable(
+            ["Name", "Status"], [["web-1", "\x1b[31mRunning"]], more=True, unread=self.unread
+        )
 
     async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
         return {"kind": "Pod", "spec": {"note": "a\u202eb"}}
@@ -56,6 +59,11 @@ async def ask(
     b = bench(TOOLS, caps=fake_capabilities(kubernetes=cluster))
     outcome = await b.run(orjson.dumps(arguments).decode(), f"core__{tool}")
     return orjson.loads(outcome.content), outcome.summary
+
+
+async def test_a_table_says_how_much_of_it_could_not_be_read() -> None:
+    body, _ = await ask("kubectl_get", FakeCluster(unread=2), kind="pods")
+    assert "2 columns or objects could not be read" in str(body["notes"])
 
 
 async def test_a_table_is_shown_as_it_is() -> None:
