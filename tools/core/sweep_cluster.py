@@ -64,6 +64,14 @@ class WarningSeen(ToolOutput):
     over: bool
 
 
+class DatastoreSeen(ToolOutput):
+    """A product that stores or queues data. `is_new`: its newest pod was created within the hour."""
+
+    product: str
+    technology: str
+    is_new: bool
+
+
 class ClusterSweep(ToolOutput):
     """What is wrong now, the gravest first, and the warnings since before the window, newest first.
 
@@ -76,7 +84,7 @@ class ClusterSweep(ToolOutput):
     risks: list[str]
     pods: dict[str, str]
     nodes: str
-    datastores: dict[str, str]
+    datastores: list[DatastoreSeen]
     others_ill: int
     unread: list[str]
     requests: int
@@ -130,7 +138,10 @@ class SweepCluster:
             risks=[clean_words(one.reason, MOST_CHARS) for one in risks[:MOST_RISKS]],
             pods=_counted(inventory),
             nodes=f"{nodes - lost} of {nodes} ready" if "Node" in inventory.objects else "not read",
-            datastores=datastores(inventory),
+            datastores=[
+                DatastoreSeen(product=one.product, technology=one.technology, is_new=one.is_new)
+                for one in datastores(inventory)
+            ],
             others_ill=sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in everything)
             - sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in own),
             unread=reading.notes(),

@@ -158,6 +158,16 @@ class IllFact:
 
 
 @dataclass(frozen=True, slots=True)
+class DatastoreFact:
+    """A product that stores or queues data. `is_new`: its newest pod was created within the hour."""
+
+    product: str
+    technology: str
+    is_new: bool
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """All of a case, and the graph of calls."""
 
@@ -173,9 +183,7 @@ class Facts:
     subject_requests: float | None  # None when they are not known, or few
     measured: frozenset[str]
     more_errors: Mapping[str, float]
-    products: Sequence[str]  # of the channel
-    datastores: Mapping[str, str]  # the technology of those that store data
-    cluster_mark: str
+    datastores: Sequence[DatastoreFact]
     failing_no_more: frozenset[str]  # whose failures are measured and within usual
 
 
@@ -199,9 +207,7 @@ def facts_of(case: Case) -> Facts:
         ways_slow={name.of(one): value for one in ways if (value := _count_of(ways, one))},
         usual_requests=median(busy) if busy else None,
         subject_requests=_count_of(metrics.mapping("traffic"), case.subject) if metrics else None,
-        products=case.products,
-        datastores=_datastores(cluster, name) if cluster else {},
-        cluster_mark=cluster.mark if cluster else "",
+        datastores=list(_datastores(cluster, name)) if cluster else [],
         more_errors=_more_errors(logs, name) if logs else {},
         failing_no_more=frozenset(_with_role(metrics, "errors") if metrics else ()),
         measured=frozenset(metrics.mapping("within")) if metrics else frozenset(),
@@ -374,9 +380,14 @@ def _ill(seen: Seen, name: _Names) -> Iterator[IllFact]:
         )
 
 
-def _datastores(seen: Seen, name: _Names) -> Mapping[str, str]:
-    rows = seen.mapping("datastores").items()
-    return {name.of(product): how for product, how in rows if isinstance(how, str)}
+def _datastores(seen: Seen, name: _Names) -> Iterator[DatastoreFact]:
+    for row in seen.rows("datastores"):
+        yield DatastoreFact(
+            name.of(text_of(row, "product")),
+            text_of(row, "technology"),
+            row.get("is_new") is True,
+            seen.mark,
+        )
 
 
 def _calls(seen: Seen, name: _Names) -> Iterator[tuple[str, str]]:

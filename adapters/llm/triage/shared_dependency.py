@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from adapters.llm.triage.evidence import Facts, IllFact, LogFact
+from adapters.llm.triage.evidence import DatastoreFact, Facts, IllFact, LogFact
 from tools.analysis.cluster.datastores import technology_of
 
 # What a server says when it refuses all of its clients, and what that means.
@@ -31,7 +31,6 @@ _REFUSALS: Final[Sequence[tuple[str, str]]] = (
 )  # fmt: skip
 _FEWEST: Final = 2  # products that blame it, itself one of them
 _SQL: Final = re.compile(r"SQL|JDBC|jdbc")
-_SHORT: Final = 3  # letters; a shorter name begins many others
 _KEPT: Final = 0.3  # of the points of those who only suffer from it
 
 
@@ -51,9 +50,9 @@ def shared_dependency(facts: Facts) -> SharedDependency | None:
         if len(products) < _FEWEST:
             continue
         server = _server(said, facts, products)
-        if server:
-            fact = replace(_fact(server, mechanism, said), named_by=facts.cluster_mark)
-            return SharedDependency(fact, frozenset(products - {server}))
+        if server is not None:
+            sufferers = frozenset(products - {server.product})
+            return SharedDependency(_fact(server, mechanism, said), sufferers)
     return None
 
 
@@ -73,18 +72,25 @@ def _saying(facts: Facts, pattern: re.Pattern[str]) -> Iterator[tuple[str, str, 
             yield ill.product, ill.detail, ill.mark
 
 
-def _server(said: Sequence[tuple[str, str, str]], facts: Facts, products: set[str]) -> str:
-    """The data store that says so itself, else the only one that the errors can mean."""
-    own = [one for one in facts.datastores if one in products]
+def _server(
+    said: Sequence[tuple[str, str, str]], facts: Facts, products: set[str]
+) -> DatastoreFact | None:
+    """The one that says so itself, else the only one that the errors can mean.
+
+    Of several the only one that they call, else the only one that was created within the hour.
+    """
+    own = [one for one in facts.datastores if one.product in products]
     if len(own) == 1:
         return own[0]
     meant = _technologies(said, facts, products)
-    fits = [one for one, how in facts.datastores.items() if not meant or how in meant]
-    called = [one for one in fits if any(one in facts.graph.reach(user) for user in products)]
+    fits = [one for one in facts.datastores if not meant or one.technology in meant]
+    called = [
+        one for one in fits if any(one.product in facts.graph.reach(user) for user in products)
+    ]
     fits = called or fits
     if len(fits) > 1:
-        fits = [one for one in fits if not _belongs_to_another(one, facts, products)]
-    return fits[0] if len(fits) == 1 else ""
+        fits = [one for one in fits if one.is_new]
+    return fits[0] if len(fits) == 1 else None
 
 
 def _technologies(
@@ -99,28 +105,21 @@ def _technologies(
     return meant
 
 
-def _belongs_to_another(store: str, facts: Facts, products: set[str]) -> bool:
-    """Whether it is called after one product, which is not among those that it refuses."""
-    return any(
-        len(one) > _SHORT and store.startswith(one) and one != store and one not in products
-        for one in facts.products
-    )
-
-
-def _fact(server: str, mechanism: str, said: Sequence[tuple[str, str, str]]) -> IllFact:
-    users = sorted({product for product, _, _ in said} - {server})
+def _fact(server: DatastoreFact, mechanism: str, said: Sequence[tuple[str, str, str]]) -> IllFact:
+    users = sorted({product for product, _, _ in said} - {server.product})
     listed = ", ".join(users[:4]) + (f" and {len(users) - 4} more" if len(users) > 4 else "")
     product, text, mark = said[0]
     return IllFact(
-        product=server,
+        product=server.product,
         kind="Server",
-        name=server,
+        name=server.product,
         state="refuses its clients",
         mechanism=mechanism,
         detail=f"the errors of {listed} say so, such as {product}: {text[-300:]}",
         warned=False,
         over=False,
         mark=mark,
+        named_by=server.mark,
     )
 
 

@@ -96,7 +96,7 @@ def _finding(kind: str, one: KubernetesObject, said: str, cluster: Inventory) ->
     if quota:
         more = (
             f"exceeded quota {quota['quota']} of namespace {namespace_of(one)}: "
-            f"requested {quota['asked']}, used {quota['used']}, limited to {quota['hard']}; "
+            f"requested {quota['asked']}, used {quota['used']}, limited to {quota['hard']}"
         )
     return Finding(
         kind=kind,
@@ -106,6 +106,6 @@ def _finding(kind: str, one: KubernetesObject, said: str, cluster: Inventory) ->
         workload=name,
         state="FailedCreate",
         mechanism=mechanism or "pods are refused",
-        reason=f"{kind} {name}: its pods cannot be created: {more}{said}",
+        reason=f"{kind} {name}: its pods cannot be created: {more or said}",
         impact=Impact.DEGRADED if ready else Impact.DOWN,
     )

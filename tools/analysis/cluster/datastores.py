@@ -1,11 +1,16 @@
 """Which products are databases, caches or queues, by the images of their containers."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
-from tools.analysis.cluster.fields import rows_at, text_at
+from tools.analysis.cluster.fields import instant_at, name_of, namespace_of, rows_at, text_at
 from tools.analysis.cluster.inventory import Inventory
+from tools.cluster_objects import KubernetesObject
 
+_NEW: Final = timedelta(hours=1)
 TECHNOLOGIES: Final = {
     "mysql": r"mysql|mariadb|percona",
     "postgres": r"postgres|postgis|timescale|patroni|spilo|citus",
@@ -28,15 +33,32 @@ def technology_of(text: str) -> str:
     return next((name for name, how in TECHNOLOGIES.items() if re.search(how, lowered)), "")
 
 
-def datastores(cluster: Inventory) -> dict[str, str]:
-    """The technology of each product that stores or queues data. An exporter beside it is none."""
-    found: dict[str, str] = {}
+@dataclass(frozen=True, slots=True)
+class Datastore:
+    """A product that stores or queues data. `is_new`: its newest pod was created within the hour."""
+
+    product: str
+    technology: str
+    is_new: bool
+
+
+def datastores(cluster: Inventory) -> Sequence[Datastore]:
+    """By the images of the workloads of products. An exporter beside an application is none."""
+    found: dict[str, Datastore] = {}
     for kind in ("StatefulSet", "Deployment"):
         for one in cluster.of(kind):
-            for row in rows_at(one, "spec", "template", "spec", "containers"):
-                image = text_at(row, "image").split("@")[0].rpartition("/")[2]
-                technology = "" if "exporter" in image else technology_of(image)
-                product = cluster.product_of(one)
-                if product and technology:
-                    found.setdefault(product, technology)
-    return found
+            product, technology = cluster.product_of(one), _technology(one)
+            if product and technology and product not in found:
+                pods = cluster.pods_of(namespace_of(one), (kind, name_of(one)))
+                created = [instant_at(pod, "metadata", "creationTimestamp") for pod in pods]
+                is_new = any(at and not cluster.is_older_than(at, _NEW) for at in created)
+                found[product] = Datastore(product, technology, is_new)
+    return list(found.values())
+
+
+def _technology(workload: KubernetesObject) -> str:
+    for row in rows_at(workload, "spec", "template", "spec", "containers"):
+        image = text_at(row, "image").split("@")[0].rpartition("/")[2]
+        if "exporter" not in image and (technology := technology_of(image)):
+            return technology
+    return ""

@@ -19,6 +19,7 @@ from tools.analysis.cluster.inventory import Inventory, in_pairs, joined, messag
 from tools.cluster_objects import KubernetesObject
 
 _SCHEDULED_WITHIN: Final = timedelta(seconds=45)  # a scheduler decides in far less
+_WORKERS: Final = frozenset({"", "node", "worker", "agent"})
 _CONTROL_PLANE: Final = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
@@ -63,8 +64,8 @@ def control_plane_node(cluster: Inventory) -> str:
     found = []
     for node in cluster.of("Node"):
         labels = mapping_at(node, "metadata", "labels")
-        role = labels.get("kubernetes.io/role")
-        if role in {"master", "control-plane"} or any(label in labels for label in _CONTROL_PLANE):
+        role = labels.get("kubernetes.io/role", "node")
+        if role not in _WORKERS or any(label in labels for label in _CONTROL_PLANE):
             found.append(name_of(node))
     return found[0] if len(found) == 1 else ""
 

@@ -90,7 +90,15 @@ async def test_a_lost_node_comes_before_the_pods_on_it() -> None:
 
 REFUSED = "SQLException: Too many connections"
 READ_ONLY = "The MySQL server is running with the --read-only option"
-STORES = {"ledger-db": "postgres", "stock-db": "mysql"}
+
+
+def store(product: str, technology: str, *, is_new: bool = False) -> dict[str, object]:
+    return {"product": product, "technology": technology, "is_new": is_new}
+
+
+STORES = [store("ledger-db", "postgres"), store("stock-db", "mysql")]
+TWINS = [store("alpha-sql", "mysql"), store("beta-sql", "mysql")]
+RENEWED = [store("alpha-sql", "mysql"), store("beta-sql", "mysql", is_new=True)]
 
 
 @pytest.mark.parametrize(
@@ -103,12 +111,16 @@ STORES = {"ledger-db": "postgres", "stock-db": "mysql"}
         ),
         (
             [line("cart", "FATAL: sorry, too many clients already"), line("stock", REFUSED)],
-            {"ledger-db": "postgres"}, "ledger-db", "connections are exhausted",
+            [store("ledger-db", "postgres")], "ledger-db", "connections are exhausted",
+        ),
+        (
+            [line("cart", READ_ONLY), line("payments", READ_ONLY)],
+            RENEWED, "beta-sql", "read-only",
         ),
     ],
 )  # fmt: skip
 async def test_a_server_that_several_products_are_refused_by_is_the_cause(
-    lines: list[dict[str, object]], stores: dict[str, str], server: str, words: str
+    lines: list[dict[str, object]], stores: list[dict[str, object]], server: str, words: str
 ) -> None:
     found = await asked(lines=lines, datastores=stores)
 
@@ -121,16 +133,16 @@ async def test_a_server_that_several_products_are_refused_by_is_the_cause(
     ("lines", "stores"),
     [
         ([line("cart", READ_ONLY)], STORES),
-        ([line("cart", READ_ONLY), line("payments", READ_ONLY)], {}),
+        ([line("cart", READ_ONLY), line("payments", READ_ONLY)], []),
         (
             [line("cart", READ_ONLY), line("payments", READ_ONLY)],
-            {"alpha-sql": "mysql", "beta-sql": "mysql"},
+            TWINS,
         ),
     ],
     ids=["one product", "no data store", "two that fit"],
 )
 async def test_a_server_is_not_guessed(
-    lines: list[dict[str, object]], stores: dict[str, str]
+    lines: list[dict[str, object]], stores: list[dict[str, object]]
 ) -> None:
     found = await asked(lines=lines, datastores=stores)
 

@@ -178,7 +178,7 @@ async def test_databases_are_known_by_their_images() -> None:
     spec = {"template": {"metadata": {}, "spec": {"containers": [image]}}}
     found = await sweep(Cluster([node(), deployment("ledger", kind="StatefulSet", spec=spec)]))
 
-    assert found["datastores"] == {"ledger": "mysql"}
+    assert found["datastores"] == [{"product": "ledger", "technology": "mysql", "is_new": False}]
 
 
 async def test_hostile_words_are_one_clean_short_line() -> None:
