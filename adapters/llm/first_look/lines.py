@@ -10,8 +10,9 @@ from pydantic import JsonValue
 
 from adapters.llm.first_look.tokens import cut_to
 from adapters.llm.triage.case import Seen, instant, plain
+from adapters.llm.triage.cluster_facts import IllFact
 from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact
-from adapters.llm.triage.evidence import LOGS, METRICS, TRACES, IllFact, LogFact, Moved, SpanFact
+from adapters.llm.triage.evidence import LOGS, METRICS, TRACES, LogFact, Moved, SpanFact
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.plan import mark_of
 from adapters.llm.triage.surroundings import ERRORS, error_line, quoted

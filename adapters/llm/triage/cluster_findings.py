@@ -6,7 +6,7 @@ An object that is down explains failures of others; a container that crashes may
 import re
 from typing import Final
 
-from adapters.llm.triage.evidence import IllFact
+from adapters.llm.triage.cluster_facts import IllFact
 
 _DOWN: Final = 60.0
 _NODE: Final = 90.0  # more than the pods on it together

@@ -6,7 +6,8 @@ from itertools import islice
 from typing import Final
 
 from adapters.llm.triage.case import Case
-from adapters.llm.triage.evidence import CLUSTER, LOGS, METRICS, SWEEPS, IllFact, Moved, swept
+from adapters.llm.triage.cluster_facts import IllFact
+from adapters.llm.triage.evidence import CLUSTER, LOGS, METRICS, SWEEPS, Moved, swept
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.listed import last_deploy
 from adapters.llm.triage.surroundings import around, quoted

@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case, Seen, instant, number_of, plain, text_of
+from adapters.llm.triage.cluster_facts import DatastoreFact, IllFact, datastore_facts, ill_facts
 from adapters.llm.triage.deploy_facts import DeployFact, deploys
 from tools.analysis.call_graph import CallGraph
 from tools.analysis.usual import UNUSUAL
@@ -141,33 +142,6 @@ class SpanFact:
 
 
 @dataclass(frozen=True, slots=True)
-class IllFact:
-    """An object that is ill, or a warning about one (`warned`)."""
-
-    product: str
-    kind: str
-    name: str
-    state: str
-    mechanism: str
-    detail: str
-    warned: bool
-    over: bool
-    mark: str
-    impact: str = "down"
-    named_by: str = ""  # the mark of what names the object, where that is another result
-
-
-@dataclass(frozen=True, slots=True)
-class DatastoreFact:
-    """A product that stores or queues data. `is_new`: its newest pod was created within the hour."""
-
-    product: str
-    technology: str
-    is_new: bool
-    mark: str
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """All of a case, and the graph of calls."""
 
@@ -201,13 +175,13 @@ def facts_of(case: Case) -> Facts:
         standing=list(_standings(metrics, case.subject, name)) if metrics else [],
         logs=[_log(row, logs, name) for row in logs.rows("changes")] if logs else [],
         spans=[_span(row, traces, name) for row in traces.rows("shifts")] if traces else [],
-        ill=list(_ill(cluster, name)) if cluster else [],
+        ill=list(ill_facts(cluster, name.of)) if cluster else [],
         deploys=deploys(case),
         graph=CallGraph(_calls(traces, name) if traces else ()),
         ways_slow={name.of(one): value for one in ways if (value := _count_of(ways, one))},
         usual_requests=median(busy) if busy else None,
         subject_requests=_count_of(metrics.mapping("traffic"), case.subject) if metrics else None,
-        datastores=list(_datastores(cluster, name)) if cluster else [],
+        datastores=list(datastore_facts(cluster, name.of)) if cluster else [],
         more_errors=_more_errors(logs, name) if logs else {},
         failing_no_more=frozenset(_with_role(metrics, "errors") if metrics else ()),
         measured=frozenset(metrics.mapping("within")) if metrics else frozenset(),
@@ -349,45 +323,6 @@ def _pair(text: JsonValue) -> tuple[float, float]:
     first, _, second = text.partition("/") if isinstance(text, str) else ("", "", "")
     numbers = (first.isdecimal(), second.isdecimal())
     return (float(first), float(second)) if all(numbers) else (0.0, 0.0)
-
-
-def _ill(seen: Seen, name: _Names) -> Iterator[IllFact]:
-    for row in seen.rows("ill"):
-        yield IllFact(
-            name.of(text_of(row, "product")),
-            text_of(row, "kind"),
-            text_of(row, "name"),
-            text_of(row, "state"),
-            text_of(row, "mechanism"),
-            text_of(row, "detail"),
-            warned=False,
-            over=False,
-            mark=seen.mark,
-            impact=text_of(row, "impact") or "down",
-        )
-    for row in seen.rows("warnings"):
-        kind, _, called = text_of(row, "object").partition("/")
-        yield IllFact(
-            name.of(text_of(row, "product")),
-            kind,
-            called,
-            text_of(row, "reason"),
-            text_of(row, "mechanism"),
-            text_of(row, "message"),
-            warned=True,
-            over=row.get("over") is True,
-            mark=seen.mark,
-        )
-
-
-def _datastores(seen: Seen, name: _Names) -> Iterator[DatastoreFact]:
-    for row in seen.rows("datastores"):
-        yield DatastoreFact(
-            name.of(text_of(row, "product")),
-            text_of(row, "technology"),
-            row.get("is_new") is True,
-            seen.mark,
-        )
 
 
 def _calls(seen: Seen, name: _Names) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.llm.triage.case import Case, plain
-from adapters.llm.triage.evidence import IllFact, Moved
+from adapters.llm.triage.cluster_facts import IllFact
+from adapters.llm.triage.evidence import Moved
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.telling import told
 from adapters.llm.triage.weigh import Point, Suspicion

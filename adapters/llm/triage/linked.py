@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from adapters.llm.triage.case import Case
-from adapters.llm.triage.evidence import Facts, IllFact, Moved, SpanFact, StandingFact
+from adapters.llm.triage.cluster_facts import IllFact
+from adapters.llm.triage.evidence import Facts, Moved, SpanFact, StandingFact
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.telling import errors_told, told
 from adapters.llm.triage.weigh import Point

@@ -9,7 +9,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from adapters.llm.triage.evidence import Facts, IllFact
+from adapters.llm.triage.cluster_facts import IllFact
+from adapters.llm.triage.evidence import Facts
 from adapters.llm.triage.weigh import (
     BLAMED,
     BLAMED_WITHIN,

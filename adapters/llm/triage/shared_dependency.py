@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from adapters.llm.triage.evidence import DatastoreFact, Facts, IllFact, LogFact
+from adapters.llm.triage.cluster_facts import DatastoreFact, IllFact
+from adapters.llm.triage.evidence import Facts, LogFact
 from tools.analysis.cluster.datastores import technology_of
 
 # What a server says when it refuses all of its clients, and what that means.

@@ -7,9 +7,10 @@ from typing import Final
 import orjson
 
 from adapters.llm.triage.case import plain
+from adapters.llm.triage.cluster_facts import IllFact
 from adapters.llm.triage.cluster_findings import ill_text
 from adapters.llm.triage.deploy_facts import DeployFact
-from adapters.llm.triage.evidence import IllFact, LogFact, Moved, SpanFact, StandingFact
+from adapters.llm.triage.evidence import LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.figures import SHARES, figure, in_words
 from adapters.llm.triage.surroundings import quoted
 from adapters.llm.triage.weigh import Point, Suspicion, is_full

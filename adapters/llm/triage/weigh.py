@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from adapters.llm.triage.cluster_facts import IllFact
 from adapters.llm.triage.cluster_findings import cluster_weight
 from adapters.llm.triage.deploy_facts import DeployFact
-from adapters.llm.triage.evidence import Facts, IllFact, LogFact, Moved, SpanFact, StandingFact
+from adapters.llm.triage.evidence import Facts, LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.shared_dependency import kept, shared_dependency, with_server
 from tools.analysis.usual import UNUSUAL
 
