@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from adapters.llm.triage.case import Case, Seen, instant, number_of, plain, text_of
 from adapters.llm.triage.cluster_facts import DatastoreFact, IllFact, datastore_facts, ill_facts
 from adapters.llm.triage.deploy_facts import DeployFact, deploys
+from adapters.llm.triage.vanished import GoneFact, RecordFact, gone_facts, record_facts
 from tools.analysis.call_graph import CallGraph
 from tools.analysis.usual import UNUSUAL
 from tools.named_products import ANY_PRODUCT
@@ -151,6 +152,8 @@ class Facts:
     spans: Sequence[SpanFact]
     ill: Sequence[IllFact]
     deploys: Sequence[DeployFact]
+    gone: Sequence[GoneFact]
+    records: Sequence[RecordFact]
     graph: CallGraph
     ways_slow: dict[str, float]
     usual_requests: float | None
@@ -177,6 +180,8 @@ def facts_of(case: Case) -> Facts:
         spans=[_span(row, traces, name) for row in traces.rows("shifts")] if traces else [],
         ill=list(ill_facts(cluster, name.of)) if cluster else [],
         deploys=deploys(case),
+        gone=list(gone_facts(metrics)) if metrics else [],
+        records=list(record_facts(metrics)) if metrics else [],
         graph=CallGraph(_calls(traces, name) if traces else ()),
         ways_slow={name.of(one): value for one in ways if (value := _count_of(ways, one))},
         usual_requests=median(busy) if busy else None,

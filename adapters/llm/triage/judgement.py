@@ -2,46 +2,32 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Final, Literal
 
-from pydantic import JsonValue
-
 from adapters.llm.stated import Stated
-from adapters.llm.triage.case import Case, Seen, plain
-from adapters.llm.triage.evidence import (
-    CLUSTER,
-    LOGS,
-    METRICS,
-    SWEEPS,
-    TRACES,
-    Facts,
-    LogFact,
-    Moved,
-    facts_of,
-    swept,
+from adapters.llm.triage.case import Case
+from adapters.llm.triage.coverage import (
+    looked_at,
+    not_looked_at,
+    own_blind,
+    roles_within,
+    saw_anything,
 )
+from adapters.llm.triage.evidence import METRICS, Facts, LogFact, Moved, facts_of
 from adapters.llm.triage.ranking import suspicions
-from adapters.llm.triage.surroundings import ERRORS, new_errors, quoted
-from adapters.llm.triage.too_young import too_young
+from adapters.llm.triage.surroundings import ERRORS, new_errors
 from adapters.llm.triage.undone import Undone, before, looked_since, settled, undone
-from adapters.llm.triage.unmeasured import ended_roles, samples_missing
+from adapters.llm.triage.vanished import RecordFact
 from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure
 from adapters.llm.triage.worth_a_look import worth_a_look
 
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 
 MOST_SUSPECTS: Final = 5
-_MOST_LACKING: Final = 3
-_MOST_BARE: Final = 3  # products that nothing is known of, by name
-_MOST_OWN: Final = 3  # products whose figures are named where none is asked about
 WORTH_NAMING: Final = 1.0  # points from which one is listed after a cause
 FIRM: Final = 10.0  # points of it that are not weak
 DOUBTFUL: Final = 10.0  # points from which "nothing is wrong" is not said
 DOUBTFUL_FIGURES: Final = 3.0  # of a latency or a share of failures, or of what fills up
-_FAMILIES: Final = {METRICS: "metrics", LOGS: "logs", TRACES: "traces", ERRORS: "errors"}
-_WORDS: Final = {METRICS: "metrics", LOGS: "logs", TRACES: "traces", CLUSTER: "Kubernetes"}
-_NEEDED: Final = frozenset({"latency", "errors", "traffic"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +88,14 @@ def _judged(case: Case, facts: Facts) -> Judgement:
     out = [one for one, _ in left_out]
     found = [one for one in everybody if one not in out]
     named = [one for one in found if one.weight >= SUSPECTED]
-    missing = [*_missing(case), *_blind(case)]
+    missing = list(not_looked_at(case))
     errors = more_errors(facts, case.asked.subject)
-    if (
-        named
-        and named[0].weight >= BLAMED
-        and named[0].firm >= FIRM
-        and not _is_over_alone(named[0], found[0])
-    ):
+    is_open = bool(missing or left_out or not saw_anything(case))
+    if named and _is_cause(named[0], found[0]):
         verdict: Verdict = "cause"
-    elif missing or left_out or not _seen_anything(case):
-        verdict = "unknown"
-    elif errors:
+    elif not is_open and errors:
         verdict = "symptoms"
-    elif any(_is_doubtful(one, case.subject) for one in found) or _has_new_errors(case):
+    elif is_open or _is_doubted(case, facts, found):
         verdict = "unknown"
     else:
         verdict = "healthy"
@@ -132,35 +112,34 @@ def _judged(case: Case, facts: Facts) -> Judgement:
         else faint,
         others=() if is_cause else [one for one in found if one.points][:MOST_SUSPECTS],
         errors=errors,
-        looked_at=list(_looked_at(case)),
+        looked_at=list(looked_at(case)),
         missing=missing,
         facts=facts,
         left_out=left_out,
-        own_blind=_own_blind(case, found if is_cause else faint),
+        own_blind=own_blind(case, found if is_cause else faint),
     )
 
 
-def _is_over_alone(named: Suspicion, first: Suspicion) -> bool:
-    """Whether who could be blamed is over, and comes after somebody whose trouble goes on."""
-    return named.over_since is not None and first.over_since is None
+def _is_cause(named: Suspicion, first: Suspicion) -> bool:
+    """Whether the evidence is enough, and it is not over while the first suspect's trouble goes on."""
+    is_over_alone = named.over_since is not None and first.over_since is None
+    return named.weight >= BLAMED and named.firm >= FIRM and not is_over_alone
 
 
-def _own_blind(case: Case, suspects: Sequence[Suspicion]) -> str:
-    """Empty where it is suspected itself, by whatever else is known of it."""
-    metrics, subject = case.of(METRICS), case.asked.subject
-    if metrics is None or not subject or (suspects and suspects[0].product == subject):
-        return ""
-    if lacking := next(samples_missing(metrics, [subject], case.now, goes_on=True), ""):
-        return lacking
-    if _within(metrics, subject) | _moved(metrics, subject):
-        return ""
-    return next(_blind_metrics(case, metrics, subject), "")
+def _is_doubted(case: Case, facts: Facts, found: Sequence[Suspicion]) -> bool:
+    """Whether anything moved, is new, is gone or is beyond all before, of the products in question."""
+    return (
+        any(_is_doubtful(one, case.subject) for one in found)
+        or _has_new_errors(case)
+        or _has_vanished(case, facts)
+        or bool(unexplained(case, facts))
+    )
 
 
 def _is_steady(case: Case, facts: Facts) -> bool:
     """Whether latency or failures of the named product were compared, and nothing of it moved."""
     metrics, subject = case.of(METRICS), case.asked.subject
-    if metrics is None or _within(metrics, subject).isdisjoint({"latency", "errors"}):
+    if metrics is None or roles_within(metrics, subject).isdisjoint({"latency", "errors"}):
         return False
     return not any(one.product == subject for one in facts.moved)
 
@@ -203,6 +182,24 @@ def _has_new_errors(case: Case) -> bool:
     )
 
 
+def _has_vanished(case: Case, facts: Facts) -> bool:
+    """Whether something is gone of a product in question, or of one that it may depend on."""
+    subject, graph = case.asked.subject, facts.graph
+    reach = graph.reach(subject)
+    return any(
+        not subject
+        or one.product in reach
+        or not (graph.knows(subject) and graph.knows(one.product))
+        for one in facts.gone
+    )
+
+
+def unexplained(case: Case, facts: Facts) -> Sequence[RecordFact]:
+    """Series of the products in question that are further from usual than ever before."""
+    whom = (case.asked.subject,) if case.asked.subject else case.products
+    return [one for one in facts.records if not whom or one.product in whom]
+
+
 def _is_doubtful(one: Suspicion, subject: str) -> bool:
     """Of whoever is asked about any move counts; of others not what is as usual as what was before."""
     figures = [
@@ -213,172 +210,3 @@ def _is_doubtful(one: Suspicion, subject: str) -> bool:
         and (one.product == subject or p.fact.is_unusual)
     ]
     return one.weight >= DOUBTFUL or any(p.points >= DOUBTFUL_FIGURES for p in figures)
-
-
-def _looked_at(case: Case) -> Iterator[str]:
-    for tool in SWEEPS:
-        seen = swept(case, tool)
-        if seen is None:
-            continue
-        words = _WORDS[tool]
-        if tool == METRICS:
-            within = seen.mapping("within")
-            whom = (case.subject,) if case.names_subject else case.products[:_MOST_OWN]
-            still = {one: " ".join(sorted(_within(seen, one) - _moved(seen, one))) for one in whom}
-            own = "; ".join(f"{plain(one)}: {roles}" for one, roles in still.items() if roles)
-            if case.names_subject and within and case.subject not in within:
-                own = f"none of {plain(case.subject)}"
-            yield f"metrics of {len(within)} products{f' ({own})' if own else ''}"
-        elif tool == LOGS:
-            yield f"logs of {len(seen.mapping('lines'))} products"
-        else:
-            yield words
-    tracked = case.of(ERRORS)
-    if tracked is not None and tracked.texts("projects"):
-        yield f"errors of {', '.join(map(plain, tracked.texts('projects')[:3]))}"
-
-
-def _missing(case: Case) -> Iterator[str]:
-    """Sources that exist and could not be read; without any source of figures, that too."""
-    for tool in SWEEPS:
-        failed = any(seen.tool == tool and not seen.ok for seen in case.seen)
-        if failed and swept(case, tool) is None:
-            yield f"{_WORDS[tool]}: could not be read; see {_settings(case, tool)}"
-        elif tool == METRICS and tool not in case.tools and not _is_told_by_cluster(case):
-            yield "metrics: none are configured; set [observe.metrics]"
-
-    if case.of(ERRORS) is None and any(seen.tool == ERRORS for seen in case.seen):
-        yield f"errors: could not be read; see {_settings(case, ERRORS)}"
-
-
-def _settings(case: Case, tool: str) -> str:
-    """The table of the backend that was asked, which the channel may have chosen by name."""
-    if tool == CLUSTER:
-        return "[kubernetes]"
-    family = _FAMILIES[tool]
-    return f"[{dict(case.tables).get(family, f'observe.{family}')}]"
-
-
-def _is_told_by_cluster(case: Case) -> bool:
-    """Whether only the cluster was asked about, and it and the product's log tell of no trouble."""
-    cluster, logs = case.of(CLUSTER), swept(case, LOGS)
-    if not case.asked.of_cluster or cluster is None or logs is None:
-        return False
-    return (
-        case.subject in cluster.mapping("pods")
-        and _some_now(logs.mapping("lines").get(case.subject) or "")
-        and not cluster.rows("ill")
-        and all(row.get("over") is True for row in cluster.rows("warnings"))
-    )
-
-
-def _blind(case: Case) -> Iterator[str]:
-    """What of the subject, or of all when nobody is named, could not be compared."""
-    metrics, subject = case.of(METRICS), case.subject
-    if metrics is not None:
-        whom = (subject,) if case.names_subject else case.products
-        yield from islice(samples_missing(metrics, whom, case.now), _MOST_LACKING)
-        yield from _blind_metrics(case, metrics, subject) if subject else _blind_to_all(metrics)
-        if subject and case.asked.fails and not _shows_failures(case, metrics):
-            yield f"whether requests of {plain(subject)} fail: neither failures nor logs are there"
-        if not case.names_subject:
-            yield from _blind_to_others(case.products[1:], metrics)
-    cluster = case.of(CLUSTER)
-    if cluster is not None:
-        yield from (
-            f"Kubernetes: {quoted(note)}" for note in cluster.texts("unread")[:_MOST_LACKING]
-        )
-    logs = swept(case, LOGS)
-    if logs is not None and logs.result.get("truncated") is True:
-        yield "logs: more kinds of lines changed than are told"
-    if logs is not None and (partly := logs.texts("partly")):
-        yield f"logs: too many errors to read them all of {', '.join(map(plain, partly[:5]))}"
-    if logs is not None and errors_against_hour(logs):
-        yield "logs: errors were compared with an hour, which is too short to know them all"
-    traces = case.of(TRACES)
-    if traces is not None:
-        before, after = traces.number("traces_before") or 0, traces.number("traces_after") or 0
-        if after and not before:
-            yield "traces: none from before to compare with"
-
-
-def _shows_failures(case: Case, metrics: Seen) -> bool:
-    """Whether a failure of whoever is asked about would have been seen."""
-    logs = swept(case, LOGS)
-    lines = logs.mapping("lines").values() if logs else ()
-    return "errors" in _within(metrics, case.subject) | _moved(metrics, case.subject) or any(
-        map(_some_now, lines)
-    )
-
-
-def errors_against_hour(logs: Seen) -> bool:
-    """Whether there are errors now that were not compared with a day."""
-    some = any(map(_some_now, logs.mapping("errors").values()))
-    return some and not logs.arguments.get("against_day")
-
-
-def _some_now(pair: JsonValue) -> bool:
-    """Whether "before/now" tells of any now."""
-    return str(pair).rpartition("/")[2] not in {"", "0"}
-
-
-def _within(metrics: Seen, product: str) -> frozenset[str]:
-    """The roles of its figures that were compared and are as usual."""
-    roles = metrics.mapping("within").get(product)
-    return frozenset(roles.split() if isinstance(roles, str) else ())
-
-
-def _moved(metrics: Seen, product: str) -> frozenset[str]:
-    """The roles of its figures that are not as usual."""
-    rows = (row for row in metrics.rows("shifts") if row.get("product") == product)
-    return frozenset(str(row.get("role")) for row in rows)
-
-
-def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
-    known, moved = _within(metrics, subject), _moved(metrics, subject)
-    told = metrics.mapping("too_short").get(subject)
-    short = frozenset(told.split() if isinstance(told, str) else ())
-    if short:
-        is_usual = case.asked.start is None
-        words = too_young(metrics, subject, sorted(short), is_usual=is_usual)
-        yield f"{plain(subject)}: {words}"
-    ended = ended_roles(metrics, subject)
-    if subject in metrics.texts("without") or not (known | moved | short | ended):
-        none = "no data of its own was found of that time"
-        none = none if case.is_past else "no metrics were found that are its own"
-        yield f"{plain(subject)}: {none}"
-    elif not (known | moved | short | ended) & _NEEDED:
-        yield f"{plain(subject)}: neither latency nor errors nor traffic are measured"
-    if metrics.result.get("truncated") is True:
-        yield "metrics: more moved than is told"
-
-
-def _blind_to_all(metrics: Seen) -> Iterator[str]:
-    """Where nobody is asked about and the channel names no product: never an all-clear."""
-    short, within = metrics.mapping("too_short"), metrics.mapping("within")
-    if bare := [one for one in short if one not in within]:
-        yield f"metrics: {_named_few(bare)}: {too_young(metrics, plain(bare[0]))}"
-    elif not (within or metrics.rows("shifts")):
-        yield "metrics: none of any product were found"
-    yield "the channel names no products, so it cannot be told whether all of them were seen"
-
-
-def _blind_to_others(others: Sequence[str], metrics: Seen) -> Iterator[str]:
-    """Of whom besides the first, which is the subject, the sweep tells no figure."""
-    moved = {row.get("product") for row in metrics.rows("shifts")}
-    known = moved | metrics.mapping("within").keys()
-    bare = [one for one in others if one not in known]
-    short = [one for one in bare if one in metrics.mapping("too_short")]
-    if young := _named_few(short):
-        yield f"metrics: {young}: measured, but not long enough to compare"
-    if none := _named_few([one for one in bare if one not in short]):
-        yield f"metrics: none of {none} were found or could be compared"
-
-
-def _named_few(products: Sequence[str]) -> str:
-    more = f" and {len(products) - _MOST_BARE} more" if len(products) > _MOST_BARE else ""
-    return ", ".join(map(plain, products[:_MOST_BARE])) + more
-
-
-def _seen_anything(case: Case) -> bool:
-    return any(case.of(tool) is not None for tool in SWEEPS)

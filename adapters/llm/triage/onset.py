@@ -9,6 +9,7 @@ from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.evidence import LogFact, Moved
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.telling import clock, since_text, told
+from adapters.llm.triage.vanished import GoneFact
 from adapters.llm.triage.weigh import Point, Suspicion
 
 _MOST_POINTS: Final = 6
@@ -45,7 +46,7 @@ def _span(case: Case, top: Suspicion, since: datetime) -> str:
 
 def _began(point: Point) -> datetime | None:
     match point.fact:
-        case Moved() | LogFact():
+        case Moved() | LogFact() | GoneFact():
             return point.fact.since
         case DeployFact():
             return point.fact.at

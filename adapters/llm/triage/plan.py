@@ -11,6 +11,7 @@ from adapters.llm.decided import Decided
 from adapters.llm.messages import ToolCall
 from adapters.llm.triage import listed, order, readings
 from adapters.llm.triage.case import OWN_CALL, Case, Signals, plain
+from adapters.llm.triage.coverage import errors_against_hour
 from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact
 from adapters.llm.triage.details import details
 from adapters.llm.triage.evidence import (
@@ -24,7 +25,7 @@ from adapters.llm.triage.evidence import (
     swept,
 )
 from adapters.llm.triage.intents import Topic
-from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
+from adapters.llm.triage.judgement import Judgement, is_blamed
 from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.surroundings import (
     ERRORS,

@@ -32,7 +32,7 @@ from adapters.llm.triage.evidence import (
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.intents import Intent
 from adapters.llm.triage.is_it_over import cause_line, plain_answer
-from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
+from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement, unexplained
 from adapters.llm.triage.listed import (
     deploy_lines,
     history_lines,
@@ -49,11 +49,20 @@ from adapters.llm.triage.period import framed, period
 from adapters.llm.triage.point_in_time import first_of_all
 from adapters.llm.triage.readings import reading_lines
 from adapters.llm.triage.surroundings import around, quoted
-from adapters.llm.triage.telling import cause_text, clock, errors_told, named, told, told_of
+from adapters.llm.triage.telling import (
+    cause_text,
+    clock,
+    errors_told,
+    named,
+    record_told,
+    told,
+    told_of,
+)
 
 _MOST_STATED = 3
 _MOST_POINTS = 4
 _MOST_NAMED = 8
+_MOST_RECORDS = 2
 _SPANS = {
     "last 30m": "the last half hour",
     "last 2h": "the last two hours",
@@ -237,7 +246,7 @@ def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     whom = plain(case.subject)
     if not case.names_subject and len(case.products) > 1:
         whom = everybody(case)
-    since = f" since {judgement.undone.words}" if judgement.undone else ""
+    since = f" since {judgement.undone.words_to(case.asked.subject)}" if judgement.undone else ""
     mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
     when = period(case)
     if judgement.blamed is not None and case.is_later:
@@ -278,6 +287,7 @@ def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
         (
             *(errors_told(fact, case.now) for fact in judgement.errors[1:4]),
             *_figures(case, judgement),
+            *map(record_told, unexplained(case, judgement.facts)[:_MOST_RECORDS]),
             *quiet(case, judgement),
             *around(case),
         )
@@ -316,6 +326,7 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
         (
             *(errors_told(fact, case.now) for fact in judgement.errors[:3]),
             *_figures(case, judgement),
+            *map(record_told, unexplained(case, judgement.facts)[:_MOST_RECORDS]),
             *quiet(case, judgement),
             *around(case),
         )

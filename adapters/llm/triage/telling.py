@@ -13,6 +13,7 @@ from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.evidence import LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.figures import SHARES, figure, in_words
 from adapters.llm.triage.surroundings import quoted
+from adapters.llm.triage.vanished import GoneFact, RecordFact
 from adapters.llm.triage.weigh import Point, Suspicion, is_full
 from tools.log_templates import without_clock
 
@@ -37,6 +38,8 @@ def told(point: Point, now: datetime | None = None) -> str:
             text = _span(fact)
         case IllFact():
             text = ill_text(fact)
+        case GoneFact():
+            text = _gone(fact, now)
         case DeployFact():
             previous = f", replacing {fact.previous}" if fact.previous else ""
             text = f"{fact.version} went out at {clock(fact.at, now)}{previous}"
@@ -108,6 +111,8 @@ def cause_text(top: Suspicion, now: datetime | None = None) -> str:
             return f"Perhaps the cause: {told}. The trouble began before that{when}; {TOLD_LATE}."
         return f"Most likely cause: {told}."
     first = top.ordered[0].fact
+    if isinstance(first, GoneFact):
+        return f"Most likely cause: {product} is down{when}."
     if isinstance(first, IllFact):
         what = first.mechanism or first.state
         return f"Most likely cause: {product}, {plain_words(what)} ({plain_words(first.state)})."
@@ -297,3 +302,27 @@ def _span(fact: SpanFact) -> str:
         case _:
             usual = f"normally {before}" if fact.before else "none before"
             return f"{after} of {operation} of {product} fail ({usual})"
+
+
+def _gone(fact: GoneFact, now: datetime | None) -> str:
+    when = f" {clock(fact.since, now)}" if fact.since is not None else ""
+    what = _what(fact.role, fact.signal)
+    if fact.how == "down":
+        return f"a target of its metrics is not reached{' since' if when else ''}{when} ({fact.signal})"
+    if fact.how == "ended":
+        return f"no samples of its {what}{' after' if when else ''}{when}"
+    usual = (
+        f" (normally {in_words(fact.usual, fact.usual, fact.unit)[0]})"
+        if fact.usual is not None
+        else ""
+    )
+    return f"{what} fell to nothing{' at' if when else ''}{when}{usual}"
+
+
+def record_told(fact: RecordFact) -> str:
+    """That a series is beyond all before, under its own name."""
+    most = "lowest" if fact.falls else "highest"
+    return (
+        f"{plain(fact.product)}: {fact.signal.replace('_', ' ')} at {figure(fact.worst)}, "
+        f"its {most} so far (normally {figure(fact.usual)}) [{fact.mark}]"
+    )

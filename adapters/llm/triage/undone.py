@@ -38,6 +38,10 @@ class Undone:
             f"at {self.back.at:%H:%M} UTC"
         )
 
+    def words_to(self, subject: str) -> str:
+        """With the product, unless the question is about that one."""
+        return self.words if self.gone.product == subject else f"{self.gone.product} {self.words}"
+
 
 def undone(case: Case) -> Undone | None:
     """The last rollback of the last hours, None where there was none."""

@@ -12,10 +12,16 @@ from adapters.llm.triage.telling import clock
 def samples_missing(
     metrics: Seen, products: Collection[str], now: datetime | None, *, goes_on: bool = False
 ) -> Iterator[str]:
-    """Of each of these products, of all where none are named; with `goes_on` only what does."""
+    """Of each of these products, of all where none are named; with `goes_on` only what does.
+
+    What disappeared is evidence, and stands with the suspects instead.
+    """
+    told = {text_of(row, "product") for row in metrics.rows("disappeared")}
     for row in metrics.rows("gaps"):
-        product = text_of(row, "product")
-        if (products and product not in products) or (goes_on and text_of(row, "until")):
+        product, until = text_of(row, "product"), text_of(row, "until")
+        if (products and product not in products) or (goes_on and until):
+            continue
+        if not until and not goes_on and product in told:
             continue
         if words := _words(row, now):
             yield f"{plain(product)}: {words} [{metrics.mark}]"

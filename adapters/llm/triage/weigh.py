@@ -14,6 +14,7 @@ from adapters.llm.triage.cluster_findings import cluster_weight
 from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.evidence import Facts, LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.shared_dependency import kept, shared_dependency, with_server
+from adapters.llm.triage.vanished import GoneFact
 from tools.analysis.usual import UNUSUAL
 
 # A deploy shows within minutes; what starts later than this has another cause.
@@ -38,6 +39,8 @@ _LOAD_UNKNOWN: Final = 0.5  # where others tell theirs
 _FELT: Final = 0.1  # of the requests of whoever is asked about: those who get fewer explain little
 _AT_LIMIT: Final = 14.0  # points of what is at a limit that holds for everybody
 _AT_THE_END: Final = frozenset({"cpu", "pool", "disk"})
+_DOWN: Final = 60.0  # points of a target that is not reached
+_GONE: Final = 25.0  # of a signal without samples, or of traffic that fell to nothing
 _CUT_LEAST: Final = 15.0  # points of requests that end early, by how many more do
 _CUT_MOST: Final = 45.0
 _SECONDS: Final = {"milliseconds": 1e3, "microseconds": 1e6, "percent": 100.0}
@@ -56,7 +59,7 @@ class Point:
     points: float
     travels: bool
     is_weak: bool
-    fact: Moved | StandingFact | LogFact | SpanFact | IllFact | DeployFact
+    fact: Moved | StandingFact | LogFact | SpanFact | IllFact | DeployFact | GoneFact
     until: datetime | None = None
 
     @property
@@ -114,7 +117,8 @@ class Suspicion:
         if self.first is not None:
             return self.first.since
         facts = (point.fact for point in self.ordered)
-        return next((f.since for f in facts if isinstance(f, LogFact) and f.since), None)
+        timed = (f.since for f in facts if isinstance(f, LogFact | GoneFact))
+        return next((since for since in timed if since is not None), None)
 
     @property
     def first(self) -> Moved | None:
@@ -182,6 +186,8 @@ def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Poi
     yield from _span_points(facts)
     for one in facts.standing:
         yield one.product, _standing_point(one)
+    for gone in facts.gone:
+        yield gone.product, _gone_point(gone)
     for fact in facts.ill:
         if weight := cluster_weight(fact):
             kind = fact.mechanism or fact.state
@@ -230,6 +236,15 @@ def _standing_point(fact: StandingFact) -> Point:
     points = 2 * math.log2(1 + min(fact.size, 60.0))
     firm = fact.is_bad and fact.role in _AT_THE_END
     return Point(fact.role, points + (_AT_LIMIT if fact.is_bad else 0.0), False, not firm, fact)
+
+
+def _gone_point(fact: GoneFact) -> Point:
+    """A target that is down may be a cause; silence of a signal shows that there is one."""
+    if fact.how == "down":
+        return Point("down", _DOWN, False, False, fact)
+    if fact.is_common:
+        return Point("signal gone", _GONE / 2, False, True, fact)
+    return Point("signal gone", _GONE, fact.how == "zero", True, fact)
 
 
 def _worst_by_role(found: Iterable[Moved]) -> dict[str, Moved]:

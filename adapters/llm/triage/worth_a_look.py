@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from adapters.llm.triage.evidence import Moved, SpanFact, StandingFact
+from adapters.llm.triage.vanished import GoneFact
 from adapters.llm.triage.weigh import OWN_ERRORS, Suspicion, is_figure
 from tools.analysis.usual import UNUSUAL
 
@@ -40,7 +41,7 @@ def _is_telling(one: Suspicion, subject: str, *, is_steady: bool) -> bool:
                 beyond = max(beyond, point.points if point.fact.beyond else 0.0)
             case StandingFact() if point.fact.role not in _LOAD:
                 stands += point.points
-            case SpanFact():
+            case SpanFact() | GoneFact():
                 stands += point.points
             case _ if point.kind == OWN_ERRORS and one.product == subject:
                 says = point.points

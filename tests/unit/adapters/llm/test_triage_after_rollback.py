@@ -14,7 +14,9 @@ from tests.unit.adapters.llm.test_triage_recorded import NOW, look_into
 QUESTION = "is checkout still slow?"
 
 
-async def asked_after(minutes: float, product: str = "checkout") -> Investigation:
+async def asked_after(
+    minutes: float, product: str = "checkout", question: str = QUESTION
+) -> Investigation:
     """So long after the product that had been released last went back."""
     clock = FakeClock(NOW)
     incidents = RecordedIncidents(clock, UnsealedCodec())
@@ -25,7 +27,7 @@ async def asked_after(minutes: float, product: str = "checkout") -> Investigatio
     clock.advance(minutes * 30)
     incidents.look("bad-deploy")
     clock.advance(minutes * 30)
-    return await look_into("incident-checkout", QUESTION, incidents=incidents, clock=clock)
+    return await look_into("incident-checkout", question, incidents=incidents, clock=clock)
 
 
 @pytest.mark.parametrize("minutes", [5, 40])
@@ -37,6 +39,12 @@ async def test_what_was_rolled_back_and_is_calm_since_is_healthy(minutes: int) -
     assert "with checkout since v2.4.0 was rolled back to v2.3.7 at 14:35 UTC" in found.text
     assert found.asked("core__propose_action") == []
     assert found.marks == ()
+
+
+async def test_all_clear_for_another_product_names_whose_version_was_rolled_back() -> None:
+    found = await asked_after(5, question="is gateway slow?")
+
+    assert "with gateway since checkout v2.4.0 was rolled back to v2.3.7" in found.text
 
 
 async def test_right_after_a_rollback_it_is_too_early_to_tell() -> None:

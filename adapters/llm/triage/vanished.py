@@ -1,0 +1,71 @@
+"""What the metrics sweep tells beyond what moved: signals that vanished, and series beyond all before."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from adapters.llm.triage.case import Seen, instant, number_of, plain, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class GoneFact:
+    """A signal that existed before and is gone; fields as core__sweep_metrics tells them.
+
+    `is_common`: the same happened to most products, which is as well a trouble of the monitoring.
+    """
+
+    product: str
+    role: str
+    signal: str
+    how: str
+    usual: float | None
+    unit: str
+    since: datetime | None
+    is_common: bool
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFact:
+    """A series that is further from usual than ever before, whatever it measures."""
+
+    product: str
+    signal: str
+    usual: float
+    worst: float
+    falls: bool
+    mark: str
+
+
+def gone_facts(metrics: Seen) -> Iterator[GoneFact]:
+    """One for each row that was told."""
+    rows = metrics.rows("disappeared")
+    ended = {text_of(row, "product") for row in rows if text_of(row, "how") == "ended"}
+    known = metrics.mapping("within").keys() | ended
+    is_common = len(ended) > 1 and 2 * len(ended) > len(known)
+    for row in rows:
+        how = text_of(row, "how")
+        yield GoneFact(
+            product=plain(text_of(row, "product")),
+            role=text_of(row, "role"),
+            signal=plain(text_of(row, "signal")),
+            how=how,
+            usual=number_of(row, "usual"),
+            unit=text_of(row, "unit"),
+            since=instant(text_of(row, "since")),
+            is_common=how == "ended" and is_common,
+            mark=metrics.mark,
+        )
+
+
+def record_facts(metrics: Seen) -> Iterator[RecordFact]:
+    """One of each product at most."""
+    for row in metrics.rows("records"):
+        yield RecordFact(
+            product=plain(text_of(row, "product")),
+            signal=plain(text_of(row, "signal")),
+            usual=number_of(row, "usual") or 0.0,
+            worst=number_of(row, "worst") or 0.0,
+            falls=row.get("direction") == "down",
+            mark=metrics.mark,
+        )

@@ -1,0 +1,140 @@
+"""When nothing is wrong: only where every product in question was looked at and nothing vanished."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.fixtures_triage import Investigation, deploy, investigate, moved, world
+
+PRODUCTS = ("checkout", "cart", "payments")
+LOOKED = dict.fromkeys(PRODUCTS, "errors latency traffic")
+TRAFFIC = {
+    "product": "checkout",
+    "role": "traffic",
+    "signal": "http_requests",
+    "how": "zero",
+    "usual": 20.0,
+    "unit": "requests per second",
+    "since": "2026-04-07T14:20:00Z",
+}
+ENDED = {**TRAFFIC, "role": "latency", "signal": "latency_p99", "how": "ended"}
+DOWN = {**TRAFFIC, "role": "other", "signal": "up", "how": "down", "usual": 1.0}
+ALERTS = {**DOWN, "product": "cart"}
+
+
+async def asked(
+    question: str = "is checkout ok?",
+    deploys: tuple[object, ...] = (),
+    swept: Mapping[str, object] | None = None,
+    **more: object,
+) -> Investigation:
+    sweep = {"shifts": [], "within": LOOKED, **(swept or {}), **more}
+    return await investigate(world(deploys=deploys, around={"sweep_metrics": sweep}), question)
+
+
+def verdict(found: Investigation) -> object:
+    (stated,) = found.asked("core__report_findings")
+    return stated["verdict"]
+
+
+def suspects(found: Investigation) -> list[str]:
+    (stated,) = found.asked("core__report_findings")
+    return [one["product"] for one in stated["suspects"]]
+
+
+async def test_all_that_exists_was_compared_and_nothing_moved() -> None:
+    assert verdict(await asked()) == "healthy"
+    assert verdict(await asked("what is wrong?")) == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("swept", "question"),
+    [
+        pytest.param({"within": {**LOOKED, "payments": "traffic"}}, "what is wrong?", id="load"),
+        pytest.param({"within": {**LOOKED, "checkout": "traffic"}}, "is checkout ok?", id="own"),
+        pytest.param({"unchecked": {"cart": "errors"}}, "what is wrong?", id="role of the second"),
+        pytest.param({"unchecked": {"checkout": "cpu"}}, "is checkout ok?", id="role of its own"),
+        pytest.param(
+            {"within": dict.fromkeys(PRODUCTS, "errors")}, "is checkout slow?", id="complaint"
+        ),
+        pytest.param({"truncated": True}, "what is wrong?", id="more than is told"),
+    ],
+)
+async def test_what_was_not_compared_forbids_the_all_clear(
+    swept: Mapping[str, object], question: str
+) -> None:
+    found = await asked(question, swept=swept)
+
+    assert verdict(found) == "unknown"
+    assert "Nothing is wrong" not in found.text
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize(
+    ("gone", "words"),
+    [
+        (TRAFFIC, "traffic fell to nothing at 14:20 UTC (normally 20"),
+        (ENDED, "no samples of its p99 latency after 14:20 UTC"),
+    ],
+    ids=["zero", "ended"],
+)
+@pytest.mark.parametrize("question", ["is checkout ok?", "what is wrong?"])
+async def test_signal_that_disappeared_is_a_symptom(
+    gone: Mapping[str, object], words: str, question: str
+) -> None:
+    within = {**LOOKED, "checkout": "errors"}
+    found = await asked(question, disappeared=[gone], within=within)
+
+    assert (verdict(found), suspects(found)) == ("symptoms", ["checkout"])
+    assert words in found.text
+    assert found.marks == ()
+
+
+async def test_every_product_without_traffic_is_no_all_clear() -> None:
+    gone = [{**TRAFFIC, "product": product} for product in PRODUCTS]
+    found = await asked("is everything ok?", disappeared=gone)
+
+    assert (verdict(found), set(suspects(found))) == ("symptoms", set(PRODUCTS))
+
+
+async def test_target_that_is_down_comes_before_the_deploy_of_another_product() -> None:
+    slow = moved("checkout", "latency", "2026-04-07T14:11:00Z", worst=0.5, score=6.0)
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    gap = {
+        "product": "cart",
+        "roles": "",
+        "signal": "up",
+        "is_down": True,
+        "since": ALERTS["since"],
+    }
+    found = await asked("what is wrong?", (row,), shifts=[slow], disappeared=[ALERTS], gaps=[gap])
+
+    assert (verdict(found), suspects(found)[0]) == ("cause", "cart")
+    assert found.text.startswith("**Most likely cause: cart is down since 14:20 UTC.**")
+    assert "Not looked at" not in found.text
+
+
+async def test_series_that_end_everywhere_may_be_the_monitoring() -> None:
+    gone = [{**ENDED, "product": product} for product in PRODUCTS]
+    found = await asked("what is wrong?", disappeared=gone)
+
+    assert verdict(found) != "healthy"
+    assert "Most likely cause" not in found.text
+
+
+async def test_series_beyond_all_before_is_named_and_forbids_the_all_clear() -> None:
+    record = {"product": "checkout", "role": "other", "signal": "fd_open", "usual": 40.0,
+              "worst": 900.0, "direction": "up", "spreads": 14.0}  # fmt: skip
+    found = await asked(records=[record])
+
+    assert verdict(found) == "unknown"
+    words = "checkout: fd open at 900, its highest so far (normally 40)"
+    assert words in found.text
+    assert found.marks == ()
+
+
+async def test_series_of_another_product_does_not_forbid_it() -> None:
+    record = {"product": "cart", "role": "other", "signal": "fd_open", "usual": 40.0,
+              "worst": 900.0, "direction": "up", "spreads": 14.0}  # fmt: skip
+
+    assert verdict(await asked(records=[record])) == "healthy"
