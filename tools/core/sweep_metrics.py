@@ -17,6 +17,7 @@ from tools.core.metric_choice import chosen, step_of
 from tools.core.metric_courses import with_courses
 from tools.core.metric_coverage import with_coverage
 from tools.core.metric_gaps import with_gaps
+from tools.core.metric_labels import LabelLook
 from tools.core.metric_shapes import understood, units_of
 from tools.core.metric_sweep import (
     Comparable,
@@ -84,7 +85,9 @@ class SweepMetrics:
         output = _output(found, judged, window, start, step_s, requests, call.now)
         output = with_gaps(output, series, by_name, window, call.now)
         output = with_coverage(output, found, judged.shifts, by_name, window.start)
-        return with_courses(output, series, window, arguments.product)
+        output = with_courses(output, series, window, arguments.product)
+        read = Interval(start, window.end + timedelta(seconds=1))
+        return await LabelLook(metrics, by_name, read, window, step_s).explained(output)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
         """`3 products moved, 44 within usual`; of whoever is asked about by name; whose samples lack."""
