@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import structlog
 from aiohttp import web
 from pydantic import JsonValue
 
 from bot.actions.judge import Judge
+from bot.actions.versions import VersionCheck
 from bot.app import Base, Conversation
 from bot.audit.verify import Summary
 from bot.chat.budget_report import BudgetReport, budget_report
@@ -26,6 +28,7 @@ from bot.ports.platform import NamedByPlace, RoleDirectory
 from bot.service.listening import providers_report, tools_report
 from bot.service.routing import Platform
 from bot.service.signing_in import checked_claims, claim_rules, page_of, page_sessions
+from bot.service.surface import deploys_of
 from bot.service.workspace import SlackWorkspace
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.ledger import StoredLedger
@@ -194,6 +197,7 @@ def _deciding(
         base.redactor,
         name_of,
         naming,
+        VersionCheck(partial(deploys_of, base)).warning,
     )
 
 

@@ -49,11 +49,12 @@ async def slack_surface(
         stored=base.stores.proposals.get,
         stands=base.stores.sessions.set_answer,
         chart_files=_chart_files(api, outbox, session),
-        warning=VersionCheck(partial(_deploys, base)).warning,
+        warning=VersionCheck(partial(deploys_of, base)).warning,
     )
 
 
-def _deploys(base: Base, proposal: Proposal) -> Deploys | None:
+def deploys_of(base: Base, proposal: Proposal) -> Deploys | None:
+    """The deploy records that the proposal's channel reads."""
     channels = base.in_force.channels_at(proposal.place.team)
     return base.observed_in(channels, proposal.channel_name).deploys
 

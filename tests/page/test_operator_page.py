@@ -300,6 +300,22 @@ async def test_a_card_says_its_effect_and_has_the_json_behind_a_button(
         await expect(raw.locator("pre").first).to_contain_text('"version": "v1.0.9"')
 
 
+async def test_a_card_of_an_edited_version_that_was_never_deployed_warns_before_it_runs(
+    stage: Stage, visit: Visit, http: aiohttp.ClientSession
+) -> None:
+    await _proposed(stage, http, "v9.9.9")
+    edited = "UPDATE proposals SET supersedes = 'p_0' WHERE params LIKE '%v9.9.9%'"
+    await stage.change(edited)
+    async with visit() as visitor:
+        await visitor.sign_in(await token_for(stage, "mira", "responder"))
+        card = _card(visitor.page, "v9.9.9")
+        warning = "Version v9.9.9 was never deployed to checkout"
+
+        await expect(card).to_contain_text(warning)
+        await card.get_by_role("button", name="Confirm").click()
+        await expect(visitor.page.get_by_role("dialog")).to_contain_text(warning)
+
+
 async def test_who_lacks_the_role_is_told_so_and_sees_no_reports(
     stage: Stage, visit: Visit
 ) -> None:

@@ -152,6 +152,21 @@ async def test_a_proposal_is_shown_whole_and_runs_only_once_its_id_is_typed(
     assert len(stage.plane.received) == 1
 
 
+async def test_an_edited_version_that_was_never_deployed_is_warned_of(
+    alice: Terminal, stage: Stage
+) -> None:
+    await stage.close_open()
+    proposal = proposal_in(await alice.type("propose a rollback"))
+    await stage.change("UPDATE proposals SET supersedes = 'p_0' WHERE id = ?", proposal)
+    assert "was never deployed" not in await alice.type(f"/proposal {proposal}")
+
+    edited = '{"version":"v9.9.9"}'
+    await stage.change("UPDATE proposals SET params = ? WHERE id = ?", edited, proposal)
+    shown = await alice.type(f"/proposal {proposal}")
+    assert "Version v9.9.9 was never deployed to checkout" in shown
+    await stage.close_open()
+
+
 async def test_who_comes_too_late_is_told_what_happened(
     alice: Terminal, bob: Terminal, stage: Stage
 ) -> None:

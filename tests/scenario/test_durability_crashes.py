@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.model_server import Round
 from tests.scenario.durability.gates import Hold
 from tests.scenario.durability.replica import Replica
-from tests.scenario.durability.world import Asked, World, world_on
+from tests.scenario.durability.world import Asked, World, logs_of, world_on
 
 POISON = "poison"
 LONG = "everything"
@@ -99,6 +99,49 @@ async def test_crashes_while_an_answer_is_shown_keep_all_of_it(world: World) -> 
 
     shown = "".join(message.text for message in world.answers(asked))
     assert [line for line in lines if line not in shown] == []
+    assert "could not be finished" not in shown
+    assert await world.turn_state(asked) == "answered"
+
+
+SHORT = "in a word"
+FENCED = "as code"
+READ = "from the logs"
+DELIVERED = {
+    SHORT: [Round(text=("The pool is full.",))],
+    FENCED: [
+        Round(
+            text=("```\n", *(f"echo {number:04} of a script\n" for number in range(300)), "```\n")
+        )
+    ],
+    READ: [
+        Round(text=("Looking.",), calls=(logs_of("checkout"),)),
+        Round(text=("Its log says that checkout is slow [E1].",)),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (SHORT, ["The pool is full."]),
+        (FENCED, [f"echo {number:04} of a script" for number in range(300)]),
+        (READ, ["Its log says that checkout is slow"]),
+    ],
+)
+async def test_three_crashes_after_an_answer_was_shown_take_nothing_back(
+    world: World, name: str, said: Sequence[str]
+) -> None:
+    world.scripts |= DELIVERED
+    process = await world.start()
+    asked = await world.ask(name)
+    await dies_as_it_is_shown(world, process)
+    for _ in range(3):
+        await world.kill(await world.start())
+    await world.start()
+    await world.settled()
+
+    shown = "".join(message.text for message in world.answers(asked))
+    assert [shown.count(each) for each in said] == [1] * len(said)
     assert "could not be finished" not in shown
     assert await world.turn_state(asked) == "answered"
 

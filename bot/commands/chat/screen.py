@@ -114,6 +114,8 @@ class Screen:
         self.line(self._in(_BOLD, visible(f"{row.action} for {row.product}: {row.state}")))
         for name, value in _facts(row):
             self.line(f"  {name}: {value}")
+        if row.warning:
+            self.warn(f"  {visible(row.warning)}")
         if row.untrusted_read:
             self.warn("  Text from outside was read before this was proposed.")
 

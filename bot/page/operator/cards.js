@@ -35,6 +35,8 @@ function shown(value) {
 
 const told = (row) => h("dl", { class: "facts" }, ...facts(row).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, ...shown(value))]));
 
+const warned = (row) => row.warning ? h("p", { class: "note" }, `⚠ ${visible(row.warning)}`) : null;
+
 // As it is stored, and as it would be sent.
 const raw = (row) => h("details", { class: "raw" }, h("summary", {}, "JSON"), ...[["Parameters", row.as_stored.params], ["Dry run", row.as_stored.dry_run], ["Outcome", row.as_stored.outcome]]
   .filter(([, text]) => text).flatMap(([name, text]) => [h("p", { class: "muted" }, name), ...shown({ json: text })]));
@@ -46,7 +48,7 @@ function whyNot(row, me) {
 }
 
 async function sure(row) {
-  const body = [h("p", {}, "This runs as soon as you confirm it:"), told(row)];
+  const body = [h("p", {}, "This runs as soon as you confirm it:"), warned(row), told(row)].filter(Boolean);
   const buttons = [{ text: "Not now", answer: () => false }, { text: "Confirm", style: "primary", answer: () => true }];
   return dialog(`${visible(row.effect)}?`, body, buttons, true);
 }
@@ -80,6 +82,7 @@ function card(row, me, { say, onChange, message }) {
   const node = h("article", { class: "card", "data-proposal": row.id, "aria-label": visible(row.effect) },
     h("header", {}, h("h3", {}, visible(row.effect)), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.state),
       isOpen ? h("span", { class: "muted", "data-until": row.expires_at }, left(row.expires_at)) : null),
+    warned(row),
     row.untrusted_read ? h("p", { class: "note" }, "Text from outside was read before this was proposed.") : null,
     told(row), raw(row), message ? h("p", { class: "said" }, visible(message)) : null, trouble,
     !isOpen ? null : why ? h("p", { class: "muted" }, why) : h("div", { class: "row" },

@@ -339,6 +339,7 @@ class Proposal(Told):
     `channel` and the names are as the chat platform told them, ids where it did not; `thread_url` opens the
     thread on it, empty where that is not possible. `effect` says in one line what it does. `arguments`
     and `preview` are `params` and `dry_run` as names and values, whole; null where they are no such list.
+    `warning` is of an open proposal whose version a person wrote: it was never deployed.
     """
 
     id: str
@@ -357,6 +358,7 @@ class Proposal(Told):
     model_blast_radius: str
     reversible: bool
     untrusted_read: bool
+    warning: str = ""
     dry_run: JsonValue
     touches: list[str]
     asked_by: str

@@ -59,6 +59,7 @@ class Deciding:
     redactor: Redactor
     name_of: Callable[[UserId], Awaitable[str]]
     naming: Naming
+    warning: Callable[[Proposal], Awaitable[str]]  # takes seconds at most
 
     async def all(self, call: Call) -> BaseModel:
         """Open ones that the caller may see."""
@@ -171,7 +172,11 @@ class Deciding:
         kept = await self.naming.channels(row.place for row in rows if not row.channel_name)
         users = [str(user) for row in rows for user in (row.asked_by.user, row.decided_by) if user]
         people = await self.naming.people(users)
-        return [self._named(row, kept, people) for row in rows]
+        warnings = await asyncio.gather(*(self.warning(row) for row in rows))
+        return [
+            self._named(row, kept, people).model_copy(update={"warning": warning})
+            for row, warning in zip(rows, warnings, strict=True)
+        ]
 
     def _named(
         self, row: Proposal, kept: Mapping[Place, str], people: Mapping[str, str]

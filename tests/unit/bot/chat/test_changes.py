@@ -48,6 +48,32 @@ async def test_what_a_guard_refused_was_not_sent() -> None:
     assert "nothing was sent" in await changes_of(ASK, stored(refused))
 
 
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (
+            [made(ProposalState.SUPERSEDED), replace(made(ProposalState.SUCCEEDED), product="api.web")],
+            ["of checkout was replaced by another proposal.", "of api.web was confirmed and carried out."],
+        ),
+        (
+            [made(ProposalState.UNKNOWN), made(ProposalState.PENDING), made(ProposalState.REJECTED)],
+            ["its result is not known.", "still waits for a decision on its card.", "nothing was sent."],
+        ),
+        (
+            [made(ProposalState.DISPATCHING), made(ProposalState.SUCCEEDED, turn="turn:another")],
+            ["is being carried out."],
+        ),
+    ],
+)  # fmt: skip
+async def test_each_proposal_of_the_turn_is_told_in_order(
+    rows: Sequence[Proposal], told: Sequence[str]
+) -> None:
+    sentences = (await changes_of(ASK, stored(*rows))).split("The proposed ")[1:]
+    assert [s.strip().endswith(end) for s, end in zip(sentences, told, strict=True)] == [
+        True
+    ] * len(told)
+
+
 async def test_proposals_of_other_turns_are_not_its_own() -> None:
     rows = stored(made(ProposalState.SUCCEEDED, turn="turn:other"))
     assert await changes_of(ASK, rows) == ""
