@@ -43,6 +43,7 @@ from bot.ports.durability import Stops
 from bot.ports.platform import ChatSurface, NameAt, People
 from bot.privacy.redactor import TextRedactor
 from bot.privacy.session_memory import Placeholders
+from bot.reports.one_page import one_page
 from bot.settings.model import Settings
 from bot.store.dossiers import Dossiers
 from bot.telemetry.metrics import Metrics
@@ -255,7 +256,8 @@ def _recaps(base: Base, directory: Directory) -> Recaps | None:
     """Where there are threads to read."""
     if directory.threads is None:
         return None
-    return Recaps(directory.threads, Dossiers(base.stores.database), base.redactor)
+    records = Dossiers(base.stores.database)
+    return Recaps(directory.threads, records, base.redactor, one_page)
 
 
 def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) -> ProposalDesk:

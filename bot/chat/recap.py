@@ -6,7 +6,7 @@ model never reads the digest: what is kept for it is that there was one.
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -14,7 +14,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role, StopReason, Usage
-from bot.chat.recap_text import QUOTED, ChannelPart, channel_digest, thread_digest
+from bot.chat.recap_text import QUOTED, ChannelPart, channel_digest, inert, thread_digest
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.dossier import Dossier
 from bot.domain.ids import ALERTS, MessageTs, Place, SessionId, session_at
@@ -32,6 +32,7 @@ THREADS: Final = 5
 LATELY: Final = timedelta(hours=24)
 READING_S: Final = 30.0  # of all reading: pages are paced, and a 429 waits for its time
 KEPT: Final = "(Here I posted a digest of what was said so far. No model was used for it.)"
+_WHOLE: Final = "The whole report with every decision: `kortex incident report`."
 NO_TIME: Final = "the messages could not be read in time: this is from my own records alone"
 
 _CLOCK: Final = "clock"  # what expired was decided by nobody: bot.actions.decide
@@ -40,7 +41,17 @@ _ALWAYS: Final = re.compile(
     _PLEASE + r"(?:catch (?:me|us) up(?: (?:here|on (?:this|the) (?:thread|channel)))?"
     r"|(?:(?:give|write) (?:me|us) )?(?:a |the )?summary so far"
     r"|(?:give (?:me|us) )?(?:a |the )?summary of (?:this|the) (?:thread|channel)"
-    r"|summari[sz]e (?:this|the) (?:thread|channel))(?:,? please)?[ ?.!]*",
+    r"|summari[sz]e (?:this|the) (?:thread|channel|incident)"
+    r"|(?:(?:give|get) (?:me|us) )?(?:a |the |an )?(?:quick |short )?(?:recap|tl ?;? ?dr|summary|status update)"
+    r"|where (?:are|do) we(?: stand)?|what did i miss|bring me up to speed"
+    r")(?:,? (?:please|pls|plz))?[ ?.!]*",
+    re.IGNORECASE,
+)
+_REPORT: Final = re.compile(
+    _PLEASE
+    + r"(?:(?:write|draft|create|make|give me|prepare|start|do) )?(?:up )?(?:a |an |the |me a |us a )?"
+    r"(?:post-?\s?mortem|incident report|rca)(?: (?:for|of|about) (?:this|it|the incident))?"
+    r"(?:,? (?:please|pls|plz))?[ ?.!]*",
     re.IGNORECASE,
 )
 _PERHAPS: Final = re.compile(
@@ -55,10 +66,22 @@ def asks_for_recap(text: str) -> bool:
     return bool(_ALWAYS.fullmatch(flat) or _PERHAPS.fullmatch(flat))
 
 
+def asks_for_report(text: str) -> bool:
+    """Whether the whole message asks for the incident in writing."""
+    return _REPORT.fullmatch(" ".join(text.split())) is not None
+
+
+# The first page of an incident's report, line by line.
+PageOf = Callable[[Dossier], Iterable[str]]
+
+
 class Recaps:
     """Answers those asks, one journal step each. `redactor` masks all that goes in."""
 
-    def __init__(self, reader: ThreadReader, records: Records, redactor: Redactor) -> None:
+    def __init__(
+        self, reader: ThreadReader, records: Records, redactor: Redactor, page_of: PageOf
+    ) -> None:
+        self._page_of = page_of
         self._reader = reader
         self._records = records
         self._redactor = redactor
@@ -70,7 +93,7 @@ class Recaps:
 
         Raises StorageUnavailable, RedactionFailed.
         """
-        if not asks_for_recap(ask.text):
+        if not (asks_for_recap(ask.text) or asks_for_report(ask.text)):
             return None
 
         async def step() -> JsonValue:
@@ -90,6 +113,8 @@ class Recaps:
 
     async def _text(self, ask: Ask) -> str | None:
         place = ask.place
+        if asks_for_report(ask.text):
+            return await self._report(ask)
         if place.thread_ts != ask.ts:
             return await self._of_thread(ask)
         found = await self._records.recent(place, LATELY, THREADS)
@@ -98,6 +123,16 @@ class Recaps:
         parts = [await self._part(each, ask) for each in found.sessions]
         told = [each for each in parts if each is not None]
         return channel_digest(told, _hours(LATELY), found.total)
+
+    async def _report(self, ask: Ask) -> str | None:
+        """The first page, as a draft; None where nothing of the thread is on record."""
+        dossier = await self._records.read(session_at(ask.place))
+        before = tuple(turn for turn in dossier.turns if turn.id != ask.turn_id) if dossier else ()
+        if dossier is None or not before:
+            return None
+        lines = self._page_of(replace(dossier, turns=before))
+        page = "\n".join(_as_text(line) for line in lines)
+        return f"**Draft, from the records; nothing was looked at again.**\n\n{page}\n{_WHOLE}"
 
     async def _of_thread(self, ask: Ask) -> str:
         place = ask.place
@@ -135,6 +170,14 @@ class Recaps:
             else each
             for each in messages
         ]
+
+
+def _as_text(line: str) -> str:
+    """A line of the page without Markdown of the words in it."""
+    mark, _, words = line.partition(" ")
+    if mark == "##":
+        return f"**{inert(words, QUOTED)}**"
+    return f"- {inert(words, QUOTED)}" if mark == "-" else inert(line, QUOTED)
 
 
 def _people(dossier: Dossier | None) -> set[str]:

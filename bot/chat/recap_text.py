@@ -18,10 +18,11 @@ from bot.domain.proposal import Proposal, ProposalState, became
 from bot.domain.session import TurnState
 from bot.domain.thread import Said, Speaker
 
-LINES: Final = 30  # of who said and did what: the first ones, and the last
-_FIRST: Final = 4
-_KNOWN: Final = 5
-_OPEN: Final = 10
+LINES: Final = 6  # of who said and did what: the first one, and the last; it fits on a phone
+_FIRST: Final = 1
+_KNOWN: Final = 3
+_OPEN: Final = 5
+_CAUSE = re.compile(r"\b(?:likely cause|root cause|trouble seems)\b", re.IGNORECASE)
 QUOTED: Final = 200
 _NAMED: Final = 60
 _SPACES = re.compile(r"\s+")
@@ -75,12 +76,12 @@ def thread_digest(part: ChannelPart, asked_by: str) -> str:
         (
             f"**So far in this thread** ({counted}; times are UTC)",
             *([f"\n\u26a0 Not all: {part.missing}."] if part.missing else []),
-            "\n**Who said and did what**",
-            *(_cut([line for _, line in events]) or ["- nothing that I can see"]),
             "\n**What is known** (as it was answered then; nothing was looked at again)",
             *(_known(part) or ["- no question was answered here yet"]),
             "\n**What is open**",
             *(_open(part, asked_by) or ["- nothing that I know of"]),
+            "\n**Who said and did what**",
+            *(_cut([line for _, line in events]) or ["- nothing that I can see"]),
         )
     )
 
@@ -145,8 +146,13 @@ def _decided(part: ChannelPart, row: Proposal) -> Iterator[tuple[datetime, str]]
 
 
 def _known(part: ChannelPart) -> list[str]:
-    lines = sorted([*_answers(part), *_carried_out(part)])
-    return [line for _, line in lines][-_KNOWN:]
+    """The cause as it was named last, what was carried out, and the newest answer."""
+    answers, done = _answers(part), _carried_out(part)
+    causes = [one for one in answers if _CAUSE.search(one[1])][-1:]
+    last = [one for one in answers[-1:] if one not in causes]
+    newest = sorted([*done, *answers], reverse=True)
+    chosen = dict.fromkeys([*causes, *done[-1:], *last, *newest])
+    return [line for _, line in sorted(list(chosen)[:_KNOWN])]
 
 
 def _answers(part: ChannelPart) -> list[tuple[datetime, str]]:

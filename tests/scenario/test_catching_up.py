@@ -72,7 +72,8 @@ async def test_a_thread_is_told_line_by_line_with_its_links(stage: Start, stream
         digest = await told(running, "@kortex catch me up", thread)
 
         assert len(running.models.requests) == asked
-        said, known, is_open = re.split(r"\*\*What is \w+\*\*.*", digest)
+        _, known, rest = re.split(r"\*\*What is \w+\*\*.*", digest)
+        is_open, _, said = rest.partition("**Who said and did what**")
         assert "priya: “@kortex why is checkout slow?”" in said
         assert "pagerbot (app): “ALERT latency”" in said
         assert "mira: “@priya did you touch the pool?”" in said

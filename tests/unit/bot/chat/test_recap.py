@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.recap import KEPT, NO_TIME, Recaps, asks_for_recap
+from bot.chat.recap import KEPT, NO_TIME, Recaps, asks_for_recap, asks_for_report
 from bot.chat.recap_text import LINES, ChannelPart, channel_digest, inert, thread_digest
 from bot.chat.stopping import Signal
 from bot.domain.dossier import Dossier, DossierTurn
@@ -19,6 +19,7 @@ from bot.domain.thread import Said, Speaker, ThreadRead
 from bot.domain.turn_events import TurnEnd
 from bot.ports.failures import StorageUnavailable
 from bot.ports.records import RecentThreads
+from bot.reports.one_page import one_page
 from bot.slack.text.links import LinkPolicy
 from bot.slack.text.markdown import lines
 from tests.fakes.journal import MemoryJournal
@@ -235,7 +236,7 @@ async def recap(recaps: Recaps, ask: Ask = IN_THREAD, journal: MemoryJournal | N
 
 async def test_a_digest_is_redacted_and_read_once_however_often_it_is_taken_up() -> None:
     reader, journal = Reader(), MemoryJournal()
-    recaps = Recaps(reader, Records(), FakeRedactor())
+    recaps = Recaps(reader, Records(), FakeRedactor(), one_page)
     first = await recap(recaps, journal=journal)
     again = await recap(recaps, journal=journal.resumed())
 
@@ -247,12 +248,14 @@ async def test_a_digest_is_redacted_and_read_once_however_often_it_is_taken_up()
 
 @pytest.mark.parametrize("before", range(185, 200))
 async def test_a_secret_is_masked_before_its_message_is_cut(before: int) -> None:
-    told = await recap(Recaps(Reader("x" * before + " SECRET-abc"), Records(), FakeRedactor()))
+    told = await recap(
+        Recaps(Reader("x" * before + " SECRET-abc"), Records(), FakeRedactor(), one_page)
+    )
     assert "SEC" not in told
 
 
 async def test_a_question_is_left_to_be_investigated() -> None:
-    recaps = Recaps(Reader(), Records(), FakeRedactor())
+    recaps = Recaps(Reader(), Records(), FakeRedactor(), one_page)
     assert await recaps.answer(LATER, (), MemoryJournal(), Signal()) is None
     first = replace(ASK, text=Redacted("what happened?"))
     assert await recaps.answer(first, (), MemoryJournal(), Signal()) is None
@@ -261,7 +264,7 @@ async def test_a_question_is_left_to_be_investigated() -> None:
 async def test_a_stop_ends_the_reading_at_once_and_names_who() -> None:
     stop = Signal()
     stop.set("U7")
-    recaps = Recaps(Reader(silent=True), Records(), FakeRedactor())
+    recaps = Recaps(Reader(silent=True), Records(), FakeRedactor(), one_page)
     async with asyncio.timeout(1):
         told = await recaps.answer(IN_THREAD, ("note",), MemoryJournal(), stop)
 
@@ -274,22 +277,37 @@ async def test_messages_that_do_not_come_in_time_leave_the_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("bot.chat.recap.READING_S", 0.01)
-    assert NO_TIME in await recap(Recaps(Reader(silent=True), Records(), FakeRedactor()))
+    assert NO_TIME in await recap(Recaps(Reader(silent=True), Records(), FakeRedactor(), one_page))
 
 
 async def test_what_cannot_be_redacted_or_read_from_the_database_is_no_digest() -> None:
     with pytest.raises(RedactionFailed):
-        await recap(Recaps(Reader(), Records(), FakeRedactor(fails=True)))
+        await recap(Recaps(Reader(), Records(), FakeRedactor(fails=True), one_page))
     with pytest.raises(StorageUnavailable):
-        await recap(Recaps(Reader(), Records(broken=True), FakeRedactor()))
+        await recap(Recaps(Reader(), Records(broken=True), FakeRedactor(), one_page))
 
 
 async def test_a_turn_whose_digest_fails_ends_and_says_so() -> None:
     bench = turn_bench()
-    broken = Recaps(Reader(), Records(broken=True), FakeRedactor())
+    broken = Recaps(Reader(), Records(broken=True), FakeRedactor(), one_page)
     object.__setattr__(bench.turns, "_recaps", broken)
     final = await bench.answer(IN_THREAD)
 
     assert final is not None
     assert final.end is TurnEnd.FAILED
     assert bench.surface.finals == [final]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["write the postmortem", "Write a post-mortem please", "draft the incident report", "rca?"],
+)
+def test_who_asks_for_the_incident_in_writing_gets_its_page(text: str) -> None:
+    assert asks_for_report(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["who wrote the postmortem?", "postmortem of last week says checkout", "report", ""]
+)
+def test_what_only_speaks_of_a_report_asks_for_none(text: str) -> None:
+    assert not asks_for_report(text)
