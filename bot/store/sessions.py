@@ -1,5 +1,6 @@
 """`bot.ports.sessions.SessionStore` in the database: sessions, turns and what was said in them."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -38,6 +39,8 @@ from bot.store.tables import messages as messages_table
 from bot.store.tables import sessions, tickets, turns
 
 IDLE_TTL = timedelta(hours=168)
+# Each waits for the trail's lock with a connection, and new questions need connections too.
+BEGIN_AT_ONCE: Final = 4
 
 
 class StoredSessions:
@@ -53,6 +56,7 @@ class StoredSessions:
         self._database = database
         self._idle_ttl = idle_ttl
         self._retain = retain
+        self._beginning = asyncio.Semaphore(BEGIN_AT_ONCE)
 
     async def begin_turn(self, ask: Ask, name: str, at: datetime, told: str = "") -> Session:
         """Insert the turn, its user message and its audit row, once; its session's name stays."""
@@ -62,7 +66,8 @@ class StoredSessions:
             await _begin(connection, ask, session, at, told)
             return session
 
-        return await self._database.transact(work)
+        async with self._beginning:
+            return await self._database.transact(work)
 
     async def _opened(
         self, connection: AsyncConnection, ask: Ask, name: str, at: datetime

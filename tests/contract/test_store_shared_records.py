@@ -4,22 +4,29 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.store.database import Database
-from bot.store.dialect import Work
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.session import Ask
+from bot.store.database import POSTGRESQL_CONNECTIONS, Database
+from bot.store.dialect import Work, lock_audit
+from bot.store.sessions import StoredSessions
 from bot.store.step_rows import StepRows
 from bot.store.tables import audit, tickets
+from bot.store.tickets import Tickets
 from bot.store.turn_steps import MOST_TOGETHER, Step, TurnSteps
-from tests.fixtures_database import database, database_url
+from tests.fixtures_database import database, database_url, other
 from tests.held_connection import reading, writing
+from tools.redactor import Redacted
 
-__all__ = ["database", "database_url"]
+__all__ = ["database", "database_url", "other"]
 
+AT = datetime(2026, 11, 28, tzinfo=UTC)
 STEP = Step(0, "round:1", "1")
 
 
@@ -33,6 +40,12 @@ class Writer:
     async def write(self, _connection: AsyncConnection) -> None:
         self.began.set()
         await self.go.wait()
+
+
+def ask(number: int) -> Ask:
+    ts = MessageTs(f"17000000{number:02}.000100")
+    place = Place(TeamId("T1"), ChannelId("C1"), ts)
+    return Ask(place, ts, Person(TeamId("T1"), UserId("U1")), Redacted("why?"))
 
 
 def paid(turn: str) -> AuditEvent:
@@ -147,3 +160,21 @@ async def test_a_turn_that_is_cancelled_leaves_the_records_of_others(
     others = [turn for number, turn in enumerate(turns) if number != cancelled]
     assert tasks[cancelled].cancelled()
     assert await written(database, steps, turns) == others
+
+
+async def test_a_question_is_looked_up_while_many_turns_wait_for_the_trail(
+    database: Database, other: Database, steps: TurnSteps
+) -> None:
+    turns = [f"t{number:02}" for number in range(POSTGRESQL_CONNECTIONS)]
+    await hold(database, *turns)
+    sessions, asked = StoredSessions(database), [ask(number) for number in range(len(turns))]
+    async with asyncio.TaskGroup() as group, writing(other) as connection:
+        await lock_audit(connection)
+        for turn, each in zip(turns, asked, strict=True):
+            rows = StepRows([], [paid(turn)])
+            group.create_task(steps.keep(turn, "me", [STEP], rows))
+            group.create_task(sessions.begin_turn(each, "incident", AT))
+        async with asyncio.timeout(5):
+            for each in asked:
+                assert not await Tickets(database).is_started(each.turn_id)
+    assert await written(database, steps, turns) == turns
