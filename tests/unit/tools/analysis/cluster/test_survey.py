@@ -142,6 +142,68 @@ FAULTS: dict[str, tuple[list[Object], list[ClusterEvent], str, str, list[str]]] 
          volume(labels={"tier": "tin"})],
         [], "ledger", "claim selector matches no volume", ["tier=gold", "tier=tin"],
     ),
+    "access mode of a volume": (
+        [
+            unscheduled("ledger", "unbound PersistentVolumeClaims", **mounting("ledger-data")),
+            claim(storageClassName="", accessModes=["ReadWriteMany"]),
+            volume(),
+        ],
+        [],
+        "ledger",
+        "access mode mismatch",
+        ["ReadWriteMany", "ReadWriteOnce"],
+    ),
+    "capacity of a volume": (
+        [
+            unscheduled("ledger", "unbound PersistentVolumeClaims", **mounting("ledger-data")),
+            claim(storageClassName="", resources={"requests": {"storage": "20Gi"}}),
+            volume(),
+        ],
+        [],
+        "ledger",
+        "no volume is large enough",
+        ["20Gi", "1Gi"],
+    ),
+    "a claim that lost its volume": (
+        [pod("ledger", spec=mounting("ledger-data")), claim(phase="Lost", storageClassName="x")],
+        [],
+        "ledger",
+        "volume claim not bound",
+        ["Lost"],
+    ),
+    "startup probe": (
+        [
+            pod(
+                "billing",
+                CRASHED,
+                spec={"containers": [container(startupProbe={"grpc": {"port": 9}})]},
+            )
+        ],
+        [event("Pod", POD, "Unhealthy", "Startup probe failed: service 10.1.1.1:9 refused")],
+        "billing",
+        "startup probe fails",
+        ["port 9", "8080"],
+    ),
+    "its own DNS server": (
+        [
+            pod(
+                "billing",
+                waiting("CrashLoopBackOff", lastState=ended(), restartCount=1),
+                spec={"dnsPolicy": "None", "dnsConfig": {"nameservers": ["10.9.9.9"]}},
+            )
+        ],
+        [],
+        "billing",
+        "container crashes",
+        ["10.9.9.9", "dnsPolicy None"],
+    ),
+    "a Deployment none of whose pods exist": (
+        [deployment(ready=0), pod("ledger")],
+        [],
+        "billing",
+        "fewer ready than wanted",
+        ["none of its pods exists"],
+    ),
     "no claim": (
         [unscheduled("ledger", 'persistentvolumeclaim "ledger-data" not found',
                      **mounting("ledger-data")), quota(requests__storage=("0", "1Gi"))],
