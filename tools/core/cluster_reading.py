@@ -23,7 +23,7 @@ from tools.errors import InvalidArguments, ToolError
 from tools.output import clean_words
 
 EVERYWHERE: Final = "*"
-# Pods, of which everything else is told, come first: where they cannot be read, nothing is.
+# Pods come first: without them nothing can be said, so a failure is the result.
 PODS: Final = ("pods", "Pod")
 ALWAYS: Final = (
     ("nodes", "Node"),

@@ -26,7 +26,7 @@ MOST_ROWS: Final = 20
 MOST_WARNINGS: Final = 10
 MOST_RISKS: Final = 5
 MOST_CHARS: Final = 300
-WHOLE_ROWS: Final = 5  # of the gravest the whole reason is told: it often comes last
+WHOLE_ROWS: Final = 5  # of the gravest the reason is whole: it often comes last
 MOST_REASON: Final = 800
 GOES_ON: Final = timedelta(minutes=10)  # since when a warning was not repeated
 # Kinds whose objects are looked at themselves: where no finding tells of one, it is well now.
@@ -75,7 +75,7 @@ class DatastoreSeen(ToolOutput):
 class ClusterSweep(ToolOutput):
     """What is wrong now, the gravest first, and the warnings since before the window, newest first.
 
-    `risks` harm nobody yet. Of `unread` nothing is known.
+    `risks` do no harm yet. `unread` names the kinds that could not be read.
     """
 
     range: str

@@ -1,4 +1,4 @@
-"""What findings of Kubernetes weigh, and how they are told.
+"""Points and sentences of Kubernetes findings.
 
 An object that is down explains failures of others; a container that crashes may be a consequence.
 """
@@ -12,7 +12,7 @@ _DOWN: Final = 60.0
 _NODE: Final = 90.0  # more than the pods on it together
 _CRASH: Final = 45.0  # its cause may be whom it calls
 _DEGRADED: Final = 26.0
-_UNSURE: Final = 11.0  # alone it names nobody, and "nothing is wrong" is not said
+_UNSURE: Final = 11.0  # alone it names no suspect and forbids an all-clear
 _WARNED: Final = 12.0
 _CONSEQUENCES: Final = frozenset(
     {"container crashes", "container is not created", "not ready", "readiness probe fails"}

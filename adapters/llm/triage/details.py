@@ -96,7 +96,7 @@ def quiet(case: Case, judgement: Judgement) -> Iterator[str]:
             over = " that is over" if row.get("over") is True else ""
             yield f"a warning{over}: {quoted(str(row.get('message', '')))} [{cluster.mark}]"
         for text in cluster.texts("risks")[:1]:
-            yield f"a risk, which harms nothing yet: {quoted(text)} [{cluster.mark}]"
+            yield f"a risk, no harm yet: {quoted(text)} [{cluster.mark}]"
     logs = swept(case, LOGS)
     if logs is not None and not logs.rows("changes"):
         yield f"no new kind of log lines [{logs.mark}]"

@@ -49,7 +49,7 @@ _NOT_RUN: Final = frozenset({"Succeeded", "Failed"})
 
 
 def pod_findings(cluster: Inventory, lost_nodes: frozenset[str]) -> Iterator[Finding]:
-    """Of all pods but those on nodes that are lost: these are told with their node."""
+    """Of all pods but those on nodes that are not Ready: the node's finding names those."""
     found: dict[tuple[str, str, str], Finding] = {}
     for pod in cluster.of("Pod"):
         if text_at(pod, "spec", "nodeName") in lost_nodes:
@@ -77,6 +77,12 @@ def is_working(pod: KubernetesObject) -> bool:
     )
 
 
+def is_to_run(pod: KubernetesObject) -> bool:
+    """Whether it counts among the pods that its workload wants."""
+    ended = text_at(pod, "status", "phase") in _NOT_RUN
+    return not ended and value_at(pod, "metadata", "deletionTimestamp") is None
+
+
 def pod_trouble(pod: KubernetesObject, cluster: Inventory) -> Trouble | None:
     """None for a pod that works, ended, starts or stops as it should."""
     phase = text_at(pod, "status", "phase")
@@ -87,13 +93,22 @@ def pod_trouble(pod: KubernetesObject, cluster: Inventory) -> Trouble | None:
             Trouble("Terminating", "pod does not end", said, impact=Impact.RISK) if late else None
         )
     if phase in _NOT_RUN:
-        return None  # its Job or its workload says whether one is missing
+        return _failed_alone(pod) if phase == "Failed" else None
     if is_unscheduled(pod):
         mechanism, reason = why_unscheduled(pod, cluster)
         why = text_at(condition(pod, "PodScheduled"), "reason")
         state = f"Pending, {why}" if why else "Pending"
         return Trouble(state, mechanism, reason) if mechanism else None
     return _of_containers(pod, cluster)
+
+
+def _failed_alone(pod: KubernetesObject) -> Trouble | None:
+    """A failed pod that nothing replaces. Of others the Job or the workload lacks one."""
+    if rows_at(pod, "metadata", "ownerReferences"):
+        return None
+    reason = text_at(pod, "status", "reason") or "Failed"
+    said = text_at(pod, "status", "message") or "it failed, and no workload replaces it"
+    return Trouble(reason, "pod failed", said)
 
 
 def _of_containers(pod: KubernetesObject, cluster: Inventory) -> Trouble | None:
@@ -248,10 +263,7 @@ def _scheduler(pod: KubernetesObject, trouble: Trouble, cluster: Inventory) -> F
 def _siblings(pod: KubernetesObject, cluster: Inventory) -> Sequence[KubernetesObject]:
     """The pods of its workload that are to run."""
     return [
-        one
-        for one in cluster.pods_of(namespace_of(pod), workload_of_pod(pod))
-        if text_at(one, "status", "phase") not in _NOT_RUN
-        and value_at(one, "metadata", "deletionTimestamp") is None
+        one for one in cluster.pods_of(namespace_of(pod), workload_of_pod(pod)) if is_to_run(one)
     ]
 
 

@@ -51,7 +51,7 @@ def service_findings(cluster: Inventory, lost: frozenset[str]) -> Iterator[Findi
 def _selects_none(
     service: KubernetesObject, selector: dict[str, str], cluster: Inventory
 ) -> Iterator[Finding]:
-    """No pod fits: its workload has none (told there), or the selector names other labels."""
+    """No pod fits: its workload has none, which is a finding of its own, or the labels differ."""
     space, name = namespace_of(service), name_of(service)
     if cluster.workloads_selected(space, selector):
         return

@@ -1,4 +1,4 @@
-"""All that is wrong in a cluster, causes before their consequences, each told once."""
+"""Everything that is wrong in a cluster, causes before consequences, each reported once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -22,10 +22,12 @@ from tools.analysis.cluster.inventory import (
     message_of,
     template_labels,
 )
+from tools.analysis.cluster.pods import is_to_run, is_working
 from tools.cluster_objects import KubernetesObject
 
 _FAILED_LATELY: Final = timedelta(hours=6)
 _SCALED_TO_ZERO: Final = "to 0 from "
+_ROLLING: Final = frozenset({"ReplicaSetUpdated", "NewReplicaSetCreated"})
 _HPA: Final = "HorizontalPodAutoscaler"
 
 
@@ -89,26 +91,37 @@ def _is_scaled(kind: str, space: str, name: str, cluster: Inventory) -> bool:
 def _short(
     kind: str, one: KubernetesObject, wanted: int, ready: int, cluster: Inventory
 ) -> Iterator[Finding]:
-    """Told only where no pod of it says why; a rollout that gets on is none."""
+    """Reported where no pod says why: pods that do not exist, or a rollout that is stuck."""
     name, progressing = name_of(one), condition(one, "Progressing")
     stuck = progressing.get("status") == "False"
+    pods = [pod for pod in cluster.pods_of(namespace_of(one), (kind, name)) if is_to_run(pod)]
+    there = len(pods)
+    # A StatefulSet creates its next pod once the one before is ready.
+    under_way = text_at(progressing, "reason") in _ROLLING or (
+        kind == "StatefulSet" and not all(map(is_working, pods))
+    )
+    is_known = cluster.is_whole("Pod")
+    if not stuck and is_known and (there >= wanted or (there and under_way)):
+        return  # its pods start, or have findings of their own
+    missing = "" if there >= wanted or not is_known else _missing(wanted, there)
     why = text_at(progressing, "message") if stuck else ""
-    paused = mapping_at(one, "spec").get("paused") is True
-    exists = bool(cluster.pods_of(namespace_of(one), (kind, name)))
-    if not stuck and exists and cluster.is_whole("Pod"):
-        return  # its pods start, or were told themselves
-    missing = "" if exists or not cluster.is_whole("Pod") else ", and none of its pods exists"
+    paused = ", its rollout is paused" if mapping_at(one, "spec").get("paused") is True else ""
     yield _finding(
         kind,
         one,
         f"{ready}/{wanted} ready",
         "rollout does not progress" if stuck else "fewer ready than wanted",
-        f"{kind} {name}: {ready} of {wanted} pods are ready{missing}"
-        + (", its rollout is paused" if paused else "")
+        f"{kind} {name}: {ready} of {wanted} pods are ready{missing}{paused}"
         + (f": {why}" if why else ""),
         Impact.DOWN if ready == 0 else Impact.DEGRADED,
         cluster,
     )
+
+
+def _missing(wanted: int, there: int) -> str:
+    if not there:
+        return ", and none of its pods exists"
+    return f", and {wanted - there} of its pods do not exist"
 
 
 def _jobs(cluster: Inventory) -> Iterator[Finding]:

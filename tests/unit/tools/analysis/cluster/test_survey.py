@@ -197,6 +197,26 @@ FAULTS: dict[str, tuple[list[Object], list[ClusterEvent], str, str, list[str]]] 
         "container crashes",
         ["10.9.9.9", "dnsPolicy None"],
     ),
+    "pods that do not exist": (
+        [deployment(wanted=3, ready=1), pod()],
+        [],
+        "billing",
+        "fewer ready than wanted",
+        ["1 of 3", "2 of its pods do not exist"],
+    ),
+    "a failed pod that nothing replaces": (
+        [
+            pod(
+                "billing",
+                ownerReferences=[],
+                status={"phase": "Failed", "reason": "Evicted", "message": "low on disk"},
+            )
+        ],
+        [],
+        "billing",
+        "pod failed",
+        ["low on disk"],
+    ),
     "a Deployment none of whose pods exist": (
         [deployment(ready=0), pod("ledger")],
         [],
@@ -323,6 +343,17 @@ LOOK_ALIKES: dict[str, tuple[list[Object], list[ClusterEvent]]] = {
         [deployment(wanted=2, ready=1, status={"conditions": [
             {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated"}]}),
          pod(), pod("billing", running(0.3, ready=False), name=f"billing-{HASH}-zzzzz")], []),
+    "a StatefulSet that starts one pod after the other": (
+        [
+            deployment(kind="StatefulSet", wanted=3, ready=0),
+            pod(
+                "billing",
+                running(0.2, ready=False),
+                ownerReferences=[{"kind": "StatefulSet", "name": "billing", "controller": True}],
+            ),
+        ],
+        [],
+    ),
     "a pod whose probe has time left": (
         [pod("billing", running(1.5, ready=False), spec=PATIENT)],
         [event("Pod", POD, "Unhealthy", "Readiness probe failed: refused")]),
