@@ -133,6 +133,7 @@ class MetricSweep(ToolOutput):
     name it, and neither does `records`; `more_records` is how many products were cut. `unnamed`, which is `beyond/compared`, starts with 0 for it: these are the series of role
     `other`, beyond a robust bound whatever their unit. `truncated` is false, and `unread` is 0:
     the number of series that exist and were not read, because the sweep reads a bounded number.
+    `time_of_day` has the roles within usual only because they were so at this time on earlier days.
     `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
     The shifts that matter most have their `course`, for charts: the window and half as long before it.
     """
@@ -157,4 +158,5 @@ class MetricSweep(ToolOutput):
     unread: int = 0
     records: list[Record] = Field(default_factory=list)
     more_records: int = 0
+    time_of_day: dict[str, str] = Field(default_factory=dict)
     notes: list[str] | None = None

@@ -17,6 +17,7 @@ from tools.core.metric_choice import chosen, step_of
 from tools.core.metric_courses import with_courses
 from tools.core.metric_coverage import with_coverage
 from tools.core.metric_gaps import with_gaps
+from tools.core.metric_history import read_history
 from tools.core.metric_labels import LabelLook
 from tools.core.metric_shapes import understood, units_of
 from tools.core.metric_sweep import (
@@ -81,8 +82,13 @@ class SweepMetrics:
         )
         by_name, series = understood(signals, swept.series)
         judged = _judged(series, by_name, window, start, step_s)
-        requests = found.requests + swept.requests
+        past = await read_history(metrics, by_name, window, products, step_s, judged.shifts, series)
+        judged.shifts, at_this_time = past.without_time_of_day(judged.shifts, window)
+        judged.growing = list(past.trends(by_name, judged.shifts, window.end))
+        requests = found.requests + swept.requests + past.requests
         output = _output(found, judged, window, start, step_s, requests, call.now)
+        notes = [*(output.notes or ()), *past.notes] or None
+        output = output.model_copy(update={"time_of_day": at_this_time, "notes": notes})
         output = with_gaps(output, series, by_name, window, call.now)
         output = with_coverage(output, found, judged.shifts, by_name, window.start)
         output = with_courses(output, series, window, arguments.product)
@@ -116,6 +122,7 @@ class _Judged:
         self.range_from: dict[str, float] = {}  # of those too short, where all are
         self.standing: list[tuple[str, Signal, Standing]] = []
         self.traffic: dict[str, float] = {}
+        self.growing: list[MetricShift] = []
 
 
 def _judged(
@@ -169,11 +176,12 @@ def _output(
     requests: int,
     now: datetime,
 ) -> MetricSweep:
+    grows = {(one.product, one.signal) for one in judged.growing}
     told = [
         _told(product, signal, moved, judged.traffic.get(product), window, step_s)
         for product, signal, moved in judged.shifts
-        if _score(signal, moved) >= WORTH_TELLING
-    ]
+        if _score(signal, moved) >= WORTH_TELLING and (product, signal.name) not in grows
+    ] + judged.growing
     told.sort(key=lambda one: (-one.score, one.product, one.signal))
     looked: dict[str, set[Role]] = {}
     for product, signal, _ in judged.shifts:

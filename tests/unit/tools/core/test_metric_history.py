@@ -1,0 +1,90 @@
+"""core__sweep_metrics against earlier days, and on what grows for hours."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.packs import minutes
+from tests.unit.tools.core.test_sweeps import sweep
+from tools.core.sweep_metrics import SweepMetrics
+
+DAY = 1440
+
+
+def series(
+    name: str, value: Callable[[int], float], days: float = 1.5, product: str = "web"
+) -> Mapping[str, object]:
+    """A sample a minute; `value` takes the minutes until now."""
+    number = int(days * DAY)
+    points = [(when, value(number - n)) for n, when in enumerate(minutes(number))]
+    return {"name": name, "labels": {"service": product}, "points": points}
+
+
+async def swept(*rows: Mapping[str, object]) -> dict[str, Any]:
+    return await sweep(SweepMetrics, metrics=list(rows))
+
+
+def rated(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(one["product"], one["role"]) for one in found["shifts"] if one["score"] >= 3]
+
+
+def peak(ago: int, every: int = DAY) -> float:
+    """A peak of forty minutes at this time of the day."""
+    return (90.0 if ago % every < 20 or ago % every > every - 20 else 20.0) + ago % 5
+
+
+async def test_a_daily_peak_is_within_usual() -> None:
+    found = await swept(series("http_requests_per_second", peak))
+
+    assert rated(found) == []
+    assert found["time_of_day"] == {"web": "traffic"}
+    assert found["within"] == {"web": "traffic"}
+
+
+async def test_a_peak_that_was_not_there_yesterday_is_told() -> None:
+    found = await swept(series("http_requests_per_second", lambda ago: peak(ago, 10 * DAY)))
+
+    assert rated(found) == [("web", "traffic")]
+
+
+async def test_a_higher_peak_than_yesterday_is_told() -> None:
+    found = await swept(
+        series("http_requests_per_second", lambda ago: peak(ago) * (3 if ago < 30 else 1))
+    )
+
+    assert rated(found) == [("web", "traffic")]
+
+
+@pytest.mark.parametrize(("days", "told"), [(1.5, [("web", "latency")]), (7.5, [])])
+async def test_of_latency_two_earlier_days_have_to_agree(days: float, told: list[object]) -> None:
+    found = await swept(series("http_request_duration_seconds_p99", peak, days))
+
+    assert rated(found) == told
+
+
+async def test_failures_are_never_usual() -> None:
+    share = lambda ago: 0.2 if ago % DAY < 20 else 0.001  # noqa: E731
+    found = await swept(series("http_request_error_ratio", share, 7.5))
+
+    assert rated(found) == [("web", "errors")]
+
+
+@pytest.mark.parametrize("name", ["app_jobs_backlog", "wartend_7"])
+async def test_a_queue_that_grows_for_six_hours_is_told_whatever_its_name(name: str) -> None:
+    found = await swept(series(name, lambda ago: 10 + 250.0 * max(0, 360 - ago)))
+
+    (grows,) = found["shifts"]
+    assert grows["signal"] == name
+    assert grows["worst"] > 50_000
+    assert grows["direction"] == "up"
+
+
+async def test_memory_that_leaks_is_told_with_the_time_until_it_is_full() -> None:
+    found = await swept(
+        series("memory_usage_percent", lambda ago: 40 + 45 * max(0, 360 - ago) / 360 + ago % 3 / 9)
+    )
+
+    (grows,) = found["shifts"]
+    assert grows["full_in_s"] == pytest.approx(2 * 3600, rel=0.2)
+    assert found["within"] == {"web": ""}

@@ -1,0 +1,106 @@
+"""A series that grows for hours: too slow for a comparison with the last hour, and clear all the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from tools.analysis.shift import CAP, Points
+from tools.analysis.usual import UNUSUAL, least_spread, scale_of
+from tools.signals import Role, Worse
+
+DAY_S: Final = 86_400.0
+OVER_S: Final = 6 * 3600.0
+_PART_S: Final = 1800.0
+_FEWEST_PARTS: Final = 6  # three hours
+_STEADY: Final = 0.8  # of the steps from one half hour to the next go the same way
+_TIMES: Final = 1.5  # as much as it was, at least
+_TIMES_UNKNOWN: Final = 3.0  # the same of what may be load
+_AS_YESTERDAY: Final = 0.5  # of the growth: then it is the time of day
+_WHOLE: Final = frozenset({"percent", "%", "ratio"})
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """From `first` at `since` to `now`, in `spreads`. `full_in_s`: until it reaches its limit, if it has one."""
+
+    first: float
+    now: float
+    since: float
+    spreads: float
+    full_in_s: float | None
+
+
+def trend(
+    points: Points, end: float, role: Role, unit: str | None, worse: Worse, limit: float | None
+) -> Trend | None:
+    """None without a steady growth (or fall, where that is worse) over the last hours up to `end`.
+
+    Also where it went as far at the same time yesterday.
+    """
+    parts = _parts(points, end - OVER_S, end)
+    if len(parts) < _FEWEST_PARTS:
+        return None
+    first, now = parts[0], parts[-1]
+    rises = now > first
+    if worse == ("down" if rises else "up") or not _is_steady(parts, rises=rises):
+        return None
+    low, high = sorted((abs(first), abs(now)))
+    spread = max(_noise(points, end, parts), least_spread(first, role, unit))
+    spreads = min(CAP, abs(now - first) / spread)
+    times = _TIMES_UNKNOWN if role == "other" else _TIMES
+    if spreads < UNUSUAL or high < times * low or _was_so_yesterday(points, end, now - first):
+        return None
+    since = next(at for at, _ in points if at >= end - OVER_S)
+    return Trend(first, now, since, spreads, _full_in_s(first, now, end - since, unit, limit))
+
+
+def _parts(points: Points, start: float, end: float) -> Sequence[float]:
+    """The median of each half hour that has samples."""
+    found: dict[int, list[float]] = {}
+    for at, value in points:
+        if start <= at <= end:
+            found.setdefault(int((at - start) // _PART_S), []).append(value)
+    return [median(values) for _, values in sorted(found.items())]
+
+
+def _is_steady(parts: Sequence[float], *, rises: bool) -> bool:
+    steps = [after - before for before, after in pairwise(parts)]
+    same = sum((step > 0) is rises and step != 0 for step in steps)
+    return same >= _STEADY * len(steps)
+
+
+def _noise(points: Points, end: float, parts: Sequence[float]) -> float:
+    """How far samples lie from the line between the first and the last half hour."""
+    start = end - OVER_S
+    recent = [(at, value) for at, value in points if start <= at <= end]
+    begin, took = recent[0][0], max(1.0, recent[-1][0] - recent[0][0])
+    steps = [
+        abs((after - before) - (parts[-1] - parts[0]) * (later - earlier) / took)
+        for (earlier, before), (later, after) in pairwise(recent)
+        if begin <= earlier
+    ]
+    return median(steps) if steps else 0.0
+
+
+def _was_so_yesterday(points: Points, end: float, growth: float) -> bool:
+    parts = _parts(points, end - DAY_S - OVER_S, end - DAY_S)
+    if len(parts) < _FEWEST_PARTS:
+        return False
+    return (parts[-1] - parts[0]) * growth > 0 and abs(parts[-1] - parts[0]) >= (
+        _AS_YESTERDAY * abs(growth)
+    )
+
+
+def _full_in_s(
+    first: float, now: float, took_s: float, unit: str | None, limit: float | None
+) -> float | None:
+    if now < first:
+        return now * took_s / (first - now) if now > 0 else None
+    if limit is None and (unit or "").lower() in _WHOLE:
+        limit = 1.0
+    whole = None if limit is None else limit * scale_of(unit)
+    if whole is None or now >= whole:
+        return None
+    return (whole - now) * took_s / (now - first)

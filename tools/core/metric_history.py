@@ -1,0 +1,220 @@
+"""What moved against the same time of earlier days, and what grows for hours."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from tools.analysis.series_shape import growth_of, is_counter
+from tools.analysis.shift import MIN_BASELINE, Points, Shift
+from tools.analysis.trend import DAY_S, OVER_S, Trend, trend
+from tools.analysis.usual import UNUSUAL
+from tools.capabilities import Interval, Metrics, SweepQuery, SweptSeries
+from tools.core.metric_sweep import MetricShift
+from tools.core.sweep_arguments import at_text
+from tools.errors import ToolError
+from tools.output import clean_text
+from tools.signals import UNKNOWN, Role, Signal
+from tools.statistics import rounded
+
+Shifted = tuple[str, Signal, Shift]
+
+LONGEST: Final = timedelta(hours=30)  # yesterday, and the hours before that time of the day
+STEP_S: Final = 600.0
+MOST_SIGNALS: Final = 60
+_ROOM: Final = 0.25  # of the change
+_LEAST_DRIFT: Final = 0.02  # over the time before and the range
+_WEEK: Final = timedelta(days=7)
+# What people's habits move. Of latency two earlier days must agree; failures are never usual.
+_LOAD: Final = frozenset[Role]({"traffic", "cpu", "network", "pool", "queue", "disk", "other"})
+_FILLING: Final = frozenset[Role]({"memory", "disk", "pool", "queue", "other"})
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Series of the last day and of a week ago, by signal and product. Empty where they could not be read."""
+
+    points: Mapping[tuple[str, str], Points] = field(default_factory=dict)
+    week_ago: Mapping[tuple[str, str], Points] = field(default_factory=dict)
+    counters: frozenset[str] = frozenset()  # signals without a name that are read as they are here
+    requests: int = 0
+    notes: Sequence[str] = ()
+
+    def without_time_of_day(
+        self, shifted: Sequence[Shifted], window: Interval
+    ) -> tuple[list[Shifted], dict[str, str]]:
+        """The same with what is so at this time of the day at rest; and its roles by product."""
+        kept: list[Shifted] = []
+        roles: dict[str, set[Role]] = {}
+        for product, signal, moved in shifted:
+            is_usual = moved.size >= UNUSUAL and self._is_time_of_day(
+                product, signal, moved, window
+            )
+            if is_usual:
+                roles.setdefault(clean_text(product), set()).add(signal.role)
+            kept.append((product, signal, _at_rest(moved) if is_usual else moved))
+        return kept, {product: " ".join(sorted(of)) for product, of in sorted(roles.items())}
+
+    def _is_time_of_day(self, product: str, signal: Signal, moved: Shift, window: Interval) -> bool:
+        """Whether it went as far at the same time yesterday, and a week ago where that is needed."""
+        if signal.role == "errors":
+            return False
+        key = (signal.name, product)
+        day, week = self.points.get(key, ()), self.week_ago.get(key, ())
+        if signal.name in self.counters:
+            day, week = growth_of(day), growth_of(week)
+        ago = (_around(day, window, DAY_S), _around(week, window, 0.0))
+        agree = [_is_as_far(values, signal, moved) for values in ago if values]
+        needed = 1 if signal.role in _LOAD else 2
+        return len(agree) >= needed and all(agree)
+
+    def trends(
+        self, signals: Mapping[str, Signal], shifted: Sequence[Shifted], end: datetime
+    ) -> Iterator[MetricShift]:
+        """Of what fills up and did not move within the range."""
+        moved = {(signal.name, product) for product, signal, one in shifted if one.size >= UNUSUAL}
+        for (name, product), points in self.points.items():
+            one = signals[name]
+            is_counted = name in self.counters and _was_counter(points, end)
+            if one.role in _FILLING and (name, product) not in moved and not is_counted:
+                found = trend(points, end.timestamp(), one.role, one.unit, one.worse, one.limit)
+                if found is not None:
+                    yield _growing(product, one, found, end)
+
+
+async def read_history(
+    metrics: Metrics,
+    signals: Mapping[str, Signal],
+    window: Interval,
+    products: Sequence[str],
+    step_s: float,
+    shifted: Sequence[Shifted],
+    recent: Sequence[SweptSeries],
+) -> History:
+    """A coarse look at the last day of what moved or drifts, and at a week ago of what moved.
+
+    `signals` are as their values show them, and `recent` their series. A failure leaves a note.
+    """
+    step_s = max(STEP_S, step_s)
+    moved = {signal.name for _, signal, one in shifted if one.size >= UNUSUAL}
+    counters = frozenset(name for name, one in signals.items() if _is_unnamed_counter(one))
+    drifting = {one.signal for one in recent if _drifts(one, signals[one.signal])}
+    chosen = [
+        replace(one, reading="gauge") if name in counters else one
+        for name, one in signals.items()
+        if name in moved or name in drifting
+    ][:MOST_SIGNALS]
+    if not chosen:
+        return History()
+    # From a whole number of steps before the end, so that the newest sample is read.
+    steps = LONGEST.total_seconds() // step_s
+    start = window.end - timedelta(seconds=steps * step_s)
+    try:
+        points, requests = await _read(
+            metrics, chosen, Interval(start, window.end), products, step_s
+        )
+    except ToolError as error:
+        return History(notes=[f"the last day could not be read: {error}"])
+    history = History(points, {}, counters, requests)
+    again = [one for one in chosen if one.name in moved]
+    return await _with_week_ago(history, metrics, again, window, products, step_s)
+
+
+async def _with_week_ago(
+    history: History,
+    metrics: Metrics,
+    signals: Sequence[Signal],
+    window: Interval,
+    products: Sequence[str],
+    step_s: float,
+) -> History:
+    """The same with series of the window's time a week ago, at the window's own times."""
+    if not signals:
+        return history
+    then = Interval(window.start - _WEEK, window.end - _WEEK)
+    try:
+        earlier, requests = await _read(metrics, signals, then, products, step_s)
+    except ToolError as error:
+        return replace(history, notes=[f"a week ago could not be read: {error}"])
+    moved_up = {
+        key: [(at + _WEEK.total_seconds(), value) for at, value in points]
+        for key, points in earlier.items()
+    }
+    return replace(history, week_ago=moved_up, requests=history.requests + requests)
+
+
+async def _read(
+    metrics: Metrics,
+    signals: Sequence[Signal],
+    interval: Interval,
+    products: Sequence[str],
+    step_s: float,
+) -> tuple[Mapping[tuple[str, str], Points], int]:
+    wide = Interval(interval.start, interval.end + timedelta(seconds=1))
+    swept = await metrics.sweep(SweepQuery(signals, wide, step_s, products))
+    return {(one.signal, one.product): one.points for one in swept.series}, swept.requests
+
+
+def _is_unnamed_counter(signal: Signal) -> bool:
+    is_rate = signal.role == "other" and signal.reading == "rate"
+    return is_rate and signal.rank == UNKNOWN and not signal.metric.endswith("_total")
+
+
+def _drifts(series: SweptSeries, signal: Signal) -> bool:
+    """Whether what fills up goes one way from quarter to quarter: else it is no leak either."""
+    values = [value for _, value in series.points]
+    size = len(values) // 4
+    if signal.role not in _FILLING or not size:
+        return False
+    if signal.reading == "rate" and signal.role == "other":
+        return True  # it grows with every step
+    parts = [median(values[size * n : size * (n + 1)]) for n in range(4)]
+    steps = [after - before for before, after in pairwise(parts)]
+    is_one_way = all(step > 0 for step in steps) or all(step < 0 for step in steps)
+    return is_one_way and abs(parts[-1] - parts[0]) >= _LEAST_DRIFT * abs(parts[-1])
+
+
+def _was_counter(points: Points, end: datetime) -> bool:
+    """Whether it grew all along before the last hours too, or nothing is known of that."""
+    older = [point for point in points if point[0] < end.timestamp() - OVER_S]
+    return len(older) < MIN_BASELINE or is_counter(older)
+
+
+def _growing(product: str, signal: Signal, found: Trend, end: datetime) -> MetricShift:
+    return MetricShift(
+        product=clean_text(product),
+        role=signal.role,
+        signal=clean_text(signal.name),
+        unit=signal.unit,
+        usual=rounded(found.first),
+        worst=rounded(found.now),
+        last=rounded(found.now),
+        direction="up" if found.now > found.first else "down",
+        score=rounded(found.spreads, 3),
+        beyond_all_before=True,
+        since=at_text(found.since, end),
+        since_before=True,
+        under_way=True,
+        inferred=signal.is_inferred or None,
+        full_in_s=None if found.full_in_s is None else round(found.full_in_s),
+    )
+
+
+def _around(points: Points, window: Interval, back_s: float) -> Sequence[float]:
+    """The values of the window's time of the day, and a step around it."""
+    start, end = window.start.timestamp() - back_s, window.end.timestamp() - back_s
+    return [value for at, value in points if start - STEP_S <= at <= end + STEP_S]
+
+
+def _is_as_far(values: Sequence[float], signal: Signal, moved: Shift) -> bool:
+    """Nearly as far as now, with some room for a peak that coarse steps hide."""
+    falls = signal.worse == "down" or (signal.worse == "either" and moved.down > moved.up)
+    if falls:
+        return min(values) <= moved.low + _ROOM * (moved.usual - moved.low)
+    return max(values) >= moved.high - _ROOM * (moved.high - moved.usual)
+
+
+def _at_rest(moved: Shift) -> Shift:
+    return replace(moved, up=0.0, down=0.0, high=moved.usual, low=moved.usual)
