@@ -1,7 +1,7 @@
 """What the sweeps and the deploys told, as facts about products. No judgement and no text for people."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import median
 from typing import Final
@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from adapters.llm.triage.case import Case, Seen, instant, number_of, plain, text_of
 from adapters.llm.triage.cluster_facts import DatastoreFact, IllFact, datastore_facts, ill_facts
 from adapters.llm.triage.deploy_facts import DeployFact, deploys
+from adapters.llm.triage.explained import called_of, part_of, seen_by
 from adapters.llm.triage.vanished import GoneFact, RecordFact, gone_facts, record_facts
 from tools.analysis.call_graph import CallGraph
 from tools.analysis.usual import UNUSUAL
@@ -51,6 +52,8 @@ class Moved:
     requests: float | None
     mark: str
     is_past: bool = False
+    called: str = ""  # the service that the product waited for, as a label says
+    where: str = ""  # the part that moved, or the callers that noticed it
 
     @property
     def is_unusual(self) -> bool:
@@ -171,10 +174,13 @@ def facts_of(case: Case) -> Facts:
     name = _Names(case.products)
     rows = metrics.rows("shifts") if metrics else ()
     moved = [_moved(row, metrics, name, is_past=case.is_past) for row in rows] if metrics else []
+    outside = list(
+        _called(moved, {*case.products, *(metrics.mapping("within") if metrics else ())})
+    )
     busy = [one.requests for one in moved if one.requests]
     ways = traces.mapping("ways_slow") if traces else {}
     return Facts(
-        moved=moved,
+        moved=[*moved, *outside],
         standing=list(_standings(metrics, case.subject, name)) if metrics else [],
         logs=[_log(row, logs, name) for row in logs.rows("changes")] if logs else [],
         spans=[_span(row, traces, name) for row in traces.rows("shifts")] if traces else [],
@@ -182,7 +188,12 @@ def facts_of(case: Case) -> Facts:
         deploys=deploys(case),
         gone=list(gone_facts(metrics)) if metrics else [],
         records=list(record_facts(metrics)) if metrics else [],
-        graph=CallGraph(_calls(traces, name) if traces else ()),
+        graph=CallGraph(
+            [
+                *(_calls(traces, name) if traces else ()),
+                *((m.product, m.called) for m in moved if m.called),
+            ]
+        ),
         ways_slow={name.of(one): value for one in ways if (value := _count_of(ways, one))},
         usual_requests=median(busy) if busy else None,
         subject_requests=_count_of(metrics.mapping("traffic"), case.subject) if metrics else None,
@@ -237,7 +248,21 @@ def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names, *, is_past: b
         requests=_count_of(row, "requests"),
         mark=seen.mark,
         is_past=is_past,
+        called=called_of(text_of(row, "only_at")),
+        where=part_of(text_of(row, "only_at")),
     )
+
+
+def _called(moved: Sequence[Moved], own: Collection[str]) -> Iterator[Moved]:
+    """What callers see of each service that has no metrics here."""
+    by_called: dict[str, list[Moved]] = {}
+    for one in moved:
+        if one.called and one.called not in own:
+            by_called.setdefault(one.called, []).append(one)
+    for called, seen in by_called.items():
+        worst = max(seen, key=lambda one: one.score)
+        where = seen_by([one.product for one in seen])
+        yield replace(worst, product=called, called="", where=where, requests=None)
 
 
 def _count_of(row: Mapping[str, JsonValue], name: str) -> float | None:

@@ -29,7 +29,7 @@ def told(point: Point, now: datetime | None = None) -> str:
     fact = point.fact
     match fact:
         case Moved():
-            text = _moved(fact, now)
+            text = _moved(fact, now) + (f", {fact.where}" if fact.where else "")
         case StandingFact():
             text = _standing(fact, now)
         case LogFact():

@@ -1,0 +1,42 @@
+"""What the label that explains a shift says: which part moved, or which service was waited for.
+
+Where all that is slow carries `peer="bank"`, the bank is slow, whichever product noticed it. Often
+nobody here operates it, and it has no metrics of its own.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from adapters.llm.triage.names import plain
+
+_ONLY_AT: Final = re.compile(r"([^=]+)=(.+) \(1 of (\d+)\)")
+_OTHER_END: Final = re.compile(
+    r"(?:\w+_)?(?:peer|to|dst|dest|destination|upstream|remote|callee|called|dependency|provider"
+    r"|vendor|third_party|target|server_address)(?:_(?:service|name|host|workload|app|svc))*",
+    re.IGNORECASE,
+)
+_MOST_CALLERS: Final = 3
+
+
+def called_of(only_at: str) -> str:
+    """The service at the other end of the calls, by such a label; empty for any other label."""
+    found = _ONLY_AT.fullmatch(only_at)
+    return plain(found[2]) if found and _OTHER_END.fullmatch(found[1]) else ""
+
+
+def part_of(only_at: str) -> str:
+    """`only pod=search-7, 1 of 12`; empty where nothing explains the shift."""
+    found = _ONLY_AT.fullmatch(only_at)
+    return f"only {plain(found[1])}={plain(found[2])}, 1 of {found[3]}" if found else ""
+
+
+def seen_by(callers: Sequence[str]) -> str:
+    """`as its callers basket, ledger and 2 more see it`."""
+    names = sorted(set(callers))
+    more = len(names) - _MOST_CALLERS
+    shown = [*names[:_MOST_CALLERS], *([f"{more} more"] if more > 0 else [])]
+    both = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    return (
+        f"as its caller{'s' if len(names) > 1 else ''} {both} see{'' if len(names) > 1 else 's'} it"
+    )
