@@ -164,10 +164,16 @@ def _log_unread(asked: Unread | None, counted: Unread) -> None:
 
 
 def in_whole_characters(body: bytes | str) -> bytes | None:
-    """JSON whose halves of characters (lone surrogates) are `?`; None for what is no JSON."""
+    """JSON in UTF-8 whose halves of characters (lone surrogates) are `?`; None for what is no JSON.
+
+    Bytes may be in UTF-16 or UTF-32, and begin with a byte order mark.
+    """
     try:
-        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-        return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace")
+        text = body
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text), "replace")
+        whole = json.loads(text.removeprefix("\ufeff"))
+        return json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace")
     except (ValueError, RecursionError):
         return None
 

@@ -96,11 +96,20 @@ def _block_texts(blocks: object) -> Iterator[str]:
         if block.get("type") == "rich_text":
             yield from (_rich_text(part) for part in _entries(block.get("elements")))
             continue
+        if block.get("type") == "table":
+            yield from _table_rows(block.get("rows"))
+            continue
         for part in (block, block.get("text"), *_entries(block.get("fields"))):
             if isinstance(part, Mapping):
                 yield from _strings(part, "text")
         for element in _entries(block.get("elements")):
             yield from _strings(element, "text")
+
+
+def _table_rows(rows: object) -> Iterator[str]:
+    """A row of a table block is one line; its cells are plain or rich text."""
+    for row in rows if isinstance(rows, list | tuple) else ():
+        yield " | ".join(_rich_text(cell) for cell in _entries(row))
 
 
 def _rich_text(element: Mapping[str, object]) -> str:

@@ -227,6 +227,36 @@ ALERTMANAGER: dict[str, Any] = {
             },
             "see https://x.test@anna",
         ),
+        (
+            {
+                "blocks": [
+                    {
+                        "type": "table",
+                        "rows": [
+                            [
+                                {"type": "raw_text", "text": "pod"},
+                                {"type": "raw_text", "text": "state"},
+                            ],
+                            [
+                                {"type": "raw_text", "text": "checkout-1 <a>"},
+                                {
+                                    "type": "rich_text",
+                                    "elements": [
+                                        {
+                                            "type": "rich_text_section",
+                                            "elements": [{"type": "text", "text": "OOM"}],
+                                        }
+                                    ],
+                                },
+                            ],
+                            None,
+                            [7, None],
+                        ],
+                    }
+                ]
+            },
+            "pod | state\ncheckout-1 <a> | OOM",
+        ),
         ({"text": None, "attachments": None, "blocks": None}, ""),
         ({"attachments": [None, "x", {"blocks": [3]}], "blocks": "no"}, ""),
     ],
