@@ -6,7 +6,7 @@ any readable entry is an error.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar
@@ -111,16 +111,16 @@ def count_of(value: object) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
-def readable(kind: TypeAdapter[T], entries: Iterable[object]) -> tuple[list[T], int]:
-    """The entries of that kind in their order, and how many could not be read."""
-    found: list[T] = []
-    unreadable = 0
-    for entry in entries:
-        try:
-            found.append(kind.validate_python(entry))
-        except ValidationError:
-            unreadable += 1
-    return found, unreadable
+def readable(kind: TypeAdapter[list[T]], entries: Sequence[object]) -> tuple[list[T], int]:
+    """The readable ones of parsed entries, and how many are not; `kind` is of `Entries`.
+
+    A caller that has to go on without any readable entry asks this instead of `shaped`.
+    """
+    try:
+        found = kind.validate_python(entries, context=Unread())
+    except ValidationError:
+        found = []
+    return found, len(entries) - len(found)
 
 
 def parse(kind: TypeAdapter[T], body: bytes | str, unread: Unread | None = None) -> T:

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue, TypeAdapter
 from adapters.observe.otlp_answer import RESOURCE_TAGS
 from adapters.observe.trace_ids import span_hex, trace_hex
 from tools.capabilities import Span
-from tools.outside_json import OutsideModel, readable, unread_note
+from tools.outside_json import Entries, OutsideModel, readable, unread_note
 
 _STATUS_CODE: Final = "otel.status_code"
 _STATUS_WORDS: Final = "otel.status_description"
@@ -65,11 +65,11 @@ class JaegerTrace(OutsideModel):
 
     def read(self) -> tuple[Sequence[Span], Sequence[str]]:
         """The spans in no particular order, and notes: Jaeger's warnings and what was unreadable."""
-        spans, unreadable = readable(_SPAN, self.spans)
+        spans, unreadable = readable(_SPANS, self.spans)
         processes = {
             name: process
             for name, entry in self.processes.items()
-            for process in readable(_PROCESS, [entry])[0]
+            for process in readable(_PROCESSES, [entry])[0]
         }
         said = [*(self.warnings or ()), *(w for span in spans for w in span.warnings or ())]
         said.append(unread_note(unreadable, f"of {len(self.spans)} spans"))
@@ -79,8 +79,8 @@ class JaegerTrace(OutsideModel):
         )
 
 
-_SPAN: Final = TypeAdapter(_Span)
-_PROCESS: Final = TypeAdapter(_Process)
+_SPANS: Final = TypeAdapter(Entries[_Span])
+_PROCESSES: Final = TypeAdapter(Entries[_Process])
 _UNKNOWN: Final = _Process()
 
 

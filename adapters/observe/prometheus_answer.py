@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from adapters.observe.backend import Answer
 from tools.capabilities import Series
 from tools.errors import UpstreamFailed
-from tools.outside_json import OutsideModel, parse, readable
+from tools.outside_json import Entries, OutsideModel, parse, readable
 
 SweptRow = tuple[Mapping[str, str], Sequence[tuple[float, float]]]
 
@@ -54,7 +54,7 @@ class _Names(OutsideModel):
 
 
 _ENVELOPE: Final = TypeAdapter(_Envelope)
-_ROW: Final = TypeAdapter(_Row)
+_ROWS: Final = TypeAdapter(Entries[_Row])
 _ABOUT: Final = TypeAdapter(list[_About])
 _FAILURE: Final = TypeAdapter(_Failure)
 _METADATA: Final = TypeAdapter(_Metadata)
@@ -144,7 +144,7 @@ def _rows(
     result = envelope.data.result if envelope.data else []
     if _is_scalar(result):
         result = [{"value": result}]
-    rows = [row for row in readable(_ROW, result)[0] if is_shaped(row)]
+    rows = [row for row in readable(_ROWS, result)[0] if is_shaped(row)]
     unreadable = len(result) - len(rows)
     if result and unreadable == len(result):
         raise UpstreamFailed(problem, answer.status)

@@ -18,7 +18,7 @@ from pydantic import (
 
 from tools.error_issues import ErrorIssue
 from tools.errors import UpstreamFailed
-from tools.outside_json import count_of, readable
+from tools.outside_json import Entries, count_of, readable
 
 _MOST_CHARS: Final = 4000  # of a text: twice what is told, for what is masked at its cut
 _log = structlog.stdlib.get_logger(__name__)
@@ -81,13 +81,13 @@ class WholeIssue(BaseModel):
     release: _Release | None = Field(default=None, alias="firstRelease")
 
 
-_PROJECT: Final = TypeAdapter(Project)
-_ISSUE: Final = TypeAdapter(Issue)
+_PROJECTS: Final = TypeAdapter(Entries[Project])
+_ISSUES: Final = TypeAdapter(Entries[Issue])
 
 
 def projects_in(rows: Sequence[JsonValue]) -> Mapping[str, str]:
     """Numbers by slug."""
-    found, odd = readable(_PROJECT, rows)
+    found, odd = readable(_PROJECTS, rows)
     if odd:
         _log.warning("sentry.unreadable_projects", count=odd)
     return {one.slug: one.id for one in found}
@@ -97,7 +97,7 @@ def issues_in(
     rows: Sequence[JsonValue], projects: frozenset[str]
 ) -> tuple[Sequence[Issue], Sequence[str]]:
     """Those of these projects (numbers), each once, and what to say of the others."""
-    found, odd = readable(_ISSUE, rows)
+    found, odd = readable(_ISSUES, rows)
     if odd and not found:
         raise UpstreamFailed(f"Sentry: none of the {odd} issues could be read")
     own = {one.id: one for one in found if one.project.id in projects}

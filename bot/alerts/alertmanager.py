@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter
 
 from bot.alerts.wire import Headers, Unreadable, has_token, parsed, since
 from bot.domain.alerts import Alert, AlertState
-from tools.outside_json import OutsideModel, readable, set_instant
+from tools.outside_json import Entries, OutsideModel, readable, set_instant
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -56,7 +56,7 @@ class _Group(OutsideModel):
     alerts: list[object] = Field(max_length=10_000)
 
 
-ALERT: Final = TypeAdapter(AlertmanagerAlert)
+ALERTS: Final = TypeAdapter(Entries[AlertmanagerAlert])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class GroupWire:
         Alertmanager does not send a refused group again, so one odd alert must not lose the rest.
         """
         group = parsed(_Group, body)
-        alerts, unreadable = readable(ALERT, group.alerts)
+        alerts, unreadable = readable(ALERTS, group.alerts)
         if unreadable and not alerts:
             raise Unreadable(f"none of the {unreadable} alerts can be read")
         if unreadable:

@@ -23,7 +23,7 @@ from pydantic import (
 
 from bot.alerts.wire import Headers, Unreadable, has_token, since, unreadable
 from bot.domain.alerts import Alert, AlertState
-from tools.outside_json import OutsideModel, parse, readable
+from tools.outside_json import Entries, OutsideModel, parse, readable
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -53,6 +53,7 @@ class _Event(OutsideModel):
 
 _EVENTS: Final = TypeAdapter(list[object])
 _EVENT: Final = TypeAdapter(_Event)
+_READ: Final = TypeAdapter(Entries[_Event])
 _JSON: Final = TypeAdapter(JsonValue)
 
 
@@ -90,7 +91,7 @@ class CloudEventsWire:
     def _batch(self, body: bytes) -> list[_Event]:
         """The readable events of a batch. Raises ValidationError, Unreadable when none is."""
         entries = parse(_EVENTS, body)
-        events, unreadable_count = readable(_EVENT, entries)
+        events, unreadable_count = readable(_READ, entries)
         if unreadable_count and not events:
             raise Unreadable(f"none of the {unreadable_count} events can be read")
         if unreadable_count:

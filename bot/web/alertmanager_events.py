@@ -10,7 +10,7 @@ import structlog
 from pydantic import Field, JsonValue
 
 from adapters.told import IngestedEvent
-from bot.alerts.alertmanager import ALERT, ALERTMANAGER, AlertmanagerAlert
+from bot.alerts.alertmanager import ALERTMANAGER, ALERTS, AlertmanagerAlert
 from bot.domain.alerts import ProductOf
 from tools.outside_json import OutsideModel, readable
 from tools.product_names import product_in
@@ -50,7 +50,7 @@ class AlertmanagerPayload(OutsideModel):
         self, received_at: datetime, product_of: ProductOf = product_in
     ) -> list[IngestedEvent]:
         """An event per readable alert; `product_of` names the product by the labels."""
-        alerts, unreadable = readable(ALERT, self.alerts)
+        alerts, unreadable = readable(ALERTS, self.alerts)
         if unreadable:
             _log.warning("alerts.unreadable", source=ALERTMANAGER, count=unreadable)
         return [_event(alert, received_at, product_of) for alert in alerts]
