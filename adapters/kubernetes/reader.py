@@ -3,10 +3,17 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Annotated, Final
 
 import structlog
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import (
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.hiding import shown, shown_text
@@ -53,6 +60,14 @@ class _Column(OutsideModel):
     priority: int = 0
 
 
+def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> _Column | None:
+    try:
+        column: _Column | None = read(value)
+    except ValidationError:
+        return None
+    return column
+
+
 class _Metadata(OutsideModel):
     name: str = ""
     namespace: str = ""
@@ -69,7 +84,10 @@ class _Row(OutsideModel):
 
 
 class _Table(OutsideModel):
-    columns: Entries[_Column] = Field(alias="columnDefinitions")
+    # An odd one keeps its place: cells belong to columns by their number.
+    columns: list[Annotated[_Column | None, WrapValidator(_or_none)]] = Field(
+        alias="columnDefinitions"
+    )
     rows: Entries[_Row] = Field(default_factory=list)
     metadata: _Metadata = _Metadata()
 
@@ -178,6 +196,7 @@ class KubernetesReader:
             rows += found.rows
         whole = found.model_copy(update={"rows": rows[:MAX_ROWS]})
         table = _table(whole, with_namespace=kind.namespaced and namespace == EVERYWHERE)
+        unread.count += found.columns.count(None)
         if unread.count:
             _log.warning("kubernetes.unreadable_entries", kind=kind.plural, count=unread.count)
         return replace(table, unread=unread.count)
@@ -283,9 +302,11 @@ def _objects(body: bytes, kind: Kind, unread: Unread) -> tuple[list[dict[str, Js
 
 
 def _table(found: _Table, *, with_namespace: bool) -> ObjectTable:
-    kept = [n for n, column in enumerate(found.columns) if column.priority == 0]
-    columns = [found.columns[n].name for n in kept]
-    rows = [[_cell(row.cells[n]) for n in kept if n < len(row.cells)] for row in found.rows]
+    visible = {n: each.name for n, each in enumerate(found.columns) if each and not each.priority}
+    if found.rows and not visible:
+        raise UpstreamFailed("not what the Kubernetes API promises")
+    columns = list(visible.values())
+    rows = [[_cell(row.cells[n]) for n in visible if n < len(row.cells)] for row in found.rows]
     if with_namespace:
         columns = ["Namespace", *columns]
         spaces = [row.object.metadata.namespace if row.object else "" for row in found.rows]

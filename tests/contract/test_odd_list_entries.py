@@ -205,6 +205,20 @@ async def test_sound_entry_is_read_and_the_odd_one_logged(name: str, odd: str) -
     assert sum(one["count"] for one in logged if "unreadable" in one["event"]) >= 2
 
 
+async def test_an_odd_column_moves_no_cell_to_another_column() -> None:
+    body = (
+        '{"columnDefinitions": [7, {"name": "Name"}, {"priority": 0}, {"name": "Status"}], '
+        '"rows": [{"cells": ["?", "checkout-1", "?", "Failed"]}]}'
+    )
+    async with (
+        serving(answering({"/pods": body})) as url,
+        aclosing(KubernetesApi(Access(url, None, lambda: "token", "shop"))) as api,
+    ):
+        found = await KubernetesReader(api).table(ObjectQuery("pods"))
+    assert (found.columns, found.rows) == (["Name", "Status"], [["checkout-1", "Failed"]])
+    assert found.unread == 2
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 async def test_list_without_any_readable_entry_is_an_error(name: str) -> None:
     read, answers, _sound, _expected, _odd = FAMILIES[name]
