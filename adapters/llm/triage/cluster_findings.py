@@ -19,7 +19,7 @@ _CONSEQUENCES: Final = frozenset(
 )
 _MOST_CHARS: Final = 620
 # Words, figures and the signs of messages. No markup, no mention, no citation, no link.
-_NOT_PLAIN: Final = re.compile(r"[^\w\s.,;%()'/=:+-]|_|://|:(?=[\w+'-]+:)")
+_NOT_PLAIN: Final = re.compile(r"[^\w\s.,;%()'/=:+-]|_|://|:(?=[\w+'-]*[a-z][\w+'-]*:)")
 
 
 def cluster_weight(fact: IllFact) -> float:

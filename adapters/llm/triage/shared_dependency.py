@@ -12,13 +12,14 @@ from typing import Final
 from adapters.llm.triage.cluster_facts import DatastoreFact, IllFact
 from adapters.llm.triage.evidence import Facts, LogFact
 from tools.analysis.cluster.datastores import technology_of
+from tools.log_templates import without_clock
 
 # What a server says when it refuses all of its clients, and what that means.
 _REFUSALS: Final[Sequence[tuple[str, str]]] = (
     (
         r"too many (?:client )?connections|remaining connection slots|too many clients already"
         r"|max(?:imum)? number of clients|max_connections",
-        "connections are exhausted (too many connections)",
+        "too many connections",
     ),
     (
         r"--(?:super-)?read-only option|read-only transaction|super-read-only"
@@ -116,7 +117,7 @@ def _fact(server: DatastoreFact, mechanism: str, said: Sequence[tuple[str, str, 
         name=server.product,
         state="refuses its clients",
         mechanism=mechanism,
-        detail=f"the errors of {listed} say so, such as {product}: {text[-300:]}",
+        detail=f"the errors of {listed} say so, such as {product}: {without_clock(text)[-300:]}",
         warned=False,
         over=False,
         mark=mark,

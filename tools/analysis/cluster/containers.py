@@ -46,6 +46,7 @@ _MISSING: Final = re.compile(
     r"(?i)\b(secret|configmap|serviceaccount|persistentvolumeclaim) \"?([\w./-]+)\"? not found"
 )
 _NO_KEY: Final = re.compile(r"(?i)couldn't find key ([\w./-]+) in (secret|configmap) ([\w./-]+)")
+_BINARY: Final = re.compile(r"(malformed HTTP response).*", re.DOTALL)  # bytes say nothing
 _RUNTIME: Final = re.compile(r"(?:containerd|docker|crio|cri-dockerd)\.sock")
 _MOUNTS: Final = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 _SANDBOX: Final = ("FailedCreatePodSandBox", "NetworkNotReady")
@@ -126,7 +127,7 @@ def failing_probe(
     for event in _events(pod, cluster, "Unhealthy", "ProbeWarning"):
         if cluster.is_older_than(event.at, _PROBED_LATELY):
             continue
-        said = message_of(event)
+        said = _BINARY.sub(r"\1", message_of(event))
         kind = next((one for one in kinds if said.lower().startswith(f"{one} probe")), "")
         if kind:
             return kind, "; ".join((said, *_about_probe(pod, kind, said)))
@@ -203,9 +204,7 @@ def _crash(pod: KubernetesObject, row: KubernetesObject, who: str, cluster: Inve
     probe = failing_probe(pod, cluster, ("liveness", "startup"))
     if probe is not None and (code is None or code in _KILLED):
         kind, how = probe
-        return Trouble(
-            state, f"{kind} probe fails", f"{said}, killed after its {kind} probe: {how}"
-        )
+        return Trouble(state, f"{kind} probe fails", f"{said}, killed by its {kind} probe: {how}")
     message = text_at(ended, "message")
     said = f"{said}: {message}" if message else said
     return Trouble(state, "container crashes", said, text_at(row, "name"))

@@ -17,7 +17,10 @@ PRODUCTS = (
     "alpha-sql",
     "beta-sql",
 )
-LONG = "quota small of namespace shop: " + "requested pods=1, used pods=9, limited to pods=9; " * 4
+LONG = (
+    "at 14:07:23 quota small of namespace shop: "
+    + "requested pods=1, used pods=9, limited to pods=9; " * 4
+)
 
 
 def ill(product: str, mechanism: str = "exceeded quota", **more: object) -> dict[str, object]:
@@ -89,7 +92,9 @@ async def test_a_lost_node_comes_before_the_pods_on_it() -> None:
 
 
 REFUSED = "SQLException: Too many connections"
-READ_ONLY = "The MySQL server is running with the --read-only option"
+READ_ONLY = (
+    "2026-04-07 14:11:23.794 ERROR 1 : The MySQL server is running with the --read-only option"
+)
 
 
 def store(product: str, technology: str, *, is_new: bool = False) -> dict[str, object]:
@@ -111,7 +116,7 @@ RENEWED = [store("alpha-sql", "mysql"), store("beta-sql", "mysql", is_new=True)]
         ),
         (
             [line("cart", "FATAL: sorry, too many clients already"), line("stock", REFUSED)],
-            [store("ledger-db", "postgres")], "ledger-db", "connections are exhausted",
+            [store("ledger-db", "postgres")], "ledger-db", "too many connections",
         ),
         (
             [line("cart", READ_ONLY), line("payments", READ_ONLY)],

@@ -91,7 +91,7 @@ FAULTS: dict[str, tuple[list[Object], list[ClusterEvent], str, str, list[str]]] 
     ),
     "HTTP probe of a gRPC port": (
         [pod("billing", CRASHED, spec=GRPC)],
-        [event("Pod", POD, "Unhealthy", "Liveness probe failed: malformed HTTP response")],
+        [event("Pod", POD, "Unhealthy", r"Liveness probe failed: malformed HTTP response \x00\x1e")],
         "billing", "liveness probe fails", ["gRPC"],
     ),
     "hasty liveness probe": (
