@@ -178,9 +178,11 @@ async def _main(limits: str, speed: int) -> None:
         if workspace.http:
             await workspace.http.aclose()  # the bot before this one's
         await floors.aclose()
+        await floors.aclose()
         workspace.deliver_to(url)
         outbox = workspace.outbox
         beside = SignedHttp(floor, app.signing_secret)
+        floors.push_async_callback(beside.aclose)
         floors.push_async_callback(beside.aclose)
         outbox.transport = TimedTransport(outbox.transport, beside, people)
 
