@@ -1,6 +1,6 @@
 """What core__sweep_metrics says of each product for an all-clear: what exists, was compared, is gone."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -23,10 +23,11 @@ def with_coverage(
     output: MetricSweep,
     found: Discovered,
     shifted: Sequence[Shifted],
-    read: Collection[str],
+    read: Mapping[str, Signal],
     start: datetime,
 ) -> MetricSweep:
-    """The same with what was not compared, and what disappeared. `read` are names of signals."""
+    """The same with what was not compared, and what disappeared. `read` are signals by name, as their values
+    show them."""
     gone = [*_fallen(shifted, start), *_ended(output.gaps, shifted)]
     gone.sort(key=lambda one: (ROLES.index(one.role), one.product, one.signal))
     worst: dict[str, Record] = {}
@@ -35,7 +36,7 @@ def with_coverage(
     records = list(worst.values())
     return output.model_copy(
         update={
-            "unchecked": _unchecked(found, shifted),
+            "unchecked": _unchecked(found, shifted, read),
             "unnamed": _unnamed(shifted),
             "records": records[:MOST_RECORDS],
             "more_records": max(0, len(records) - MOST_RECORDS),
@@ -46,14 +47,16 @@ def with_coverage(
     )
 
 
-def _unchecked(found: Discovered, shifted: Sequence[Shifted]) -> dict[str, str]:
+def _unchecked(
+    found: Discovered, shifted: Sequence[Shifted], read: Mapping[str, Signal]
+) -> dict[str, str]:
     compared: dict[str, set[Role]] = {}
     for product, signal, _ in shifted:
         compared.setdefault(product, set()).add(signal.role)
     existing: dict[str, set[Role]] = {}
     for signal in found.signals:
         for product in signal.places:
-            existing.setdefault(product, set()).add(signal.role)
+            existing.setdefault(product, set()).add(read.get(signal.name, signal).role)
     return {
         clean_text(product): " ".join(sorted(left))
         for product, roles in sorted(existing.items())

@@ -102,7 +102,12 @@ class PackedSignals:
                 for part in ("_bucket", "_sum", "_count")
             }
             return [parts] if any(parts.values()) else []
-        return [{"": [one]} for one in self._of(product, signal.metric, signal.where)]
+        own = self._of(product, signal.metric, signal.where)
+        if not own and signal.reading == "rate_ratio":
+            # A failure that never happened has no series: that is nought, not unknown.
+            over = self._of(product, signal.over, signal.over_where)
+            own = [replace(one, points=[(at, 0.0) for at, _ in one.points]) for one in over[:1]]
+        return [{"": [one]} for one in own]
 
     def _of(self, product: str, metric: str, where: str) -> list[RecordedSeries]:
         named = [one for one in self._owned.get(product, ()) if one.name == metric]

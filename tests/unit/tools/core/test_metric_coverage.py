@@ -96,6 +96,7 @@ async def test_an_unknown_share_of_successes_that_fell_is_one_of_errors(whole: f
     (moved,) = found["shifts"]
     assert (moved["role"], moved["direction"], moved["inferred"]) == ("errors", "down", True)
     assert moved["unit"] == ("ratio" if whole == 1 else "percent")
+    assert found["unchecked"] == {}
 
 
 async def test_an_unknown_counter_is_read_as_a_rate() -> None:
@@ -142,3 +143,10 @@ async def test_what_was_as_far_before_is_no_record() -> None:
     found = await swept(series("x9", lambda ago: 3.0 if 90 < ago < 100 or ago < 5 else wavers(ago)))
 
     assert found["records"] == []
+
+
+async def test_failures_that_never_happened_are_checked() -> None:
+    found = await swept(series("http_requests_total", lambda ago: 6e5 - 600.0 * ago, code="200"))
+
+    assert found["within"] == {"web": "errors traffic"}
+    assert found["unchecked"] == {}
