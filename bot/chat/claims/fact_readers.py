@@ -186,6 +186,7 @@ def _spans_changed(result: Result) -> Iterator[Fact]:
 
 def _trace(result: Result) -> Iterator[Fact]:
     root = result.fields.get("root")
+    whole = numbers_of(result.fields, ("duration_us",), "time", 1e-6)
     waiting: list[JsonValue] = [root] if isinstance(root, dict) else []
     while waiting:
         span = waiting.pop()
@@ -197,15 +198,20 @@ def _trace(result: Result) -> Iterator[Fact]:
         tags = span.get("tags")
         host = tags.get("host") if isinstance(tags, dict) else None
         took = numbers_of(span, ("duration_us", "self_us"), "time", 1e-6)
+        shares = tuple(
+            Known(t.value / w.value, t.value / w.value, "ratio")
+            for t in took
+            for w in whole
+            if w.value
+        )
         yield Fact(
-            result.number, Kind.SPAN, names_of(text_of(span, "service"), host), "latency", "", {"now": took},
+            result.number, Kind.SPAN, names_of(text_of(span, "service"), host), "latency", "", {"now": took, "share": shares},
             terms={"operation": frozenset(folded(text_of(span, "operation")).split())},
         )  # fmt: skip
     if isinstance(root, dict):
         own = self_times(root)
         taker = max(own, key=lambda name: own[name], default="")
         yield Fact(result.number, Kind.SPAN, names_of(taker), terms={"noun": words_of("mosttime")})
-    whole = numbers_of(result.fields, ("duration_us",), "time", 1e-6)
     if waiting or whole:
         yield Fact(
             result.number,

@@ -82,7 +82,7 @@ _WORDS: Final[dict[Word, str]] = {
         made make in total out went go goes come came one past window's kind kinds fold share ratio rate rates just
         did does do will users namely i.e e.g percent warns warning name named whose where when more than over least beyond exceeds exceeded under fewer less
         stayed remained kept began begin begins starts started start again further version release's answered
-        both old log logs entry usage use seems-not level's state status full place load""",
+        old log logs entry usage use seems-not level's state status full place load""",
     Word.PRESENT: "is are has have now currently still stay stays remains keeps",
     Word.RECOVERED: "recovered recovers recovering",
     Word.SATURATED: "saturated exhausted maxed",
@@ -101,7 +101,7 @@ _WORDS: Final[dict[Word, str]] = {
         deployments replicaset statefulset""",
     Word.NOT: "not n't never neither nor isn't aren't wasn't weren't didn't doesn't don't hasn't haven't hardly cannot can't",
     Word.NONE: "no none zero without",
-    Word.ALL: "all every entire whole always everything everywhere everybody everyone any",
+    Word.ALL: "all both every entire whole always everything everywhere everybody everyone any",
     Word.ONLY: "only solely alone exclusively sole merely nothing nobody elsewhere",
     Word.NEW: "new newly more grew-lines gone additional",
     Word.USUAL: "usual usually normally normal-value typically baseline before previously earlier formerly was-at compared against versus vs",

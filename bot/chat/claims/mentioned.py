@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Final
 
-from bot.chat.claims.names import folded
-from bot.chat.claims.quantities import Figure
+from bot.chat.claims.facts import Fact
+from bot.chat.claims.lexicon import CLASSES, NOUN_OF, Word
+from bot.chat.claims.names import Name, folded
+from bot.chat.claims.quantities import Figure, Numbers
 from bot.chat.claims.results import Result
 
 _MORE = re.compile(r"\s(?:more|others?|further)\b", re.IGNORECASE)
@@ -15,6 +18,13 @@ _CONTRAST = re.compile(
     r"(?:(?:in|on|of|from|by|at|with|the|a|an|for|to)\s+){0,3}[`*\"]{0,3}([\w][\w./@:-]*)",
     re.IGNORECASE,
 )
+_DENIAL = re.compile(
+    r"(?:\b(?:no|not|never|none|nothing|neither|nor|without)\b|n['’]t\b)[^.;:]{0,80}$",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(r"\b[\w.]{1,12} hours? (?:later|earlier|ahead|behind)\b", re.IGNORECASE)
+_EVENTS: Final = 40  # times of facts, of which all pairs are looked at
+_HALF_MINUTE: Final = 30.0
 _MOST_ITEMS: Final = 60
 _BESIDE: Final = 40  # characters on each side of a figure
 
@@ -22,6 +32,43 @@ _BESIDE: Final = 40  # characters on each side of a figure
 def contrasted(words: str) -> frozenset[str]:
     """The names that a sentence sets against its own: `in checkout, not in pricing`."""
     return frozenset(match[1].rstrip(".").lower() for match in _CONTRAST.finditer(words))
+
+
+def is_denied(name: Name, words: str) -> bool:
+    """Whether a sentence denies something of it: that a result does not have it is no contradiction."""
+    at = words.find(name.text)
+    return at > 0 and _DENIAL.search(words[:at]) is not None
+
+
+def without_zones(words: str) -> str:
+    """Without the hours by which another zone is ahead."""
+    return _ELSEWHERE.sub(lambda match: " " * len(match[0]), words)
+
+
+def is_noun_behind(figure: Figure, words: str) -> bool:
+    """Whether a number that is spelled out counts something: `seven pods`, not `the two`."""
+    behind = _ITEM.search(words, figure.end, figure.end + _BESIDE)
+    word = behind[0].lower().rstrip(".") if behind else ""
+    return bool(figure.family) or word in NOUN_OF or CLASSES.get(word) is Word.NOUN
+
+
+def is_derived(figure: Figure, facts: Sequence[Fact]) -> bool:
+    """Whether it follows from facts: a factor, a share, or the time between two of them."""
+    if figure.family in ("factor", "ratio"):
+        known = [
+            one
+            for fact in facts
+            for slot in ("factor", "share")
+            for one in fact.figures.get(slot, ())
+        ]
+        return Numbers(known).hold(figure)
+    if figure.family != "time":
+        return False
+    times = {at for fact in facts for of in fact.times.values() for at in of[:1]}
+    few = sorted(times)[:_EVENTS]
+    half = max(figure.half, _HALF_MINUTE if figure.value >= 60 else 0.0)
+    apart = ((later - one).total_seconds() for one, later in combinations(few, 2))
+    return any(abs(each - figure.value) <= half for each in apart)
 
 
 def is_listed(figure: Figure, words: str, results: Sequence[Result]) -> bool:

@@ -71,6 +71,9 @@ _ORDINALS = (
     "part", "point", "top", "chapter", "port", "http", "status", "code", "#",
 )  # fmt: skip
 _HEDGE_SHARE = 0.05
+_DENIED = re.compile(
+    r"(?:\bnever|\bnot?|n['’]t) (?:exceed\w*|over|above|more than)\s?$", re.IGNORECASE
+)
 _BOUND_REACH = 3.0  # "more than 2 s" is hardly said of 60 s
 _FOLD_SHARE = 0.25  # "doubled" is rounder than "2.0x"
 _ONE_IN_SHARE = 0.15
@@ -121,7 +124,7 @@ def figures(text: str) -> Iterator[Figure]:
     for match in _FIGURE.finditer(text):
         if match.start() < taken:
             continue
-        before = text[max(0, match.start() - 14) : match.start()]
+        before = text[max(0, match.start() - 20) : match.start()]
         if match[2] is None and _stands_behind(before, _ORDINAL, _ORDINALS):
             continue
         compound = _COMPOUND.match(text, match.start(1))
@@ -167,7 +170,9 @@ def _bound(before: str) -> int:
     there = plain(before).rstrip()
     if not (there.endswith(_BOUNDS) or "xceed" in there):
         return 0
-    return 1 if _AT_LEAST.search(before) else -1 if _AT_MOST.search(before) else 0
+    if _AT_LEAST.search(before):
+        return -1 if _DENIED.search(before) else 1
+    return -1 if _AT_MOST.search(before) else 0
 
 
 _USUAL = re.compile(

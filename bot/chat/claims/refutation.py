@@ -75,7 +75,8 @@ def _deploy(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
         if not clause.loose and not clause.times and Word.REVERTED not in clause.does:
             yield one.number, _deployed(one)
         return
-    if told and clause.subjects and not any(is_about(clause, fact) for fact in told):
+    is_one = len(clause.versions) == 1 and len(set(clause.subjects)) == 1
+    if told and is_one and not any(is_about(clause, fact) for fact in told):
         yield (
             one.number,
             f"{_any(one.terms, 'version', 'v')} is of {min(one.subjects, default='another product')}",
@@ -85,7 +86,8 @@ def _deploy(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
         wrong := people.intersection(clause.loose) - one.terms.get("actor", NOTHING)
     ):
         yield one.number, f"deployed by {_any(one.terms, 'actor')}, not by {min(wrong)}"
-    if len(own) == 1 and len(clause.versions) == 2 and not has_versions(one, clause):
+    replaces = Word.REPLACED in clause.does and Word.REVERTED not in clause.does
+    if len(own) == 1 and replaces and len(clause.versions) == 2 and not has_versions(one, clause):
         yield (
             one.number,
             f"{_any(one.terms, 'version', 'v')} replaced {_any(one.terms, 'previous', 'v')}",

@@ -10,7 +10,15 @@ from bot.chat.claims.clocks import near
 from bot.chat.claims.entailment import entailed
 from bot.chat.claims.fact_readers import facts_of
 from bot.chat.claims.facts import Fact
-from bot.chat.claims.mentioned import contrasted, is_in_context, is_listed
+from bot.chat.claims.mentioned import (
+    contrasted,
+    is_denied,
+    is_derived,
+    is_in_context,
+    is_listed,
+    is_noun_behind,
+    without_zones,
+)
 from bot.chat.claims.names import Name, folded, names
 from bot.chat.claims.numerals import in_digits
 from bot.chat.claims.order import holds, order_in, without_order
@@ -41,6 +49,7 @@ _QUOTED = re.compile(r"[\"“]([^\"“”\n]{12,1000})[\"”]")
 _LEADING = re.compile(r"(?<=\d)[^\d.].*$")
 _MAY_QUOTE = re.compile(r"[\"“]")
 _LEAST_QUOTED = 2  # spaces: three words
+_NAMES = frozenset({"name", "place", "code", "id"})
 _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
 _SHOWN_CHARS = 60
@@ -175,27 +184,35 @@ def _held(
     """Every figure and name of it, looked up; then whether a fact entails it."""
     if words.rstrip().endswith("?"):
         return None
-    words, spoken = in_digits(words)
+    words, spoken = in_digits(without_zones(words))
     found, rest = names(words, known.vocabulary)
     denied = contrasted(words)
     found = [name for name in found if name.text.lower() not in denied]
+    absent = frozenset(n.text for n in found if n.kind in _NAMES and is_denied(n, words))
     soft = is_suggestion(words) or (sentence.code and _COMMAND.search(words) is not None)
     counted = [] if soft else list(figures(rest))
     if soft:
         found = [n for n in found if n.kind in ("version", "clock", "onset", "id")]
     looks = known.everywhere if exactly else [_Look(result, words) for result in against]
     parts = [part for look in looks for part in look.parts] if counted else ()
-    lacking = [n.text for n in found if not _has_name(n, looks, known, exactly=exactly)]
+    lacking = [
+        n.text
+        for n in found
+        if n.text not in absent and not _has_name(n, looks, known, exactly=exactly)
+    ]
     results = known.good if exactly else against
     for each in counted:
         said = spoken.get(_LEADING.sub("", each.text)) if spoken else None
         # "One" and "five" are often no figures of a result where none is cited.
-        is_loose = said is not None and (exactly or each.raw == 1)
+        is_loose = said is not None and (
+            exactly or each.raw == 1 or not is_noun_behind(each, words)
+        )
         if not (
             is_loose
             or _has_figure(each, counted, parts, known, exactly=exactly)
             or is_listed(each, words, () if exactly else results)
             or is_in_context(each, words, results)
+            or is_derived(each, known.stated(results)[0])
         ):
             lacking.append(said or each.text)
     lacking += [] if soft or exactly else _made_up_quotes(sentence.words, results, known)
