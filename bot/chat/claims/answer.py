@@ -7,10 +7,11 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from bot.chat.claims.json_index import Reader
+from bot.chat.claims.lookup import Finding, Known
 from bot.chat.claims.results import Result
 from bot.chat.claims.sentences import Sentence, sentences
 from bot.chat.claims.states import SAYS
-from bot.chat.claims.verdict import Finding, Known, judged
+from bot.chat.claims.verdict import judged
 from bot.domain.claims import FROM_ATTACHMENT, Claim, ClaimState
 from bot.domain.turn_events import Evidence
 from tools.attached import READ_ATTACHMENT

@@ -132,8 +132,15 @@ def _normal(words: str) -> str:
     for pattern, word in PHRASES:
         text = pattern.sub(word, text)
     text = OTHER_DROP.sub(lambda m: m[0].replace(" ", "-"), text)
-    text = DIRECTION.sub(lambda m: f"{_of_speed(m[0])} way-{m.lastgroup}", text)
+    text = DIRECTION.sub(lambda m: f"{_of_speed(m[0])} way-{m.lastgroup}{_behind(m[0])}", text)
     return _SPACES.sub(" ", text)
+
+
+def _behind(said: str) -> str:
+    """`up from` is a way, and says what was before."""
+    return next(
+        (f" {word}" for word in ("from", "by", "since") if said.lower().endswith(f" {word}")), ""
+    )
 
 
 def _of_speed(said: str) -> str:
@@ -186,9 +193,11 @@ def _clause(tokens: Sequence[Token], subjects: Collection[str]) -> Clause:
     for at, token in enumerate(tokens):
         denied = at - denied_at <= _NEAR
         if token.figure is not None:
-            clause.figures.append(
-                (token.figure, _slot_of(token.figure, slot, tokens[at + 1 : at + 5]))
-            )
+            is_total = _is_total(tokens[:at])
+            if is_total:
+                clause.figures[-1] = (clause.figures[-1][0], "count")
+            own = "total" if is_total else _slot_of(token.figure, slot, tokens[at + 1 : at + 5])
+            clause.figures.append((token.figure, own))
             slot = ""
         elif token.name is not None:
             if token.name.kind == "version":
@@ -207,6 +216,13 @@ def _clause(tokens: Sequence[Token], subjects: Collection[str]) -> Clause:
         else:
             slot = _said(clause, token, slot, denied=denied)
     return clause
+
+
+def _is_total(before: Sequence[Token]) -> bool:
+    """Whether `5 of` or `5 out of` stands right before a figure."""
+    words = [token.text for token in before[-2:]]
+    behind = before[: -2 if words == ["out", "of"] else -1]
+    return words[-1:] == ["of"] and bool(behind) and behind[-1].figure is not None
 
 
 def _said(clause: Clause, token: Token, slot: str, *, denied: bool) -> str:
@@ -231,10 +247,8 @@ def _said(clause: Clause, token: Token, slot: str, *, denied: bool) -> str:
 
 def _slot_of(figure: Figure, slot: str, behind: Sequence[Token]) -> str:
     """What a figure is of: now, usual, factor, z, count, took."""
-    if figure.family == "factor":
-        return "factor"
-    if figure.family == "z":
-        return "z"
+    if figure.family in ("factor", "z"):
+        return figure.family
     if figure.usual or slot == "usual":
         return "usual"
     if slot in ("change", "took", "z"):
@@ -242,13 +256,17 @@ def _slot_of(figure: Figure, slot: str, behind: Sequence[Token]) -> str:
     for token in behind:
         if token.kind in (Word.BREAK, Word.AND) or token.figure is not None:
             break
-        if token.text == "old":
-            return "age"
-        if token.text in ("restart", "restarts"):
-            return "restarts"
+        if found := _FIGURE_OF.get(token.text):
+            return found
         if not figure.family and (token.kind is Word.NOUN or token.text in NOUN_OF):
             return "count"
     return "now"
+
+
+# What a word behind a figure says that it is.
+_FIGURE_OF: Final = {
+    "before": "usual", "earlier": "usual", "previously": "usual", "old": "age", "restart": "restarts", "restarts": "restarts",
+}  # fmt: skip
 
 
 def cut_quotes(words: str) -> tuple[str, list[str]]:

@@ -102,14 +102,15 @@ def _cluster(result: Result) -> Iterator[Fact]:
             folded(" ".join([kind, name, text_of(row, "reason"), text_of(row, "message")])),
         )  # fmt: skip
     pods = result.fields.get("pods")
-    for product, said in pods.items() if isinstance(pods, dict) else ():
+    told = list(pods.items()) if isinstance(pods, dict) else []
+    for product, said in [*told, ("", result.fields.get("nodes"))]:
         match = re.match(r"(\d{1,6}) of (\d{1,6}) (\w+)", str(said))
         if match is not None:
             count, total = float(match[1]), float(match[2])
             yield Fact(
                 result.number, Kind.COUNT, names_of(product), "", "",
                 {"count": (Known(count, count, "count"),), "total": (Known(total, total, "count"),)},
-                {}, {"state": _WELL, "noun": words_of("pod")},
+                {}, {"state": _WELL, "noun": words_of("pod", "replica") if product else words_of("node")},
             )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 Whatever is not understood is not entailed.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -20,6 +21,11 @@ _LATE_S: Final = 30  # an onset in the second half of a minute is also of the ne
 _FELT: Final = frozenset({"latency", "errors"})
 _USAGE: Final = frozenset({"pool", "cpu", "memory", "disk", "queue"})
 _PARTS: Final = ("db", "database", "cache", "queue", "redis", "postgres", "mysql", "pool")
+_INTRO = re.compile(
+    r"\W*(?:(?:and )?kubernetes (?:warns|warned|reports)(?: of)?|a warning that is over:)\s",
+    re.IGNORECASE,
+)
+_PIECES = re.compile(r"[,:;]\s")
 _Fits = Callable[[Fact, Clause], bool]
 
 
@@ -29,10 +35,10 @@ def entailed(clause: Clause, facts: Sequence[Fact]) -> bool:
         return False
     kinds, fits = _frame(clause)
     own = [fact for fact in facts if fact.kind in kinds]
-    return all(_one(single, own, fits) for single in _distributed(clause))
+    return all(_one(single, own, fits) for single in distributed(clause))
 
 
-def _distributed(clause: Clause) -> Iterator[Clause]:
+def distributed(clause: Clause) -> Iterator[Clause]:
     """One clause per subject and role: `checkout and gateway are slow`."""
     for subject in dict.fromkeys(clause.subjects) or [""]:
         for role in dict.fromkeys(clause.roles) or [""]:
@@ -115,7 +121,7 @@ def _frame(clause: Clause) -> tuple[frozenset[Kind], _Fits]:
         return frozenset({Kind.DEPLOY, Kind.COUNT}), _is_deploy
     if Word.RECOVERED in does:
         return frozenset({Kind.SIGNAL}), _has_recovered
-    if clause.states and not clause.quotes:
+    if (clause.states or "restarts" in clause.nouns) and not clause.quotes:
         return frozenset({Kind.OBJECT, Kind.COUNT}), _is_in_state
     if not does.isdisjoint((Word.SAYS, Word.MENTIONS)) or clause.quotes:
         return frozenset({Kind.LOG, Kind.OBJECT, Kind.COUNT}), _logs
@@ -191,7 +197,8 @@ def usage(fact: Fact) -> float:
 
 def _is_in_state(fact: Fact, clause: Clause) -> bool:
     nouns = fact.terms.get("noun", NOTHING)
-    if clause.nouns and nouns and nouns.isdisjoint(clause.nouns):
+    said = [noun for noun in clause.nouns if noun != "restarts"]
+    if said and nouns and nouns.isdisjoint(said):
         return False
     counts = any(slot == "count" for _, slot in clause.figures) or Word.ALL in clause.does
     if fact.kind is Kind.COUNT and not counts:
@@ -261,7 +268,6 @@ def _values(fact: Fact, clause: Clause, when: Sequence[str]) -> bool:
 
 # Where a figure of a place may stand besides; `now` without a unit is mostly a count.
 _ALSO: Final[Mapping[str, tuple[str, ...]]] = {
-    "count": ("total",),
     "took": ("now",),
     "restarts": ("count",),
 }
@@ -285,9 +291,28 @@ def _holds(fact: Fact, figure: Figure, slot: str, *, is_now: bool) -> bool:
 
 def is_at(fact: Fact, name: Name, slot: str, when: Sequence[str]) -> bool:
     """Whether a fact has that time in one of the places."""
+    if slot == "until":
+        when = ("until",)
     minutes = frozenset(clock(at) for one in when for at in fact.times.get(one, ()))
     late = frozenset(clock(at) for at in fact.times.get("since", ()) if at.second >= _LATE_S)
     return near(name.key, minutes, name.margin_min) or (slot == "since" and near(name.key, late, 1))
+
+
+def is_verbatim(words: str, facts: Sequence[Fact]) -> bool:
+    """Whether a sentence only repeats the row of an object: its name, its state, its message."""
+    intro = _INTRO.match(words)
+    said = words[intro.end() :] if intro else words
+    pieces = [folded(piece) for piece in _PIECES.split(said)]
+    pieces = [piece for piece in pieces if piece]
+    is_over = intro is not None and "over" in intro[0]
+    return len(pieces) > 1 and any(
+        fact.kind is Kind.OBJECT
+        and bool(fact.text)
+        and not (is_over and "over" not in _states(fact))
+        and any(f" {folded(name)} " in f" {' '.join(pieces)} " for name in fact.subjects)
+        and all(f" {piece} " in f" {fact.text} " or piece in fact.subjects for piece in pieces)
+        for fact in facts
+    )
 
 
 def _quotes(fact: Fact, quote: str) -> bool:

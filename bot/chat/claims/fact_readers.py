@@ -3,7 +3,6 @@
 A sentence is entailed only by one of these, never by a word that the result happens to contain.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
@@ -23,23 +22,16 @@ from bot.chat.claims.facts import (
     text_of,
     words_of,
 )
+from bot.chat.claims.metric_facts import factors, metric_facts
 from bot.chat.claims.names import folded
 from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.results import Result
-from bot.chat.claims.rows import ROLES
 from bot.chat.claims.states import self_times
 from tools.attached import READ_ATTACHMENT
+from tools.log_templates import without_clock
 
 MOST_FACTS: Final = 4_000
-_QUANTILE = re.compile(r"(?:^|[_-])(p\d{2,3})(?:$|[_-])")
 _CHANGE_WORDS = {"new": "new", "grown": "more", "gone": "gone"}
-_METRIC_ROLES: Final = (
-    ("errors", re.compile(r"error|fail|5xx")), ("latency", re.compile(r"latenc|duration|_p\d\d|response_time")),
-    ("pool", re.compile(r"connection|pool")), ("cpu", re.compile(r"cpu")),
-    ("memory", re.compile(r"memory|heap|rss")), ("disk", re.compile(r"disk|volume|filesystem")),
-    ("queue", re.compile(r"queue|backlog|lag")), ("restarts", re.compile(r"restart")),
-    ("traffic", re.compile(r"request|traffic|throughput|rps|qps")),
-)  # fmt: skip
 
 
 def facts_of(result: Result) -> Sequence[Fact]:
@@ -62,110 +54,6 @@ def facts_of(result: Result) -> Sequence[Fact]:
     return found
 
 
-def _comparisons(result: Result) -> Iterator[Fact]:
-    fields = result.fields
-    if "baseline_window" not in fields:
-        return
-    metric = text_of(result.arguments, "metric_name")
-    rows = rows_in(fields.get("products")) or [fields]
-    for row in rows:
-        product = text_of(row, "product") or text_of(result.arguments, "product")
-        way = text_of(row, "direction") if row.get("anomalous") is True else "flat"
-        if "direction" not in row:
-            yield Fact(
-                result.number, Kind.SIGNAL, names_of(product), role_of(metric), "", terms=_of_metric(metric) | {"state": words_of("unmeasured")}
-            )  # fmt: skip
-            continue
-        yield Fact(
-            result.number, Kind.SIGNAL, names_of(product), role_of(metric), way,
-            _measured(result, row, fields), at_of(row, since="first_anomaly_at"), _of_metric(metric),
-        )  # fmt: skip
-
-
-def _measured(result: Result, row: Fields, fields: Fields) -> dict[str, tuple[Known, ...]]:
-    family, size = result.unit
-    now = numbers_of(row, ("window_max", "window_median", "window_mean"), family, size)
-    usual = numbers_of(row, ("baseline_median", "baseline_mean"), family, size)
-    return {
-        "now": now,
-        "usual": usual,
-        "factor": _factors(now, usual),
-        "z": numbers_of(row, ("max_z_score",), "z", 1.0),
-        "count": numbers_of(fields, ("anomaly_count",), "count", 1.0),
-    }
-
-
-def _series(result: Result) -> Iterator[Fact]:
-    fields = result.fields
-    if fields.keys().isdisjoint(("step_s", "stats")) or "shifts" in fields:
-        return
-    metric = text_of(result.arguments, "metric_name") or text_of(result.arguments, "query")
-    family, size = result.unit
-    for one in [fields, *rows_in(fields.get("series"))]:
-        values = [v for row in rows_in(one.get("samples")) if is_number(v := row.get("value"))]
-        labels = one.get("labels")
-        named = labels.values() if isinstance(labels, dict) else ()
-        stats = one.get("stats")
-        ends = tuple(Known(v, v * size, family) for v in values[-1:])
-        now = (
-            numbers_of(stats, ("max", "mean", "min"), family, size)
-            if isinstance(stats, dict)
-            else ()
-        )
-        usual = tuple(Known(v, v * size, family) for v in values[:1])
-        way = next((c.direction for c in result.compared if one is fields), "")
-        if values or now:
-            yield Fact(
-                result.number, Kind.SIGNAL, names_of(text_of(result.arguments, "product"), text_of(one, "product"), *named), role_of(metric), way,
-                {"now": now + ends, "usual": usual, "factor": _factors(now + ends, usual)}, {}, _of_metric(metric),
-            )  # fmt: skip
-
-
-def _sweep(result: Result) -> Iterator[Fact]:
-    for row in rows_in(result.fields.get("shifts")):
-        if "role" not in row:
-            continue
-        family, size = result.family_of(text_of(row, "unit"))
-        now = numbers_of(row, ("worst", "last"), family, size)
-        usual = numbers_of(row, ("usual",), family, size)
-        last = numbers_of(row, ("last",), family, size)
-        figures = {"now": now, "usual": usual, "last": last, "factor": _factors(now, usual),
-                   "z": numbers_of(row, ("score",), "z", 1.0)}  # fmt: skip
-        terms = _of_metric(text_of(row, "signal"))
-        if "until" in row:
-            terms = terms | {"state": words_of("recovered")}
-        yield Fact(
-            result.number, Kind.SIGNAL, names_of(text_of(row, "product")), text_of(row, "role"), text_of(row, "direction"),
-            figures, at_of(row, since="since", until="until"), terms,
-        )  # fmt: skip
-    yield from _standing(result)
-    within = result.fields.get("within")
-    for product, roles in within.items() if isinstance(within, dict) else ():
-        for role in roles.split() if isinstance(roles, str) else ():
-            yield Fact(result.number, Kind.SIGNAL, names_of(product), role, "flat")
-    traffic = result.fields.get("traffic")
-    for product, rate in traffic.items() if isinstance(traffic, dict) else ():
-        if is_number(rate):
-            yield Fact(
-                result.number, Kind.SIGNAL, names_of(product), "traffic", "",
-                {"now": (Known(rate, rate, "rate"), Known(rate, rate, "count"))},
-            )  # fmt: skip
-
-
-def _standing(result: Result) -> Iterator[Fact]:
-    for row in rows_in(result.fields.get("standing")):
-        family, size = result.family_of(text_of(row, "unit"))
-        figures = {
-            "now": numbers_of(row, ("now", "limit"), family, size),
-            "usual": numbers_of(row, ("first",), family, size),
-            "took": numbers_of(row, ("runs_out_s",), "time", 1.0),
-        }
-        yield Fact(
-            result.number, Kind.SIGNAL, names_of(text_of(row, "product")), text_of(row, "role"), text_of(row, "direction"),
-            figures, at_of(row, since="first_at"), _of_metric(text_of(row, "signal")),
-        )  # fmt: skip
-
-
 def _spans_changed(result: Result) -> Iterator[Fact]:
     for row in rows_in(result.fields.get("shifts")):
         what, before, after = text_of(row, "what"), row.get("before"), row.get("after")
@@ -179,7 +67,7 @@ def _spans_changed(result: Result) -> Iterator[Fact]:
             result.number, Kind.SIGNAL if fails else Kind.SPAN,
             names_of(text_of(row, "product"), text_of(row, "callee")), "errors" if fails else "latency",
             "up" if after > before else "down" if after < before else "flat",
-            {"now": now, "usual": usual, "factor": _factors(now, usual)},
+            {"now": now, "usual": usual, "factor": factors(now, usual)},
             terms={"operation": frozenset(folded(text_of(row, "operation")).split())},
         )  # fmt: skip
 
@@ -268,7 +156,7 @@ def _patterns(result: Result) -> Iterator[Fact]:
                    "usual": numbers_of(row, ("before", "expected"), "count", 1.0)}  # fmt: skip
         yield Fact(
             result.number, Kind.LOG, names_of(text_of(row, "product")), "errors" if _level(text_of(row, "level")) == "error" else "",
-            way, figures, at_of(row, since="since", until="until"), terms, folded(text_of(row, "example")),
+            way, figures, at_of(row, since="since", until="until"), terms, folded(f"{text_of(row, 'example')} {without_clock(text_of(row, 'example'))}"),
         )  # fmt: skip
 
 
@@ -324,33 +212,12 @@ def _counts(result: Result) -> Iterator[Fact]:
         )  # fmt: skip
 
 
-def role_of(metric: str) -> str:
-    """What a metric's name says that it measures; empty when it does not say."""
-    lowered = metric.lower()
-    return next((role for role, pattern in _METRIC_ROLES if pattern.search(lowered)), "")
-
-
-def roles_in(words: str) -> frozenset[str]:
-    """The roles that a text speaks of."""
-    return frozenset(role for role, pattern in ROLES.items() if pattern.search(words))
-
-
-def _of_metric(metric: str) -> dict[str, frozenset[str]]:
-    found = _QUANTILE.search(metric.lower())
-    return {"quantile": words_of(found[1] if found else ""), "signal": words_of(metric.lower())}
-
-
 def _level(level: str) -> str:
     lowered = level.lower()
     return {"fatal": "error", "critical": "error", "warning": "warn"}.get(lowered, lowered)
 
 
-def _factors(now: Sequence[Known], usual: Sequence[Known]) -> tuple[Known, ...]:
-    made = [one.value / other.value for one in now for other in usual if other.value]
-    return tuple(Known(each, each, "factor") for each in made)
-
-
 _READERS = (
-    _comparisons, _series, _sweep, _spans_changed, _trace, _found_traces, _deploys, _patterns, _lines,
+    metric_facts, _spans_changed, _trace, _found_traces, _deploys, _patterns, _lines,
     cluster_facts, _counts,
 )  # fmt: skip

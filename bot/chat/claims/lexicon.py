@@ -36,6 +36,7 @@ class Word(StrEnum):
     TOOK = "took"
     ZSCORE = "zscore"
     SINCE = "since"
+    UNTIL = "until"
     AND = "and"
     BREAK = "break"
     SOFT = "soft"  # a cause, an order, a possibility: other rules decide, or nothing does
@@ -58,10 +59,15 @@ _PHRASES: Final = (
     ("memory", r"memory (?:usage|use|footprint)"),
     ("disk", r"disk (?:usage|space)"),
     ("line", r"log lines?|error lines?|error messages?|lines? of errors?"),
+    ("", r"you asked about"),
     ("altogether", r"in all|in total|all in all"),
     ("zscore", r"z[- ]scores?(?: of)?"),
     ("rps", r"requests? (?:a|per) second|reqs?/s|requests/s"),
-    ("gone", r"no longer (?:writes|logs)|stopped (?:logging|writing)|none since|none after"),
+    ("gone", r"no longer (?:writes|logs)|stopped (?:logging|writing)"),
+    ("endedat", r"none (?:since|after)|no sample of it after"),
+    ("warninglines", r"warn(?:ing)? lines?"),
+    ("latency rose", r"slowed down|slows down|became slower?|got slower"),
+    ("latency fell", r"sped up|got faster|became faster"),
     ("mosttime", r"most of (?:the|its) time"),
     ("out", r"out of(?= (?:its|the) baseline)"),
 )  # fmt: skip
@@ -82,7 +88,7 @@ _WORDS: Final[dict[Word, str]] = {
         made make in total out went go goes come came one past window's kind kinds fold share ratio rate rates just
         did does do will users namely i.e e.g percent warns warning name named whose where when more than over least beyond exceeds exceeded under fewer less
         stayed remained kept began begin begins starts started start again further version release's answered
-        old log logs entry usage use seems-not level's state status full place load""",
+        way like old log logs entry usage use seems-not level's state status full place load""",
     Word.PRESENT: "is are has have now currently still stay stays remains keeps",
     Word.RECOVERED: "recovered recovers recovering",
     Word.SATURATED: "saturated exhausted maxed",
@@ -92,25 +98,26 @@ _WORDS: Final[dict[Word, str]] = {
     Word.FAILS: "fail fails failing failed failures erroring",
     Word.SAYS: "say saying says logged logs-that wrote writes write written contain contains containing logging such-as example",
     Word.MENTIONS: "mention mentions mentioning naming names",
-    Word.SPENDS: "spends spend spent takes take took-in costs",
+    Word.SPENDS: "spends spend spent takes take costs lose loses lost",
     Word.UNAVAILABLE: "unavailable unreachable nodata",
     Word.STATE: """running run runs ready crashing crashed crashloopbackoff crashloop pending unscheduled evicted oomkilled killed unready restarting
         completed notready imagepullbackoff errimagepull terminated active backoff healthy warn warnings over""",
-    Word.NOUN: """pod pods replica replicas container containers node nodes deploys-count line lines message messages event events
+    Word.NOUN: """warninglines restarted pod pods replica replicas container containers node nodes deploys-count line lines message messages event events
         incident incidents trace traces span workflow workflows restarts restart resource resources mosttime pages page entries
         deployments replicaset statefulset""",
     Word.NOT: "not n't never neither nor isn't aren't wasn't weren't didn't doesn't don't hasn't haven't hardly cannot can't",
     Word.NONE: "no none zero without",
     Word.ALL: "all both every entire whole always everything everywhere everybody everyone any",
     Word.ONLY: "only solely alone exclusively sole merely nothing nobody elsewhere",
-    Word.NEW: "new newly more grew-lines gone additional",
+    Word.NEW: "new newly frequent more grew-lines gone additional",
     Word.USUAL: "usual usually normally normal-value typically baseline before previously earlier formerly was-at compared against versus vs",
     Word.FROM: "from",
     Word.TO: "to",
     Word.BY: "by",
     Word.TOOK: "took lasted lasting duration waiting waits waited wait",
     Word.ZSCORE: "zscore score",
-    Word.SINCE: "since until onwards",
+    Word.SINCE: "since onwards",
+    Word.UNTIL: "until endedat",
     Word.AND: "and but while whereas plus or",
     Word.BREAK: ", ; : ( ) — – [ ]",
     Word.SOFT: """because cause causes caused causing due culprit blame blamed responsible reason reasons led leads trigger triggers triggered
@@ -135,14 +142,14 @@ CLASSES: Final[dict[str, Word]] = {
 ROLE_OF: Final = {word: role for role, words in _ROLE_WORDS.items() for word in words.split()}
 # What a word says that the figure, the time or the version behind it is.
 SLOTS: Final = {
-    Word.USUAL: "usual", Word.FROM: "usual", Word.REPLACED: "usual", Word.TO: "now", Word.SINCE: "since",
+    Word.USUAL: "usual", Word.FROM: "usual", Word.REPLACED: "usual", Word.TO: "now", Word.SINCE: "since", Word.UNTIL: "until",
     Word.BY: "change", Word.TOOK: "took", Word.ZSCORE: "z",
 }  # fmt: skip
 NOUN_OF: Final = {
     "pods": "pod", "replicas": "replica", "containers": "container", "nodes": "node", "lines": "line", "messages": "line",
     "message": "line", "events": "event", "incidents": "incident", "traces": "trace", "spans": "span", "workflows": "workflow",
     "deploys": "deploy", "deployments": "deploy", "deployment": "deploy", "releases": "deploy", "rollouts": "deploy",
-    "release": "deploy", "rollout": "deploy", "restart": "restarts", "errors": "line", "error": "line", "warnings": "warning",
+    "release": "deploy", "rollout": "deploy", "restart": "restarts", "restarted": "restarts", "warninglines": "warning", "errors": "line", "error": "line", "warnings": "warning",
     "resources": "resource", "pages": "page", "entries": "line", "failures": "line",
 }  # fmt: skip
 STATE_OF: Final = {

@@ -6,10 +6,19 @@ from typing import Final
 
 from bot.chat.claims.clauses import Clause, clauses_of
 from bot.chat.claims.clocks import clock
-from bot.chat.claims.entailment import NOTHING, bears, has_versions, is_about, is_at, usage
+from bot.chat.claims.entailment import (
+    NOTHING,
+    bears,
+    distributed,
+    has_versions,
+    is_about,
+    is_at,
+    usage,
+)
 from bot.chat.claims.excluded_causes import FELT, FREE, ILL, Refuted, excluded_causes, percent
 from bot.chat.claims.facts import Fact, Kind
 from bot.chat.claims.lexicon import Word
+from bot.chat.claims.mentioned import contrasted
 from bot.chat.claims.order import order_in, reversed_in
 from bot.chat.claims.sentences import CAUSAL
 
@@ -51,6 +60,7 @@ def refutations(
             yield from _recovery(clause, facts)
             yield from _state(clause, facts)
             yield from _saturation(clause, facts)
+            yield from _way(clause, facts) if not contrasted(words) else ()
 
 
 def _deploy(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
@@ -241,6 +251,23 @@ def _state(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
             )
         ):
             yield own[0].number, min(own[0].terms["state"] & right)
+
+
+def _way(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
+    """One of the subjects is said to go another way than it went."""
+    is_plain = clause.does.isdisjoint((Word.SOFT, Word.ONLY, Word.NONE)) and not clause.is_denied
+    counts = bool(clause.nouns or clause.states) and not clause.roles
+    if not clause.subjects or clause.inherits or not is_plain or counts:
+        return
+    for single in distributed(clause):
+        own = [f for f in facts if f.kind is Kind.SIGNAL and f.way and is_about(single, f)]
+        own = [f for f in own if single.roles or f.role in FELT]
+        for way, denied in clause.ways:
+            if own and not any(bears(way, denied, f) for f in own):
+                yield (
+                    own[0].number,
+                    f"{own[0].role} of {min(own[0].subjects)} is {'as usual' if own[0].way == 'flat' else own[0].way}",
+                )
 
 
 def _saturation(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:

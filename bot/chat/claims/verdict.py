@@ -1,32 +1,21 @@
 """One sentence against the results it cites: does it stand, and if not, what mark does it bear."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Sequence
 
 from bot.chat.claims.clauses import clauses_of, cut_quotes
-from bot.chat.claims.clocks import near
-from bot.chat.claims.entailment import entailed
-from bot.chat.claims.fact_readers import facts_of
-from bot.chat.claims.facts import Fact
+from bot.chat.claims.entailment import entailed, is_verbatim
+from bot.chat.claims.lookup import Finding, Known, Wanted, made_up_quotes, not_in, shown
 from bot.chat.claims.mentioned import (
     contrasted,
-    is_denied,
-    is_derived,
-    is_in_context,
-    is_listed,
-    is_noun_behind,
     without_zones,
 )
-from bot.chat.claims.names import Name, folded, names
+from bot.chat.claims.names import folded, names
 from bot.chat.claims.numerals import in_digits
 from bot.chat.claims.order import holds, order_in, without_order
-from bot.chat.claims.per_product import Part
-from bot.chat.claims.quantities import Figure, figures
+from bot.chat.claims.quantities import figures
 from bot.chat.claims.refutation import refutations
 from bot.chat.claims.results import Result
-from bot.chat.claims.rows import named_in
 from bot.chat.claims.sentences import (
     CAUSAL,
     STATE,
@@ -43,93 +32,11 @@ _COMMAND = re.compile(
     r"^\s*(?:\$|#|kubectl|helm|curl|psql|git|docker|kortex|/kortex|make|SELECT)\b|^\s*[$#] ",
     re.IGNORECASE,
 )
-# What they answer is what they were told.
-_LOOKS_AT_NOTHING = frozenset({"core__report_findings", "core__propose_action"})
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{12,1000})[\"”]")
-_LEADING = re.compile(r"(?<=\d)[^\d.].*$")
 _MAY_QUOTE = re.compile(r"[\"“]")
 _LEAST_QUOTED = 2  # spaces: three words
-_NAMES = frozenset({"name", "place", "code", "id"})
 _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
-_SHOWN_CHARS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The claim of a sentence. `is_held`: every name and figure of it is in the results."""
-
-    claim: Claim
-    is_held: bool = False
-
-
-@dataclass
-class Known:
-    """What the whole answer rests on. `repeated`: what a cited sentence has shown to stand."""
-
-    results: dict[int, Result]
-    question: str
-    vocabulary: frozenset[str]
-    repeated: set[str] = field(default_factory=set)
-    told: dict[tuple[str, tuple[int, ...], tuple[int, ...], bool], Finding | None] = field(
-        default_factory=dict
-    )
-    read: dict[int, Sequence[Fact]] = field(default_factory=dict)
-    together: dict[tuple[int, ...], tuple[Sequence[Fact], frozenset[str]]] = field(
-        default_factory=dict
-    )
-
-    def facts(self, result: Result) -> Sequence[Fact]:
-        """Those of a result, read once."""
-        found = self.read.get(result.number)
-        if found is None:
-            found = self.read[result.number] = facts_of(result)
-        return found
-
-    def stated(self, results: Sequence[Result]) -> tuple[Sequence[Fact], frozenset[str]]:
-        """The facts of some results, and the names that they and the answer's results are about."""
-        numbers = tuple(result.number for result in results)
-        if numbers not in self.together:
-            facts = [fact for result in results for fact in self.facts(result)]
-            self.together[numbers] = (
-                facts,
-                self.vocabulary.union(*(fact.subjects for fact in facts)),
-            )
-        return self.together[numbers]
-
-    @cached_property
-    def has_read(self) -> bool:
-        """Whether any call answered that looks at something."""
-        return any(r.evidence.tool not in _LOOKS_AT_NOTHING for r in self.good)
-
-    @cached_property
-    def good(self) -> Sequence[Result]:
-        """Those of calls that answered."""
-        return [r for r in self.results.values() if r.evidence.ok]
-
-    @cached_property
-    def everywhere(self) -> "Sequence[_Look]":
-        """All of them whole: for a sentence that cites none."""
-        return [_Look(result, "") for result in self.good]
-
-
-class _Look:
-    """A result as far as it is about whom a sentence names; all of it where it has nothing of them."""
-
-    def __init__(self, result: Result, words: str) -> None:
-        self.result = result
-        self._of = named_in(words, result.index.owners)
-
-    @cached_property
-    def parts(self) -> Sequence[Part]:
-        """What a figure of the sentence may be in."""
-        return self.result.of(self._of) if self._of else (self.result.whole,)
-
-    def has_minute(self, name: Name) -> bool:
-        """Whether it speaks of that minute; of an onset, as one, where it tells onsets."""
-        if name.kind == "onset" and not self._of and self.result.onsets:
-            return near(name.key, self.result.onsets, name.margin_min)
-        return any(part.clocks.have(name.key, name.margin_min) for part in self.parts)
 
 
 def judged(sentence: Sentence, known: Known) -> Finding | None:
@@ -188,37 +95,15 @@ def _held(
     found, rest = names(words, known.vocabulary)
     denied = contrasted(words)
     found = [name for name in found if name.text.lower() not in denied]
-    absent = frozenset(n.text for n in found if n.kind in _NAMES and is_denied(n, words))
     soft = is_suggestion(words) or (sentence.code and _COMMAND.search(words) is not None)
     counted = [] if soft else list(figures(rest))
     if soft:
         found = [n for n in found if n.kind in ("version", "clock", "onset", "id")]
-    looks = known.everywhere if exactly else [_Look(result, words) for result in against]
-    parts = [part for look in looks for part in look.parts] if counted else ()
-    lacking = [
-        n.text
-        for n in found
-        if n.text not in absent and not _has_name(n, looks, known, exactly=exactly)
-    ]
-    results = known.good if exactly else against
-    for each in counted:
-        said = spoken.get(_LEADING.sub("", each.text)) if spoken else None
-        # "One" and "five" are often no figures of a result where none is cited.
-        is_loose = said is not None and (
-            exactly or each.raw == 1 or not is_noun_behind(each, words)
-        )
-        if not (
-            is_loose
-            or _has_figure(each, counted, parts, known, exactly=exactly)
-            or is_listed(each, words, () if exactly else results)
-            or is_in_context(each, words, results)
-            or is_derived(each, known.stated(results)[0])
-        ):
-            lacking.append(said or each.text)
-    lacking += [] if soft or exactly else _made_up_quotes(sentence.words, results, known)
+    lacking = not_in(Wanted(words, found, counted, spoken), against, known, exactly=exactly)
+    lacking += [] if soft or exactly else made_up_quotes(sentence.words, against, known)
     if lacking:
         where = "any result" if exactly else _marks(against)
-        return _claim(sentence, ClaimState.CONTRADICTED, f"not in {where}: {_told(lacking)}")
+        return _claim(sentence, ClaimState.CONTRADICTED, f"not in {where}: {shown(lacking)}")
     if (found or counted) and not exactly:
         known.repeated.update(name.key for name in found)
         known.repeated.update(figure.key for figure in counted)
@@ -237,6 +122,8 @@ def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Known) ->
     if sentence.code or is_open(sentence.words):
         return False
     facts, subjects = known.stated(against)
+    if is_verbatim(sentence.words, facts):
+        return True
     words, quotes = cut_quotes(sentence.words)
     words = in_digits(words)[0]
     order = order_in(words)
@@ -259,58 +146,6 @@ def _refutation(sentence: Sentence, good: Sequence[Result], known: Known) -> str
     return f"E{told[0]}{SAYS}{told[1]}" if told else ""
 
 
-def _made_up_quotes(words: str, results: Sequence[Result], known: Known) -> list[str]:
-    """What stands in quotation marks, and in no result: three words or more."""
-    if not _MAY_QUOTE.search(words):
-        return []
-    told = [
-        match[1]
-        for match in _QUOTED.finditer(words)
-        if folded(match[1]).count(" ") >= _LEAST_QUOTED
-    ]
-    return [
-        f"“{quote[:_SHOWN_CHARS]}”"
-        for quote in told
-        if quote.lower() not in known.question
-        and not any(_has_quote(quote, result) for result in results)
-    ]
-
-
-def _has_quote(quote: str, result: Result) -> bool:
-    parts = [folded(part) for part in quote.replace("…", "...").split("...")]
-    return all(part in result.folded or part in result.folded_whole for part in parts if part)
-
-
-def _told(lacking: Sequence[str]) -> str:
-    shown = list(dict.fromkeys(lacking))
-    more = f" and {len(shown) - _MOST_SHOWN} more" if len(shown) > _MOST_SHOWN else ""
-    return ", ".join(re.sub(r"[`*_~\[\]<>|]", "", s)[:_SHOWN_CHARS] if "_" not in s else f"`{s[:_SHOWN_CHARS]}`"
-                     for s in shown[:_MOST_SHOWN]) + more  # fmt: skip
-
-
-def _has_name(name: Name, against: Sequence[_Look], known: Known, *, exactly: bool) -> bool:
-    if exactly and (name.key in known.repeated or name.text.lower() in known.question):
-        return True
-    match name.kind:
-        case "clock" | "onset":
-            return any(look.has_minute(name) for look in against)
-        case "elsewhere":  # zones differ by quarters of an hour
-            zones = (replace(name, kind="clock", key=key) for key in _in_all_zones(name.key))
-            return any(look.has_minute(zone) for zone in zones for look in against)
-        case "date":
-            return any(name.key in look.result.dates for look in against)
-        case _:
-            return any(look.result.has(name) for look in against) or (
-                name.kind == "code" and _unproven_code(name, known)
-            )
-
-
-def _in_all_zones(minute: str) -> Iterator[str]:
-    at = int(minute[:2]) * 60 + int(minute[3:])
-    for apart in range(0, 1440, 15):
-        yield f"{(at + apart) % 1440 // 60:02d}:{(at + apart) % 60:02d}"
-
-
 def _without_quotes(words: str, cited: Sequence[Result]) -> str:
     """Without what is quoted from a result: its figures and names are the result's own."""
 
@@ -323,50 +158,6 @@ def _without_quotes(words: str, cited: Sequence[Result]) -> str:
         return " " if is_quoted else match[0]
 
     return _QUOTED.sub(kept, words)
-
-
-def _unproven_code(name: Name, known: Known) -> bool:
-    """A word in code that no result knows may be a setting or a command; a shaped one may not."""
-    plain = name.key.isalpha()
-    return name.key in known.question or (plain and name.key not in known.vocabulary)
-
-
-def _has_figure(
-    figure: Figure,
-    others: Sequence[Figure],
-    parts: Sequence[Part],
-    known: Known,
-    *,
-    exactly: bool,
-) -> bool:
-    if exactly and (figure.key in known.repeated or figure.text.lower() in known.question):
-        return True
-    if figure.usual and (usual := [part.usual for part in parts if part.usual]):
-        return any(each.hold(figure, exactly=exactly) for each in usual)
-    if _hold(parts, figure, exactly=exactly):
-        return True
-    if figure.family and any(part.tells(figure) for part in parts):
-        return True
-    return not exactly and _follows(figure, others, parts)
-
-
-def _hold(parts: Sequence[Part], figure: Figure, *, exactly: bool = False) -> bool:
-    return any(part.numbers.hold(figure, exactly=exactly) for part in parts)
-
-
-def _follows(figure: Figure, others: Sequence[Figure], parts: Sequence[Part]) -> bool:
-    """A factor, a share or a difference of two other figures of the sentence."""
-    if figure.family not in ("factor", "ratio") or len(others) > 8:
-        return False
-    held = [o for o in others if o is not figure and o.value and _hold(parts, o)]
-    for one in held:
-        for other in held:
-            if one is other or one.family != other.family:
-                continue
-            made = one.value / other.value
-            if any(abs(m - figure.value) <= figure.half * 1.5 for m in (made, abs(made - 1))):
-                return True
-    return False
 
 
 def _without_tools(sentence: Sentence, question: str, why: str) -> Finding | None:

@@ -1,0 +1,158 @@
+"""A statement is checked only where a result entails all of it, and contradicted where one refutes it."""
+
+import sys
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.chat.claims.answer import checked
+from bot.domain.claims import Claim, ClaimState
+from bot.domain.turn_events import Evidence
+from tests.claims_fabrications import fabrications
+from tests.claims_honest import honest_sentences
+from tests.claims_worlds import World, crash, recovered, release
+
+PARAPHRASES = ("{}", "- {}", "**{}**", "As far as I can see: {}", "> {}")
+
+
+def _claims(text: str, world: World) -> tuple[Claim, ...]:
+    return checked(text, world.evidence, world.arguments, "what is wrong?")[1]
+
+
+def _state(text: str, world: World) -> ClaimState:
+    states = {claim.state for claim in _claims(text, world)}
+    order = (ClaimState.SUPPORTED, ClaimState.CONTRADICTED)
+    return next((state for state in order if state in states), ClaimState.UNCHECKED)
+
+
+def test_fabrications_are_not_shown_as_checked() -> None:
+    made_up = list(fabrications())
+    states = [_state(one.text, one.world) for one in made_up]
+    counts = Counter(states)
+    missed = Counter(
+        one.kind
+        for one, state in zip(made_up, states, strict=True)
+        if state is ClaimState.SUPPORTED
+    )
+    sys.stdout.write(
+        f"\n{len(made_up)} fabrications: {dict(counts)}, shown as checked {dict(missed)}"
+    )
+
+    assert len(made_up) >= 1000
+    assert counts[ClaimState.SUPPORTED] <= 0.05 * len(made_up)
+    assert counts[ClaimState.CONTRADICTED] >= 0.6 * len(made_up)
+
+
+def test_honest_sentences_are_not_contradicted() -> None:
+    told = [
+        (form.format(text), world) for world, text in honest_sentences(5) for form in PARAPHRASES
+    ]
+    wrong = [
+        text for text, world in told if any(claim.is_doubted for claim in _claims(text, world))
+    ]
+    supported = sum(_state(text, world) is ClaimState.SUPPORTED for text, world in told)
+    sys.stdout.write(
+        f"\n{len(told)} honest sentences: {len(wrong)} doubted, {supported} supported: {wrong[:4]}"
+    )
+
+    assert len(told) >= 200 * len(PARAPHRASES)
+    assert len(wrong) <= 0.02 * len(told)
+    assert supported >= 0.2 * len(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("{sick} {new} was deployed by {who} at {went} UTC [E1].", ClaimState.SUPPORTED),
+        ("{sick} {new} was deployed by {absent} at {went} UTC [E1].", ClaimState.CONTRADICTED),
+        ("{new} was never deployed [E1].", ClaimState.CONTRADICTED),
+        ("The latency of {sick} rose after {new} was deployed [E1] [E2].", ClaimState.SUPPORTED),
+        (
+            "The latency of {sick} rose before {new} was deployed [E1] [E2].",
+            ClaimState.CONTRADICTED,
+        ),
+        ("Every request of {sick} fails [E2].", ClaimState.CONTRADICTED),
+        ("Only {sick} is slow [E2].", ClaimState.CONTRADICTED),
+        ("{sick} and {third} are slow [E2].", ClaimState.SUPPORTED),
+        ("{sick} and {calm} are slow [E2].", ClaimState.CONTRADICTED),
+        ("{sick} has recovered [E2].", ClaimState.CONTRADICTED),
+        ("A crashing pod is the root cause [E4].", ClaimState.CONTRADICTED),
+        ("The deploy of {sick} {new} is the most likely cause [E1] [E2].", ClaimState.UNCHECKED),
+        ("{sick} lost customers in Norway [E2].", ClaimState.UNCHECKED),
+        ('{sick} logged "connection refused by peer" [E3].', ClaimState.CONTRADICTED),
+        ("All three pods of {sick} are running [E4].", ClaimState.SUPPORTED),
+        ("Two pods of {sick} are running [E4].", ClaimState.CONTRADICTED),
+    ],
+)
+def test_each_rule_decides(text: str, state: ClaimState) -> None:
+    world = release(2)
+
+    assert _state(text.format_map(world.values), world) is state
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CPU of {calm} peaked at 58 %, so it is not saturated [E4].",
+        "The pool filled in {sick}-db, not in {third} [E1].",
+    ],
+)
+def test_a_contrast_and_a_reason_are_no_contradiction(text: str) -> None:
+    world = recovered(2)
+    assert _state(text.format_map(world.values), world) is not ClaimState.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("zone", "hours"),
+    [("CEST", 2), ("EST", -5), ("IST", 5.5), ("UTC+2", 2), ("+05:30", 5.5), ("Berlin time", 2)],
+)
+def test_a_time_of_another_zone_is_the_same_time(zone: str, hours: float) -> None:
+    world = release(2)
+    at = int(world.values["went"][:2]) * 60 + int(world.values["went"][3:])
+    there = int(at + hours * 60) % 1440
+    text = f"{world.values['new']} went out at {there // 60:02d}:{there % 60:02d} {zone} [E1]."
+
+    assert _state(text, world) is not ClaimState.CONTRADICTED
+
+
+def test_an_attached_file_entails_nothing() -> None:
+    world = release(2)
+    posing = [each if each.number != 2 else Evidence(
+        each.number, each.tool_call_id, "core__read_attachment", "", True, 1, truncated=False, content=each.content
+    ) for each in world.evidence]  # fmt: skip
+    text = "p99 of {sick} rose to {slow} s [E2].".format_map(world.values)
+
+    (claim,) = checked(text, posing, world.arguments, "")[1]
+
+    assert claim.state is ClaimState.UNCHECKED
+
+
+def test_a_list_that_is_cut_short_is_counted() -> None:
+    world = release(2)
+    listed = "The products {sick}, {calm} and {more} more were looked at [E2]."
+
+    assert (
+        _state(listed.format_map({**world.values, "more": 1}), world) is not ClaimState.CONTRADICTED
+    )
+    assert _state(listed.format_map({**world.values, "more": 6}), world) is ClaimState.CONTRADICTED
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_the_check_or_is_checked_by_chance(text: str) -> None:
+    for world in (release(1), crash(1), recovered(1)):
+        checked(
+            f"{text} [E1]. It rose {text} after {text} [E2].", world.evidence, world.arguments, text
+        )
+
+
+def test_an_answer_is_checked_in_little_time() -> None:
+    world = release(3)
+    answer = "\n\n".join(text for each, text in honest_sentences(3) if each.name == world.name)
+    began = time.process_time()
+    for _ in range(5):
+        _claims(answer, world)
+
+    assert (time.process_time() - began) / 5 < 0.2  # 70 statements; an answer has ten
