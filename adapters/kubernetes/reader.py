@@ -44,7 +44,7 @@ _log = structlog.stdlib.get_logger(__name__)
 MAX_ROWS: Final = 1_000
 MAX_EVENTS: Final = 500  # of what was read, the newest
 PAGE: Final = 500  # kubectl's own chunk size
-OBJECTS_PAGE: Final = 250  # a whole Pod has up to 20 KB, and a page is parsed at once
+OBJECTS_PAGE: Final = 150  # a Pod has up to 50 KB with its fields' owners, and a page at most 8 MB
 # The server sends events by name, not by time, so the newest are known when all were read. A cluster
 # keeps them for an hour; so many in one namespace is a storm that an object's name narrows.
 MAX_EVENT_PAGES: Final = 40
