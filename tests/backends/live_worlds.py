@@ -149,7 +149,7 @@ def leak(now: int) -> LiveWorld:
         "it has been getting slower since this morning, what is going on?",
         server.lines,
         ("ledger",),
-        ("mem_held_mb", "gc_pause_ms"),
+        ("memory", "mem_held_mb", "gc_pause_ms"),
     )
 
 

@@ -23,12 +23,6 @@ from tests.backends.metric_servers import victoria_metrics
 
 pytestmark = pytest.mark.backends
 
-# What is right today; the others abstain or blame the wrong product.
-HELPED = (
-    "config-change", "one-of-twelve", "skewed-clocks", "many-series", "traffic-outage", "all-down",
-    "target-down", "queue-grows", "success-share", "third-party",
-)  # fmt: skip
-
 
 @pytest.fixture(autouse=True)
 def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
@@ -67,7 +61,7 @@ def suspects_of(answer: Mapping[str, JsonValue]) -> Sequence[str]:
     return [str(one["product"]) for one in suspects if isinstance(one, dict)]
 
 
-@pytest.mark.parametrize("name", HELPED)
+@pytest.mark.parametrize("name", WORLDS)
 def test_answer_without_settings_names_what_is_wrong_or_what_moved(
     tmp_path: Path, name: str
 ) -> None:
