@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Final
 
 from tools.capabilities import Span, Trace
@@ -17,6 +18,7 @@ _LEAST_CUT: Final = 3
 _LEAST_GROWTH: Final = 0.1  # of the share that is cut
 _CHANCE: Final = 0.05  # that any of all compared endings grew so by chance
 _MAY_BE: Final = 0.02  # that this one did; enough to mention what never happened before
+_SHORT: Final = 0.5  # of the time that used to follow the call
 _MOSTLY: Final = 0.5
 _RARELY: Final = 0.1
 _DEEPEST: Final = 20
@@ -51,12 +53,27 @@ class _Request:
     """
 
     key: _Operation
-    calls: list[tuple[int, _Operation, "_Request | None"]] = field(default_factory=list)
+    start_us: int
+    end_us: int
+    calls: list["_Call"] = field(default_factory=list)
     steps: set[_Operation] = field(default_factory=set)
 
     @property
     def last(self) -> tuple[_Operation | None, "_Request | None"]:
-        return (self.calls[-1][1], self.calls[-1][2]) if self.calls else (None, None)
+        return (self.calls[-1].key, self.calls[-1].request) if self.calls else (None, None)
+
+    def rest_us(self, key: _Operation | None) -> int:
+        """How long it went on after that call."""
+        ends = [call.end_us for call in self.calls if call.key == key]
+        return self.end_us - (ends[-1] if ends else self.start_us)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    start_us: int
+    key: _Operation
+    end_us: int
+    request: _Request | None  # of the called product; None where none arrived
 
 
 def cut_requests(before: Iterable[Trace], after: Iterable[Trace]) -> Sequence[CutRequests]:
@@ -76,6 +93,8 @@ def cut_requests(before: Iterable[Trace], after: Iterable[Trace]) -> Sequence[Cu
         if share - was < _LEAST_GROWTH or not (is_sure or (not was and chance <= _MAY_BE)):
             continue
         ended = [one for one in late if (one.key, one.last[0]) == ending]
+        if not _is_short(ended, early, ending):
+            continue
         product = _ended_by(ended, history)
         (caller, operation), last = ending
         called = last[0] if last else ""
@@ -83,6 +102,22 @@ def cut_requests(before: Iterable[Trace], after: Iterable[Trace]) -> Sequence[Cu
         if product not in found or _rank(one) > _rank(found[product]):
             found[product] = one
     return sorted(found.values(), key=_rank, reverse=True)
+
+
+def _is_short(ended: Sequence[_Request], early: Sequence[_Request], ending: _Ending) -> bool:
+    """Whether little followed the call: where as much time did as before, spans were lost instead."""
+    key, last = ending
+    usual = [
+        one.rest_us(last)
+        for one in early
+        if one.key == key and one.last[0] != last and (last is None or last in _keys(one))
+    ]
+    rest = median(one.rest_us(last) for one in ended)
+    return not usual or rest <= _SHORT * median(usual)
+
+
+def _keys(one: _Request) -> set[_Operation]:
+    return {*one.steps, *(call.key for call in one.calls)}
 
 
 def _rank(one: CutRequests) -> tuple[bool, float, str]:
@@ -97,7 +132,7 @@ class _Endings:
         self.ends: Counter[_Ending] = Counter()
         self.calling: Counter[_Operation] = Counter()
         for one in requests:
-            for call in {None, *one.steps, *(key for _, key, _ in one.calls)}:
+            for call in {None, *_keys(one)}:
                 self.reached[one.key, call] += 1
             self.ends[one.key, one.last[0]] += 1
             self.calling[one.key] += bool(one.calls)
@@ -187,26 +222,37 @@ def _crossings(spans: Sequence[Span], by_id: Mapping[str, Span]) -> Iterator[tup
 def _requests(spans: Sequence[Span], around: frozenset[_Operation]) -> Sequence[_Request]:
     by_id = {span.span_id: span for span in spans}
     entry = _entries(spans, by_id)
-    requests: dict[str, _Request] = {
-        top: _Request((by_id[top].service, by_id[top].operation)) for top in entry.values()
-    }
+    requests: dict[str, _Request] = {top: _request_of(by_id[top]) for top in entry.values()}
     crossings = list(_crossings(spans, by_id))
     calls = Counter(parent.span_id for parent, _ in crossings)
     for parent, child in crossings:
         # The caller's clock orders its calls: that of another host may be off.
-        began = parent.start_us if calls[parent.span_id] == 1 else child.start_us
+        is_client = calls[parent.span_id] == 1 and entry[parent.span_id] != parent.span_id
+        around_it = parent if is_client else child
         called = requests[entry[child.span_id]]
-        requests[entry[parent.span_id]].calls.append((began, called.key, called))
+        requests[entry[parent.span_id]].calls.append(
+            _Call(around_it.start_us, called.key, _end_us(around_it), called)
+        )
     holding = {span.span_id for span in _holding(spans, by_id)}
     for span in spans:
         own = span.service, span.operation
         if own in around and entry[span.span_id] != span.span_id:
             requests[entry[span.span_id]].steps.add(own)
             if span.span_id not in holding:
-                requests[entry[span.span_id]].calls.append((span.start_us, own, None))
+                requests[entry[span.span_id]].calls.append(
+                    _Call(span.start_us, own, _end_us(span), None)
+                )
     for one in requests.values():
-        one.calls.sort(key=lambda call: (call[0], call[1]))
+        one.calls.sort(key=lambda call: (call.start_us, call.key))
     return list(requests.values())
+
+
+def _request_of(span: Span) -> _Request:
+    return _Request((span.service, span.operation), span.start_us, _end_us(span))
+
+
+def _end_us(span: Span) -> int:
+    return span.start_us + span.duration_us
 
 
 def _entries(spans: Sequence[Span], by_id: Mapping[str, Span]) -> Mapping[str, str]:

@@ -164,6 +164,7 @@ class Facts:
     measured: frozenset[str]
     more_errors: Mapping[str, float]
     datastores: Sequence[DatastoreFact]
+    without_earlier_lines: frozenset[str]  # nothing tells whether their lines are new
     failing_no_more: frozenset[str]  # whose failures are measured and within usual
 
 
@@ -199,6 +200,7 @@ def facts_of(case: Case) -> Facts:
         subject_requests=_count_of(metrics.mapping("traffic"), case.subject) if metrics else None,
         datastores=list(datastore_facts(cluster, name.of)) if cluster else [],
         more_errors=_more_errors(logs, name) if logs else {},
+        without_earlier_lines=frozenset(_without_earlier(logs, name) if logs else ()),
         failing_no_more=frozenset(_with_role(metrics, "errors") if metrics else ()),
         measured=frozenset(metrics.mapping("within")) if metrics else frozenset(),
     )
@@ -346,6 +348,12 @@ def _more_errors(seen: Seen, name: _Names) -> Mapping[str, float]:
         load = lines_after / lines_before if lines_before else 0.0
         more[name.of(product)] = after - before * load
     return more
+
+
+def _without_earlier(seen: Seen, name: _Names) -> Iterator[str]:
+    for product, pair in seen.mapping("lines").items():
+        if not _pair(pair)[0]:
+            yield name.of(product)
 
 
 def _pair(text: JsonValue) -> tuple[float, float]:

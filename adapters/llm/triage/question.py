@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from adapters.llm.triage.intents import STATE, Intent, Part, Topic, intents, is_about_product
-from adapters.llm.triage.meaning import is_understood
+from adapters.llm.triage.meaning import KNOWN_WORDS, is_understood
 from adapters.llm.triage.onset_asked import asks_since_when
 from adapters.llm.triage.when import SHORTEST, speaks_of_time, window_in
 from tools.core.sweep_arguments import LONGEST_WINDOW
@@ -273,7 +273,9 @@ def _subject(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         if len(begun) == 1:
             return begun[0], (f'"{word}" is taken as {begun[0]}',)
     for word in lowered:
+        if len(word) < _FEWEST_LETTERS or word in KNOWN_WORDS:
+            continue  # "which service" is no misspelt adservice
         near = difflib.get_close_matches(word, by_name, 1, _ALIKE)
-        if len(word) >= _FEWEST_LETTERS and near:
+        if near:
             return by_name[near[0]], (f'"{word}" is taken as {by_name[near[0]]}',)
     return "", ()

@@ -16,6 +16,7 @@ from adapters.llm.triage.evidence import Facts, LogFact, Moved, SpanFact, Standi
 from adapters.llm.triage.shared_dependency import kept, shared_dependency, with_server
 from adapters.llm.triage.vanished import GoneFact
 from tools.analysis.usual import UNUSUAL
+from tools.log_templates import template_of
 
 # A deploy shows within minutes; what starts later than this has another cause.
 BLAMED_WITHIN: Final = timedelta(minutes=20)
@@ -26,6 +27,7 @@ SUSPECTED: Final = 12.0  # points below which nobody is named
 BLAMED: Final = 14.0  # below it the first suspect is a symptom, not a cause
 OWN_ERRORS: Final = "errors in its log"
 _FEW_ERRORS: Final = 3.0  # lines; a client that went away is no trouble
+_COMPLAINTS: Final = frozenset({"warn", "error", "fatal"})
 _MANY_ERRORS: Final = 5.0  # from which they may be a cause alone
 _COUNTS: Final = 3.0  # points
 _ALL_WAYS: Final = 0.8
@@ -326,6 +328,7 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
         if bad and lines >= _FEW_ERRORS:
             first, points = _most_grown(bad), _error_points(lines)
             is_weak = lines < _MANY_ERRORS or product in facts.failing_no_more
+            is_weak = is_weak or _tells_of_others(product, bad, by_product, facts)
             yield product, Point(OWN_ERRORS, points, True, is_weak, first, _last_of(bad))
             yield from _named_by(bad, lines)
         warned = [f for f in found if f.level == "warn" and f.change != "gone"]
@@ -334,11 +337,24 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
             first = _most_grown(warned)
             points = 2 * math.log2(1 + more)
             yield product, Point("warnings", points, True, True, first, _last_of(warned))
-        silent = [fact for fact in found if fact.change == "gone"]
+        # Complaints that no longer come are no trouble.
+        silent = [f for f in found if f.change == "gone" and f.level not in _COMPLAINTS]
         if silent:
             first = max(silent, key=lambda fact: fact.expected)
             points = min(30.0, 5 * math.log2(1 + first.expected))
             yield product, Point("lines that no longer come", points, False, True, first)
+
+
+def _tells_of_others(
+    product: str, bad: Sequence[LogFact], by_product: Mapping[str, Sequence[LogFact]], facts: Facts
+) -> bool:
+    """Whether errors that may be nothing new all name another product, or are written by others too."""
+    if product not in facts.without_earlier_lines:
+        return False
+    own = {template_of(fact.example) for fact in bad}
+    others = (one for name, found in by_product.items() if name != product for one in found)
+    is_shared = any(one.level in _COMPLAINTS and template_of(one.example) in own for one in others)
+    return is_shared or all(fact.names for fact in bad)
 
 
 def _named_by(bad: Sequence[LogFact], most: float) -> Iterator[tuple[str, Point]]:

@@ -1,6 +1,7 @@
 """Requests that end early: after which call, and which product ends them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ NAMES = st.sampled_from(("a", "b", "c", ""))
 
 def order(number: int, called: Sequence[str] = ROUTE, rates_call: Sequence[str] = ()) -> Trace:
     """One order of the shop; `rates_call` is what the rates service calls in turn."""
-    spans = [Span("shop", "", "shop", "POST /orders", 0, 90_000)]
+    spans = [Span("shop", "", "shop", "POST /orders", 0, 1000 * len(called) + 1200)]
     for place, product in enumerate(called):
         at = 1000 * (place + 1)
         spans.append(Span(f"to-{product}", "shop", "shop", f"call {product}", at, 900))
@@ -23,6 +24,11 @@ def order(number: int, called: Sequence[str] = ROUTE, rates_call: Sequence[str] 
     for place, product in enumerate(rates_call if "rates" in called else ()):
         spans.append(Span(product, "rates", product, "GET /", 1100 + place, 50))
     return Trace(f"{number:032x}", tuple(spans))
+
+
+def ended(span: Span, end_us: int) -> Span:
+    """The same span with another end."""
+    return replace(span, duration_us=end_us - span.start_us)
 
 
 def orders(
@@ -67,6 +73,7 @@ def test_call_that_is_begun_and_never_arrives_is_its_callers() -> None:
         Trace(one.trace_id, tuple(span for span in one.spans if span.service != "mail"))
         for one in orders(10)
     ]
+    cut = [Trace(one.trace_id, (ended(one.spans[0], 3950), *one.spans[1:])) for one in cut]
 
     assert [(one.product, one.last) for one in cut_requests(orders(20), cut)] == [("shop", "shop")]
 
@@ -85,6 +92,17 @@ def test_what_may_be_chance_or_no_trouble_is_not_reported(
     before: Sequence[Trace], after: Sequence[Trace]
 ) -> None:
     assert cut_requests(before, after) == []
+
+
+def test_spans_that_were_lost_are_no_end_of_a_request() -> None:
+    """It took as long as always, so it did what no span tells of."""
+    whole = order(1).spans[0].duration_us
+    lost = [
+        Trace(one.trace_id, (ended(one.spans[0], whole), *one.spans[1:]))
+        for one in orders(10, ROUTE[:1])
+    ]
+
+    assert cut_requests(orders(20), lost) == []
 
 
 def test_clock_of_the_called_host_does_not_change_the_order_of_calls() -> None:

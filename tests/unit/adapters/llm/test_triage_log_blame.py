@@ -1,0 +1,79 @@
+"""Whom log lines speak against: errors that may be nothing new, and complaints that no longer come."""
+
+import pytest
+
+from adapters.llm.triage.question import understand
+from tests.fixtures_triage import Investigation, investigate, world
+
+PRODUCTS = ("checkout", "cart", "payments")
+REFUSED = "ERROR could not reach the settings store: refused"
+
+
+def row(product: str, example: str, **more: object) -> dict[str, object]:
+    return {
+        "product": product,
+        "level": "error",
+        "change": "new",
+        "before": 0,
+        "after": 40,
+        "expected": 0.0,
+        "size": 40.0,
+        "since": "2026-04-07T14:10:00Z",
+        "example": example,
+        **more,
+    }
+
+
+async def asked(*rows: object, before: int) -> Investigation:
+    """`before` is how many lines of each product are older than the window."""
+    lines = dict.fromkeys(PRODUCTS, f"{before}/500")
+    errors = dict.fromkeys(PRODUCTS, "0/40")
+    patterns = {"changes": list(rows), "lines": lines, "errors": errors}
+    within = dict.fromkeys(PRODUCTS, "latency traffic")  # failures are not measured
+    answers = world(within=within, around={"error_patterns": patterns})
+    return await investigate(answers, "what is wrong?")
+
+
+def verdict(found: Investigation) -> object:
+    return found.asked("core__report_findings")[-1]["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("example", "before", "is_cause"),
+    [
+        pytest.param(REFUSED, 0, False, id="others write it too, nothing is older"),
+        pytest.param(REFUSED, 900, True, id="others write it too, it was not there before"),
+        pytest.param("ERROR no price for the item", 0, True, id="its own words"),
+    ],
+)
+async def test_errors_that_many_write_are_weak_where_no_line_is_older(
+    example: str, before: int, is_cause: bool
+) -> None:
+    others = [row(product, REFUSED) for product in ("cart", "payments")]
+    weak = [{**one, "after": 2} for one in others]
+    found = await asked(row("checkout", example), *weak, before=before)
+
+    assert (verdict(found) == "cause") is is_cause
+    assert verdict(found) != "healthy"
+
+
+@pytest.mark.parametrize("level", ["error", "warn"])
+async def test_complaints_that_no_longer_come_are_no_trouble(level: str) -> None:
+    gone = row("cart", REFUSED, level=level, change="gone", before=400, after=0, expected=60.0)
+    found = await asked(gone, before=900)
+
+    assert found.asked("core__report_findings")[-1]["suspects"] == []
+    assert "no longer writes" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("Which service is it?", ""),
+        ("which services are slow?", ""),
+        ("is the adservce slow?", "adservice"),
+        ("is adservice slow?", "adservice"),
+    ],
+)
+def test_common_word_is_no_misspelt_product(text: str, subject: str) -> None:
+    assert understand(text, ("adservice", "cartservice"), None).subject == subject
