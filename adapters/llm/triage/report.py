@@ -18,7 +18,7 @@ from adapters.llm.triage.brief import brief
 from adapters.llm.triage.case import Case, Signals, instant, plain, text_of
 from adapters.llm.triage.deploy_facts import DEPLOYS
 from adapters.llm.triage.details import MOST_LINES, quiet, shown_points
-from adapters.llm.triage.done import done_lines
+from adapters.llm.triage.done import done_lines, waiting
 from adapters.llm.triage.evidence import (
     LOGS,
     METRICS,
@@ -181,6 +181,9 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
         if case.is_later and judgement.verdict == "cause":
             yield cause_line(case, judgement)
             return
+    if case.is_later and case.asked.wants_undone and case.open_proposals:
+        yield from _asked_again(case, judgement, signals)
+        return
     yield first_of_all(case, judgement)
     if case.asked.asks_when:
         began = list(onset(case, judgement))
@@ -198,6 +201,15 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
         case "symptoms" | "unknown":
             yield from _unknown(case, judgement)
     yield "\n".join(_as_said(case, judgement))
+
+
+def _asked_again(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
+    """A rollback is asked for whose card may be open: where that is, and why."""
+    if judgement.verdict == "cause":
+        yield f"**{next_step(case, judgement, signals)}**"
+        yield cause_line(case, judgement).replace("**", "")
+    else:
+        yield f"**{next(waiting(case.open_proposals))}**"
 
 
 def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
