@@ -4,7 +4,7 @@ from typing import Final
 
 from adapters.llm.triage.case import Case, plain, text_of
 from adapters.llm.triage.deploy_facts import DeployFact
-from adapters.llm.triage.evidence import METRICS
+from adapters.llm.triage.evidence import LOGS, METRICS, swept
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import own_trouble
 from adapters.llm.triage.period import period
@@ -81,3 +81,21 @@ def _other(case: Case, judgement: Judgement) -> str:
         return ""
     shown = (point.fact for point in top.ordered if not isinstance(point.fact, DeployFact))
     return f"{plain(top.product)} [{mark_of(next(shown, top.ordered[0].fact))}]"
+
+
+def unknown_name(case: Case) -> str:
+    """Where no products are set: that a name was not met in what was read; empty where it was."""
+    name, metrics = case.asked.stranger, case.of(METRICS)
+    if case.products or not name or metrics is None:
+        return ""
+    logs = swept(case, LOGS)
+    known = {
+        *metrics.mapping("within"),
+        *metrics.mapping("too_short"),
+        *(text_of(row, "product") for row in metrics.rows("shifts")),
+        *(logs.mapping("lines") if logs else ()),
+    }
+    if not known or name in {one.lower() for one in known}:
+        return ""
+    named = ", ".join(sorted(map(plain, known))[:_MOST_NAMED])
+    return f'I know no product "{plain(name)}"; I saw {named}.'

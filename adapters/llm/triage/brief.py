@@ -37,20 +37,21 @@ def brief(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
 
 
 def _over(case: Case, judgement: Judgement) -> Iterator[str]:
-    """Yes, no, or that it cannot be told; with what is still not as usual."""
+    """Over, not over, or that it cannot be told: a yes would be wrong for "is it still slow?"."""
     yes = plain_answer(case, judgement)
     going_on = _going_on(case, judgement)
     whole = plain(case.subject) if case.names_subject else "the products of this channel"
     if yes:
         yield yes
     elif going_on:
-        yield f"**No. {_sentence(now_text(going_on[0], case.now))}.** [{going_on[0].mark}]"
+        yield f"**Not over: {now_text(going_on[0], case.now)}.** [{going_on[0].mark}]"
     elif judgement.verdict == "healthy":
         since = f" since {judgement.undone.words}" if judgement.undone else ""
         mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
-        yield f"**Yes, as far as I can see. Nothing is wrong with {whole}{since}{period(case)}.**{mark}"
+        words = f"It is over, as far as I can see. Nothing is wrong with {whole}"
+        yield f"**{words}{since}{period(case)}.**{mark}"
     elif judgement.suspects and judgement.suspects[0].over_since is None:
-        yield f"**No. {cause_text(judgement.suspects[0], case.now)}**"
+        yield f"**Not over. {cause_text(judgement.suspects[0], case.now)}**"
     else:
         yield f"**I cannot say that it is over.** {_unsure(judgement)}"
     lines = [f"{now_text(one, case.now)} [{one.mark}]" for one in going_on[1:MOST_LINES]]
@@ -77,12 +78,6 @@ def _going_on(case: Case, judgement: Judgement) -> Sequence[Moved]:
 def _unsure(judgement: Judgement) -> str:
     missing = f" I could not look at: {judgement.missing[0]}." if judgement.missing else ""
     return f"I found nothing that stands out now.{missing}"
-
-
-def _sentence(text: str) -> str:
-    """A capital begins it, unless a name does."""
-    first = text.split(" ", 1)[0]
-    return text if not first.islower() or "-" in first else f"{text[0].upper()}{text[1:]}"
 
 
 def _pending(case: Case) -> str:
@@ -174,6 +169,6 @@ def _next(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
         yield cause_text(judgement.suspects[0], case.now)
     if case.open_proposals:
         yield (
-            "The card says what runs, where, and whether it can be undone. Confirm sends exactly "
+            "The card says what runs, where, who may decide and whether it can be undone. Confirm sends exactly "
             "that order once; Reject sends nothing."
         )

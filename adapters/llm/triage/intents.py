@@ -89,7 +89,7 @@ _TABLE: Final[Sequence[_Row]] = (
     # Courtesies and questions about Kortex.
     _row("thanks", r"(?:(?:ok|okay|great|good|cool|nice|perfect|awesome|got it|alright|sweet|super|fine|thanks|thank you|thx|ty|tyvm|cheers|"
          r"merci|danke|will do|noted|understood|makes sense|good (?:job|bot|work)|well done|np|no problem|done|lgtm|lol|yes|no|yep|nope|sure|"
-         r"never ?mind|nvm|bye|k|kk|you rock|that (?:helps|helped)|"
+         r"never ?mind|nvm|(?:i am |we are )?clos(?:e|ing) (?:this|it)|bye|k|kk|you rock|that (?:helps|helped)|"
          r"(?:a lot|so much|very much|kortex|all|everyone|team|again|for (?:that|this|the help|now)))[ ,.!:;()-]*)+", whole=True),
     _row("greeting", r"(?:hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!]*", whole=True),
     _row("help", r"(?:help(?: me)?|what (?:can|do) (?:you|i|we) (?:do|ask|see|know|look at)(?: (?:you|here))?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
@@ -101,12 +101,12 @@ _TABLE: Final[Sequence[_Row]] = (
          r"what did i miss|bring me up to speed|i just (?:joined|got here|woke up)\b.*|brief me)" + _END, whole=True, later=True),
     _row("beyond", r"\b(?:post ?mortem|incident report|rca|write ?up|retro(?:spective)?)\b", subject="write a report"),
     # What people did, and who they are.
-    _row("cause", r"\b(?:did|has|have) (?:it|that|this|the (?:roll(?:ing)? back|revert|restart|fix)\b[^.?!]*|rolling back) (?:help|work|fix|solve)\w*", part="over"),
+    _row("cause", r"\bwhat did (?:the |that )?(?:roll back|rolling back|restart|fix|revert) do\b|\b(?:did|has|have) (?:it|that|this|the (?:roll(?:ing)? back|revert|restart|fix)\b[^.?!]*|rolling back) (?:help|work|fix|solve)\w*", part="over"),
     _row("done", r"\bwho (?:has |have |had )?(?:already )?(?:confirmed|approved|rejected|declined|rolled|reverted|decided|pressed|clicked|restarted|fixed|did (?:it|that|this))\b"
          r"|\bwhat (?:actions? |else )?(?:has|have|was|were|did|is|are)\b[^.?!]*\b(?:done|tried|confirmed|approved|rejected|carried out|decided|attempted)\b"
-         r"|\b(?:was|were|has|have|is)\b[^.?!]*\b(?:rolled back|reverted|approved|confirmed|rejected)\b|\b(?:did|has|was|is)\b[^.?!]*\broll(?:ing)? back\b[^.?!]*\b(?:done|run|ran|carried out|happen|succeed|go through|finish\w*|complete\w*|confirmed)\b"
+         r"|\b(?:was|were|has|have|is)\b[^?!]*\b(?:rolled back|reverted|approved|confirmed|rejected)\b|\b(?:did|has|was|is)\b[^.?!]*\broll(?:ing)? back\b[^.?!]*\b(?:done|run|ran|carried out|happen|succeed|go through|finish\w*|complete\w*|confirmed)\b"
          r"|\b(?:did|has|have|was) (?:anyone|anybody|someone|somebody)\b[^.?!]*\b(?:confirm|approve|reject|roll|do|try|tried|done|press)\w*"
-         r"|\bwhat did (?:we|they|people) (?:do|try)\b|\bactions? taken\b|\bopen proposals?\b|\bwhat (?:is|was) proposed\b|\bany(?:thing)? proposals?\b"),
+         r"|\bwhat did (?:we|they|people) (?:do|try)\b|\bactions? taken\b|\b(?:open|pending) (?:cards?|proposals?|approvals?|actions?)\b|\banything pending\b|\bwhat (?:is|was) proposed\b|\bany(?:thing)? proposals?\b"),
     _row("on call", r"\bwho[a-z' ]*\bon call\b|^on call(?: now| today| tonight| right now)?\W*$|\bon call (?:person|engineer|rota)\b|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|ask|escalate)\b|\bwho is on (?:duty|shift|rota)\b"),
     _row("beyond", _FILLER + _POLITE + r"(?:page|call|wake|ping|notify|escalate|email|mail|message|tell|dm|invite|assign|open a ticket|create a ticket|file a)\b(?! me\b).*",
          subject="page or message people", whole=True),
@@ -116,7 +116,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("order", _FILLER + _POLITE + _VERB + _OBJECT + _END, whole=True),
     _row("order", r"\bpropose (?:it|that|this)? ?(?:again|once more|anew)\b|\b(?:re-?|another |new )(?:proposal|propose|card)\b", later=True),
     # What asks for a cause, whatever else it says.
-    _row("cause", r"\bwhy\b(?! (?:do|should) (?:you|i))|\bwhat (?:is|was|are|were) (?:wrong|broken|failing|going on|up with|happening)|\bwhat (?:is|was|are) (?:the )?(?:root )?(?:cause|reason|problem|culprit)|\broot cause\b|"
+    _row("cause", r"\bwhy\b(?! (?:do|should) (?:you|i)| not\b)|\bwhat (?:is|was|are|were) (?:wrong|broken|failing|going on|up with|happening)|\bwhat (?:is|was|are) (?:the )?(?:root )?(?:cause|reason|problem|culprit)|\broot cause\b|"
          r"\bwhat (?:causes|caused|happened|broke|breaks|is causing|went wrong)|\binvestigate\b|\bdiagnose\b|\btriage\b|\bwhich (?:service|one|product|component) (?:is|was) (?:it|to blame|the (?:cause|culprit|problem))"
          r"|\b(?:find|look) (?:out )?(?:the cause|into)\b|\bwho is the culprit\b|\banything (?:wrong|unusual|odd|off)\b|\bis something wrong\b"),
     _row("cause", r"^(?!is |are |was |what |how |show |any |does )[^?]*\b(?:is|are|went|has|have|keeps?|looks?|seems?|shot|getting) (?:\w+ )?(?:high|spik\w+|rising|elevated|climb\w+|through the roof|increas\w+|jump\w+|dropp\w+|up|too \w+)\b[^?]*", whole=True),
@@ -128,11 +128,11 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("cause", r"^" + _FILLER + r"(?:is|are|was|were) " + _THING + r" (?:all |really |finally |now |already )*(?:\w+ )?(?:all |really |finally |now |already |back to |back )*" + _FINE + r"\b.*", part="over", later=True),
     _row("cause", r"\bhow long (?:did|was|has|have|is)\b.*|\bwhen (?:exactly |precisely )?did (?:it|this|that|the \w+) (?:start|begin|end|stop)\w*|^" + _FILLER + r"(?:since|from) when\b.*", part="onset", later=True),
     _row("cause", r"\bimpact(?:ed)?\b(?! of)|\bblast radius\b|\bhow bad\b|\bhow many (?:customers|users|people|clients|orders|buyers)\b|\bwho (?:is|else is|are) (?:affected|hit|impacted|suffering)"
-         r"|\b(?:which|what) (?:\w+ )?(?:services?|products?|customers|users|apps?|else|others?|systems) (?:is|are|were|was) (?:also )?(?:affected|impacted|failing|slow|broken|hit|down)\b|\bseverity\b|\bsev ?\d\b|\bwhat else is (?:affected|broken|slow|failing)\b|\bhow (?:serious|severe)\b"
+         r"|\b(?:which|what) (?:\w+ )?(?:services?|products?|customers|users|apps?|else|others?|systems) (?:is|are|were|was) (?:also )?(?:affected|impacted|failing|slow|broken|hit|down)\b|\bseverity\b|\bsev ?\d\b|\b(?:what|anything) else (?:is )?(?:affected|broken|slow|failing|wrong|down|hit)\b|\bhow (?:serious|severe)\b"
          r"|\b(?:are|is) (?:customers|users|people|anyone|anybody|anything|others?|other (?:services|products)) (?:else )?(?:also )?(?:affected|impacted|hit|seeing)\b", part="impact"),
-    _row("cause", r"\bwhat happens (?:if|when)\b|\bis (?:it|this|that|the \w+(?: \w+)?|rolling back) (?:safe|reversible|risky|dangerous)\b|\bwhat (?:does|will|would) (?:the |that |this )?(?:card|button|roll back|confirm|it) do\b|\bcan (?:i|we) undo\b|\bsafe to\b", part="next"),
+    _row("cause", r"\bwhat happens (?:if|when)\b|\bwhy not\b|\bwho (?:can|may|must|should|has to) (?:approve|confirm|decide|press)|\bis (?:it|this|that|the \w+(?: \w+)?|rolling back) (?:safe|reversible|risky|dangerous)\b|\bwhat (?:does|will|would) (?:the |that |this )?(?:card|button|roll back|confirm|it) do\b|\bcan (?:i|we) undo\b|\bsafe to\b", part="next"),
     _row("cause", r"\bwhat (?:should|can|do|could|must|shall|would) (?:i|we|you|they)(?: need to| have to)? (?:do|try|recommend|suggest|propose|advise)\b|\bwhat now\b|\bwhat (?:is|are|next)(?: the)? (?:next|options)\b|\bnext steps?\b|\bwhat next\b|\bhow (?:do|can|to|should|could|would)(?: i| we| you)? ?(?:fix|mitigate|solve|resolve|stop|repair|remediate)\b"
-         r"|\byou (?:recommend|suggest|advise|propose)\b|\b(?:any|your) (?:recommendations?|suggestions?|ideas?|advice|fix)\b|\brecommended\b|\b(?:should|shall|can) (?:i|we) (?!see|get|have|look)\w+\b|^" + _FILLER + _POLITE + r"(?:fix|repair|solve|mitigate) (?:it|this|that)\b|\bis there (?:a )?(?:fix|workaround)\b|\bhow to (?:fix|mitigate)\b", part="next"),
+         r"|\byou (?:recommend|suggest|advise|propose)\b|\b(?:any|your) (?:recommendations?|suggestions?|ideas?|advice|fix)\b|\brecommended\b|\b(?:should|shall|can|could) (?:i|we) (?:just |also |maybe )?(?!see|get|have|look|know|ask|do\b)\w+\b|^" + _FILLER + _POLITE + r"(?:fix|repair|solve|mitigate) (?:it|this|that)\b|\bis there (?:a )?(?:fix|workaround)\b|\bhow to (?:fix|mitigate)\b", part="next"),
     _row("cause", r"\bare you (?:sure|certain|confident)\b|\bhow (?:sure|certain|confident|reliable)\b|\bwhat (?:did|have|else did|all did|didn't) you (?:not )?(?:look|check|see|seen|read|miss)\w*|\bdid you (?:look|check|consider|see)\b|\bwhere did you look\b|\b(?:what|show me|show) (?:is )?(?:the |your )?(?:evidence|proof)\b"
          r"|\bbased on what\b|\bhow do you know\b|\bwhy do you (?:think|say|believe)\b|\bprove it\b|\b(?:really|seriously)\b\?*$|\bwhat (?:is|are) (?:missing|not checked)\b|\bconfidence\b|\bcould (?:it|you) be (?:wrong|something else)\b", part="coverage", later=True),
     # Lines, deploys, figures: listed, not weighed.
@@ -143,7 +143,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("logs", r"\blogs?\b(?! ?(?:in\b|into\b))|\blog ?lines?\b|\bstack ?traces?\b|\btrace ?backs?\b|^" + _FILLER + _POLITE + r"(?:show|give|see|list|print|get|fetch|tail|grep|find|search|paste|display)\b.*\b(?:errors?|warnings?|exceptions?|lines?|messages?)\b(?! ?(?:rate|ratio|count|percent))"
          r"|\b(?:latest|last|recent|newest) (?:new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))|\b(?:tail|grep)\b"),
     _row("logs", r"\b(?:what|which|any|the) (?:are the |new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))(?!.*\bstill\b)|^(?:errors?|exceptions?|warnings?) (?:of|in|from|for|on)\b", later=True),
-    _row("figure", r"(?<![\w-])(?:graph|chart|dashboard|plot)s?(?![\w-])|\bcompare\b.*|\b(?:was|is) (?:it|this|that) (?:like this|the same|normal|usual)\b.*\b(?:yesterday|last week|before)?"),
+    _row("figure", r"\bhow (?:slow|fast|busy|loaded) (?:is|are|was)\b|(?<![\w-])(?:graph|chart|dashboard|plot)s?(?![\w-])|\bcompare\b.*|\b(?:was|is) (?:it|this|that) (?:like this|the same|normal|usual)\b.*\b(?:yesterday|last week|before)?"),
     _row("figure", r"\b(?:how (?:much|many|high|low|big|large|bad|full|long)|what (?:is|are|was|were)|show(?: me)?|give me|get|check|current|now|average|mean|max(?:imum)?|peak|tell me|see)\b.*\b" + ROLE_WORDS + r"\b"
          r"|\b" + ROLE_WORDS + r"(?: (?:and|or|&|,) (?:the )?" + ROLE_WORDS + r")* ?(?:usage|use|consumption|level|count)? (?:of|for|in|on|at|now|today|yesterday|right now|currently|last|over|since|between)\b"
          r"|\b(?:is|are) (?:the )?" + ROLE_WORDS + r"(?: (?:usage|of|on|in|for) ?[\w-]*)* (?:high|low|ok|okay|fine|normal|full|up|rising|growing|elevated|bad|maxed(?: out)?|saturated)\b"

@@ -1,9 +1,14 @@
 """Why a rollback that somebody asks for is not proposed."""
 
-from adapters.llm.triage.case import ROLLBACK_ACTION, Case, plain
+from collections.abc import Iterator
+
+from adapters.llm.triage.case import ROLLBACK_ACTION, Case, Signals, plain
 from adapters.llm.triage.deploy_facts import DEPLOYS
+from adapters.llm.triage.done import waiting
 from adapters.llm.triage.evidence import PROPOSE
+from adapters.llm.triage.is_it_over import cause_line
 from adapters.llm.triage.judgement import Judgement
+from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.plan import mark_of, worth_rolling_back
 from adapters.llm.triage.telling import clock
 
@@ -51,3 +56,12 @@ def _reason(case: Case, judgement: Judgement) -> str:
 def _action(case: Case) -> str:
     declared = (one for one in case.actions if "rollback" in one.replace("-", "").lower())
     return plain(next(declared, ROLLBACK_ACTION))
+
+
+def asked_again(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
+    """A rollback is asked for whose card may be open: where that is, and why."""
+    if judgement.verdict == "cause":
+        yield f"**{next_step(case, judgement, signals)}**"
+        yield cause_line(case, judgement).replace("**", "")
+    else:
+        yield f"**{next(waiting(case.open_proposals))}**"

@@ -37,7 +37,8 @@ _CLUSTER: Final = re.compile(
     re.IGNORECASE,
 )
 _IS_IT: Final = re.compile(
-    r"\b(?:is|was|could|can|might|may)\s+(?:it|this|that)\s+(?:be\s+)?"
+    r"\b(?:(?:is|was|could|can|might|may)\s+(?:it|this|that)|(?:any chance|maybe|perhaps|what if)\s+(?:that\s+)?"
+    r"it(?:['\u2019]?s|\s+is))\s+(?:be\s+)?"
     r"(?:because of\s+|due to\s+|caused by\s+)?(?:the\s+|a\s+|an\s+|our\s+)?"
     r"([\w.-]+(?:\s[\w.-]+)?)\s*\?*\s*$",
     re.IGNORECASE,
@@ -46,7 +47,8 @@ _IS_IT: Final = re.compile(
 _SPOKEN_OF: Final = re.compile(
     r"\b(?:(?:is|are|was|were)\s+(?:the\s+)?([a-z][\w-]+)\s+(?:so\s+|still\s+|really\s+)?"
     r"(?:slow|down|broken|failing|fine|ok|okay|healthy|up|degraded|unavailable)\b"
-    r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+))"
+    r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+)"
+    r"|(?:what|how) about\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
 )
 _NOBODY: Final = frozenset(
     {"it", "this", "that", "there", "everything", "something", "anything", "all", "things", "we",
@@ -197,6 +199,8 @@ def _named_in(
         subject = ""
     elif not subject:
         stranger = _stranger(lowered) or ("" if thought else _named(lowered, elsewhere))
+    if found and found[0].topic == "pods" and stranger in KNOWN_WORDS:
+        stranger = ""  # "are the pods fine?"
     return subject, about, thought, stranger, found
 
 
@@ -239,7 +243,10 @@ def _thought(text: str, subject: str) -> str:
 def _stranger(lowered: str) -> str:
     """A name that stands where a product would, of which there is none of that name."""
     found = _SPOKEN_OF.search(lowered)
-    name = (found[1] or found[2]) if found else ""
+    if found is None:
+        return ""
+    mentioned = found[3] or ""  # a word of the language is no name there: "what about tomorrow?"
+    name = found[1] or found[2] or ("" if mentioned in KNOWN_WORDS else mentioned)
     return "" if name in _NOBODY else name
 
 

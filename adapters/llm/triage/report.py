@@ -5,7 +5,13 @@ from dataclasses import replace
 from itertools import islice
 
 from adapters.llm.called import called
-from adapters.llm.triage.about import asked_as_well, assumed_of_all, everybody, of_whom
+from adapters.llm.triage.about import (
+    asked_as_well,
+    assumed_of_all,
+    everybody,
+    of_whom,
+    unknown_name,
+)
 from adapters.llm.triage.attached import file_lines
 from adapters.llm.triage.beyond import (
     beyond_lines,
@@ -15,10 +21,10 @@ from adapters.llm.triage.beyond import (
     recap_lines,
 )
 from adapters.llm.triage.brief import brief
-from adapters.llm.triage.case import Case, Signals, instant, plain, text_of
+from adapters.llm.triage.case import Case, Signals, instant, plain
 from adapters.llm.triage.deploy_facts import DEPLOYS
 from adapters.llm.triage.details import MOST_LINES, quiet, shown_points
-from adapters.llm.triage.done import done_lines, waiting
+from adapters.llm.triage.done import done_lines
 from adapters.llm.triage.evidence import (
     LOGS,
     METRICS,
@@ -42,7 +48,7 @@ from adapters.llm.triage.listed import (
     runbook_lines,
 )
 from adapters.llm.triage.next_step import next_step
-from adapters.llm.triage.not_rolled_back import no_rollback, propose_anyway
+from adapters.llm.triage.not_rolled_back import asked_again, no_rollback, propose_anyway
 from adapters.llm.triage.onset import onset
 from adapters.llm.triage.order import order_lines
 from adapters.llm.triage.period import framed, period
@@ -80,7 +86,7 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
         for intent in (first, *asked.also)
         for part in _answer(_asking(case, intent), judgement, signals, intent)
     ]
-    told = [part for part in (asked.apart, _unknown_name(case), *parts, *file_lines(case)) if part]
+    told = [part for part in (asked.apart, unknown_name(case), *parts, *file_lines(case)) if part]
     assumed = [*asked.assumed, assumed_of_all(case, judgement), *_window_taken(case)]
     if assumed := [each for each in assumed if each]:
         told.append("Assumed: " + "; ".join(assumed) + ".")
@@ -91,24 +97,6 @@ def _asking(case: Case, intent: Intent) -> Case:
     """The case as if that alone were asked."""
     asked = replace(case.asked, topic=intent.topic, part=intent.part, wish=intent.subject)
     return replace(case, asked=asked)
-
-
-def _unknown_name(case: Case) -> str:
-    """Where no products are set: that a name was not met in what was read; empty where it was."""
-    name, metrics = case.asked.stranger, case.of(METRICS)
-    if case.products or not name or metrics is None:
-        return ""
-    logs = swept(case, LOGS)
-    known = {
-        *metrics.mapping("within"),
-        *metrics.mapping("too_short"),
-        *(text_of(row, "product") for row in metrics.rows("shifts")),
-        *(logs.mapping("lines") if logs else ()),
-    }
-    if not known or name in {one.lower() for one in known}:
-        return ""
-    named = ", ".join(sorted(map(plain, known))[:_MOST_NAMED])
-    return f'I know no product "{plain(name)}"; I saw {named}.'
 
 
 def _answer(case: Case, judgement: Judgement, signals: Signals, intent: Intent) -> Iterator[str]:
@@ -182,7 +170,7 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
             yield cause_line(case, judgement)
             return
     if case.is_later and case.asked.wants_undone and case.open_proposals:
-        yield from _asked_again(case, judgement, signals)
+        yield from asked_again(case, judgement, signals)
         return
     yield first_of_all(case, judgement)
     if case.asked.asks_when:
@@ -201,15 +189,6 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
         case "symptoms" | "unknown":
             yield from _unknown(case, judgement)
     yield "\n".join(_as_said(case, judgement))
-
-
-def _asked_again(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
-    """A rollback is asked for whose card may be open: where that is, and why."""
-    if judgement.verdict == "cause":
-        yield f"**{next_step(case, judgement, signals)}**"
-        yield cause_line(case, judgement).replace("**", "")
-    else:
-        yield f"**{next(waiting(case.open_proposals))}**"
 
 
 def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:

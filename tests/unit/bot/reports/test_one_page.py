@@ -18,7 +18,7 @@ CAUSE = (
     "- up to 7.4 % of requests fail since 14:10 UTC (normally 0.45 %) [E1]\n"
     "- v2 went out at 14:09 UTC, replacing v1 [E5]\n\nA rollback of checkout is proposed below."
 )
-OVER = "**Yes, as far as I can see. Nothing is wrong with checkout since 14:40 UTC.** [E5]"
+OVER = "**It is over, as far as I can see. Nothing is wrong with checkout since 14:40 UTC.** [E5]"
 
 
 def turn(number: int, question: str, answer: str, state: str = "answered") -> DossierTurn:
@@ -61,7 +61,7 @@ def test_the_state_is_the_newest_that_was_answered() -> None:
     over = page(turn(0, "why?", CAUSE), turn(9, "is it over?", OVER))
     unasked = page(turn(0, "why?", CAUSE))
 
-    assert "Last known state: Yes, as far as I can see." in section(over, "Summary")
+    assert "Last known state: It is over, as far as I can see." in section(over, "Summary")
     assert "Is it over?" not in section(over, "Open questions")
     assert "- Is it over?" in section(unasked, "Open questions")
 
