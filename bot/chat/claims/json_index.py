@@ -67,7 +67,7 @@ NOBODY: frozenset[str] = frozenset()
 
 @dataclass(slots=True)
 class JsonIndex:
-    """What was found. Numbers by whom they are of; states, instants and texts in reading order."""
+    """Numbers by product; states, instants and texts in reading order."""
 
     numbers: defaultdict[frozenset[str], set[Known]] = field(
         default_factory=lambda: defaultdict(set)

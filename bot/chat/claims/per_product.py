@@ -1,4 +1,4 @@
-"""What a result says of each product, and of nobody in particular: what a sentence is held against."""
+"""What a result says of each product, and of none in particular."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -66,7 +66,7 @@ class Whole(Part):
 
 
 def parts_of(index: JsonIndex, summary: str) -> Mapping[frozenset[str], Part]:
-    """By whom they are of, in lower case; what is of no product's row is of the empty name."""
+    """The parts by their products, in lower case; those about no product under the empty name."""
     texts: dict[frozenset[str], list[str]] = {_NOBODY: [summary]}
     for of, text in index.texts:
         texts.setdefault(of or _NOBODY, []).append(text)
@@ -86,7 +86,7 @@ def _of(owners: frozenset[str]) -> tuple[frozenset[str], ...]:
 
 
 def of_these(parts: Mapping[frozenset[str], Part], named: Collection[str]) -> Sequence[Part]:
-    """What is of these, and of nobody."""
+    """The parts about these products, and those about none."""
     asked = _NOBODY.union(named)
     return [part for of, part in parts.items() if not asked.isdisjoint(of)]
 

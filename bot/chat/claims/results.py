@@ -100,7 +100,7 @@ class Result:
         return folded(self.text)
 
     def of(self, named: Collection[str]) -> Sequence[Part]:
-        """What is not of others' rows."""
+        """The parts about these products, and those about none."""
         return of_these(self._parts, named)
 
     @cached_property

@@ -51,7 +51,7 @@ class Row:
 
 
 def owners_of(row: Mapping[str, JsonValue]) -> frozenset[str]:
-    """Whom a row is about, in lower case; nobody where it names no product."""
+    """The products that a row is about, in lower case; empty where it names none."""
     if not isinstance(row.get("product"), str):
         return frozenset()
     names = row.get("names")
@@ -60,7 +60,7 @@ def owners_of(row: Mapping[str, JsonValue]) -> frozenset[str]:
 
 
 def named_in(words: str, owners: Collection[str]) -> frozenset[str]:
-    """Those whom a sentence names, and what is part of them."""
+    """The products that a sentence names, and their parts."""
     lowered = words.lower()
     named = [one for one in owners if one in lowered and _is_word(one, lowered)]
     parts = tuple(f"{one}{mark}" for one in named for mark in "-._/:")
