@@ -44,6 +44,11 @@ _SCALES: Final[Mapping[str, float]] = {
     "us": 1e6,
     "nanoseconds": 1e9,
     "millicores": 1e3,
+    "permille": 1e3,
+    "minutes": 1 / 60,
+    "min": 1 / 60,
+    "hours": 1 / 3600,
+    "h": 1 / 3600,
 }
 
 

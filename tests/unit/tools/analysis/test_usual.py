@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.analysis.usual import untroubled, usual_of
+from tools.analysis.usual import least_spread, untroubled, usual_of
 
 
 def calm(number: int, usual: float = 0.2) -> list[float]:
@@ -67,3 +67,23 @@ def test_whatever_came_enough_is_left_to_compare_with(values: list[float]) -> No
     left = untroubled(values, "other", None, "either")
 
     assert min(5, len(values)) <= left <= len(values)
+
+
+@pytest.mark.parametrize(
+    ("unit", "one_second"),
+    [
+        ("seconds", 1.0),
+        ("ms", 1e3),
+        ("milliseconds", 1e3),
+        ("minutes", 1 / 60),
+        ("hours", 1 / 3600),
+    ],
+)
+def test_the_least_change_of_a_duration_is_the_same_in_every_unit(
+    unit: str, one_second: float
+) -> None:
+    in_seconds = least_spread(0.02, "latency", "seconds")
+
+    assert least_spread(0.02 * one_second, "latency", unit) == pytest.approx(
+        in_seconds * one_second
+    )
