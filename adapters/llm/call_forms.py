@@ -28,13 +28,15 @@ _PYTHON_STEP: Final = re.compile(
 _LANGUAGES: Final = (
     r"(?:json[lc5]?|tool(?:_calls?|_code|_use)?|function(?:_call)?|xml|text|python)?"
 )
-_TAGS: Final = r"(?:antml:|minimax:|seed:)?(?:tool_calls?|tool_use|function_calls?|tools?|toolcall|TOOLCALL|TOOL_CALLS?)"
+_TAGS: Final = r"(?:antml:|minimax:|seed:)?(?:tool_calls?|tool_use|function_calls?|tool_code|tool_request|tools?|toolcall|TOOLCALL|TOOL_CALLS?)"
 FENCE: Final = rf"```[ \t]{{0,8}}{_LANGUAGES}[ \t]{{0,8}}\r?\n\s{{0,64}}"
-_KEYS: Final = r"name|tool|tool_name|tool_calls?|function|function_call|type|id|index|arguments|parameters|args|input"
+_KEYS: Final = r"name|tool|tool_name|tool_calls?|function|function_call|functionCall|toolUse|action|type|id|index|arguments|parameters|args|input|action_input"
+# Every tool's id begins with one of these, so code that begins so is a call, whatever its form.
+_ID: Final = r"(?:core|plugin|mcp)__\w{1,64}"
 
 # What no text but a chat template's begins a line with: nothing of it is ever shown.
 TEMPLATE: Final = (
-    rf"</?{_TAGS}>|</?use_mcp_tool>|<(?:function_call|tool_call|tool_use)\s|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_CALLS\]"
+    rf"</?{_TAGS}>|</?use_mcp_tool>|<(?:function_call|tool_call|tool_use)\s|<tool\s|</?{_ID}>|<<(?:function>>|TOOL\s)|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]"
     rf"|<start_function_call>|(?:assistant[ \t]{{0,8}})?to=functions\."
     rf"|>>>{_NAME}\r?\n\s{{0,64}}\{{|functools\[|```tool_code\b"
     rf"|Action:[ \t]{{0,8}}{_NAME}[ \t]{{0,8}}\r?\nAction Input:"
@@ -42,24 +44,25 @@ TEMPLATE: Final = (
 # The same within a line: models put their own tokens right behind a sentence. Not in inline code.
 INLINE: Final = (
     r"(?<!`)(?:<\|(?=[a-z_A-Z]{0,40}(?:tool|call|action|ACTION|plugin|channel|python|constrain))[a-z_A-Z]{1,40}\|>"
-    r"|<｜(?:tool|DSML)|\[TOOL_CALLS\]|<(?:minimax:|seed:)?(?:tool_calls?|function_calls)>|<function=)"
+    r"|<｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]|<(?:minimax:|seed:)?(?:tool_calls?|function_calls)>|<function=)"
 )
 # What may still become one of these.
-INLINE_BEGINNING: Final = r"(?:`|`?(?:<[｜|]?[\w:]{0,44}\|?|\[[A-Z_]{0,10}))\Z"
+INLINE_BEGINNING: Final = r"(?:`|`?(?:<[｜|]?[\w:]{0,44}\|?|\[[A-Z_]{0,12}))\Z"
 # JSON and Python, which an answer may hold as well.
-DATA: Final = rf'\{{\s{{0,64}}"(?:{_KEYS})"|\[\s{{0,64}}\{{|\[\s{{0,64}}\w{{1,64}}\('
+DATA: Final = rf'\{{\s{{0,64}}"(?:{_KEYS})"|\[\s{{0,64}}\{{|\[\s{{0,64}}\w{{1,64}}\(|(?:print\()?(?:functions\.|default_api\.)?{_ID}\('
 # What a call begins with, at the beginning of a line. Bounded, so that no text is read twice over.
 BEGINS: Final = f"{TEMPLATE}|{DATA}"
 # Words in plain text that a form begins with, while they are still incomplete.
 PLAIN_BEGINNINGS: Final = (
-    "Action:", "functools[", ">>>", "<|", "<｜tool", "<｜DSML", "to=functions.", "assistant to=functions."
+    "Action:", "functools[", ">>>", "<|", "<｜tool", "<｜DSML", "to=functions.", "assistant to=functions.",
+    "core__", "plugin__", "mcp__", "print(", "functions.", "default_api.",
 )  # fmt: skip
 
 # Llama 3's and Phi-4's `<|python_tag|>` and `<|tool_call|>`, Llama 4's `<|python_start|>`, LFM2's
 # `<|tool_call_start|>`, Cohere's `<|START_ACTION|>`, InternLM's `<|action_start|><|plugin|>`, Kimi's
 # sections, Mistral's `[TOOL_CALLS]`, Firefunction's `functools`, the ends of messages.
 _MARK: Final = re.compile(
-    rf"</?{_TAGS}>|</arguments>|</use_mcp_tool>|<\|[a-z_A-Z/]{{1,40}}\|>|<｜tool▁(?:calls?|outputs?)▁(?:begin|end)｜>|\[/?TOOL_CALLS\]"
+    rf"</?{_TAGS}>|</arguments>|</use_mcp_tool>|<\|[a-z_A-Z/]{{1,40}}\|>|<｜tool▁(?:calls?|outputs?)▁(?:begin|end)｜>|\[(?:/?TOOL_CALLS|(?:END_)?TOOL_REQUEST)\]"
     r"|functools(?=\[)|```(?!\w)|</function>|</(?:antml:)?invoke>|Action:(?=\s*(?:```|\[))"
 )
 _FENCE: Final = re.compile(FENCE)
@@ -220,7 +223,7 @@ def _python_call(node: ast.expr) -> Written:
         case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
             pass
         case ast.Call(
-            func=ast.Attribute(value=ast.Name(id="default_api"), attr=name),
+            func=ast.Attribute(value=ast.Name(id="default_api" | "functions"), attr=name),
             args=[],
             keywords=keywords,
         ):
@@ -266,7 +269,12 @@ def _flat(value: object) -> Iterator[Json]:
         listed = each.get("tool_calls")
         if set(each) == {"tool_calls"} and isinstance(listed, list):
             yield from (_object(one) for one in listed)
-        elif set(each) == {"tool_call"} or set(each) == {"function_call"}:
+        elif len(each) == 1 and set(each) < {
+            "tool_call",
+            "function_call",
+            "functionCall",
+            "toolUse",
+        }:
             yield _object(next(iter(each.values())))
         else:
             yield each
@@ -280,14 +288,24 @@ def _object(value: object) -> Json:
 
 def _asked(call: Json) -> Written:
     """Name and arguments in any of the usual spellings, with nothing beside them."""
-    own = {k: v for k, v in call.items() if k not in ("id", "index", "type", "tool_call_id")}
+    own = {
+        k: v
+        for k, v in call.items()
+        if k not in ("id", "index", "type", "tool_call_id", "toolUseId")
+    }
     if call.get("type", "function") not in ("function", "tool_call", "tool_use", "function_call"):
         raise NoCall("of another type")
     inner = own.get("function")
     if set(own) == {"function"} and isinstance(inner, dict):
         own = dict(inner)
-    names = [own.pop(key) for key in ("name", "tool", "tool_name", "function") if key in own]
-    given = [own.pop(key) for key in ("arguments", "parameters", "args", "input") if key in own]
+    names = [
+        own.pop(key) for key in ("name", "tool", "tool_name", "function", "action") if key in own
+    ]
+    given = [
+        own.pop(key)
+        for key in ("arguments", "parameters", "args", "input", "action_input")
+        if key in own
+    ]
     if own or len(names) != 1 or len(given) > 1 or not isinstance(names[0], str):
         raise NoCall("more or less than a name and arguments")
     arguments = given[0] if given else {}

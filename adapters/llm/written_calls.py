@@ -58,14 +58,20 @@ _QUOTES: Final = re.compile(
     r"log (?:line|entry|message)s?|evidence|according|asks? (?:me|you|us)|tells? (?:me|you|us)|instruct\w*|E\d{1,3})\b|n['’]t\b",
     re.IGNORECASE,
 )
+_WRAPPERS: Final = "function|function_call|tool_call|functionCall|toolUse"
 # Of a call in JSON or Python that cannot be read, perhaps because it was cut.
 _NAMED: Final = re.compile(
-    rf"[ \t]{{0,3}}(?:{FENCE})?(?:\[\s{{0,64}})?\{{\s{{0,64}}\"(?:name|tool|tool_name|function)\"\s{{0,8}}:\s{{0,8}}"
+    rf"[ \t]{{0,3}}(?:{FENCE})?(?:\[\s{{0,64}})?\{{\s{{0,64}}(?:\"(?:{_WRAPPERS})\"\s{{0,8}}:\s{{0,8}}\{{\s{{0,64}})?"
+    r"(?:\"(?:type|id|toolUseId)\"\s{0,8}:\s{0,8}\"[\w.-]{0,80}\"\s{0,8},\s{0,64}){0,2}"
+    r"\"(?:name|tool|tool_name|function|action)\"\s{0,8}:\s{0,8}"
     r"\"([\w.-]{1,80})\""
 )
-_NAMED_IN_PYTHON: Final = re.compile(r"[ \t]{0,3}\[\s{0,64}(\w{1,64})\(")
+_NAMED_IN_PYTHON: Final = re.compile(
+    rf"[ \t]{{0,3}}(?:{FENCE})?(?:\[\s{{0,64}}|(?=[\w.(]{{1,160}}\((?:\w{{1,64}}\s?=|\{{|\))))"
+    r"(?:print\()?(?:functions\.|default_api\.)?(\w{1,64})\("
+)
 _CLOSING: Final = re.compile(
-    r"(?:\s*(?:```(?!\w)|</[\w:]{1,40}>|<\|[a-zA-Z_/]{1,40}\|>|<｜[^｜\n]{1,40}｜>))*+"
+    r"(?:\s*(?:```(?!\w)|</[\w:]{1,40}>|<\|[a-zA-Z_/]{1,40}\|>|<｜[^｜\n]{1,40}｜>|\[END_TOOL_REQUEST\]))*+"
 )
 _MOST_TRIES: Final = 16  # to read a call in one text: each looks for the end of a bracket
 # How a line goes on that can no longer become the beginning of a call.
@@ -77,10 +83,11 @@ _NO_CALL: Final = re.compile(
     r"|`{1,2}[^`]"
     r"|`{4}"
     r"|(?:```[^\n`]*\n\s*+)?"
-    r'(?:\{\s*+(?:[^"]|"[^"]*")|\[\s*+(?:[^{\w]|\w++[^\w(])|<[^\w|/｜]|</?\w++[^\w:])'
+    r'(?:\{\s*+(?:[^"]|"[^"]*")|\[\s*+(?:[^{\w]|\w++[^\w(])|<[^\w|/｜<]|</?\w++[^\w:])'
     r"|```[^\n`]*(?:`|\n\s*+[^{\[<])"
     r")"
 )
+_FENCE_LINE: Final = re.compile(r"\A```[^\n`]*\n\s*+")
 _UNDECIDED_CHARS: Final = 160
 _ACTION: Final = re.compile(
     r"Action:[ \t]{0,8}[\w.-]{0,64}[ \t]{0,8}\r?(?:\n(?P<next>.*))?", re.DOTALL
@@ -212,7 +219,8 @@ def _may_become_call(line: str) -> bool:
     head = line.lstrip(" \t")
     if len(line) - len(head) > 3:
         return False
-    if any(head.startswith(word) or word.startswith(head) for word in PLAIN_BEGINNINGS[1:]):
+    code = _FENCE_LINE.sub("", head) or head
+    if any(code.startswith(word) or word.startswith(code) for word in PLAIN_BEGINNINGS[1:]):
         return True
     action = _ACTION.fullmatch(head)
     if action or "Action:".startswith(head):

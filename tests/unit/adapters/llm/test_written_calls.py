@@ -225,6 +225,15 @@ FORMS = {
     "a name in the tag": '<function_call name="core__get_logs">\n{"product": "checkout", "limit": 5}\n</function_call>',
     "a name in another tag": "<tool_call name='core__get_logs'>{\"product\": \"checkout\", \"limit\": 5}</tool_call>",
     "Hermes": '<tool_call>\n{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}\n</tool_call>',
+    "Python alone": 'core__get_logs(product="checkout", limit=5)',
+    "Python in a block": '```python\ncore__get_logs(product="checkout", limit=5)\n```',
+    "Python of functions": 'functions.core__get_logs(product="checkout", limit=5)',
+    "Gemini's code": '<tool_code>\nprint(core__get_logs(product="checkout", limit=5))\n</tool_code>',
+    "LM Studio": '[TOOL_REQUEST]{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}[END_TOOL_REQUEST]',
+    "LangChain": '```json\n{"action": "core__get_logs", "action_input": {"product": "checkout", "limit": 5}}\n```',
+    "Bedrock's block": '{"toolUse": {"toolUseId": "t1", "name": "core__get_logs", "input": {"product": "checkout", "limit": 5}}}',
+    "Gemini's block": '{"functionCall": {"name": "core__get_logs", "args": {"product": "checkout", "limit": 5}}}',
+    "Anthropic's block": '{"type": "tool_use", "id": "t1", "name": "core__get_logs", "input": {"product": "checkout", "limit": 5}}',
 }  # fmt: skip
 
 
@@ -287,6 +296,11 @@ def test_a_call_right_behind_a_sentence_is_never_shown(form: str, size: int) -> 
         "<TOOL_CALL>\ncore__get_logs product=a\n</TOOL_CALL>",
         "The pool is full.<|tool_call_begin|>what",
         "to=functions.core__get_logs<|channel|>commentary<|message|>{",
+        "<core__get_logs>\n<product>checkout</product>\n</core__get_logs>",
+        'functions.core__get_logs({"product": "checkout"})',
+        '<<function>>core__get_logs(product="checkout")',
+        '<tool name="core__get_logs"><product>checkout</product></tool>',
+        "<<TOOL name=\"core__get_logs\" args='{}'>>",
     ],
 )  # fmt: skip
 def test_a_template_that_cannot_be_read_is_never_shown(text: str, size: int) -> None:
@@ -304,6 +318,9 @@ def test_a_template_that_cannot_be_read_is_never_shown(text: str, size: int) -> 
         "to=functions are a term of Harmony",
         "assistant to the on-call",
         "a <|im_end|> b <",
+        "core__get_logs shows 5 errors.\nprint(x) << 3 and functions.of(x)",
+        "core__get_logs(checkout) shows 5 errors.",
+        '{"action": "rollback", "product": "checkout"}',
     ],
 )
 def test_what_only_resembles_a_template_is_shown(text: str) -> None:
