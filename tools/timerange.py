@@ -30,8 +30,10 @@ _WORD_UNITS = {
     "day": "d", "days": "d", "week": "w", "weeks": "w",
 }  # fmt: skip
 _SHORT_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)[ ]?([a-z]+)[ ]?")
-_RELATIVE = re.compile(r"(?:(?:(?:in|during|over|within|for) )?(?:the )?(?:last|past) )?(.+)")
-_NOW = re.compile(r"now(?:\s*-\s*(.+))?")
+_RELATIVE = re.compile(
+    r"(?:(?:(?:in|during|over|within|for) )?(?:the )?(?:last|past|previous)[ _])?(.+)"
+)
+_NOW = re.compile(r"now(?:\(\))?(?:\s*-\s*(.+))?")
 _BACK = re.compile(r"-\s?(?P<signed>[0-9].*)|(?P<ago>[0-9a-z ]+) ago")
 _PREFIX = re.compile(r"(?:from|since|between) ", re.IGNORECASE)
 _SEPARATOR = re.compile(r"\.\.|/| (?:to|until|till|and) ", re.IGNORECASE)
@@ -39,6 +41,8 @@ _SEPARATOR = re.compile(r"\.\.|/| (?:to|until|till|and) ", re.IGNORECASE)
 _LOOSE_SEPARATOR = re.compile(r"(?<!now) - | through |, ?", re.IGNORECASE)
 # Seconds from 2001 to 2286 have ten digits, milliseconds thirteen.
 _EPOCH = re.compile(r"([0-9]{10})(?:\.([0-9]{1,9}))?|([0-9]{10})([0-9]{3})")
+_DASH = re.compile(r" ?[\u2013\u2014] ?")
+_ARROW = re.compile(r" ?(?:\u2192|->|=>) ?")
 _UTC = re.compile(r" ?(?:UTC|GMT)", re.IGNORECASE)
 _CLOCK = re.compile(
     r"(?P<h>[01]?[0-9]|2[0-3]):(?P<m>[0-5][0-9])(?::(?P<s>[0-5][0-9]))?(?P<zone> ?(?:Z|UTC|GMT))?",
@@ -46,6 +50,18 @@ _CLOCK = re.compile(
 )
 _CLOCKS = re.compile(
     r"([0-9:]{4,8}(?: ?(?:Z|UTC|GMT))?) ?- ?([0-9:]{4,8}(?: ?(?:Z|UTC|GMT))?)", re.IGNORECASE
+)
+_NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), start=1
+    )
+} | {"twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30}
+# One day, then two times of it.
+_DAY_AND_CLOCKS = re.compile(
+    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[ T](?P<from>[0-9]{1,2}:[0-9]{2}) ?- ?"
+    r"(?P<to>[0-9]{1,2}:[0-9]{2})(?P<zone> ?(?:Z|UTC|GMT))?",
+    re.IGNORECASE,
 )
 _DAYS_BACK = {"today": 0, "yesterday": 1}
 _ISO_DURATION = re.compile(
@@ -70,7 +86,7 @@ class TimeRange:
 
 def parse_time_range(text: str, now: datetime, longest: timedelta = MAX_RANGE) -> TimeRange:
     """Resolve `text` against `now`, an aware instant. Raises InvalidArguments, never echoing it."""
-    cleaned = " ".join(text.split())
+    cleaned = _ARROW.sub(" to ", _DASH.sub(" - ", " ".join(text.split())))
     if not cleaned or len(cleaned) > MAX_TEXT_CHARS or not cleaned.isascii():
         raise InvalidArguments(f"time_range: not understood; {FORMS}")
     try:
@@ -142,6 +158,10 @@ def _ends(text: str, now: datetime) -> tuple[datetime, datetime, bool]:
     text = text[prefix.end() :] if prefix else text
     if text.lower() in _DAYS_BACK:
         return *_day(text.lower(), now), True
+    if dated := _DAY_AND_CLOCKS.fullmatch(text):
+        zone = dated["zone"] or ""
+        left, right = (f"{dated['day']} {dated[at]:0>5}{zone}" for at in ("from", "to"))
+        return _two_sided(left, right, now)
     clocks = _CLOCKS.fullmatch(text)
     sides = list(clocks.groups()) if clocks else _SEPARATOR.split(text, maxsplit=1)
     if len(sides) == 1:
@@ -166,8 +186,17 @@ def _relative(text: str, now: datetime) -> datetime | None:
     match = _RELATIVE.fullmatch(lowered)
     words = match[1] if match else lowered
     words = f"1 {words}" if words in _WORD_UNITS else words
-    duration = parse_duration(words)
+    duration = parse_duration(_in_digits(words))
     return None if duration is None else now - duration
+
+
+def _in_digits(words: str) -> str:
+    """The same with its first number in digits: `half an hour`, `two hours`."""
+    first, _, rest = words.removeprefix("half ").partition(" ")
+    half = ".5" if words.startswith("half ") else ""
+    if first in {"a", "an"}:
+        return f"0{half} {rest}" if half else f"1 {rest}"
+    return f"{_NUMBERS[first]} {rest}" if first in _NUMBERS and not half else words
 
 
 def _lower_words(text: str) -> str:
@@ -229,8 +258,7 @@ def _before_now(text: str, now: datetime) -> datetime | None:
     if found is None:
         return None
     words = found["signed"] or found["ago"]
-    article = re.sub(r"^an? ", "1 ", words)
-    duration = parse_duration(article)
+    duration = parse_duration(_in_digits(words))
     return None if duration is None else now - duration
 
 

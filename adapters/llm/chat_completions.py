@@ -124,11 +124,12 @@ class ToolDeltas:
 
     def _known(self, index: int | None, call_id: str, name: str) -> OpenCall | None:
         last = self._calls[-1] if self._calls else None
-        if index is not None:
-            is_piece = not call_id and not name
-            return self._at.get(index, last if is_piece else None)
-        same = [call for call in self._calls if call.id == call_id]
-        return same[-1] if call_id and same else last
+        same = [call for call in self._calls if call_id and call.id == call_id]
+        if index is None:
+            return same[-1] if same else last
+        if index in self._at or not same or (same[-1].parts and is_complete(same[-1].arguments)):
+            return self._at.get(index, None if name else last)
+        return same[-1]
 
 
 def _is_another(known: OpenCall, call_id: str, name: str) -> bool:

@@ -132,6 +132,13 @@ def call(name: str | None, text: str | None, **more: Any) -> Json:
         ),
         (
             sse(
+                chunk(call("t", "", index=0, id="1")), chunk(call("t", '{"a":1}', index=1, id="1")),
+                chunk(call("t", '{"a":2}', index=2, id="1")), chunk({}, "tool_calls"), "[DONE]",
+            ),
+            [("t", {"a": 1}), ("t", {"a": 2}), "tool_use"],
+        ),
+        (
+            sse(
                 chunk({"function_call": {"name": "t", "arguments": '{"a"'}}),
                 chunk({"function_call": {"arguments": ":1}"}}),
                 chunk({}, "function_call"), "[DONE]",
@@ -236,7 +243,7 @@ CUTS = st.lists(st.integers(0, 60), max_size=4)
 TAILS = st.sampled_from(
     [
         {"index": 0}, {"index": 0, "id": "same"}, {"index": 0, "id": "new"}, {"index": 1}, {"index": 7},
-        {}, {"id": "same"}, {"id": "new"},
+        {}, {"id": "same"}, {"id": "new"}, {"index": 1, "id": "same"}, {"index": 7, "id": "new"},
     ]
 )  # fmt: skip
 
