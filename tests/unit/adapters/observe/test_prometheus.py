@@ -456,7 +456,18 @@ async def test_native_histograms_do_not_hide_the_other_series(open_metrics: Open
     assert any("1 series hold native histograms" in note for note in result.notes)
 
 
-@pytest.mark.parametrize("odd", [None, 7, "x", {"metric": None}, {"metric": {"a": 1}, "values": 3}])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None,
+        7,
+        "x",
+        {"metric": None},
+        {"metric": {"a": 1}, "values": 3},
+        {"metric": {"a": "b"}, "values": [[-1e300, "1"]]},
+        {"metric": {"a": "b"}, "values": [[1e300, "1"]]},
+    ],
+)
 async def test_one_odd_row_is_counted_and_does_not_hide_the_rest(
     open_metrics: Open, odd: object
 ) -> None:
