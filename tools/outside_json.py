@@ -17,6 +17,7 @@ from pydantic import (
     AwareDatetime,
     BaseModel,
     BeforeValidator,
+    Field,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
@@ -103,6 +104,10 @@ def set_instant(at: datetime | None) -> datetime | None:
 
 SetInstant = Annotated[AwareDatetime | None, AfterValidator(set_instant)]
 """An instant with its zone; None for one that nobody set."""
+
+
+EpochSeconds = Annotated[float, Field(ge=0, lt=253_402_300_800)]
+"""Seconds since 1970, until the last year that a date can hold."""
 
 
 def count_of(value: object) -> int | None:

@@ -24,7 +24,7 @@ from adapters.observe.remembered import Remembered
 from adapters.observe.signal_map import Known
 from tools.capabilities import Interval
 from tools.errors import UpstreamFailed
-from tools.outside_json import Entries, OutsideModel
+from tools.outside_json import Entries, EpochSeconds, OutsideModel
 from tools.product_names import WORKLOAD_LABELS
 from tools.signals import Place
 
@@ -67,7 +67,7 @@ class _Metrics(OutsideModel):
 
 class _Result(OutsideModel):
     id: str = Field(alias="Id")
-    times: list[float] = Field(default_factory=list, alias="Timestamps")
+    times: list[EpochSeconds] = Field(default_factory=list, alias="Timestamps")
     values: list[float] = Field(default_factory=list, alias="Values")
     status: str = Field(default="Complete", alias="StatusCode")
 

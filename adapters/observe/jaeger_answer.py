@@ -33,7 +33,7 @@ class _Reference(OutsideModel):
 
 
 class _Log(OutsideModel):
-    fields: list[_Tag] = Field(default_factory=list)
+    fields: Entries[_Tag] = Field(default_factory=list)
 
 
 class _Span(OutsideModel):
@@ -41,18 +41,18 @@ class _Span(OutsideModel):
     span_id: str = Field(default="", alias="spanID")
     parent_id: str = Field(default="", alias="parentSpanID")
     operation: str = Field(default="", alias="operationName")
-    references: list[_Reference] | None = None
-    start_us: int = Field(default=0, alias="startTime")
+    references: Entries[_Reference] = Field(default_factory=list)
+    start_us: int = Field(default=0, ge=0, lt=2**63 // 1000, alias="startTime")
     duration_us: int = Field(default=0, alias="duration")
-    tags: list[_Tag] | None = None
-    logs: list[_Log] | None = None
+    tags: Entries[_Tag] = Field(default_factory=list)
+    logs: Entries[_Log] = Field(default_factory=list)
     process_id: str = Field(default="", alias="processID")
     warnings: list[str] | None = None
 
 
 class _Process(OutsideModel):
     service: str = Field(default="", alias="serviceName")
-    tags: list[_Tag] | None = None
+    tags: Entries[_Tag] = Field(default_factory=list)
 
 
 class JaegerTrace(OutsideModel):
@@ -103,7 +103,7 @@ def _span(span: _Span, process: _Process) -> Span:
 def _parent(span: _Span) -> str:
     """The first CHILD_OF within the trace, else what it follows from, else the plain field."""
     here = trace_hex(span.trace_id)
-    inside = [one for one in span.references or () if trace_hex(one.trace_id) == here]
+    inside = [one for one in span.references if trace_hex(one.trace_id) == here]
     ordered = sorted(inside, key=lambda one: one.kind != "CHILD_OF")
     return span_hex(next((one.span_id for one in ordered), span.parent_id))
 
@@ -115,19 +115,19 @@ def _status(tags: Mapping[str, str]) -> str:
     return _STATUS.get(tags.get(_STATUS_CODE, "").upper(), "unset")
 
 
-def _logged(logs: Iterable[_Log] | None, tags: Mapping[str, str]) -> str:
+def _logged(logs: Iterable[_Log], tags: Mapping[str, str]) -> str:
     """The words of a failed span's first error event."""
     if _status(tags) != "error":
         return ""
-    for log in logs or ():
+    for log in logs:
         fields = _texts(log.fields)
         if fields.get("event", "error") in {"error", "exception"}:
             return next((fields[name] for name in _LOG_WORDS if fields.get(name)), "")
     return ""
 
 
-def _texts(tags: Iterable[_Tag] | None) -> dict[str, str]:
-    return {tag.key: _text(tag.value) for tag in tags or ()}
+def _texts(tags: Iterable[_Tag]) -> dict[str, str]:
+    return {tag.key: _text(tag.value) for tag in tags}
 
 
 def _text(value: JsonValue) -> str:

@@ -45,8 +45,8 @@ class _Span(OutsideModel):
     span_id: str = Field(default="", alias="spanId")
     parent_id: str = Field(default="", alias="parentSpanId")
     name: str = ""
-    start_ns: int = Field(default=0, alias="startTimeUnixNano")
-    end_ns: int = Field(default=0, alias="endTimeUnixNano")
+    start_ns: int = Field(default=0, ge=0, lt=2**63, alias="startTimeUnixNano")
+    end_ns: int = Field(default=0, ge=0, lt=2**63, alias="endTimeUnixNano")
     attributes: Entries[_Attribute] = Field(default_factory=list)
     events: Entries[_Event] = Field(default_factory=list)
     status: _Status = _Status()

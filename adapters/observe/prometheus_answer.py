@@ -4,27 +4,23 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.observe.backend import Answer
 from tools.capabilities import Series
 from tools.errors import UpstreamFailed
-from tools.outside_json import Entries, OutsideModel, parse, readable
+from tools.outside_json import Entries, EpochSeconds, OutsideModel, parse, readable
 
 SweptRow = tuple[Mapping[str, str], Sequence[tuple[float, float]]]
-
-
-# Since 1970, until the last year that a date can hold.
-_Seconds = Annotated[float, Field(ge=0, lt=253_402_300_800)]
 
 
 class _Row(OutsideModel):
     metric: dict[str, str] = Field(default_factory=dict)
     # The value is text, "NaN" and "+Inf" among it. Absent where all samples are native histograms.
-    values: list[tuple[_Seconds, float]] | None = None
-    value: tuple[_Seconds, float] | None = None
+    values: list[tuple[EpochSeconds, float]] | None = None
+    value: tuple[EpochSeconds, float] | None = None
     histograms: object = None
     histogram: object = None
 

@@ -51,7 +51,7 @@ class _Summary(OutsideModel):
     trace_id: str = Field(default="", alias="traceID")
     service: str = Field(default="", alias="rootServiceName")
     operation: str = Field(default="", alias="rootTraceName")
-    start_ns: int = Field(default=0, alias="startTimeUnixNano")
+    start_ns: int = Field(default=0, ge=0, lt=2**63, alias="startTimeUnixNano")
     duration_ms: float = Field(default=0.0, alias="durationMs")
     stats: dict[str, _Stats] = Field(default_factory=dict, alias="serviceStats")  # since 2.4
 

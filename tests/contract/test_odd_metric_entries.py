@@ -62,7 +62,10 @@ def opened(kind: str, around: Sequence[str], whole: bool = True) -> MetricSource
 
 
 # A text is a sound name of a metric to Datadog, which then has no series of it.
-CASES = [(kind, odd) for kind in SOURCES for odd in ODD if kind != "datadog" or '"' not in odd[:1]]
+CASES = [
+    *((kind, odd) for kind in SOURCES for odd in ODD if kind != "datadog" or '"' not in odd[:1]),
+    *(("cloudwatch", f'{{"Id": "q0", "Timestamps": [{at}], "Values": [5]}}') for at in ("-1e300", "1e300")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "odd"), CASES)

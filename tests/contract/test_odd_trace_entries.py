@@ -82,6 +82,26 @@ async def test_jaeger_says_that_spans_of_a_found_trace_were_left_out() -> None:
     assert "2 of 3 spans could not be read" in found.notes
 
 
+@pytest.mark.parametrize(
+    "field", ['"tags": [null, 7, {"key": "a"}]', '"references": [null, {"refType": null}, 7]', '"logs": [7, {"fields": [7, {"key": "a"}]}]'],
+)  # fmt: skip
+async def test_odd_tags_of_a_span_do_not_hide_it(field: str) -> None:
+    trace = JAEGER.replace('"logs": null}', f'"logs": null, {field}}}')
+    found = await JaegerTraces(answering(f'{{"data": [{trace}]}}')).get(ID)
+    assert found is not None
+    assert [span.operation for span in found.spans] == ["pay"]
+
+
+@pytest.mark.parametrize("at", ["-1", "1e300", "18446744073709551616"])
+async def test_a_span_of_no_time_is_counted_and_the_sound_one_shown(at: str) -> None:
+    odd = f'{{"traceID": "TRACE", "spanID": "b7ad6b7169203332", "startTime": {at}}}'
+    trace = JAEGER.replace('"spans": [', f'"spans": [{odd}, ')
+    found = await JaegerTraces(answering(f'{{"data": [{trace}]}}')).get(ID)
+    assert found is not None
+    assert [span.operation for span in found.spans] == ["pay"]
+    assert found.notes == ("1 of 2 spans could not be read",)
+
+
 async def test_jaeger_shows_the_sound_spans_of_a_trace_in_otlp() -> None:
     body = f'{{"result": {{"resourceSpans": [{resources("7", SPAN, "null")}]}}}}'
     trace = await JaegerTraces(answering(body), "v3").get(ID)
