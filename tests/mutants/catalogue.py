@@ -261,7 +261,7 @@ MUTANTS = (
         "bot/engine/journal.py",
         ">= DEATHS_ALONE",
         "< 0",
-        (f"{_ENGINE}test_a_step_that_ended_its_process_three_times_is_given_up_by_name[sqlite]",),
+        (f"{_ENGINE}test_a_step_that_ended_its_process_four_times_is_given_up_by_name[sqlite]",),
     ),
     Mutant(
         "a crash counts for every turn in flight",
@@ -270,7 +270,7 @@ MUTANTS = (
         "gives_up = deaths.counted >= DEATHS_ALONE",
         (
             "tests/scenario/test_durability_crashes.py::"
-            "test_three_crashes_within_one_round_give_up_no_turn[sqlite]",
+            "test_six_kills_while_turns_are_in_flight_give_up_none_of_them[sqlite]",
         ),
     ),
     Mutant(
@@ -411,8 +411,8 @@ MUTANTS = (
     Mutant(
         "turns of a thread do not wait for each other",
         "bot/store/tickets.py",
-        "            return Attempt(entered, is_first)",
-        "            return Attempt(True, is_first)",
+        "                    return Attempt(placed == _RUNNING, is_first)",
+        "                    return Attempt(True, is_first)",
         (f"{_DUPLICATES}test_turns_of_a_thread_over_two_replicas_run_one_after_the_other",),
     ),
     Mutant(

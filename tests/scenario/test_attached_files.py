@@ -65,8 +65,7 @@ async def test_a_mention_with_a_file_is_answered_from_it_and_says_so(shared_stag
     answer = await shared_stage.answer(await ask(shared_stage, "@kortex what is this?", LOG))
 
     assert f"{ANSWER} (from the attached file)" in answer
-    assert "1 from attached files" in answer
-    assert " checked" not in answer
+    assert "0 of 1 statement checked" in answer
     assert "Evidence (1)" in answer
 
 

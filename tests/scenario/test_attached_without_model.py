@@ -21,6 +21,5 @@ async def test_triage_names_the_error_lines_of_a_file_as_from_it(stage: Start) -
     assert "Newest lines of checkout (" in answer
     assert '- in the file, line 2, 8 times like it: "ERROR pool exhausted"' in answer
     assert "I did not measure any of them [E1]" in answer
-    assert "from attached files" in answer
     assert not any(refused)
     assert running.models.requests == []
