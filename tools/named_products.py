@@ -163,8 +163,8 @@ def _compared(name: object) -> bool | None:
         return True
     words = [word for word in key.split("_") if word not in ("kubernetes", "io")]
     is_exact = not _is_negation(key)
-    while words and words[-1] in _SUFFIXES | _INEXACT:
-        is_exact = words.pop() in _SUFFIXES and is_exact
+    while words and (words[-1].isdecimal() or words[-1] in _SUFFIXES | _INEXACT):
+        is_exact = words.pop() not in _INEXACT and is_exact
     return is_exact if words and words[-1] in _NOUNS else None
 
 

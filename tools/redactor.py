@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 # How a masked value begins, wherever it is met again.
 MASK_PREFIX: Final = "[redacted:"
+_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 # Text that went through a redactor once, at the border where it came in. Who takes this and not `str`
@@ -47,6 +48,9 @@ def redacted_json(text: str, redactor: Redactor) -> str:
     A rule that reads escaped text takes the `n` of `\\n` for a part of what follows, and leaves a
     backslash that ends the JSON. JSON that is nested too deep to walk is redacted as text all the same.
     """
+    if text.startswith(_BYTE_ORDER_MARK):
+        rest = text.lstrip(_BYTE_ORDER_MARK)
+        return text[: len(text) - len(rest)] + redacted_json(rest, redactor)
     if text.lstrip(" \t\r\n")[:1] not in ("{", "[", '"'):
         return redactor.redact(text)
     try:

@@ -61,6 +61,8 @@ FORMS: dict[str, Form] = {
     "a key within a resource": lambda name: {"match": {"resource.service.name": name}},
     "a key with an operator": lambda name: {"service__in": [name]},
     "a key in brackets": lambda name: {"filter[service][eq]": name},
+    "a key with a place": lambda name: {"service[0]": "web", "service[1]": name},
+    "a key with a place and an operator": lambda name: {"filter.services.0.eq": name},
     "a Kubernetes label": lambda name: {"labels": {"app.kubernetes.io/name": name}},
     "a Kubernetes selector": lambda name: {"selector": f"app.kubernetes.io/name={name},tier=web"},
     "a list that compares": lambda name: {"where": ["and", ["service", "=", name]]},

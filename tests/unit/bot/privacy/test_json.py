@@ -140,6 +140,13 @@ def test_json_that_only_python_reads_has_its_values_redacted(odd: str, kept: Jso
     }
 
 
+def test_json_behind_a_byte_order_mark_stays_json() -> None:
+    found = redacted_json('\ufeff{"line":"\\n@evil.com bob@evil.com"}', REDACTOR)
+
+    assert found.startswith("\ufeff")
+    assert orjson.loads(found[1:]) == {"line": REDACTOR.redact("\n@evil.com bob@evil.com")}
+
+
 @pytest.mark.parametrize("value", ["\n@evil.com", "\\n@evil.com", "bob@evil.com\n@evil.com"])
 def test_json_that_a_row_holds_stays_json(value: str) -> None:
     sealing = Sealing(redactor=REDACTOR)
