@@ -8,11 +8,11 @@ https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final, Literal
+from datetime import UTC, datetime
+from typing import Annotated, Final, Literal
 
 import structlog
-from pydantic import AwareDatetime, Field, TypeAdapter
+from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
 
 from bot.alerts.wire import Headers, Unreadable, has_token, parsed, since
 from bot.domain.alerts import Alert, AlertState
@@ -25,13 +25,25 @@ GRAFANA: Final = "grafana"
 _TITLE: Final = ("summary", "title", "message")
 
 
+_UNSET: Final = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def _without_nulls(texts: object) -> object:
+    if not isinstance(texts, dict):
+        return texts
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+_Texts = Annotated[dict[str, str], BeforeValidator(_without_nulls)]
+
+
 class AlertmanagerAlert(OutsideModel):
     """One alert of a group."""
 
     status: Literal["firing", "resolved"]
-    labels: dict[str, str] = Field(default_factory=dict)
-    annotations: dict[str, str] = Field(default_factory=dict)
-    starts_at: AwareDatetime = Field(alias="startsAt")
+    labels: _Texts = Field(default_factory=dict)
+    annotations: _Texts = Field(default_factory=dict)
+    starts_at: AwareDatetime = Field(default=_UNSET, alias="startsAt")
     ends_at: AwareDatetime | None = Field(default=None, alias="endsAt")
     fingerprint: str = Field(min_length=1, max_length=128)
 

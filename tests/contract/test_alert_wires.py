@@ -230,10 +230,19 @@ def test_a_null_field_of_an_alert_is_an_absent_one(name: str, field: str) -> Non
     assert len(sender.wire.read(sender.headers_of(body), body, NOW)) == 1
 
 
+@pytest.mark.parametrize("field", ["labels", "annotations"])
 @pytest.mark.parametrize("name", GROUPS)
-@pytest.mark.parametrize("unset", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"])
+def test_a_null_label_or_annotation_is_an_absent_one(name: str, field: str) -> None:
+    sender, body = _group(name, **{field: {"alertname": "Slow", "odd": None}})
+    assert len(sender.wire.read(sender.headers_of(body), body, NOW)) == 1
+
+
+@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("unset", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", None])
 @pytest.mark.parametrize("status", ["firing", "resolved"])
-def test_an_instant_that_nobody_set_is_that_of_receipt(name: str, status: str, unset: str) -> None:
+def test_an_instant_that_nobody_set_is_that_of_receipt(
+    name: str, status: str, unset: str | None
+) -> None:
     sender, body = _group(name, status=status, startsAt=unset, endsAt=unset)
     (found,) = sender.wire.read(sender.headers_of(body), body, NOW)
 
