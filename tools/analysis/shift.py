@@ -68,9 +68,14 @@ class Shift:
 
     @property
     def record(self) -> float:
-        """Spreads of its own, in any unit, beyond usual and beyond all before; 0 within what was before."""
+        """Spreads of its own, in any unit, beyond usual and beyond all before; 0 within what was before.
+
+        A slow fall widens them, so below half of all before it counts as it does in `down`.
+        """
         return max(
-            self.rise if self.high > self.most else 0, self.fall if self.low < self.least else 0
+            self.rise if self.high > self.most else 0,
+            self.fall if self.low < self.least else 0,
+            self.down if 0 <= 2 * self.low < self.least else 0,
         )
 
     @property
@@ -134,10 +139,12 @@ def shift(
 def _fall(usual: Usual, low: float, least: float) -> float:
     """Spreads below usual. A fall to a third counts as a rise to three times, and one to nought has no bound.
 
-    Without that no fall of what is never below nought could be more than usual over its spread.
+    Without that no fall of what is never below nought could be more than usual over its spread. A slow
+    fall widens that spread itself, so half as much counts below half of all that was before.
     """
     fall = (usual.middle - low) / usual.spread
-    if fall < UNUSUAL or least < 0 or low < 0 or 2 * low >= usual.middle:
+    enough = UNUSUAL / 2 if 2 * low < least else UNUSUAL
+    if fall < enough or least < 0 or low < 0 or 2 * low >= usual.middle:
         return fall
     return CAP if low == 0 else min(CAP, fall * usual.middle / (2 * low))
 

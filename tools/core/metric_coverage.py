@@ -95,7 +95,7 @@ def _fallen(shifted: Sequence[Shifted], start: datetime) -> Iterator[Disappeared
     """Traffic that fell to nothing and is still there, though it never did before."""
     for product, signal, moved in shifted:
         fell = moved.down >= UNUSUAL and moved.last <= _GONE * moved.usual < moved.least
-        if signal.role == "traffic" and fell and moved.since is not None:
+        if signal.role == "traffic" and fell:
             yield Disappeared(
                 product=clean_text(product),
                 role=signal.role,
@@ -103,7 +103,7 @@ def _fallen(shifted: Sequence[Shifted], start: datetime) -> Iterator[Disappeared
                 how="zero",
                 usual=rounded(moved.usual),
                 unit=signal.unit,
-                since=at_text(moved.since, start),
+                since=None if moved.since is None else at_text(moved.since, start),
             )
 
 

@@ -53,7 +53,7 @@ class Disappeared(ToolOutput):
 
     `how` is `zero` (traffic fell to nothing, or nearly), `ended` (no more samples) or `down` (the
     target is not reached, as `up == 0`). `usual` is the value before, where it was compared. `since` is
-    the first sample of a `zero`, and the last one of a series that ended.
+    the first sample of a `zero` (none where it fell slowly), and the last one of a series that ended.
     """
 
     product: str
@@ -62,7 +62,7 @@ class Disappeared(ToolOutput):
     how: Literal["zero", "ended", "down"]
     usual: float | None = None
     unit: str | None = None
-    since: str
+    since: str | None = None
 
 
 class Record(ToolOutput):

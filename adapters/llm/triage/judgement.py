@@ -20,6 +20,7 @@ from adapters.llm.triage.undone import Undone, before, looked_since, settled, un
 from adapters.llm.triage.vanished import RecordFact
 from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure
 from adapters.llm.triage.worth_a_look import worth_a_look
+from tools.analysis.usual import UNUSUAL
 
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 
@@ -133,6 +134,7 @@ def _is_doubted(case: Case, facts: Facts, found: Sequence[Suspicion]) -> bool:
         or _has_new_errors(case)
         or _has_vanished(case, facts)
         or bool(unexplained(case, facts))
+        or _has_grown_for_hours(case, facts)
     )
 
 
@@ -196,8 +198,21 @@ def _has_vanished(case: Case, facts: Facts) -> bool:
 
 def unexplained(case: Case, facts: Facts) -> Sequence[RecordFact]:
     """Series of the products in question that are further from usual than ever before."""
+    return [one for one in facts.records if _is_in_question(case, one.product)]
+
+
+def _has_grown_for_hours(case: Case, facts: Facts) -> bool:
+    """Whether a series of a product in question left its usual values long before, and goes on."""
+    return any(
+        one.since_before and one.under_way and one.beyond and one.score >= UNUSUAL
+        for one in facts.moved
+        if _is_in_question(case, one.product) and one.over_since is None and not one.is_back
+    )
+
+
+def _is_in_question(case: Case, product: str) -> bool:
     whom = (case.asked.subject,) if case.asked.subject else case.products
-    return [one for one in facts.records if not whom or one.product in whom]
+    return not whom or product in whom
 
 
 def _is_doubtful(one: Suspicion, subject: str) -> bool:

@@ -138,3 +138,21 @@ async def test_series_of_another_product_does_not_forbid_it() -> None:
               "worst": 900.0, "direction": "up", "spreads": 14.0}  # fmt: skip
 
     assert verdict(await asked(records=[record])) == "healthy"
+
+
+@pytest.mark.parametrize("question", ["is checkout ok?", "what is wrong?"])
+async def test_series_that_grows_for_hours_forbids_the_all_clear(question: str) -> None:
+    grows = {
+        **moved("checkout", "other", "2026-04-07T08:00:00Z", worst=3.6e9, score=40.0),
+        "signal": "held_octets",
+        "usual": 4.9e8,
+        "last": 3.6e9,
+        "since_before": True,
+        "under_way": True,
+        "beyond_all_before": True,
+    }
+    found = await asked(question, shifts=[grows])
+
+    assert verdict(found) != "healthy"
+    assert "held octets" in found.text
+    assert found.marks == ()

@@ -173,3 +173,16 @@ def test_a_fall_has_no_ceiling(share: float, least: float) -> None:
 
     assert found is not None
     assert found.down >= least
+
+
+@pytest.mark.parametrize("last", [0.0, 1.0], ids=["to nothing", "to a twentieth"])
+def test_a_slow_fall_that_began_before_the_window_is_clear(last: float) -> None:
+    noise = (0.0, 1.0, -1.5, 1.5, -0.5)
+    steady = [20 + noise[n % 5] for n in range(76)]
+    falling = [max(last, 20 * (1 - n / 55)) for n in range(60)]
+    points = [(60.0 * n, value) for n, value in enumerate([*steady, *falling])]
+    found = shift(points, 60.0 * 120, 60.0 * 136, "traffic", None, 60.0)
+
+    assert found is not None
+    assert found.down >= 3
+    assert found.record >= 3

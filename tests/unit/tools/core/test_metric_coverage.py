@@ -39,6 +39,18 @@ async def test_traffic_that_fell_to_nought_has_disappeared_and_scores_most() -> 
     assert found["shifts"][0]["score"] > 100
 
 
+async def test_traffic_that_fell_slowly_to_nought_has_disappeared() -> None:
+    found = await swept(
+        series(
+            "http_requests_per_second",
+            lambda ago: (19 + 2 * (ago % 2)) * min(1.0, max(0, ago - 5) / 55),
+        )
+    )
+
+    (gone,) = found["disappeared"]
+    assert (gone["product"], gone["how"]) == ("web", "zero")
+
+
 async def test_a_product_without_requests_at_times_has_not_lost_them() -> None:
     found = await swept(
         series("http_requests_per_second", lambda ago: 0.0 if ago % 30 < 16 else 20 * wavers(ago))
