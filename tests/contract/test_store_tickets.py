@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
+from bot.engine.journal import TurnJournals
 from bot.store.accepted import HalfStarted
 from bot.store.accepted_table import accepted as rows
 from bot.store.database import Database
@@ -25,6 +26,7 @@ from bot.store.tickets import (
     workflow_status,
     workflow_steps,
 )
+from bot.store.turn_steps import TurnSteps
 from tests.fixtures_database import database, database_url, other
 from tests.held_connection import reading, writing
 from tools.redactor import Redacted
@@ -341,6 +343,25 @@ async def test_deaths_are_counted_while_no_step_is_finished(
     await engine.finish("t1", "open")
     counted.append(await tickets.count_death("t1"))
     assert counted == [Deaths(1, 0), Deaths(2, 1), Deaths(3, 2), Deaths(1, 0)]
+
+
+async def test_crashes_beside_other_turns_never_give_a_turn_up(
+    database: Database, engine: Engine, tickets: Tickets
+) -> None:
+    journals = TurnJournals(tickets, TurnSteps(database), "a")
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    for _ in range(5):
+        await tickets.count_death("t1")
+        await tickets.begin_trial("t1", "a", is_alone=False)
+
+    async def work() -> str:
+        return "ran"
+
+    opened = await journals.open("t1", is_first=False)
+    assert opened is not None
+    assert opened.deaths == 6
+    assert await opened.journal.step("open", work) == "ran"
 
 
 async def test_a_turn_that_waited_for_its_trial_did_not_cause_the_death(

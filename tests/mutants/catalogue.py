@@ -268,10 +268,7 @@ MUTANTS = (
         "bot/engine/journal.py",
         "gives_up = deaths.alone >= DEATHS_ALONE",
         "gives_up = deaths.counted >= DEATHS_ALONE",
-        (
-            "tests/scenario/test_durability_crashes.py::"
-            "test_a_turn_beside_which_new_questions_crash_the_process_is_kept[sqlite]",
-        ),
+        (f"{_TICKETS}test_crashes_beside_other_turns_never_give_a_turn_up[sqlite]",),
     ),
     Mutant(
         "suspects begin side by side",
