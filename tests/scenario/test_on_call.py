@@ -226,20 +226,3 @@ async def test_a_guest_whom_a_role_names_by_id_decides(shared_stage: Stage, rota
     asked, card = await proposed(shared_stage, "named")
     await shared_stage.press(GUEST, card, CONFIRM)
     assert f"<@{GUEST}>" in shown(await shared_stage.card(asked, "rehearsed, nothing sent."))
-
-
-async def test_who_is_on_call_is_told_by_name_with_the_question(
-    shared_stage: Stage, rotas: Rotas
-) -> None:
-    rotas.broken.add("back")
-    await shared_stage.answered("@kortex who is on call?", shared_stage.newcomer())
-
-    asked = question_note(shared_stage)
-    assert "mira (role mine)" in asked
-    assert "could not be read just now (role back)" in asked
-
-
-def question_note(stage: Stage) -> str:
-    """The line about the rota that stands beside the newest question."""
-    (line,) = re.findall(r"On call now: [^\\]*", stage.models.requests[-1].raw.decode())[-1:]
-    return str(line)

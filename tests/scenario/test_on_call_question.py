@@ -1,0 +1,36 @@
+"""Who is on call, as a question in the thread asks it.
+
+A module of its own: the question reads every rota, and what was read is remembered for a minute.
+"""
+
+import re
+
+import pytest
+
+from tests.fixtures_service import shared_stage
+from tests.scenario import test_on_call
+from tests.scenario.test_on_call import SCRIPT, Rotas, rotas
+from tests.stage import Stage
+
+__all__ = ["SCRIPT", "rotas", "shared_stage"]
+
+SETTINGS = test_on_call.SETTINGS
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_who_is_on_call_is_told_by_name_with_the_question(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
+    rotas.broken.add("back")
+    await shared_stage.answered("@kortex who is on call?", shared_stage.newcomer())
+
+    asked = question_note(shared_stage)
+    assert "mira (role mine)" in asked
+    assert "could not be read just now (role back)" in asked
+
+
+def question_note(stage: Stage) -> str:
+    """The line about the rota that stands beside the newest question."""
+    (line,) = re.findall(r"On call now: [^\\]*", stage.models.requests[-1].raw.decode())[-1:]
+    return str(line)
