@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from pydantic import JsonValue
-
 from bot.chat.claims.cluster_facts import cluster_facts
 from bot.chat.claims.facts import (
     Fact,
@@ -26,7 +24,7 @@ from bot.chat.claims.metric_facts import factors, metric_facts
 from bot.chat.claims.names import folded
 from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.results import Result
-from bot.chat.claims.states import self_times
+from bot.chat.claims.states import busiest, self_times, spans_of
 from tools.attached import READ_ATTACHMENT
 from tools.log_templates import without_clock
 
@@ -75,14 +73,7 @@ def _spans_changed(result: Result) -> Iterator[Fact]:
 def _trace(result: Result) -> Iterator[Fact]:
     root = result.fields.get("root")
     whole = numbers_of(result.fields, ("duration_us",), "time", 1e-6)
-    waiting: list[JsonValue] = [root] if isinstance(root, dict) else []
-    while waiting:
-        span = waiting.pop()
-        if not isinstance(span, dict):
-            continue
-        children = span.get("children")
-        below = children if isinstance(children, list) else []
-        waiting.extend(below)
+    for span in spans_of(root) if isinstance(root, dict) else ():
         tags = span.get("tags")
         host = tags.get("host") if isinstance(tags, dict) else None
         took = numbers_of(span, ("duration_us", "self_us"), "time", 1e-6)
@@ -97,10 +88,9 @@ def _trace(result: Result) -> Iterator[Fact]:
             terms={"operation": frozenset(folded(text_of(span, "operation")).split())},
         )  # fmt: skip
     if isinstance(root, dict):
-        own = self_times(root)
-        taker = max(own, key=lambda name: own[name], default="")
+        taker = busiest(self_times(root))
         yield Fact(result.number, Kind.SPAN, names_of(taker), terms={"noun": words_of("mosttime")})
-    if waiting or whole:
+    if whole:
         yield Fact(
             result.number,
             Kind.SPAN,

@@ -1,11 +1,12 @@
 """What a sentence says of states, of who took the time, and of things that were not there."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
 
+from bot.chat.claims.facts import Fields, rows_in
 from bot.chat.claims.results import Compared, Result
 from bot.chat.claims.rows import Row, disagreeing, named_in
 from bot.chat.claims.sentences import (
@@ -130,34 +131,41 @@ def _time_taker(words: str, result: Result) -> str:
     if match is None or not isinstance(root, dict):
         return ""
     own = self_times(root)
-    taker = max(own, key=lambda name: own[name], default="")
+    taker = busiest(own)
     if taker and match[1].lower() != taker and match[1].lower() in own:
         return f"most of it in {re.sub(r'[^a-z0-9_.-]', '', taker)[:60]}"
     return ""
 
 
+def busiest(own: Mapping[str, float]) -> str:
+    """The service that spends most time itself; empty without any."""
+    return max(own, key=lambda name: own[name], default="")
+
+
 def self_times(root: Mapping[str, JsonValue]) -> dict[str, float]:
     """The time that each service of a trace spends itself, in microseconds."""
     own: dict[str, float] = {}
-    waiting: list[JsonValue] = [dict(root)]
-    while waiting:
-        span = waiting.pop()
-        if not isinstance(span, dict):
-            continue
-        children = span.get("children")
-        below = children if isinstance(children, list) else []
-        waiting.extend(below)
+    for span in spans_of(root):
         value = span.get("self_us")
         if not isinstance(value, int | float):
-            inside = sum(_duration(c) for c in below)
+            inside = sum(map(_duration, rows_in(span.get("children"))))
             value = max(0.0, _duration(span) - inside)
         name = str(span.get("service", "")).lower()
         own[name] = own.get(name, 0.0) + float(value)
     return own
 
 
-def _duration(span: JsonValue) -> float:
-    value = span.get("duration_us") if isinstance(span, dict) else None
+def spans_of(root: Fields) -> Iterator[Fields]:
+    """A span of a trace and all spans below it."""
+    waiting = [root]
+    while waiting:
+        span = waiting.pop()
+        yield span
+        waiting.extend(rows_in(span.get("children")))
+
+
+def _duration(span: Fields) -> float:
+    value = span.get("duration_us")
     return float(value) if isinstance(value, int | float) else 0.0
 
 
