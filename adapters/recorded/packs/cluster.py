@@ -10,9 +10,8 @@ from adapters.kubernetes.hiding import shown, shown_text
 from adapters.kubernetes.kinds import EVERYWHERE, Kind, checked_name, checked_selector, kind_of
 from adapters.kubernetes.reader import read_event
 from adapters.recorded.packs.recording import RecordedLine
-from tools.capabilities import (
-    Clock,
-)
+from tools.analysis.cluster.fields import mapping_at, name_of, namespace_of, rows_at, text_at
+from tools.capabilities import Clock
 from tools.cluster_objects import (
     ClusterEvent,
     ObjectList,
@@ -40,11 +39,9 @@ class PackedKubernetes:
     ) -> None:
         self._objects = objects
         self._clock = clock
-        self._events = [
-            (_text(_of(raw, "metadata"), "namespace"), read_event(raw)) for raw in events
-        ]
+        self._events = [(text_at(raw, "metadata", "namespace"), read_event(raw)) for raw in events]
         self._lines = lines
-        spaces = [_namespace(one) for one in objects if _namespace(one)]
+        spaces = [namespace_of(one) for one in objects if namespace_of(one)]
         self._usual = max(set(spaces), key=spaces.count, default="default")
 
     async def table(self, query: ObjectQuery) -> ObjectTable:
@@ -53,11 +50,11 @@ class PackedKubernetes:
         found = self._found(kind, query)
         if query.name and not found:
             raise InvalidArguments(f'{kind.plural} "{query.name}" not found')
-        columns, cells = _COLUMNS.get(kind.name, (("Name",), lambda one, _now: (_name(one),)))
+        columns, cells = _COLUMNS.get(kind.name, (("Name",), lambda one, _now: (name_of(one),)))
         now = self._clock.now()
         rows = [[shown_text(cell) for cell in cells(one, now)] for one in found[:_MAX_ROWS]]
         if query.namespace == EVERYWHERE and kind.namespaced:
-            rows = [[_namespace(one), *row] for one, row in zip(found, rows, strict=False)]
+            rows = [[namespace_of(one), *row] for one, row in zip(found, rows, strict=False)]
             return ObjectTable(["Namespace", *columns], rows, more=len(found) > _MAX_ROWS)
         return ObjectTable(columns, rows, more=len(found) > _MAX_ROWS)
 
@@ -96,7 +93,7 @@ class PackedKubernetes:
         Raises InvalidArguments for a pod that is not there, and for an earlier run without lines.
         """
         pod = checked_name(query.pod)
-        known = any(_name(one) == pod for one in self._objects if _text(one, "kind") == "Pod")
+        known = any(name_of(one) == pod for one in self._objects if text_at(one, "kind") == "Pod")
         own = [
             line for line in self._lines if line.labels.get("pod", line.labels.get("host")) == pod
         ]
@@ -115,14 +112,14 @@ class PackedKubernetes:
         return [
             one
             for one in self._objects
-            if _text(one, "kind") == kind.name
-            and name in {"", _name(one)}
+            if text_at(one, "kind") == kind.name
+            and name in {"", name_of(one)}
             and (
                 not kind.namespaced
                 or query.namespace == EVERYWHERE
-                or _namespace(one) in {"", query.namespace or self._usual}
+                or namespace_of(one) in {"", query.namespace or self._usual}
             )
-            and wanted.items() <= _of(_of(one, "metadata"), "labels").items()
+            and wanted.items() <= mapping_at(one, "metadata", "labels").items()
         ]
 
 
@@ -137,37 +134,14 @@ def _labels(selector: str) -> dict[str, str]:
     return {name.strip(): value.strip("= ") for name, _, value in pairs if not name.endswith("!")}
 
 
-def _of(value: Object, key: str) -> dict[str, JsonValue]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _rows(value: Object, key: str) -> list[dict[str, JsonValue]]:
-    found = value.get(key)
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-
-
-def _text(value: Object, key: str) -> str:
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
-
-
 def _number(value: Object, key: str) -> int:
     found = value.get(key)
     return int(found) if isinstance(found, int | float) else 0
 
 
-def _name(one: Object) -> str:
-    return _text(_of(one, "metadata"), "name")
-
-
-def _namespace(one: Object) -> str:
-    return _text(_of(one, "metadata"), "namespace")
-
-
 def _age(one: Object, now: datetime) -> str:
     try:
-        created = datetime.fromisoformat(_text(_of(one, "metadata"), "creationTimestamp"))
+        created = datetime.fromisoformat(text_at(one, "metadata", "creationTimestamp"))
         minutes = int((now - created).total_seconds() // 60)
     except (ValueError, TypeError):  # TypeError: without a time zone
         return "<unknown>"
@@ -177,40 +151,40 @@ def _age(one: Object, now: datetime) -> str:
 
 
 def _pod(one: Object, now: datetime) -> Sequence[str]:
-    containers = _rows(_of(one, "status"), "containerStatuses")
+    containers = rows_at(one, "status", "containerStatuses")
     ready = sum(1 for row in containers if row.get("ready") is True)
-    total = len(containers) or len(_rows(_of(one, "spec"), "containers"))
+    total = len(containers) or len(rows_at(one, "spec", "containers"))
     restarts = sum(_number(row, "restartCount") for row in containers)
-    return _name(one), f"{ready}/{total}", pod_status(one), str(restarts), _age(one, now)
+    return name_of(one), f"{ready}/{total}", pod_status(one), str(restarts), _age(one, now)
 
 
 def pod_status(pod: Object) -> str:
     """The Status column: why a container waits or ended, before the phase; as kubectl prints it."""
-    if _text(_of(pod, "metadata"), "deletionTimestamp"):
+    if text_at(pod, "metadata", "deletionTimestamp"):
         return "Terminating"
-    status = _of(pod, "status")
-    for row in _rows(status, "containerStatuses"):
-        state = _of(row, "state")
+    status = mapping_at(pod, "status")
+    for row in rows_at(status, "containerStatuses"):
+        state = mapping_at(row, "state")
         for kind in ("waiting", "terminated"):
-            if reason := _text(_of(state, kind), "reason"):
+            if reason := text_at(state, kind, "reason"):
                 return reason
-    return _text(status, "reason") or _text(status, "phase") or "Unknown"
+    return text_at(status, "reason") or text_at(status, "phase") or "Unknown"
 
 
 def _deployment(one: Object, now: datetime) -> Sequence[str]:
-    status, wanted = _of(one, "status"), _number(_of(one, "spec"), "replicas")
+    status, wanted = mapping_at(one, "status"), _number(mapping_at(one, "spec"), "replicas")
     ready, updated = _number(status, "readyReplicas"), _number(status, "updatedReplicas")
     available = _number(status, "availableReplicas")
-    return _name(one), f"{ready}/{wanted}", str(updated), str(available), _age(one, now)
+    return name_of(one), f"{ready}/{wanted}", str(updated), str(available), _age(one, now)
 
 
 def _node(one: Object, now: datetime) -> Sequence[str]:
     states = {
-        _text(row, "type"): _text(row, "status") for row in _rows(_of(one, "status"), "conditions")
+        text_at(row, "type"): text_at(row, "status") for row in rows_at(one, "status", "conditions")
     }
     state = "Ready" if states.get("Ready") == "True" else "NotReady"
-    cordoned = ",SchedulingDisabled" if _of(one, "spec").get("unschedulable") is True else ""
-    return _name(one), state + cordoned, _age(one, now)
+    cordoned = ",SchedulingDisabled" if mapping_at(one, "spec").get("unschedulable") is True else ""
+    return name_of(one), state + cordoned, _age(one, now)
 
 
 _COLUMNS: Final[Mapping[str, tuple[Sequence[str], Callable[[Object, datetime], Sequence[str]]]]] = {
