@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 HERE   := "not backends and not benchmark and not deploy and not model and not upgrade"
 
 .DEFAULT_GOAL := help
-.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
+.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit fuzz test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -72,6 +72,9 @@ browser:
 
 unit: setup-dev browser
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 4 --dist worksteal -m $(HERE)
+
+fuzz: setup-dev ## property tests with new examples, a thousand each (minutes; a find is printed with its example)
+	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 4 --dist worksteal -q --hypothesis-profile fuzz -m $(HERE) $(addprefix tests/,$(shell cd tests && grep -rl '@given' .))
 
 # Other people's MCP servers: into a folder of their own, never into the locks.
 MCP_SERVERS := build/mcp-servers

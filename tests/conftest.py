@@ -40,7 +40,9 @@ if os.access(_MEMORY, os.W_OK):
     _live_in_memory()
 log_plainly()
 # A deadline would test how busy the machine is; pytest's own timeout ends what hangs.
-settings.register_profile("kortex", deadline=None)
+# The suite draws the same examples each time, so that a commit is either right or wrong. `make fuzz` draws new ones.
+settings.register_profile("kortex", deadline=None, derandomize=True)
+settings.register_profile("fuzz", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("kortex")
 
 

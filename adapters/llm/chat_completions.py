@@ -5,7 +5,7 @@ call, begin at 1, omit the index, repeat id and name with each piece, send a new
 send the pieces under another index than the name, or send arguments as null or as an object. So a call
 is known by (index, id). A new id at a used index is a new call, unless it brings no name, or the same
 name while the arguments are still incomplete. A piece without id and name at an unused index belongs to
-the last call.
+the last call, and so does a piece without a name at an index that only had an empty entry.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +98,7 @@ class ToolDeltas:
     @property
     def calls(self) -> Sequence[OpenCall]:
         """All that were begun, without entries that held neither a name nor arguments."""
-        return [call for call in self._calls if call.name or call.parts]
+        return [call for call in self._calls if _holds_something(call)]
 
     def add(self, delta: Mapping[str, object]) -> None:
         """One entry of `delta.tool_calls`."""
@@ -127,9 +127,15 @@ class ToolDeltas:
         same = [call for call in self._calls if call_id and call.id == call_id]
         if index is None:
             return same[-1] if same else last
+        if not name and index in self._at and not _holds_something(self._at[index]):
+            return last
         if index in self._at or not same or (same[-1].parts and is_complete(same[-1].arguments)):
             return self._at.get(index, None if name else last)
         return same[-1]
+
+
+def _holds_something(call: OpenCall) -> bool:
+    return bool(call.name or call.parts)
 
 
 def _is_another(known: OpenCall, call_id: str, name: str) -> bool:

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.llm.anthropic.decode import AnthropicDecoder
@@ -249,6 +249,9 @@ TAILS = st.sampled_from(
 
 
 @given(st.lists(st.tuples(NAMES, FILLED, CUTS), min_size=1, max_size=3), TAILS)
+@example(  # an empty piece after a whole call
+    [("core__get_logs", {"": 0}, [7]), ("core__get_logs", {"": 0}, [])], {"index": 7, "id": "new"}
+)
 def test_calls_are_assembled_however_their_pieces_are_marked(
     calls: list[tuple[str, Json, list[int]]], tail: Json
 ) -> None:
