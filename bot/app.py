@@ -26,14 +26,14 @@ from bot.actions.notes import proposal_notes
 from bot.actions.propose import ProposalDesk
 from bot.actions.target import Target, placed, rehearsed
 from bot.alerts.words import note as alert_note
-from bot.chat.called import CalledAt
+from bot.chat.display_names import CalledAt
 from bot.chat.recap import Recaps
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
-from bot.chat.standing import RolesOf, authority
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.chat.turn_budget import Budget, Tenants
+from bot.chat.turn_permissions import RolesOf, authority
 from bot.domain.channel import Channel, ChannelNow
 from bot.domain.ids import Person, Place, TeamId, session_at
 from bot.domain.proposal import Proposal

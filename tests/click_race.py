@@ -18,9 +18,9 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, digest
 from bot.ports.proposals import Decision
-from bot.slack.connection.bolt import create_bolt
-from bot.slack.handling.ingress_ports import IngressSettings
-from bot.slack.received.clicks import Click, remember
+from bot.slack.ingress.clicks import Click, remember
+from bot.slack.listeners.bolt_app import create_bolt
+from bot.slack.listeners.ports import IngressSettings
 from bot.store import tables
 from bot.store.audit import StoredAudit
 from bot.store.database import Database

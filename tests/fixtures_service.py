@@ -25,8 +25,8 @@ from bot.demo.workspace.state import Setup, Workspace
 from bot.service.lifecycle import serving
 from bot.service.times import Times
 from bot.settings.model import Settings
-from bot.slack.connection.http_ingress import PATH
-from bot.slack.sending.pacing import Rates
+from bot.slack.delivery.pacing import Rates
+from bot.slack.ingress.http_mode import PATH
 from bot.telemetry import logs
 from bot.wiring.stores import open_redactor
 from tests.fakes.control_plane_server import ControlPlaneServer, control_plane_server

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
-from bot.slack.sending.pacing import Rates
-from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.delivery.pacing import Rates
+from bot.slack.delivery.scheduler import EditScheduler
 from bot.slack.text.links import LinkPolicy
 from bot.slack.text.markdown import CLOSE, lines
 from bot.slack.text.mrkdwn import clean

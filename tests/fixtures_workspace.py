@@ -12,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.demo.workspace.app import serving
 from bot.demo.workspace.state import Setup, Workspace
-from bot.slack.showing.modals import REFUSED
+from bot.slack.views.modals import REFUSED
 
 
 @asynccontextmanager

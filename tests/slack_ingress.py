@@ -28,12 +28,12 @@ from bot.domain.provider_status import ProviderStatus
 from bot.domain.session import Ask
 from bot.domain.tool_status import ToolReport
 from bot.privacy.session_memory import Placeholders
-from bot.slack.connection.bolt import create_bolt
-from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
-from bot.slack.received.payloads import SlackIdentity
-from bot.slack.roles.sight import Sight
-from bot.slack.showing.modals import REFUSED
+from bot.slack.ingress.payloads import SlackIdentity
+from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.bolt_app import create_bolt
+from bot.slack.listeners.ports import IngressPorts, IngressSettings
+from bot.slack.roles.channel_access import Sight
+from bot.slack.views.modals import REFUSED
 from tests.fakes.card_wall import TRAITS
 from tests.fakes.channel_names import FakeNames
 from tests.fakes.feedback import MemoryFeedback

@@ -6,7 +6,7 @@ Scopes: https://docs.slack.dev/reference/methods and https://docs.slack.dev/refe
 
 from collections.abc import Mapping
 
-from bot.slack.handling.commands import COMMAND
+from bot.slack.listeners.commands import COMMAND
 
 # Event → the scope its delivery needs ("" for none).
 EVENTS: Mapping[str, str] = {

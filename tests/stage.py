@@ -22,8 +22,8 @@ from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.stored_messages import Message
 from bot.service.lifecycle import Service
 from bot.settings.model import Settings
-from bot.slack.showing.consulted import OPEN_ACTION, OVERVIEW_ACTION
-from bot.slack.showing.modals import REFUSED
+from bot.slack.views.modals import REFUSED
+from bot.slack.views.sources import OPEN_ACTION, OVERVIEW_ACTION
 from tests.fakes.control_plane_server import ControlPlaneServer
 from tests.fakes.model_server import ModelServer, Recorded, Round
 from tests.fixtures_workspace import refused

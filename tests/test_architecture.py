@@ -44,8 +44,8 @@ BROAD_EXCEPT_SEAMS = {
     "bot/upkeep/jobs.py",
     "bot/web/api/chat/surface.py",
     "bot/upkeep/reload.py",
-    "bot/slack/handling/errands.py",
-    "bot/slack/sending/lane.py",
+    "bot/slack/listeners/background_tasks.py",
+    "bot/slack/delivery/edit_queue.py",
     "bot/web/health.py",
     "tools/runner.py",
 }
@@ -182,7 +182,7 @@ PLANTED = {
     "settings are read by the root": ("bot/slack/roles/directory.py", "import bot.settings.model"),
     "only decide dispatches": ("bot/chat/turn.py", "import bot.actions.dispatch"),
     "listeners do not dispatch": (
-        "bot/slack/connection/bolt.py",
+        "bot/slack/listeners/bolt_app.py",
         "import bot.actions.dispatch",
     ),
     "providers are strangers": ("adapters/llm/triage/plan.py", "import adapters.llm.koder_ai"),
@@ -192,8 +192,8 @@ PLANTED = {
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import bot.domain.ids",
     ),
     "what Slack sends knows no sending": (
-        "bot/slack/received/clicks.py",
-        "import bot.slack.sending.outbox",
+        "bot/slack/ingress/clicks.py",
+        "import bot.slack.delivery.outbox",
     ),
     "a new file of Slack's chooses its room": ("bot/slack/odds.py", '"""Nowhere."""'),
     "answers know no platform": ("bot/chat/turn.py", "import bot.slack.text.limits"),

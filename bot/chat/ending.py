@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from bot.chat.aftermath import finished
 from bot.chat.attachments import unread
 from bot.chat.conversation import Conversation
+from bot.chat.turn_result import finished
 from bot.chat.window import newest_note
 from bot.domain.claims import Claim
 from bot.domain.session import Ask

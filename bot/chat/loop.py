@@ -29,9 +29,9 @@ from bot.chat.evidence_need import (
     has_looked,
     may_answer,
 )
+from bot.chat.fallback_notice import led_by, preface
 from bot.chat.first_look import Look, of_model, planned
 from bot.chat.pictures import has_seen
-from bot.chat.preface import led_by, preface
 from bot.chat.round_record import (
     RoundRecord,
     outcome_from_json,

@@ -13,7 +13,22 @@ import structlog
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, ToolCall
-from bot.chat.aftermath import (
+from bot.chat.attachments import reading_of
+from bot.chat.changes import ProposalsOf, no_proposals
+from bot.chat.delivery import NOT_YET, Delivery
+from bot.chat.ending import final_of
+from bot.chat.first_look import Look
+from bot.chat.history import HISTORY_TOKENS
+from bot.chat.history_prompt import remembered
+from bot.chat.loop import Emit, Loop, Renew
+from bot.chat.pictures import PictureAt, no_picture_at
+from bot.chat.recap import Recaps
+from bot.chat.round_record import QuietReplay, RoundRecord
+from bot.chat.tool_calls import ToolDesk
+from bot.chat.turn_budget import Budget, TurnBudget
+from bot.chat.turn_permissions import NO_RULES, UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
+from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
+from bot.chat.turn_result import (
     Investigated,
     broken,
     depth_finding,
@@ -24,21 +39,6 @@ from bot.chat.aftermath import (
     turned_away,
     without_extras,
 )
-from bot.chat.attachments import reading_of
-from bot.chat.changes import ProposalsOf, no_proposals
-from bot.chat.delivery import NOT_YET, Delivery
-from bot.chat.ending import final_of
-from bot.chat.first_look import Look
-from bot.chat.history import HISTORY_TOKENS
-from bot.chat.loop import Emit, Loop, Renew
-from bot.chat.pictures import PictureAt, no_picture_at
-from bot.chat.recap import Recaps
-from bot.chat.remembering import remembered
-from bot.chat.round_record import QuietReplay, RoundRecord
-from bot.chat.standing import NO_RULES, UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
-from bot.chat.tool_calls import ToolDesk
-from bot.chat.turn_budget import Budget, TurnBudget
-from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
 from bot.domain.channel import channel_of, session_name
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState

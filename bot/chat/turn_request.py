@@ -18,8 +18,8 @@ from bot.chat.first_look import Look
 from bot.chat.history import as_turn
 from bot.chat.of_same import OfSame
 from bot.chat.pictures import PictureAt, no_picture_at, pictures_of
-from bot.chat.readers import refusal_in, told_of
 from bot.chat.tool_calls import ToolDesk
+from bot.chat.visibility import refusal_in, told_of
 from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere, rules_for
 from bot.domain.ids import MessageTs, Person, Place, SessionId, TeamId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of

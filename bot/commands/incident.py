@@ -30,12 +30,12 @@ from bot.slack.api.calls import RedactedCalls, SlackCalls
 from bot.slack.api.names import PersonNames
 from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
-from bot.slack.connection.startup import site_of
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.showing.surface import SlackSurface
-from bot.slack.showing.threads import SlackThreads
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.ingress.startup import site_of
 from bot.slack.text.links import LinkPolicy
+from bot.slack.views.surface import SlackSurface
+from bot.slack.views.threads import SlackThreads
 from bot.store.audit_reading import verify
 from bot.store.dossiers import Dossiers
 from bot.wiring import rules

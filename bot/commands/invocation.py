@@ -17,7 +17,7 @@ from bot.engine.config import SecondProcess
 from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
-from bot.slack.connection.access import StartupError
+from bot.slack.ingress.access import StartupError
 from bot.store import schema
 from bot.store.origin import CopyInDoubt
 from bot.telemetry import logs

@@ -13,7 +13,7 @@ from bot.service.times import Times
 from bot.service.worker import Worker
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
-from bot.slack.sending.pacing import Rates
+from bot.slack.delivery.pacing import Rates
 from bot.telemetry import logs
 from bot.upkeep.reload import changed
 from bot.upkeep.signals import Signals, heeding

@@ -15,7 +15,7 @@ from bot.service.worker import Worker
 from bot.settings.environment import environment
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.slack.sending.pacing import Rates
+from bot.slack.delivery.pacing import Rates
 from bot.telemetry import logs
 from bot.upkeep.signals import Signals
 from bot.upkeep.supervisor import Supervisor

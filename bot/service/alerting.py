@@ -16,8 +16,8 @@ from bot.engine.engine import Engine
 from bot.ports.failures import StorageUnavailable
 from bot.service.listening import alert_products
 from bot.service.times import Times
-from bot.slack.sending.outbox import Outbox
-from bot.slack.showing.alert_posts import AlertPosts
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.views.alert_posts import AlertPosts
 
 log = structlog.get_logger(__name__)
 CALLS = 2  # a message, and the line that tells its end

@@ -6,8 +6,8 @@ from bot.actions.display import CardSweep
 from bot.app import Base, Conversation
 from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
 from bot.slack.api.calls import SlackCalls
-from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import CardPressed, ChannelReached
+from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.ports import CardPressed, ChannelReached
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.paging import Paging
 

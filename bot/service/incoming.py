@@ -17,10 +17,10 @@ from bot.service.others_switch import OthersSwitch
 from bot.service.own_audit import audit_of
 from bot.service.sweeping import limits_of
 from bot.service.workspace import SlackWorkspace
-from bot.slack.connection.bolt import Removed, create_bolt, log_removed
-from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
-from bot.slack.roles.sight import Sight
+from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.bolt_app import Removed, create_bolt, log_removed
+from bot.slack.listeners.ports import IngressPorts, IngressSettings
+from bot.slack.roles.channel_access import Sight
 from bot.store.audit_reading import StoredTrail
 from bot.store.feedback import StoredFeedback
 from bot.store.ledger import StoredLedger

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from bot.app import Base
 from bot.service.workspaces import Workspaces
-from bot.slack.handling.denials import Denials
+from bot.slack.ingress.denials import Denials
 from bot.store.installations import StoredOAuthStates
 
 
@@ -18,7 +18,7 @@ def install_routes(
     if workspaces.installations is None:
         return ()
     # Slack's flow is a good part of its library, which nobody else needs.
-    from bot.slack.connection.installing import Installing, InstallRules
+    from bot.slack.ingress.oauth import Installing, InstallRules
 
     slack, home = base.settings.slack, workspaces.home.identity
     judged_by = InstallRules(

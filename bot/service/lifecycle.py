@@ -39,12 +39,12 @@ from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
 from bot.slack.api.session import slack_session
-from bot.slack.connection.startup import check_slack
-from bot.slack.connection.teams import TeamApps
-from bot.slack.handling.errands import Errands
-from bot.slack.received.payloads import SlackIdentity
-from bot.slack.sending.pacing import Rates
-from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.delivery.pacing import Rates
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.ingress.payloads import SlackIdentity
+from bot.slack.ingress.startup import check_slack
+from bot.slack.ingress.workspace_routing import TeamApps
+from bot.slack.listeners.background_tasks import Errands
 from bot.store.address import is_behind_pgbouncer
 from bot.store.stranded import StrandedProposals
 from bot.upkeep.jobs import Job, running
@@ -59,7 +59,7 @@ from bot.wiring.workspace_rows import open_installations
 from tools.errors import ToolError
 
 if TYPE_CHECKING:
-    from bot.slack.connection.socket_ingress import SocketMode
+    from bot.slack.ingress.socket_mode import SocketMode
 
 SOCKET_GRACE_S = 3.0
 REVIEW_TIMEOUT_S = 5.0
@@ -251,7 +251,7 @@ async def _incoming(
 def _socket(settings: Settings, slack: TeamApps) -> "SocketMode | None":
     if settings.slack.mode != "socket":
         return None
-    from bot.slack.connection.socket_ingress import SocketMode
+    from bot.slack.ingress.socket_mode import SocketMode
 
     token = settings.slack.app_token.get_secret_value()
     return SocketMode(slack, token, settings.slack.api_base_url)

@@ -17,9 +17,9 @@ from bot.settings.http import HttpSettings
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import WatchedCalls
-from bot.slack.connection.http_ingress import create_http_handler
-from bot.slack.connection.teams import TeamApps
-from bot.slack.handling.ingress_ports import ProvidersReport
+from bot.slack.ingress.http_mode import create_http_handler
+from bot.slack.ingress.workspace_routing import TeamApps
+from bot.slack.listeners.ports import ProvidersReport
 from bot.store.database import Database
 from bot.web.alerts import TakeAlerts, alert_routes
 from bot.web.health import Check, Note
@@ -32,7 +32,7 @@ from bot.wiring.audit_outlets import sinks_behind
 from tools.product_names import product_in
 
 if TYPE_CHECKING:
-    from bot.slack.connection.socket_ingress import SocketMode
+    from bot.slack.ingress.socket_mode import SocketMode
 
 
 def alert_products(settings: Settings) -> ProductOf:

@@ -11,15 +11,15 @@ from bot.domain.proposal import Proposal
 from bot.engine.engine import Engine
 from bot.service.cards import paging
 from bot.slack.api.calls import SlackCalls
-from bot.slack.received.payloads import SlackIdentity
-from bot.slack.sending.agent_sessions import AgentSessions
-from bot.slack.sending.chart_files import ChartFiles, uploader
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.streams import Streams
-from bot.slack.showing.charts import described
-from bot.slack.showing.drawing import painter
-from bot.slack.showing.surface import SlackSurface
+from bot.slack.delivery.agent_sessions import AgentSessions
+from bot.slack.delivery.chart_files import ChartFiles, uploader
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.delivery.streams import Streams
+from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.text.links import LinkPolicy
+from bot.slack.views.chart_image import painter
+from bot.slack.views.charts import described
+from bot.slack.views.surface import SlackSurface
 from tools.capabilities import Deploys
 
 

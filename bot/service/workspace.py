@@ -19,14 +19,14 @@ from bot.slack.api.files import SlackFiles
 from bot.slack.api.names import PersonNames, SlackChannelNames
 from bot.slack.api.readers import ChannelReaders
 from bot.slack.api.web_api import create_api
-from bot.slack.received.payloads import SlackIdentity
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.delivery.pacing import Rates
+from bot.slack.delivery.scheduler import EditScheduler, LookUps
+from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.pacing import Rates
-from bot.slack.sending.scheduler import EditScheduler, LookUps
-from bot.slack.showing.admins import AdminMessages
-from bot.slack.showing.surface import SlackSurface
-from bot.slack.showing.threads import SlackThreads
+from bot.slack.views.admin_messages import AdminMessages
+from bot.slack.views.surface import SlackSurface
+from bot.slack.views.threads import SlackThreads
 from bot.wiring.in_force import Directory
 
 

@@ -24,8 +24,8 @@ from bot.service.routing import Platform
 from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.slack.api.per_key import KeyedLock
 from bot.slack.api.web_api import LockedOut
-from bot.slack.received.payloads import SlackIdentity
-from bot.slack.sending.pacing import Rates
+from bot.slack.delivery.pacing import Rates
+from bot.slack.ingress.payloads import SlackIdentity
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -92,7 +92,7 @@ class Workspaces:
         return [self.home, *(each.workspace for each in self._open.values())]
 
     async def app_of(self, team: TeamId) -> AsyncApp | None:
-        """`bot.slack.connection.teams.AppOf`; None for home too."""
+        """`bot.slack.ingress.workspace_routing.AppOf`; None for home too."""
         await self.reach(team)
         found = self._open.get(team)
         return found.app if found else None

@@ -23,7 +23,7 @@ from bot.domain.tenancy import TenantOf, home_alone
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
 from bot.settings.model import Settings
-from bot.slack.connection.access import SlackAccess
+from bot.slack.ingress.access import SlackAccess
 from bot.store.address import POSTGRESQL, is_behind_pgbouncer, synchronous
 from bot.store.engines import IDLE_IN_TRANSACTION_S
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.slack.connection.http_ingress import PATH
+from bot.slack.ingress.http_mode import PATH
 from tests.benchmarks.child import serve
 
 

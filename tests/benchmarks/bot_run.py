@@ -17,7 +17,7 @@ from typing import Any
 from bot.service.lifecycle import serving
 from bot.settings.model import Settings
 from bot.settings.reading import parse
-from bot.slack.sending.pacing import Rates
+from bot.slack.delivery.pacing import Rates
 from bot.telemetry import logs
 from bot.wiring.stores import open_redactor
 from tests.benchmarks.child import Child, child, say

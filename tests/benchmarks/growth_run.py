@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.settings.database import DatabaseSettings
-from bot.slack.sending.pacing import Rates
+from bot.slack.delivery.pacing import Rates
 from bot.store.dialect import DAY_US
 from bot.telemetry import logs
 from bot.wiring.stores import open_redactor

@@ -22,10 +22,10 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TextDelta, TurnFinished
 from bot.slack.api.web_api import create_api
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.sending.streams import Streams, StreamSetting
-from bot.slack.showing.surface import SlackSurface
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.delivery.streams import Streams, StreamSetting
+from bot.slack.views.surface import SlackSurface
 from tests.benchmarks.figures import quantile, show
 from tests.fixtures_slack import faster, running_beside
 from tests.golden.slack_views import EVIDENCE, OUTCOMES, finished

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from bot.commands.workers import run_workers
-from bot.slack.sending.pacing import Rates
+from bot.slack.delivery.pacing import Rates
 from bot.upkeep.signals import Signals, heeding
 from tests.fixtures_slack import faster
 

@@ -13,9 +13,9 @@ from bot.domain.ids import MessageTs, ProposalId, UserId
 from bot.domain.proposal import ProposalState
 from bot.domain.turn_events import TextDelta
 from bot.ports.platform import ChatSurface
-from bot.slack.sending.outbox import Outbox, Patience
-from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.showing.surface import SlackSurface
+from bot.slack.delivery.outbox import Outbox, Patience
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.views.surface import SlackSurface
 from tests.fakes.recording_chat import RecordingChat
 from tests.fakes.slack_web import FakeSlackWeb
 from tests.fixtures_slack import ASK, QUICK, running_beside

@@ -29,9 +29,9 @@ from bot.domain.turn_events import (
     TurnEvent,
     TurnFinished,
 )
-from bot.slack.showing.cards import card
-from bot.slack.showing.render import AnswerView, render
 from bot.slack.text.blocks import Part
+from bot.slack.views.cards import card
+from bot.slack.views.render import AnswerView, render
 from tools.errors import ToolErrorCode
 from tools.records import CallEnded, CallSlow, CallStarted, ToolInvocationRecord, ToolOutcome
 

@@ -96,7 +96,7 @@ MUTANTS = (
     ),
     Mutant(
         "a click has a new key each time it is delivered",
-        "bot/slack/handling/proposal_clicks.py",
+        "bot/slack/listeners/proposal_clicks.py",
         'f"{judged.id}:{to}:{user}:{click.action_ts}"',
         'f"{judged.id}:{to}:{user}:{id(click)}"',
         (f"{_CLICKS}test_a_click_that_two_replicas_get_at_once_is_one_decision",),
@@ -152,7 +152,7 @@ MUTANTS = (
     # Turns.
     Mutant(
         "a message is known by its event, not by itself",
-        "bot/slack/handling/message_intake.py",
+        "bot/slack/listeners/message_intake.py",
         "Ask(place=heard.place, ts=heard.ts, ",
         "Ask(place=heard.place, ts=MessageTs(heard.event_id), ",
         (f"{_DUPLICATES}test_an_event_that_two_replicas_get_at_once_is_one_turn",),
@@ -299,7 +299,7 @@ MUTANTS = (
     ),
     Mutant(
         "an answer that cannot be shown whole loses its text",
-        "bot/chat/aftermath.py",
+        "bot/chat/turn_result.py",
         "return replace(final, outcomes=(), evidence=(), claims=(), notices=notices)",
         'return replace(final, text="", outcomes=(), evidence=(), claims=(), notices=notices)',
         (
@@ -439,11 +439,11 @@ MUTANTS = (
     ),
     Mutant(
         "messages of a thread are looked up side by side",
-        "bot/slack/handling/message_intake.py",
+        "bot/slack/listeners/message_intake.py",
         "async with self._threads.hold(heard.place.key):",
         "async with self._threads.hold(heard.ts):",
         (
-            "tests/unit/bot/slack/handling/test_message_intake.py::"
+            "tests/unit/bot/slack/listeners/test_message_intake.py::"
             "test_a_message_does_not_overtake_one_of_its_thread_that_needs_looking_up",
         ),
     ),

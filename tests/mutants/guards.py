@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-_CLICKED = "tests/unit/bot/slack/handling/test_proposal_clicks.py::"
+_CLICKED = "tests/unit/bot/slack/listeners/test_proposal_clicks.py::"
 _GUARDS = "tests/unit/bot/actions/test_guards.py::"
 _KEPT = "tests/contract/test_store_proposals.py::"
 _ONE_ORDER = "tests/contract/test_one_order.py::"

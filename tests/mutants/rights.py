@@ -2,9 +2,9 @@
 
 from tests.mutants.mutant import Mutant
 
-_LOOKING_UP = "tests/unit/bot/slack/handling/test_looking_up.py::"
+_LOOKING_UP = "tests/unit/bot/slack/listeners/test_looking_up.py::"
 _NAMES = "tests/unit/bot/slack/api/test_channel_names.py::"
-_STANDING = "tests/unit/bot/chat/test_standing.py::"
+_STANDING = "tests/unit/bot/chat/test_turn_permissions.py::"
 _PRODUCTS = "tests/unit/tools/test_products.py::"
 _ROLES = "tests/unit/bot/slack/roles/test_directory.py::"
 _AUTHORITY = "tests/unit/bot/chat/test_authority.py::"
@@ -75,7 +75,7 @@ RIGHTS_MUTANTS = (
     ),
     Mutant(
         "rights: the runner asks nobody",
-        "bot/chat/standing.py",
+        "bot/chat/turn_permissions.py",
         "return None if policy.permits(contract, context) else NOT_YOURS",
         "return None",
         (f"{_AUTHORITY}test_a_turn_sees_and_runs_what_the_asker_s_roles_give",),

@@ -7,7 +7,7 @@ _NATIVE = "tests/scenario/test_native_streams.py::"
 STREAM_MUTANTS = (
     Mutant(
         "an append that Slack perhaps took is sent again",
-        "bot/slack/showing/native_answer.py",
+        "bot/slack/views/native_answer.py",
         "            self.growth = None\n            return True\n",
         "            return True\n",
         (
@@ -17,7 +17,7 @@ STREAM_MUTANTS = (
     ),
     Mutant(
         "a message that grows is not known again by who takes over",
-        "bot/slack/showing/answer_messages.py",
+        "bot/slack/views/answer_messages.py",
         "known = found.grown | found.marked",
         "known = found.marked",
         (
@@ -27,7 +27,7 @@ STREAM_MUTANTS = (
     ),
     Mutant(
         "the end of an answer is appended to what it does not begin with",
-        "bot/slack/showing/native_answer.py",
+        "bot/slack/views/native_answer.py",
         "if part is None or not text.startswith(growth.sent):",
         "if part is None:",
         (f"{_NATIVE}test_a_mark_at_a_claim_is_put_by_an_edit_after_the_end",),

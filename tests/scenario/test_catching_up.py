@@ -10,7 +10,7 @@ from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER, OTHER_BOT, RESPONDER
 from bot.demo.workspace.state import Setup
 from bot.slack.api.web_api import RateLimited
-from bot.slack.showing.threads import LIMITED
+from bot.slack.views.threads import LIMITED
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import API_KEY, Start, stage
 from tests.stage import REJECT, Stage, results

@@ -13,10 +13,10 @@ from bot.demo.workspace.seeds import CHECKOUT
 from bot.demo.workspace.state import Setup
 from bot.domain.chart import Chart, Line
 from bot.domain.session import Ask
-from bot.slack.sending.chart_files import ChartFiles, uploader
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.streams import StreamSetting
-from bot.slack.showing.charts import described
+from bot.slack.delivery.chart_files import ChartFiles, uploader
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.delivery.streams import StreamSetting
+from bot.slack.views.charts import described
 from tests.charted_results import BEGIN, COMPARE, answered, compared, result
 from tests.fixtures_workspace import served, web_client
 from tests.scenario.test_native_streams import Slack, slack_with

@@ -8,7 +8,7 @@ import pytest
 
 from bot.demo.workspace.stored_messages import Message
 from bot.domain.turn_events import TextDelta, TurnFinished
-from bot.slack.sending.streams import StreamSetting
+from bot.slack.delivery.streams import StreamSetting
 from tests.charted_results import COMPARE, answered, compared, result
 from tests.scenario.test_native_streams import Slack, slack_with
 

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from slack_bolt.async_app import AsyncApp
 
-from bot.slack.connection.bolt import create_bolt
-from bot.slack.connection.http_ingress import PATH, create_http_handler
-from bot.slack.handling.ingress_ports import IngressSettings
+from bot.slack.ingress.http_mode import PATH, create_http_handler
+from bot.slack.listeners.bolt_app import create_bolt
+from bot.slack.listeners.ports import IngressSettings
 from bot.store.database import Database
 from bot.web.ingest import PATH as INGEST
 from bot.web.ingest import ingest_handler

@@ -26,15 +26,15 @@ from bot.ports.platform import AnswerStream
 from bot.privacy.redactor import TextRedactor
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import Unreachable, create_api
-from bot.slack.sending.chart_files import ChartFiles
-from bot.slack.sending.outbox import Outbox, Patience
-from bot.slack.sending.pacing import Rates
-from bot.slack.sending.pictures import Pictures
-from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.sending.streams import Streams, StreamSetting
-from bot.slack.showing.native_answer import EXPIRE_S, ROTATE_S
-from bot.slack.showing.render import render
-from bot.slack.showing.surface import SlackSurface
+from bot.slack.delivery.chart_files import ChartFiles
+from bot.slack.delivery.outbox import Outbox, Patience
+from bot.slack.delivery.pacing import Rates
+from bot.slack.delivery.pictures import Pictures
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.delivery.streams import Streams, StreamSetting
+from bot.slack.views.native_answer import EXPIRE_S, ROTATE_S
+from bot.slack.views.render import render
+from bot.slack.views.surface import SlackSurface
 from tests.fixtures_slack import QUICK, running_beside
 from tests.golden.slack_views import (
     EVIDENCE,

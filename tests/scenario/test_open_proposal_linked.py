@@ -3,7 +3,7 @@
 import asyncio
 
 from bot.demo.workspace.seeds import RESPONDER, SECOND_RESPONDER
-from bot.slack.showing.cards import CONFIRM_ACTION
+from bot.slack.views.cards import CONFIRM_ACTION
 from tests.fixtures_service import Start, stage
 from tests.stage import says
 

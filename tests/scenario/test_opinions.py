@@ -7,9 +7,9 @@ from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.seeds import CHECKOUT, GUEST, MEMBER, RESPONDER, STRANGER
 from bot.domain.feedback import Vote
 from bot.domain.session import TurnState
-from bot.slack.handling import words
-from bot.slack.showing.opinion import FEEDBACK_ACTION, opinion_buttons
+from bot.slack.listeners import replies
 from bot.slack.text.blocks import actions
+from bot.slack.views.feedback import FEEDBACK_ACTION, opinion_buttons
 from tests.fixtures_service import API_KEY, Start, stage
 from tests.scenario.test_slack_ingress import Bot, bot, post, workspace
 from tests.slack_ingress import NOW
@@ -41,8 +41,8 @@ async def test_a_vote_and_its_reason_in_both_transports(bot: Bot) -> None:
         (GUEST, Vote.UP, ""),
         (MEMBER, Vote.DOWN, "the wrong service"),
     }
-    assert bot.whispers(GUEST) == [words.THANKS]
-    assert bot.whispers(STRANGER) == [words.EXTERNAL]
+    assert bot.whispers(GUEST) == [replies.THANKS]
+    assert bot.whispers(STRANGER) == [replies.EXTERNAL]
     with pytest.raises(CannotDoThat):
         await bot.workspace.acts.click(MEMBER, CHECKOUT, answer, f"{FEEDBACK_ACTION}:sideways")
 

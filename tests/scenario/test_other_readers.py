@@ -7,8 +7,8 @@ import pytest
 from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import DIRECT, GUEST, MEMBER, PAYMENTS, RESPONDER
 from bot.demo.workspace.state import Setup
-from bot.slack.showing.consulted import OVERVIEW_ACTION
-from bot.slack.showing.modals import REFUSED
+from bot.slack.views.modals import REFUSED
+from bot.slack.views.sources import OVERVIEW_ACTION
 from tests.fakes.model_server import Call, Round
 from tests.fixtures_service import Start, stage
 from tests.stage import Stage, rounds

@@ -13,15 +13,15 @@ import pytest
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, StreamChunk
-from bot.chat.aftermath import LOST
+from bot.chat.turn_result import LOST
 from bot.domain.audit import AuditKind
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState
 from bot.ports.failures import GivenUp
 from bot.ports.platform import AnswerStream
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.showing.surface import SlackSurface
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.views.surface import SlackSurface
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fakes.scripted_provider import ScriptedProvider, calls, text
 from tests.fakes.slack_web import FakeSlackWeb

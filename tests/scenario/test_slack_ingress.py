@@ -41,21 +41,21 @@ from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Evidence
 from bot.ports.failures import StorageUnavailable
 from bot.slack.api.web_api import create_api
-from bot.slack.connection.access import SlackAccess, StartupError
-from bot.slack.connection.bolt import create_bolt
-from bot.slack.connection.http_ingress import PATH, create_http_handler
-from bot.slack.connection.socket_ingress import SocketMode
-from bot.slack.connection.startup import check_slack
-from bot.slack.handling import words
-from bot.slack.handling.ingress_ports import IngressSettings
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.ingress.access import SlackAccess, StartupError
+from bot.slack.ingress.http_mode import PATH, create_http_handler
+from bot.slack.ingress.socket_mode import SocketMode
+from bot.slack.ingress.startup import check_slack
+from bot.slack.listeners import replies
+from bot.slack.listeners.bolt_app import create_bolt
+from bot.slack.listeners.ports import IngressSettings
+from bot.slack.roles.channel_access import Sight
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.members import RoleMembers
-from bot.slack.roles.sight import Sight
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.showing.consulted import evidence_button
-from bot.slack.showing.surface import SlackSurface
 from bot.slack.text.blocks import Block, actions, button
+from bot.slack.views.sources import evidence_button
+from bot.slack.views.surface import SlackSurface
 from tests.fakes.card_wall import TRAITS
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_slack import QUICK, running_beside
@@ -221,7 +221,7 @@ async def test_the_asker_is_told_that_nothing_was_started(bot: Bot) -> None:
     bot.workflows.failures += [StorageUnavailable("locked")] * 20
     await bot.say(MEMBER, "@kortex why is checkout slow?")
     assert bot.asks() == []
-    assert bot.whispers(MEMBER) == [words.NOT_STARTED, words.GAVE_UP]
+    assert bot.whispers(MEMBER) == [replies.NOT_STARTED, replies.GAVE_UP]
 
 
 async def test_a_direct_message_and_a_follow_up_need_no_mention(bot: Bot) -> None:
@@ -264,7 +264,7 @@ async def test_stop_in_the_thread_stops_the_turn(bot: Bot) -> None:
 async def test_someone_from_a_partner_company_is_turned_away(bot: Bot) -> None:
     await bot.say(STRANGER, "@kortex why is checkout slow?")
     assert bot.asks() == []
-    assert bot.whispers(STRANGER) == [words.EXTERNAL]
+    assert bot.whispers(STRANGER) == [replies.EXTERNAL]
 
 
 async def test_a_responder_confirms(bot: Bot) -> None:
@@ -301,7 +301,7 @@ async def test_a_store_that_is_away_is_said_to_the_clicker(bot: Bot) -> None:
     card = await bot.with_card()
     bot.workflows.failures.append(StorageUnavailable("full"))
     await bot.press(RESPONDER, card, "proposal:confirm")
-    assert bot.whispers(RESPONDER) == [words.CLICK_NOT_STORED]
+    assert bot.whispers(RESPONDER) == [replies.CLICK_NOT_STORED]
 
 
 async def test_a_rejection_carries_its_reason(bot: Bot) -> None:
@@ -370,7 +370,7 @@ async def test_the_command_answers_privately(bot: Bot) -> None:
     refused = await bot.workspace.command(MEMBER, CHECKOUT, "providers")
     admin = await bot.workspace.command(RESPONDER, CHECKOUT, "providers")
     answers = [str((ack.body or {}).get("text")) for ack in (everyone, refused, admin)]
-    assert words.COMMAND_HELP in answers[0]
+    assert replies.COMMAND_HELP in answers[0]
     assert "shown to admins: @responder" in answers[1]
     assert "triage: configured" in answers[2]
 

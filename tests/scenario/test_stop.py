@@ -12,7 +12,7 @@ import pytest
 
 from bot.demo.workspace.seeds import MEMBER, STRANGER
 from bot.demo.workspace.stored_messages import Message
-from bot.slack.handling import words
+from bot.slack.listeners import replies
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import STOP, Asked, Stage, question_of, results
@@ -135,7 +135,7 @@ async def test_an_external_person_may_not(shared_stage: Stage) -> None:
 
     told = await shared_stage.told(STRANGER, shared_stage.press(STRANGER, live, STOP))
 
-    assert words.EXTERNAL.split(".")[0] in told
+    assert replies.EXTERNAL.split(".")[0] in told
     assert shared_stage.finished(asked) == ""
     await stopped(shared_stage, by_button, asked, live, MEMBER)
 
@@ -176,9 +176,9 @@ async def test_a_stop_after_the_end_says_that_nothing_runs(shared_stage: Stage) 
 
     pressed = shared_stage.press(user, live, STOP, stale=True)
 
-    assert words.NOTHING_RUNS in await shared_stage.told(user, pressed)
+    assert replies.NOTHING_RUNS in await shared_stage.told(user, pressed)
     said = shared_stage.ask("@kortex stop", user, thread=asked.thread)
-    assert words.NOTHING_RUNS in await shared_stage.told(user, said)
+    assert replies.NOTHING_RUNS in await shared_stage.told(user, said)
     assert shared_stage.finished(asked) == answer
     assert "Stopped" not in answer
 

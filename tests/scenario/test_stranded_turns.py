@@ -2,7 +2,7 @@
 
 import time
 
-from bot.chat.aftermath import LOST
+from bot.chat.turn_result import LOST
 from bot.demo.workspace.seeds import RESPONDER
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import Start, stage

@@ -23,10 +23,10 @@ from bot.domain.session import Ask
 from bot.domain.turn_events import RoundStarted, TextDelta, TurnEnd
 from bot.ports.failures import SurfaceGone
 from bot.slack.api.web_api import WebApi, create_api
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.showing.render import render
-from bot.slack.showing.surface import SlackSurface
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.views.render import render
+from bot.slack.views.surface import SlackSurface
 from tests.fakes.cards import MemoryCards
 from tests.fakes.stores import Memory, MemoryProposals
 from tests.fixtures_slack import faster, running_beside

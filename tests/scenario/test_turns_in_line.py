@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 
 from bot.demo.workspace.seeds import MEMBER, RESPONDER
-from bot.slack.showing.render import IN_LINE, WAITING
+from bot.slack.views.render import IN_LINE, WAITING
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import Start, stage
 from tests.stage import STOP, question_of

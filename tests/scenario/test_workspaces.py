@@ -21,7 +21,7 @@ from bot.domain.ids import TeamId, UserId
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import TokenSeal
 from bot.service.times import Times
-from bot.slack.connection.installing import INSTALL_PATH, REDIRECT_PATH
+from bot.slack.ingress.oauth import INSTALL_PATH, REDIRECT_PATH
 from bot.store.installations import StoredInstallations
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round

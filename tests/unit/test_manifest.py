@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from slack_bolt.async_app import AsyncBoltRequest
 
 import bot.slack
-from bot.slack.handling import words
-from bot.slack.handling.commands import COMMAND, Subcommand
+from bot.slack.listeners import replies
+from bot.slack.listeners.commands import COMMAND, Subcommand
 from tests.slack_ingress import APP, TEAM, Ingress, command, event
 from tests.slack_manifest import COMMANDS, EVENTS, METHODS, listened, scopes
 
@@ -115,7 +115,7 @@ def manifest() -> Manifest:
 
 def test_what_is_suggested_is_suggested_everywhere(manifest: Manifest) -> None:
     suggested = manifest.features.agent_view.suggested_prompts
-    assert tuple((each.title, each.message) for each in suggested) == words.PROMPTS
+    assert tuple((each.title, each.message) for each in suggested) == replies.PROMPTS
 
 
 def strings_in_the_slack_package() -> set[str]:
@@ -168,7 +168,7 @@ def test_the_commands_are_those_the_code_answers(manifest: Manifest) -> None:
 
 
 def test_the_usage_hint_and_the_help_name_every_sub_command(manifest: Manifest) -> None:
-    named = re.findall(rf"^`{COMMAND} (\w+)", words.COMMAND_HELP, re.MULTILINE)
+    named = re.findall(rf"^`{COMMAND} (\w+)", replies.COMMAND_HELP, re.MULTILINE)
 
     assert manifest.features.slash_commands[0].usage_hint == " | ".join(Subcommand)
     assert sorted(named) == sorted(Subcommand)

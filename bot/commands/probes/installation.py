@@ -14,7 +14,7 @@ from bot.domain.channel import UNKNOWN, ChannelRule, ChosenBackends
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.slack.received.payloads import SlackIdentity
+from bot.slack.ingress.payloads import SlackIdentity
 from bot.wiring.backends import Cluster, asked_in_order, make_providers, open_cluster
 from bot.wiring.bindings import bound
 from bot.wiring.confinement import local_hosts

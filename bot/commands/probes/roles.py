@@ -20,7 +20,7 @@ from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
-from bot.slack.received.payloads import SlackIdentity
+from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
 from bot.wiring import rules

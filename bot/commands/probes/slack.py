@@ -19,9 +19,9 @@ from bot.settings.model import Settings
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.session import slack_session
 from bot.slack.api.web_api import create_api
-from bot.slack.connection.access import SlackAccess, StartupError
-from bot.slack.connection.startup import check_shape, check_slack
-from bot.slack.received.payloads import SlackIdentity
+from bot.slack.ingress.access import SlackAccess, StartupError
+from bot.slack.ingress.payloads import SlackIdentity
+from bot.slack.ingress.startup import check_shape, check_slack
 from bot.store.database import Database
 from bot.store.installations import StoredInstallations
 from bot.web.alerts import PATH

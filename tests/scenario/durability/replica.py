@@ -20,7 +20,7 @@ from bot.commands.serve import stay
 from bot.service.lifecycle import serving
 from bot.service.times import Times
 from bot.settings.reading import load
-from bot.slack.sending.pacing import Rates
+from bot.slack.delivery.pacing import Rates
 from bot.telemetry import logs
 from bot.upkeep.signals import Signals
 from bot.wiring.stores import open_redactor

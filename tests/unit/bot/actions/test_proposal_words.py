@@ -13,8 +13,8 @@ from bot.domain.ids import UserId
 from bot.domain.proposal import Proposal, ProposalState, title, too_late, word
 from bot.domain.session import Session
 from bot.reports.incident import ReportFacts, report
-from bot.slack.showing.cards import card
-from bot.slack.text.imitation import LABEL, disclaimed
+from bot.slack.text.card_spoofing import LABEL, disclaimed
+from bot.slack.views.cards import card
 from tests.fakes.stores import Memory, MemoryProposals
 from tests.fixtures_actions import HERE
 from tests.golden.slack_views import proposal

@@ -11,7 +11,7 @@ from bot.domain.channel import DIRECT, UNKNOWN, Channel, ChannelRule, channel_of
 from bot.domain.ids import ChannelId
 from bot.domain.proposal import LIFETIME, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
-from bot.slack.showing.cards import CONFIRM_ACTION, card
+from bot.slack.views.cards import CONFIRM_ACTION, card
 from tests.fakes.card_wall import TRAITS, CardWall
 from tests.fixtures_actions import DRAFT, HERE, NOW, PLACE, ROLLBACK, World, another, call
 from tools.capabilities import ProposalDraft

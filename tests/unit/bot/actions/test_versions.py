@@ -8,7 +8,7 @@ import pytest
 
 from bot.actions.versions import VersionCheck
 from bot.domain.proposal import Proposal, ProposalState, canonical
-from bot.slack.showing.cards import card
+from bot.slack.views.cards import card
 from tests.golden.slack_views import AT, proposal
 from tools.capabilities import Deploy, Interval
 from tools.errors import CapabilityUnavailable

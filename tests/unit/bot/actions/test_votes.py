@@ -14,7 +14,7 @@ from bot.domain.proposal import (
     confirmed_from_row,
     unapproved,
 )
-from bot.slack.showing.cards import card
+from bot.slack.views.cards import card
 from tests.fakes.journal import Fuse
 from tests.fixtures_actions import NOW, ROLLBACK, World, confirm, reject
 

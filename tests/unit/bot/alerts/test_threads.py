@@ -14,9 +14,9 @@ from bot.domain.alerts import Alert, AlertLimits, AlertRule, AlertState, FiledAl
 from bot.domain.ids import ALERTS, ChannelId, TeamId
 from bot.ports.failures import StorageUnavailable, SurfaceGone
 from bot.slack.api.web_api import Unreachable
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.showing.alert_posts import AlertPosts
+from bot.slack.delivery.outbox import Outbox
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.views.alert_posts import AlertPosts
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.database import Database

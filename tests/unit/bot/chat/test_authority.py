@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import structlog.testing
 
-from bot.chat.standing import NOT_YOURS, authority, unread_notice
+from bot.chat.turn_permissions import NOT_YOURS, authority, unread_notice
 from bot.domain.roles import HeldRoles
 from tests.fakes.capabilities import call_context
 from tests.fakes.scripted_provider import ScriptedProvider, calls, text

@@ -11,7 +11,7 @@ import structlog.testing
 
 from adapters.llm.messages import ErrorChunk, ErrorKind, Role, StreamChunk, TextChunk, Usage
 from adapters.llm.written_calls import CALLS_WRITTEN
-from bot.chat.aftermath import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
+from bot.chat.turn_result import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.claims import ClaimState

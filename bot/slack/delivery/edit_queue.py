@@ -1,0 +1,225 @@
+"""One method that shows live answers, paced: who may call it next, and the calls themselves.
+
+`bot.slack.delivery.pacing` decides; this gives it a clock and an event loop. Nothing is queued here
+but the wish to call: what is shown is rendered at the moment of the call.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
+from itertools import count
+from typing import Protocol
+
+import structlog
+
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.web_api import RateLimited
+from bot.slack.delivery.pacing import Urgency
+
+_log = structlog.stdlib.get_logger(__name__)
+
+# Shows the newest state; whether that took a call of the lane's method.
+Edit = Callable[[], Awaitable[bool]]
+
+
+class EditSlot:
+    """One message's place in a lane. Made by `Lane.open`."""
+
+    def __init__(self, lane: "Lane", key: int, edit: Edit | None) -> None:
+        self.edit = edit
+        self.permission: asyncio.Future[None] | None = None
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self._lane = lane
+        self._key = key
+
+    def changed(self, *, first: bool = False) -> None:
+        """The message looks different now; `first` when text is there for the first time. O(1)."""
+        self._lane.want(self._key, Urgency.FIRST if first else Urgency.PROGRESS)
+
+    async def permit(self, urgency: Urgency = Urgency.FINAL) -> None:
+        """Wait until this message may be shown by the caller, ahead of all that is less urgent.
+
+        No edit of the lane's own is under way or begins until the caller gives the turn back
+        with `done`.
+        """
+        self.permission = asyncio.get_running_loop().create_future()
+        self._lane.want(self._key, urgency)
+        try:
+            await self.permission
+        finally:
+            self.permission = None
+
+    def done(self) -> None:
+        """The call that `permit` allowed is over."""
+        self._lane.done(self._key)
+
+    def close(self) -> None:
+        """No more edits."""
+        self._lane.close(self._key)
+
+
+class Planner(Protocol):
+    """Who goes next: `EditPlanner`, `PostPlanner`. `channel` counts where an allowance is its own."""
+
+    def open(self, key: int, channel: str, /) -> None:
+        """There is one more that may be shown."""
+        ...
+
+    def close(self, key: int) -> None:
+        """It is shown no more; what it wanted is dropped."""
+        ...
+
+    def want(self, key: int, urgency: Urgency, now: float, /) -> bool:
+        """It is to be shown; whether that is news here."""
+        ...
+
+    def grant(self, now: float) -> int | None:
+        """Who goes now; it is in flight until `finished`."""
+        ...
+
+    def unused(self, key: int, /) -> None:
+        """A grant led to no call."""
+        ...
+
+    def finished(self, key: int, now: float, /) -> None:
+        """The call is over."""
+        ...
+
+    def hold(self, until: float, channel: str, /) -> None:
+        """Slack asked to wait."""
+        ...
+
+    def wait_s(self, now: float) -> float | None:
+        """Seconds until the next grant; None when nobody wants one."""
+        ...
+
+    def expected_s(self, channel: str, urgency: Urgency, now: float, /) -> float:
+        """Seconds that one more of that urgency would wait."""
+        ...
+
+
+class Lane:
+    """The calls of one method. They happen only while `run` runs."""
+
+    def __init__(self, planner: Planner, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._planner = planner
+        self._slots: dict[int, EditSlot] = {}
+        self._keys = count()
+        self._calls: asyncio.TaskGroup | None = None  # while it runs
+        self._context = copy_context()
+        self._next: asyncio.Handle | None = None
+        self._due = math.inf  # when it looks next
+
+    def open(self, edit: Edit | None = None, channel: str = "") -> EditSlot:
+        """A live message. `edit` shows its newest state; it may raise SurfaceGone, SurfaceFailed."""
+        key = next(self._keys)
+        slot = self._slots[key] = EditSlot(self, key, edit)
+        self._planner.open(key, channel)
+        return slot
+
+    @property
+    def live(self) -> int:
+        """How many messages have a place here now."""
+        return len(self._slots)
+
+    def want(self, key: int, urgency: Urgency) -> None:
+        """The message with that key looks different now."""
+        now = self._clock()
+        if self._planner.want(key, urgency, now):
+            self._look_for(now)
+
+    def done(self, key: int) -> None:
+        """The edit that was granted to that key is over."""
+        now = self._clock()
+        self._planner.finished(key, now)
+        self._look_for(now)
+
+    def close(self, key: int) -> None:
+        """Forget that key: its message is edited no more, and who waits for it waits no more."""
+        self._planner.close(key)
+        slot = self._slots.pop(key, None)
+        if slot is not None and slot.permission is not None and not slot.permission.done():
+            slot.permission.set_result(None)
+
+    def hold(self, until: float, channel: str = "") -> None:
+        """Slack asked to wait until then."""
+        self._planner.hold(until, channel)
+
+    def expected_s(self, channel: str, urgency: Urgency) -> float:
+        """Seconds that one more of that urgency would wait, as things stand."""
+        return self._planner.expected_s(channel, urgency, self._clock())
+
+    async def run(self) -> None:
+        """Call whenever it is allowed, until cancelled; calls under way are cancelled too."""
+        self._context = copy_context()  # not of whoever happens to want something first
+        async with asyncio.TaskGroup() as calls:
+            self._calls = calls
+            try:
+                self._look()
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self._calls = None
+                if self._next is not None:
+                    self._next.cancel()
+
+    def _look(self) -> None:
+        """Begin what may go now, and look again when the next one may."""
+        if (calls := self._calls) is None:
+            return
+        self._next, self._due = None, math.inf
+        now = self._clock()
+        while (key := self._planner.grant(now)) is not None:
+            self._start(key, calls)
+        self._look_for(now)
+
+    def _look_for(self, now: float) -> None:
+        """Look when a call is due, if that is before the next look: one timer serves all."""
+        if self._calls is None or self._due == -math.inf:
+            return
+        wait_s = self._planner.wait_s(now)
+        if wait_s is None or (wait_s > 0 and now + wait_s >= self._due):
+            return
+        if self._next is not None:
+            self._next.cancel()
+        loop = asyncio.get_running_loop()
+        if wait_s > 0:
+            self._due = now + wait_s
+            self._next = loop.call_later(wait_s, self._look, context=self._context)
+        else:  # after this turn of the loop: who wants to go meanwhile may be more urgent
+            self._due = -math.inf
+            self._next = loop.call_soon(self._look, context=self._context)
+
+    def _start(self, key: int, tasks: asyncio.TaskGroup) -> None:
+        slot = self._slots[key]
+        if slot.permission is not None:
+            if not slot.permission.done():
+                slot.permission.set_result(None)
+        elif slot.edit is not None:
+            slot.idle.clear()
+            tasks.create_task(self._edit(key, slot, slot.edit))
+        else:
+            self._planner.unused(key)
+            self.done(key)
+
+    async def _edit(self, key: int, slot: EditSlot, edit: Edit) -> None:
+        try:
+            if not await edit():
+                self._planner.unused(key)
+        except RateLimited:
+            self._planner.want(key, Urgency.PROGRESS, self._clock())
+        except SurfaceGone:
+            # The final will find out for itself; until then there is nothing to show it in.
+            _log.info("slack.answer.gone")
+            slot.edit = None
+        except SurfaceFailed as error:
+            _log.info("slack.edit.failed", error=str(error))
+            if error.retryable:
+                self._planner.want(key, Urgency.PROGRESS, self._clock())
+        except Exception as error:  # noqa: BLE001 one answer's bug must not stop all others' edits
+            _log.error("slack.edit.bug", error=type(error).__name__)
+        finally:
+            slot.idle.set()
+            self.done(key)

@@ -1,0 +1,169 @@
+"""Which new message goes next, over all channels of a workspace. No clock, no loop.
+
+What waits longest goes first among equals; who waits may become more urgent meanwhile.
+"""
+
+import heapq
+import math
+from dataclasses import dataclass, field
+
+from bot.slack.delivery.pacing import Bucket, Rates, Urgency
+
+# Above this many channels those in which nothing waits, long refilled, are forgotten.
+_CHANNELS_KEPT = 1_000
+
+
+@dataclass(slots=True)
+class _Wish:
+    channel: str
+    asked: int = 0  # its place among equals, kept when it becomes more urgent
+    wants: Urgency | None = None
+    in_flight: bool = False
+
+
+@dataclass(slots=True)
+class _Channel:
+    bucket: Bucket
+    queue: list[tuple[int, int, int]] = field(default_factory=list)  # urgency, place, key
+    held_until: float = -math.inf
+
+
+@dataclass(slots=True)
+class PostPlanner:
+    """The messages to post. All times are seconds of one monotonic clock."""
+
+    rates: Rates
+    _all: Bucket = field(init=False)
+    _channels: "_Channels" = field(init=False)
+    _wishes: dict[int, _Wish] = field(default_factory=dict)
+    _asked: int = 0
+
+    def __post_init__(self) -> None:
+        rates = self.rates
+        per_s = rates.all_posts_per_minute / 60
+        self._all = Bucket(rates.all_posts_burst, per_s)
+        self._channels = _Channels(rates)
+
+    def open(self, key: int, channel: str = "") -> None:
+        """A message that may be posted there."""
+        self._wishes[key] = _Wish(channel)
+
+    def close(self, key: int) -> None:
+        """Never; what it wanted is dropped."""
+        self._wishes.pop(key, None)
+
+    def want(self, key: int, urgency: Urgency, now: float) -> bool:
+        """It is there to be posted; whether that is news here."""
+        wish = self._wishes.get(key)
+        if wish is None or (wish.wants is not None and wish.wants >= urgency):
+            return False
+        if wish.wants is None:
+            self._forget_idle(now)
+            self._asked += 1
+            wish.asked = self._asked
+        wish.wants = urgency
+        if not wish.in_flight:
+            self._enqueue(key, wish)
+        return True
+
+    def grant(self, now: float) -> int | None:
+        """The message to post now; it is in flight until `finished`."""
+        heads = [
+            (head, channel)
+            for channel in self._channels.values()
+            for head in self._head(channel)
+            if now >= channel.held_until and channel.bucket.level(now) >= 1
+        ]
+        if not heads or not self._all.take_of(1, now):
+            return None
+        _, channel = min(heads, key=lambda each: each[0])
+        channel.bucket.take_of(1, now)
+        key = heapq.heappop(channel.queue)[2]
+        wish = self._wishes[key]
+        wish.wants, wish.in_flight = None, True
+        return key
+
+    def unused(self, key: int) -> None:
+        """A grant led to no call."""
+        if (wish := self._wishes.get(key)) is not None:
+            self._channels[wish.channel].bucket.give_back()
+            self._all.give_back()
+
+    def finished(self, key: int, _now: float) -> None:
+        """The post is over, well or not."""
+        wish = self._wishes.get(key)
+        if wish is None:
+            return
+        wish.in_flight = False
+        if wish.wants is not None:
+            self._enqueue(key, wish)
+
+    def hold(self, until: float, channel: str = "") -> None:
+        """Slack asked to wait: nothing is granted in that channel before."""
+        held = self._channels[channel]
+        held.held_until = max(held.held_until, until)
+
+    def wait_s(self, now: float) -> float | None:
+        """Seconds until a grant is possible as things stand; None when nobody wants one."""
+        times = [
+            max(channel.bucket.wait_s(now, 1), channel.held_until - now)
+            for channel in self._channels.values()
+            for _ in self._head(channel)
+        ]
+        return max(0.0, min(times), self._all.wait_s(now, 1)) if times else None
+
+    def expected_s(self, channel: str, urgency: Urgency, now: float) -> float:
+        """Seconds that one more of that urgency would wait there, behind those asked before."""
+        ahead = [
+            wish.channel
+            for wish in self._wishes.values()
+            if wish.wants is not None and wish.wants >= urgency and not wish.in_flight
+        ]
+        here = self._channels[channel]
+        return max(
+            here.bucket.wait_s(now, 1 + ahead.count(channel)),
+            self._all.wait_s(now, 1 + len(ahead)),
+            here.held_until - now,
+        )
+
+    def _enqueue(self, key: int, wish: _Wish) -> None:
+        if wish.wants is None:
+            return
+        channel = self._channels[wish.channel]
+        heapq.heappush(channel.queue, (-wish.wants, wish.asked, key))
+
+    def _head(self, channel: _Channel) -> list[tuple[int, int, int]]:
+        """The most urgent that still wants it; a wish that became more urgent stands twice."""
+        while channel.queue:
+            level, _, key = channel.queue[0]
+            wish = self._wishes.get(key)
+            if wish is not None and not wish.in_flight and wish.wants == -level:
+                return channel.queue[:1]
+            heapq.heappop(channel.queue)
+        return []
+
+    def _forget_idle(self, now: float) -> None:
+        if len(self._channels) <= _CHANNELS_KEPT:
+            return
+        idle = [
+            name
+            for name, each in self._channels.items()
+            if not each.queue
+            and each.held_until <= now
+            and each.bucket.level(now) >= self.rates.post_burst
+        ]
+        for name in idle:
+            del self._channels[name]
+
+
+class _Channels(dict[str, _Channel]):
+    """By name, made when first asked for."""
+
+    def __init__(self, rates: Rates) -> None:
+        super().__init__()
+        self._rates = rates
+
+    def __missing__(self, name: str) -> _Channel:
+        rates = self._rates
+        made = self[name] = _Channel(Bucket(rates.post_burst, rates.posts_per_s))
+        return made

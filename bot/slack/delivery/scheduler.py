@@ -1,0 +1,218 @@
+"""One scheduler per workspace: it decides when each call that Slack counts may be made.
+
+What shows live answers goes through a lane for each method (`bot.slack.delivery.edit_queue`); posts,
+look-ups, and the beginning and end of Slack's own streams have their allowances here.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Self
+
+from pydantic import JsonValue
+
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.web_api import RateLimited
+from bot.slack.delivery.edit_queue import Edit, EditSlot, Lane
+from bot.slack.delivery.pacing import Bucket, EditPlanner, Rates, Urgency
+from bot.slack.delivery.posts import PostPlanner
+
+_CHANNEL, _PERSON = "conversations.info", "users.info"
+_STARTS, _STOPS = "chat.startStream", "chat.stopStream"
+
+
+class EditScheduler:
+    """Paces one workspace. Posts, edits and appends happen only inside `running`."""
+
+    def __init__(
+        self, rates: Rates | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.rates = rates or Rates()
+        self.clock = clock
+        self._edits = Lane(EditPlanner(self.rates), clock)
+        self._appends = Lane(EditPlanner(self.rates.of_appends()), clock)
+        self._posts = Lane(PostPlanner(self.rates), clock)
+        own = self.rates
+        self._deletes = Bucket(own.delete_burst, own.deletes_per_minute / 60)
+        self._reads = Bucket(own.read_burst, own.reads_per_minute / 60)
+        self._look_ups = {
+            _CHANNEL: Bucket(own.info_burst, own.infos_per_minute / 60),
+            _PERSON: Bucket(own.person_burst, own.persons_per_minute / 60),
+        }
+        self._starts = Bucket(own.stream_burst, own.streams_per_minute / 60)
+        self._stops = Bucket(own.stream_burst, own.streams_per_minute / 60)
+        self._held: dict[str, float] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Edit while the body runs; edits under way are cancelled at its end."""
+        async with asyncio.TaskGroup() as tasks:
+            pumps = [
+                tasks.create_task(self._edits.run(), name="slack-edits"),
+                tasks.create_task(self._appends.run(), name="slack-appends"),
+                tasks.create_task(self._posts.run(), name="slack-posts"),
+            ]
+            try:
+                yield self
+            finally:
+                for pump in pumps:
+                    pump.cancel()
+
+    def open(self, edit: Edit | None = None) -> EditSlot:
+        """A live message that is edited."""
+        return self._edits.open(edit)
+
+    def open_stream(self, append: Edit) -> EditSlot:
+        """A live message that is appended to."""
+        return self._appends.open(append)
+
+    def open_post(self, channel: str, post: Edit) -> EditSlot:
+        """A live message that is still to be posted."""
+        return self._posts.open(post, channel)
+
+    async def edit_permit(self) -> None:
+        """Wait until a message without a slot, such as a card, may be edited once."""
+        await _permit(self.open(), Urgency.FINAL)
+
+    async def post_permit(self, channel: str, urgency: Urgency = Urgency.FINAL) -> None:
+        """Wait until a message may be posted to the channel."""
+        await _permit(self._posts.open(channel=channel), urgency)
+
+    def is_posted_sooner(self, channel: str, count: int = 1) -> bool:
+        """Whether a final is there much sooner as so many new messages than as an edit of the first."""
+        posted_s = self._posts.expected_s(channel, Urgency.FIRST)
+        posted_s += (count - 1) / self.rates.posts_per_s
+        return self._edits.expected_s(channel, Urgency.FINAL) > posted_s + self.rates.sooner_s
+
+    async def delete_permit(self) -> None:
+        """Wait until a message may be deleted."""
+        await self._paced("chat.delete", self._deletes)
+
+    async def read_permit(self) -> None:
+        """Wait until a thread may be read."""
+        await self._paced("read", self._reads)
+
+    def is_look_up(self, method: str) -> bool:
+        """Whether it has an allowance that nobody waits for."""
+        return method in self._look_ups
+
+    def take_look_up(self, method: str, leaves: int = 0) -> float:
+        """Seconds until a channel or a person may be looked up; 0: now, which takes its allowance.
+
+        `leaves` calls stay untouched, for others. Nobody waits here: whoever asks has a time limit, and
+        a wait that is cut off would use what it waited for.
+        """
+        now, bucket = self.clock(), self._look_ups[method]
+        held_s = self._held.get(method, 0.0) - now
+        if held_s > 0 or not bucket.take_of(1 + leaves, now):
+            return max(held_s, bucket.wait_s(now, 1 + leaves))
+        return 0.0
+
+    def take_stream(self) -> bool:
+        """Whether one of Slack's streams may begin now, which takes its allowance.
+
+        Nobody waits for it: an answer that is not streamed is edited. No more are open at once than
+        can end soon after each other.
+        """
+        now = self.clock()
+        is_held = self._held.get(_STARTS, 0.0) > now
+        if is_held or self._appends.live >= self.rates.streams_at_once:
+            return False
+        return self._starts.take_of(1, now)
+
+    async def stop_permit(self) -> None:
+        """Wait until one of Slack's streams may end."""
+        await self._paced(_STOPS, self._stops)
+
+    def stop_wait_s(self) -> float:
+        """Seconds until one of Slack's streams may end, as things stand."""
+        now = self.clock()
+        return max(self._stops.wait_s(now, 1), self._held.get(_STOPS, 0.0) - now)
+
+    def rate_limited(self, error: RateLimited, channel: str = "") -> None:
+        """Slack answered 429 all the same: wait as long as it says, for that method."""
+        until = self.clock() + error.retry_after_s
+        match error.method:
+            case "chat.update":
+                self._edits.hold(until)
+            case "chat.appendStream":
+                self._appends.hold(until)
+            case "chat.postMessage":
+                self._posts.hold(until, channel)
+            case (
+                "chat.startStream"
+                | "chat.stopStream"
+                | "chat.delete"
+                | "conversations.info"
+                | "users.info"
+            ):
+                self._held[error.method] = until
+            case _:
+                self._held["read"] = until
+
+    async def _paced(self, key: str, *buckets: Bucket) -> None:
+        while True:
+            await self._until_released(key)
+            now = self.clock()
+            wait_s = max(bucket.draw(now) for bucket in buckets)
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+            if self._held.get(key, 0.0) <= self.clock():
+                return
+            # Held up meanwhile: who was let go together would be too many at once again.
+            for bucket in buckets:
+                bucket.give_back()
+
+    async def _until_released(self, key: str) -> None:
+        held_s = self._held.get(key, 0.0) - self.clock()
+        if held_s <= 0:
+            self._held.pop(key, None)
+            return
+        await asyncio.sleep(held_s)
+        await self._until_released(key)  # it may have been held again meanwhile
+
+
+async def _permit(slot: EditSlot, urgency: Urgency) -> None:
+    try:
+        await slot.permit(urgency)
+    finally:
+        slot.close()
+
+
+class HeedingCalls(SlackCalls):
+    """The Web API, whose 429s are told to the scheduler."""
+
+    def __init__(self, api: SlackCalls, scheduler: EditScheduler) -> None:
+        self._api = api
+        self._scheduler = scheduler
+
+    async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
+        """See `SlackCalls.call`."""
+        try:
+            return await self._api.call(method, **arguments)
+        except RateLimited as limited:
+            self._scheduler.rate_limited(limited, str(arguments.get("channel", "")))
+            raise
+
+
+class LookUps(SlackCalls):
+    """The Web API, where no more is looked up than Slack allows: beyond it nobody is asked.
+
+    That fails as Slack's own refusal would, and as soon: a name that is kept needs no look-up, and
+    nobody who has one waits. `leaves` calls stay untouched by who can do without an answer.
+    """
+
+    def __init__(self, api: SlackCalls, scheduler: EditScheduler, leaves: int = 0) -> None:
+        self._api = api
+        self._heeding = HeedingCalls(api, scheduler)
+        self._scheduler = scheduler
+        self._leaves = leaves
+
+    async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
+        """See `SlackCalls.call`. Raises RateLimited."""
+        if not self._scheduler.is_look_up(method):
+            return await self._api.call(method, **arguments)
+        if wait_s := self._scheduler.take_look_up(method, self._leaves):
+            raise RateLimited(method, wait_s)
+        return await self._heeding.call(method, **arguments)

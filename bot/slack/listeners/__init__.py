@@ -1,0 +1,1 @@
+"""What Kortex does with each delivery: messages, buttons, forms, commands, the home tab."""

@@ -1,0 +1,393 @@
+"""The Bolt app: what Slack's framework is given, and what it calls: acknowledge, parse, hand over.
+
+No judgement and no business here. Listeners run before the response (`process_before_response`): an
+event is acknowledged only when its durable start has returned, and a raised error is a 500 (HTTP) or
+no acknowledgement (Socket Mode), after which Slack delivers again.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+import structlog
+from pydantic import JsonValue
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.logger.messages import warning_client_prioritized_and_token_skipped
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.domain.ids import ChannelId, TeamId
+from bot.ports.failures import StorageUnavailable
+from bot.slack.api.framework_log import framework_logger
+from bot.slack.ingress.clicks import Click, click_of, installed_team, recall
+from bot.slack.ingress.denials import Denials
+from bot.slack.ingress.payloads import (
+    BlockActions,
+    ChannelReached,
+    ChannelRenamed,
+    GroupChanged,
+    HomeOpened,
+    MessageEnvelope,
+    SessionStopped,
+    SlackIdentity,
+    SlashCommand,
+    View,
+    ViewSubmission,
+    parsed,
+)
+from bot.slack.ingress.payloads import Removed as RemovedEvent
+from bot.slack.listeners import replies
+from bot.slack.listeners.answer_clicks import AnswerClicks
+from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.chart_command import ChartCommand
+from bot.slack.listeners.commands import COMMAND, Commands
+from bot.slack.listeners.feedback_clicks import AnswerOpinions
+from bot.slack.listeners.home import Home
+from bot.slack.listeners.message_intake import NOT_OURS, AskLimiter, MessageIntake
+from bot.slack.listeners.ports import IngressPorts, IngressSettings
+from bot.slack.listeners.proposal_clicks import ProposalClicks
+from bot.slack.text.blocks import Part
+from bot.slack.views.cards import EDIT_ACTION, RAW_ACTION
+from bot.slack.views.evidence_modal import LINK_ACTION
+from bot.slack.views.evidence_modal import RAW_ACTION as RAW_EVIDENCE
+from bot.slack.views.feedback import FEEDBACK_ACTION, FEEDBACK_CALLBACK
+from bot.slack.views.modals import (
+    EDIT_CALLBACK,
+    REASON_BLOCK,
+    REASON_INPUT,
+    REJECT_CALLBACK,
+    field_block,
+)
+from bot.slack.views.sources import OPEN_ACTION, OVERVIEW_ACTION, SELECT_ACTION
+
+_log = structlog.stdlib.get_logger(__name__)
+_Body = Mapping[str, JsonValue]
+_Handle = Callable[[Click], Awaitable[None]]
+# Told the kind of the event. Raises StorageUnavailable.
+Removed = Callable[[str], Awaitable[None]]
+_Submit = Callable[[Click, View], Awaitable[str]]
+OPINION_BUTTON = re.compile(rf"{FEEDBACK_ACTION}(?::(?:up|down))?", re.ASCII)
+EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
+
+
+def register_events(
+    app: AsyncApp,
+    messages: MessageIntake,
+    home: Home,
+    timeout_s: float,
+) -> None:
+    """Messages, Slack's own stop button, the home tab."""
+
+    async def message(body: _Body, request: AsyncBoltRequest) -> None:
+        if (envelope := parsed(MessageEnvelope, body)) is not None:
+            async with asyncio.timeout(timeout_s):
+                await messages.take(envelope, _retry_number(request))
+
+    async def session_stopped(body: _Body) -> None:
+        if (envelope := parsed(SessionStopped, body)) is not None:
+            async with asyncio.timeout(timeout_s):
+                await messages.stopped(envelope)
+
+    async def home_opened(body: _Body) -> None:
+        if (envelope := parsed(HomeOpened, body)) is not None:
+            home.show(envelope)
+
+    app.event("app_mention")(message)
+    app.event("message")(message)
+    app.event("agent_session_stopped")(session_stopped)
+    app.event("app_home_opened")(home_opened)
+
+
+def register_changes(
+    app: AsyncApp,
+    forget_group: Callable[[str], None],
+    renamed: Callable[[str], Awaitable[None]],
+    timeout_s: float,
+) -> None:
+    """User groups and channel names that changed: what is kept of them holds no more."""
+
+    async def group_changed(body: _Body) -> None:
+        if (envelope := parsed(GroupChanged, body)) is not None:
+            forget_group(envelope.usergroup)
+
+    async def channel_renamed(body: _Body) -> None:
+        if (envelope := parsed(ChannelRenamed, body)) is not None:
+            async with asyncio.timeout(timeout_s):
+                await renamed(envelope.event.channel.id)
+
+    app.event("subteam_members_changed")(group_changed)
+    app.event("channel_rename")(channel_renamed)
+    app.event("group_rename")(channel_renamed)
+
+
+def register_reach(
+    app: AsyncApp,
+    identity: SlackIdentity,
+    reached: Callable[[TeamId, ChannelId], Awaitable[None]],
+    timeout_s: float,
+) -> None:
+    """Channels that the bot may write to again: it was invited, or they left the archive."""
+
+    async def reach(envelope: ChannelReached) -> None:
+        if identity.is_addressee(envelope.installed_team, envelope.api_app_id):
+            async with asyncio.timeout(timeout_s):
+                await reached(identity.team, ChannelId(envelope.event.channel))
+
+    async def joined(body: _Body) -> None:
+        envelope = parsed(ChannelReached, body)
+        if envelope is not None and envelope.event.user == identity.bot_user:
+            await reach(envelope)
+
+    async def unarchived(body: _Body) -> None:
+        if (envelope := parsed(ChannelReached, body)) is not None:
+            await reach(envelope)
+
+    app.event("member_joined_channel")(joined)
+    app.event("channel_unarchive")(unarchived)
+    app.event("group_unarchive")(unarchived)
+
+
+def register_removal(
+    app: AsyncApp,
+    identity: SlackIdentity,
+    removed: Removed,
+    timeout_s: float,
+) -> None:
+    """The app was removed from the workspace, or its token was taken back."""
+
+    async def remove(body: _Body) -> None:
+        envelope = parsed(RemovedEvent, body)
+        if envelope is None or not envelope.event.is_ours:
+            return
+        if identity.is_addressee(envelope.installed_team, envelope.api_app_id):
+            async with asyncio.timeout(timeout_s):
+                await removed(envelope.event.type)
+
+    app.event("app_uninstalled")(remove)
+    app.event("tokens_revoked")(remove)
+
+
+def register_clicks(
+    app: AsyncApp,
+    identity: SlackIdentity,
+    proposals: ProposalClicks,
+    answers: AnswerClicks,
+    opinions: AnswerOpinions,
+    denials: Denials,
+) -> None:
+    """The buttons and menus. Each is acknowledged first, so that no other listener can match it too."""
+
+    def add(action: str | re.Pattern[str], handle: _Handle) -> None:
+        async def pressed(ack: AsyncAck, body: _Body) -> None:
+            await ack()
+            payload = parsed(BlockActions, body)
+            if payload is None:
+                return
+            if not identity.is_addressee(installed_team(payload), payload.api_app_id):
+                await _deny(denials, payload)
+                return
+            await handle(click_of(payload, identity))
+
+        app.action(action)(pressed)
+
+    add("proposal:confirm", proposals.confirm)
+    add("proposal:reject", proposals.open_rejection)
+    add(EDIT_ACTION, proposals.open_edit)
+    add(RAW_ACTION, proposals.open_raw)
+    add("turn:stop", answers.stop)
+    add(OVERVIEW_ACTION, answers.open_overview)
+    add(EVIDENCE_BUTTON, answers.open_evidence)
+    add(SELECT_ACTION, answers.open_evidence)
+    add(RAW_EVIDENCE, answers.open_raw)
+    add(LINK_ACTION, _nothing)
+    add(OPINION_BUTTON, opinions.vote)
+
+
+def register_forms(
+    app: AsyncApp,
+    identity: SlackIdentity,
+    proposals: ProposalClicks,
+    opinions: AnswerOpinions,
+    denials: Denials,
+) -> None:
+    """The modals that are sent back; an answer that cannot be taken is told in the modal."""
+
+    def add_form(callback: str, error_block: str, handle: _Submit) -> None:
+        async def submitted(ack: AsyncAck, body: _Body) -> None:
+            payload = parsed(ViewSubmission, body)
+            click = recall(payload, identity) if payload is not None else None
+            if payload is None or click is None:
+                await ack()
+                return
+            if not identity.is_addressee(installed_team(payload), payload.api_app_id):
+                await ack()
+                await _deny(denials, payload)
+                return
+            refusal = await handle(click, payload.view)
+            if not refusal:
+                await ack()
+            else:
+                await ack(response_action="errors", errors={error_block: refusal})
+
+        app.view(callback)(submitted)
+
+    async def reject(click: Click, view: View) -> str:
+        refusal = await proposals.reject(click, view.answer(REASON_BLOCK, REASON_INPUT))
+        return refusal.text if refusal else ""
+
+    async def edit(click: Click, view: View) -> str:
+        blocks = [field_block(number) for number in range(len(view.state.values))]
+        answers = [view.answer(block, block) for block in blocks]
+        refusal = await proposals.edit(click, answers)
+        return refusal.text if refusal else ""
+
+    async def explain(click: Click, view: View) -> str:
+        return await opinions.explain(click, view.answer(REASON_BLOCK, REASON_INPUT))
+
+    add_form(REJECT_CALLBACK, REASON_BLOCK, reject)
+    add_form(EDIT_CALLBACK, field_block(0), edit)
+    add_form(FEEDBACK_CALLBACK, REASON_BLOCK, explain)
+
+
+def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> None:
+    """The slash command; its answer is the acknowledgement, seen by the asker alone."""
+
+    async def command(ack: AsyncAck, body: _Body) -> None:
+        asked = parsed(SlashCommand, body)
+        if asked is None:
+            await ack()
+            return
+        try:
+            async with asyncio.timeout(timeout_s):
+                answer = await commands.answer(asked)
+        except TimeoutError:
+            answer = Part(replies.CANNOT_READ, ())
+        blocks = list(answer.blocks) or None
+        await ack(text=answer.text, blocks=blocks, response_type="ephemeral")
+
+    app.command(COMMAND)(command)
+
+
+def register_errors(app: AsyncApp) -> None:
+    """What a listener raised is logged without the payload; the response is Bolt's 500."""
+
+    async def failed(error: Exception) -> None:
+        if isinstance(error, StorageUnavailable | TimeoutError):
+            _log.warning("slack.listener.not_done", error=type(error).__name__)
+        else:
+            _log.error("slack.listener.failed", exc_info=error)
+
+    app.error(failed)
+
+
+async def _nothing(_click: Click) -> None:
+    """A link is opened by the client, which tells us of the press."""
+
+
+async def _deny(denials: Denials, payload: BlockActions | ViewSubmission) -> None:
+    await denials.write(
+        payload.user.id, NOT_OURS, {"team": installed_team(payload)}, payload.trigger_id
+    )
+
+
+async def log_removed(why: str) -> None:
+    """Where the token is configured: only whoever runs the process can change that."""
+    _log.error("slack.app_removed", why=why)
+
+
+def create_bolt(
+    settings: IngressSettings,
+    ports: IngressPorts,
+    errands: Errands,
+    forget_group: Callable[[str], None] = lambda _: None,
+    removed: Removed = log_removed,
+    clock: Callable[[], float] = time.monotonic,
+) -> AsyncApp:
+    """An app with every listener registered; it opens no connection of its own.
+
+    It calls `forget_group` when a user group's members change, and `removed` when the app may have
+    been removed from the workspace. `errands` holds side jobs of the listeners: drain it at shutdown.
+    """
+    app = _app(settings)
+    timeout_s = settings.handling_timeout_s
+    denials = Denials(ports.audit)
+    register_events(
+        app,
+        MessageIntake(settings, ports, errands, denials, clock),
+        Home(settings, ports, errands),
+        timeout_s,
+    )
+    renamed = partial(ports.channel_renamed, settings.identity.team)
+    register_changes(app, forget_group, renamed, timeout_s)
+    register_reach(app, settings.identity, ports.channel_reached, timeout_s)
+    register_removal(app, settings.identity, removed, timeout_s)
+    proposals = ProposalClicks(ports, errands, clock, timeout_s)
+    opinions = AnswerOpinions(settings.identity, ports, errands, timeout_s)
+    register_forms(app, settings.identity, proposals, opinions, denials)
+    register_clicks(
+        app,
+        settings.identity,
+        proposals,
+        AnswerClicks(settings.identity, ports, errands, timeout_s, settings.evidence_links),
+        opinions,
+        denials,
+    )
+    charts = ChartCommand(ports, errands, _chart_limiter(settings, clock))
+    register_commands(app, Commands(settings, ports, charts), timeout_s)
+    register_errors(app)
+    return app
+
+
+def _retry_number(request: AsyncBoltRequest) -> int:
+    """Slack's count of earlier deliveries; 0 when it names none."""
+    found = request.headers.get("x-slack-retry-num", ["0"])[0]
+    return int(found) if found.isascii() and found.isdigit() and len(found) < 4 else 0
+
+
+def _chart_limiter(settings: IngressSettings, clock: Callable[[], float]) -> AskLimiter | None:
+    """Charts are asked for as often as questions are."""
+    each = settings.asks_per_minute
+    return AskLimiter(each, 60.0, clock) if each else None
+
+
+def _app(settings: IngressSettings) -> AsyncApp:
+    logger = framework_logger()
+    logger.addFilter(_is_not_about_token)
+    return AsyncApp(
+        name="kortex",
+        logger=logger,
+        # Acknowledge after the listener, so that what is acknowledged is stored.
+        process_before_response=True,
+        signing_secret=settings.signing_secret,
+        # Bolt gets no token: it calls nothing. Its own authorization would ask auth.test inside the
+        # first event and acknowledge that event with an apology when Slack answers badly; with
+        # SLACK_CLIENT_ID in the environment it would turn to OAuth and drop the token. A given
+        # `authorize` wins over both.
+        client=AsyncWebClient(logger=logger),
+        authorize=_authorize(settings.identity),
+        ssl_check_enabled=False,  # it answers unsigned bodies
+        attaching_function_token_enabled=False,
+        attaching_conversation_kwargs_enabled=False,
+    )
+
+
+def _is_not_about_token(record: logging.LogRecord) -> bool:
+    """Bolt finds SLACK_BOT_TOKEN in the environment and warns that it does not use it; Kortex does."""
+    return record.getMessage() != warning_client_prioritized_and_token_skipped()
+
+
+def _authorize(identity: SlackIdentity) -> Callable[[], Awaitable[AuthorizeResult]]:
+    result = AuthorizeResult(
+        enterprise_id=identity.enterprise or None,
+        team_id=identity.team,
+        bot_user_id=identity.bot_user,
+        bot_id=identity.bot_id,
+    )
+
+    async def authorize() -> AuthorizeResult:
+        return result
+
+    return authorize

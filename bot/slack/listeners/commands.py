@@ -1,0 +1,158 @@
+"""`/kortex`: what an operator may ask privately. Admin answers are audited before they are given."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Literal, TypeAlias, assert_never
+
+from bot.chat.budget_report import budget_report
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import Person, TeamId, UserId
+from bot.ports.failures import StorageUnavailable
+from bot.slack.ingress.payloads import SlashCommand
+from bot.slack.listeners import replies
+from bot.slack.listeners.admin_answers import (
+    audit_answer,
+    freeze_answer,
+    providers_lines,
+    tools_answer,
+)
+from bot.slack.listeners.budget_answer import budget_answer
+from bot.slack.listeners.chart_command import ChartCommand
+from bot.slack.listeners.ports import IngressPorts, IngressSettings
+from bot.slack.listeners.quality_answer import quality_answer
+from bot.slack.listeners.status import Now
+from bot.slack.roles.directory import CANNOT_CHECK, NO_ROTA
+from bot.slack.text.blocks import Part
+from bot.slack.text.mrkdwn import escape, escape_within, visible
+
+COMMAND = "/kortex"
+
+
+class Subcommand(StrEnum):
+    """What may stand behind `/kortex`, in the order of the manifest's usage hint."""
+
+    HELP = "help"
+    CHART = "chart"
+    STATUS = "status"
+    SESSIONS = "sessions"
+    PROPOSALS = "proposals"
+    BUDGET = "budget"
+    PROVIDERS = "providers"
+    TOOLS = "tools"
+    QUALITY = "quality"
+    AUDIT = "audit"
+    FREEZE = "freeze"
+
+
+_Administered: TypeAlias = Literal[
+    Subcommand.BUDGET,
+    Subcommand.PROVIDERS,
+    Subcommand.TOOLS,
+    Subcommand.QUALITY,
+    Subcommand.AUDIT,
+    Subcommand.FREEZE,
+]
+
+
+def for_admins(wanted: str, roles: Sequence[str], refusal: str) -> str:
+    """What somebody is told who may not: "The budget is shown to admins: @sre-lead"."""
+    named = ", ".join(f"@{escape_within(visible(role), 60)}" for role in roles)
+    told = f"{replies.FOR_ADMINS[wanted]}: {named or replies.NO_ADMINS}."
+    return f"{told} {replies.NOT_CHECKED}" if refusal in (CANNOT_CHECK, NO_ROTA) else told
+
+
+class Commands:
+    """Answers in Slack's mrkdwn, shown to the person who asked and nobody else."""
+
+    def __init__(
+        self, settings: IngressSettings, ports: IngressPorts, charts: ChartCommand
+    ) -> None:
+        self._settings = settings
+        self._ports = ports
+        self._charts = charts
+        self._now = Now(ports, settings.identity.team, settings.identity.site)
+
+    async def answer(self, command: SlashCommand) -> Part:
+        """The private answer. Never raises for a store that is away."""
+        answer = await self._answer(command)
+        return answer if isinstance(answer, Part) else Part(answer, ())
+
+    async def _answer(self, command: SlashCommand) -> str | Part:
+        identity = self._settings.identity
+        if not identity.is_addressee(command.team_id, command.api_app_id):
+            return escape(replies.EXTERNAL)
+        wanted = _subcommand(command.text)
+        if wanted is None:
+            unknown = escape(visible(command.text.strip())[:80])
+            return f"There is no `{COMMAND} {unknown.replace('`', '´')}`.\n{replies.COMMAND_HELP}"
+        person = Person(TeamId(command.team_id), UserId(command.user_id))
+        try:
+            match wanted:
+                case Subcommand.HELP:
+                    return f"{escape(replies.HELP)}\n{replies.COMMAND_HELP}"
+                case Subcommand.CHART:
+                    return await self._charts.answer(command)
+                case Subcommand.STATUS:
+                    return await self._now.status(person)
+                case Subcommand.SESSIONS:
+                    return await self._now.sessions(person)
+                case Subcommand.PROPOSALS:
+                    return await self._now.proposals(person)
+                case Subcommand.FREEZE if not self._settings.may_freeze:
+                    return replies.NOT_HERE
+                case _:
+                    return await self._administer(wanted, command, person)
+        except StorageUnavailable:
+            return replies.CANNOT_READ
+
+    async def _administer(
+        self, wanted: _Administered, command: SlashCommand, person: Person
+    ) -> str | Part:
+        refusal = await self._ports.roles.refusal(person, self._settings.admin_roles)
+        if wanted is Subcommand.FREEZE and refusal is None:
+            arguments = command.text.strip()[len(wanted) :]
+            return await freeze_answer(self._ports.switch, command.user_id, arguments)
+        try:
+            await self._record(wanted, command, allowed=refusal is None)
+        except StorageUnavailable:
+            return replies.CANNOT_AUDIT
+        if refusal is not None:
+            return for_admins(wanted, self._settings.admin_roles, refusal)
+        match wanted:
+            case Subcommand.BUDGET:
+                report = await budget_report(self._ports.ledger, self._settings.budget)
+                return budget_answer(report)
+            case Subcommand.PROVIDERS:
+                return "\n".join(providers_lines(await self._ports.providers()))
+            case Subcommand.TOOLS:
+                return tools_answer(self._ports.tools())
+            case Subcommand.QUALITY:
+                return await quality_answer(self._ports.feedback, self._ports.sight, person)
+            case Subcommand.AUDIT:
+                return await audit_answer(self._ports.trail)
+            case Subcommand.FREEZE:
+                return replies.COMMAND_HELP
+            case _:
+                assert_never(wanted)
+
+    async def _record(self, wanted: Subcommand, command: SlashCommand, *, allowed: bool) -> None:
+        await self._ports.audit.append(
+            AuditEvent(
+                AuditKind.ADMIN_COMMAND,
+                UserId(command.user_id),
+                {
+                    "command": wanted.value,
+                    "allowed": allowed,
+                    "channel": command.channel_id,
+                },
+                key=f"admin.command:{command.trigger_id}" if command.trigger_id else "",
+            )
+        )
+
+
+def _subcommand(text: str) -> Subcommand | None:
+    whole = text.strip().casefold() or Subcommand.HELP
+    first = whole.split(maxsplit=1)[0]
+    if first in (Subcommand.FREEZE, Subcommand.CHART):  # those with arguments
+        return Subcommand(first)
+    return next((each for each in Subcommand if each == whole), None)

@@ -1,0 +1,248 @@
+"""Confirm and Reject, from the button to the durable start of the decision.
+
+Checked at the click, and for a rejection again when its form is sent: the card, the state, the
+role, four eyes. The database judges races; only what can be said at once is said here.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from bot.actions.judge import Judge, Refusal
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ProposalId
+from bot.domain.proposal import Proposal, ProposalState
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.proposals import Decision
+from bot.slack.api.names import PersonNames
+from bot.slack.ingress.clicks import Click, remember
+from bot.slack.listeners import replies
+from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.ports import IngressPorts
+from bot.slack.listeners.refusals import refuse
+from bot.slack.views.modals import MAX_REASON, edit_view, raw_view, reject_view
+from tools.errors import InvalidArguments
+
+_log = structlog.stdlib.get_logger(__name__)
+_PROPOSAL_ID = re.compile(r"[A-Za-z0-9:._-]{1,200}", re.ASCII)
+
+
+_STALE = Refusal("stale_card", replies.STALE_CARD)
+_NOT_STORED = Refusal("not_stored", replies.CLICK_NOT_STORED, may_retry=True)
+_TOO_SLOW = Refusal("too_slow", replies.CLICK_TOO_SLOW, may_retry=True)
+_NOT_EDITABLE = Refusal("not_editable", replies.NOT_EDITABLE)
+_NOT_OPENED = Refusal("form_not_opened", replies.FORM_NOT_OPENED, may_retry=True)
+
+
+class ProposalClicks:
+    """What the buttons of a card do."""
+
+    def __init__(
+        self,
+        ports: IngressPorts,
+        errands: Errands,
+        clock: Callable[[], float],
+        timeout_s: float,
+    ) -> None:
+        self._ports = ports
+        self._errands = errands
+        self._judge_by = Judge(
+            ports.roles,
+            ports.channel_now,
+            ports.action_roles,
+            ports.freezes,
+            PersonNames(ports.api, clock).name,
+        )
+        self._timeout_s = timeout_s
+
+    async def confirm(self, click: Click) -> None:
+        """Start the confirmation, or tell the person privately why not."""
+        self._tell(click, await self._in_time(self._decide(click, ProposalState.CONFIRMED, "")))
+
+    async def open_rejection(self, click: Click) -> None:
+        """Show the form that asks for a reason (`trigger_id` lives 3 s), or tell why not."""
+        self._tell(click, await self._in_time(self._open_rejection(click)))
+
+    async def reject(self, click: Click, reason: str) -> Refusal | None:
+        """Start the rejection.
+
+        A refusal that may be retried is returned, for the form to show; others are told privately.
+        """
+        kept = reason.strip()[:MAX_REASON]
+        refusal = await self._in_time(self._decide(click, ProposalState.REJECTED, kept))
+        if refusal is not None and refusal.may_retry:
+            return refusal
+        self._tell(click, refusal)
+        return None
+
+    async def open_edit(self, click: Click) -> None:
+        """Show the form with the parameters, or tell why not."""
+        self._tell(click, await self._in_time(self._open_edit(click)))
+
+    async def open_raw(self, click: Click) -> None:
+        """Show what the card tells as the JSON that is stored, whatever became of it."""
+        self._tell(click, await self._in_time(self._open_raw(click)))
+
+    async def edit(self, click: Click, answers: Sequence[str]) -> Refusal | None:
+        """Start the replacement by an edited proposal. `answers` are in the form's order.
+
+        A refusal that may be retried is returned, for the form to show; others are told privately.
+        """
+        refusal = await self._in_time(self._edit(click, answers))
+        if refusal is not None and refusal.may_retry:
+            return refusal
+        self._tell(click, refusal)
+        return None
+
+    async def _in_time(self, work: Awaitable[Refusal | None]) -> Refusal | None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await work
+        except StorageUnavailable:
+            return _NOT_STORED
+        except TimeoutError:
+            return _TOO_SLOW
+
+    async def _decide(self, click: Click, to: ProposalState, reason: str) -> Refusal | None:
+        judged = await self._judge(click, to)
+        if isinstance(judged, Refusal):
+            return judged
+        await self._start(judged, click, to, reason)
+        return None
+
+    async def _start(
+        self, judged: Proposal, click: Click, to: ProposalState, reason: str = "", params: str = ""
+    ) -> None:
+        user = click.person.user
+        key = f"{judged.id}:{to}:{user}:{click.action_ts}"
+        decision = Decision(to, user, key, self._ports.redactor.redact(reason), params)
+        await self._ports.workflows.start_decision(judged.id, decision)
+
+    async def _open_rejection(self, click: Click) -> Refusal | None:
+        judged = await self._judge(click, ProposalState.REJECTED)
+        if isinstance(judged, Refusal):
+            return judged
+        try:
+            await self._ports.api.call(
+                "views.open", trigger_id=click.trigger_id, view=reject_view(remember(click))
+            )
+        except (SurfaceFailed, SurfaceGone) as error:
+            _log.warning("slack.form.not_opened", error=type(error).__name__)
+            return _NOT_OPENED
+        return None
+
+    async def _open_raw(self, click: Click) -> Refusal | None:
+        proposal = await self._find(click)
+        if proposal is None:
+            return _STALE
+        if (outsider := await self._ports.roles.outsider(click.person)) is not None:
+            return Refusal("outsider", outsider)
+        told = (
+            ("Arguments", proposal.params),
+            ("Dry run", proposal.preview),
+            ("Result", proposal.outcome),
+        )
+        try:
+            await self._ports.api.call(
+                "views.open", trigger_id=click.trigger_id, view=raw_view(told)
+            )
+        except (SurfaceFailed, SurfaceGone) as error:
+            _log.warning("slack.form.not_opened", error=type(error).__name__)
+            return _NOT_OPENED
+        return None
+
+    async def _open_edit(self, click: Click) -> Refusal | None:
+        judged = await self._judge(click, ProposalState.SUPERSEDED)
+        if isinstance(judged, Refusal):
+            return judged
+        try:
+            fields = self._ports.revisions.form(judged)
+            view = edit_view(remember(click), judged.action, fields)
+            await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
+        except (InvalidArguments, ValueError):
+            return _NOT_EDITABLE
+        except (SurfaceFailed, SurfaceGone) as error:
+            _log.warning("slack.form.not_opened", error=type(error).__name__)
+            return _NOT_OPENED
+        return None
+
+    async def _edit(self, click: Click, answers: Sequence[str]) -> Refusal | None:
+        to = ProposalState.SUPERSEDED
+        judged = await self._judge(click, to)
+        if isinstance(judged, Refusal):
+            return judged
+        try:
+            names = [field.name for field in self._ports.revisions.form(judged)]
+            given = dict(zip(names, answers, strict=False))
+            params = self._ports.revisions.read(judged, given)
+        except InvalidArguments as error:
+            return Refusal("invalid_params", error.message, may_retry=True)
+        await self._start(judged, click, to, params=params)
+        return None
+
+    async def _judge(self, click: Click, to: ProposalState) -> Proposal | Refusal:
+        proposal = await self._find(click)
+        if proposal is None:
+            await self._record(click, None, to, _STALE)
+            return _STALE
+        refusal = await self._judge_by.refusal(proposal, click.person, to)
+        if refusal is None:
+            return proposal
+        await self._record(click, proposal, to, refusal)
+        return refusal
+
+    async def _find(self, click: Click) -> Proposal | None:
+        """The proposal whose card was pressed; an id from anywhere else finds nothing."""
+        if not _PROPOSAL_ID.fullmatch(click.value):
+            return None
+        proposal = await self._ports.proposals.get(ProposalId(click.value))
+        if proposal is None or not _is_card(proposal, click):
+            return None
+        if proposal.card_ts is None or proposal.state is not ProposalState.PENDING:
+            told = self._ports.card_pressed(proposal.id, click.message_ts)
+            self._errands.run("card pressed", told)
+        return proposal
+
+    async def _record(
+        self, click: Click, proposal: Proposal | None, to: ProposalState, refusal: Refusal
+    ) -> None:
+        event = AuditEvent(
+            AuditKind.CLICK_REFUSED,
+            click.person.user,
+            {
+                "proposal": proposal.id if proposal else "",
+                "wanted": to.value,
+                "why": refusal.code,
+                "team": click.person.team,
+                "channel": click.place.channel,
+            },
+            session_id=proposal.session_id if proposal else "",
+            key=":".join(
+                ("click.refused", click.message_ts, to, click.person.user, click.action_ts)
+            ),
+        )
+        try:
+            await self._ports.audit.append(event)
+        except StorageUnavailable:
+            # A refused click has no effect that would have to wait for its row.
+            _log.error("slack.refusal.unaudited", why=refusal.code)
+
+    def _tell(self, click: Click, refusal: Refusal | None) -> None:
+        if refusal is not None:
+            told = refuse(click, refusal.text, self._ports.api, self._ports.surface)
+            self._errands.run("refusal", told)
+
+
+def _is_card(proposal: Proposal, click: Click) -> bool:
+    """Whether the message pressed is the proposal's card.
+
+    Slack delivers a press before our post has returned and its message is stored. Only our own
+    messages carry our buttons, and only a card carries its proposal's id: then the thread will do.
+    """
+    if proposal.card_ts is None:
+        return proposal.place == click.place
+    here, there = click.place, proposal.place
+    same = (here.team, here.channel) == (there.team, there.channel)
+    return same and proposal.card_ts == click.message_ts

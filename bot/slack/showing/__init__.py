@@ -1,1 +1,0 @@
-"""What people see in Slack: growing answers, cards, modals."""

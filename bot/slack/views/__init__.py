@@ -1,0 +1,1 @@
+"""What people see in Slack: answers, cards, forms, charts."""

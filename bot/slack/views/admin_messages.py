@@ -1,0 +1,39 @@
+"""A direct message to everyone in the admin roles."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.delivery.outbox import Outbox, note_mark
+from bot.slack.roles.directory import SlackRoleDirectory
+from bot.slack.text.blocks import Part, markdown
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+class AdminMessages:
+    """Tells admins; one who cannot be reached does not keep the others from being told."""
+
+    def __init__(
+        self, outbox: Outbox, roles: SlackRoleDirectory, team: TeamId, admin_roles: Sequence[str]
+    ) -> None:
+        self._outbox = outbox
+        self._roles = roles
+        self._team = team
+        self._admin_roles = admin_roles
+
+    async def tell(self, text: str) -> int:
+        """How many were reached."""
+        reached = 0
+        part = Part(text, (markdown(text),))
+        for user in await self._roles.members(self._admin_roles):
+            # chat.postMessage takes a person's id for the direct message with them.
+            place = Place(self._team, ChannelId(user), MessageTs(""))
+            try:
+                await self._outbox.post(place, part, note_mark("admins"))
+                reached += 1
+            except (SurfaceGone, SurfaceFailed) as error:
+                _log.warning("slack.admin.not_reached", error=str(error))
+        return reached

@@ -1,0 +1,203 @@
+"""The modals: a tool's result, and the reason of a rejection. Built within Slack's limits.
+
+Limits: title 24, 100 blocks, plain_text_input 3,000, private_metadata 3,000
+(https://docs.slack.dev/reference/views). Content goes into preformatted rich text, where nothing
+is interpreted: no mention, link or image comes alive.
+"""
+
+import contextlib
+import json
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from bot.domain.turn_events import Evidence
+from bot.ports.proposals import FormField
+from bot.slack.text.mrkdwn import visible
+from bot.slack.views.tool_chips import duration, short
+
+View: TypeAlias = dict[str, JsonValue]
+
+REJECT_CALLBACK = "proposal:reject:reason"
+REASON_BLOCK = "reason"
+REASON_INPUT = "text"
+MAX_REASON = 500
+REFUSED = "proposal:refused"
+EDIT_CALLBACK = "proposal:edit:params"
+_INPUT_CHARS = 3_000
+_LINE_CHARS = 100
+_TITLE_MAX = 24
+_BLOCK_CHARS = 2_800
+# 64 KiB of plain result fit in 24 blocks; a view may weigh 250 kB (`view_too_large`).
+_MAX_CONTENT_BLOCKS = 40
+_MAX_CONTENT_BYTES = 200_000
+
+
+def view_of(title: str, blocks: list[JsonValue]) -> View:
+    """A modal that is only read."""
+    return {
+        "type": "modal",
+        "callback_id": "evidence",
+        "title": _title(title),
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": blocks,
+    }
+
+
+def evidence_view(evidence: Evidence) -> View:
+    """One numbered result as JSON, whole as far as it fits, with a note when it does not."""
+    text = _shown(evidence.content)
+    parts = fitting_parts(text)
+    blocks: list[JsonValue] = [
+        paragraph(headline(evidence)),
+        *(preformatted(part) for part in parts or ["(empty)"]),
+    ]
+    kept = sum(map(len, parts))
+    if kept < len(text):
+        blocks.append(paragraph(f"Shown: the first {kept:,} of {len(text):,} characters."))
+    return view_of(f"Result E{evidence.number}", blocks)
+
+
+def raw_view(parts: Sequence[tuple[str, str]]) -> View:
+    """JSON texts under their labels, whole as far as they fit; empty ones are left out."""
+    blocks: list[JsonValue] = []
+    for label, text in parts:
+        if text:
+            blocks.append(paragraph(label))
+            blocks += [preformatted(part) for part in fitting_parts(text)]
+    return {
+        "type": "modal",
+        "callback_id": "proposal:raw",
+        "title": _title("Raw JSON"),
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": blocks,
+    }
+
+
+def refusal_view(text: str) -> View:
+    """Why a press did nothing."""
+    return {
+        "type": "modal",
+        "callback_id": REFUSED,
+        "title": _title("Nothing was done"),
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": [paragraph(text)],
+    }
+
+
+def reject_view(private_metadata: str) -> View:
+    """Asks for an optional reason, which goes back to the model."""
+    return {
+        "type": "modal",
+        "callback_id": REJECT_CALLBACK,
+        "private_metadata": private_metadata,
+        "title": _title("Reject the proposal"),
+        "submit": {"type": "plain_text", "text": "Reject"},
+        "close": {"type": "plain_text", "text": "Back"},
+        "blocks": [
+            {
+                "type": "input",
+                "block_id": REASON_BLOCK,
+                "optional": True,
+                "label": {"type": "plain_text", "text": "Why? (helps the next proposal)"},
+                "element": {
+                    "type": "plain_text_input",
+                    "action_id": REASON_INPUT,
+                    "multiline": True,
+                    "max_length": MAX_REASON,
+                },
+            }
+        ],
+    }
+
+
+def edit_view(private_metadata: str, action: str, fields: Sequence[FormField]) -> View:
+    """The parameters of a proposal, to be changed. Raises ValueError when one is too long."""
+    if any(len(field.value) > _INPUT_CHARS for field in fields):
+        raise ValueError(f"an input holds {_INPUT_CHARS} characters")
+    blocks: list[JsonValue] = [
+        paragraph(
+            f"{visible(action)}: the old proposal is closed and a new card asks for a decision."
+        ),
+        *(_input(number, field) for number, field in enumerate(fields)),
+    ]
+    return {
+        "type": "modal",
+        "callback_id": EDIT_CALLBACK,
+        "private_metadata": private_metadata,
+        "title": _title("Edit the proposal"),
+        "submit": {"type": "plain_text", "text": "Propose"},
+        "close": {"type": "plain_text", "text": "Back"},
+        "blocks": blocks,
+    }
+
+
+def field_block(number: int) -> str:
+    """The block of the n-th field of `edit_view`; its input is called the same."""
+    return f"field:{number}"
+
+
+def _input(number: int, field: FormField) -> JsonValue:
+    element: dict[str, JsonValue] = {
+        "type": "plain_text_input",
+        "action_id": field_block(number),
+        "multiline": field.kind == "json" or len(field.value) > _LINE_CHARS,
+        "max_length": _INPUT_CHARS,
+    }
+    if field.value:
+        element["initial_value"] = field.value
+    return {
+        "type": "input",
+        "block_id": field_block(number),
+        "optional": field.optional,
+        "label": {"type": "plain_text", "text": visible(f"{field.label} ({field.kind})")[:2_000]},
+        "element": element,
+    }
+
+
+def fitting_parts(text: str) -> list[str]:
+    """A long text in pieces of a block each, as far as a view may weigh."""
+    parts: list[str] = []
+    room = _MAX_CONTENT_BYTES
+    for at in range(0, min(len(text), _BLOCK_CHARS * _MAX_CONTENT_BLOCKS), _BLOCK_CHARS):
+        part = text[at : at + _BLOCK_CHARS]
+        room -= len(json.dumps(part))  # what it weighs on the wire
+        if room < 0:
+            break
+        parts.append(part)
+    return parts
+
+
+def headline(evidence: Evidence) -> str:
+    """`get_logs · 12 lines (ok, 40 ms)`."""
+    outcome = "ok" if evidence.ok else "failed"
+    cut = ", the tool cut it" if evidence.truncated else ""
+    what = " · ".join(filter(None, (short(evidence.tool), evidence.summary)))
+    line = f"{what} ({outcome}, {duration(evidence.latency_ms)}{cut})"
+    return visible(line)[:_BLOCK_CHARS]
+
+
+def _shown(content: str) -> str:
+    with contextlib.suppress(ValueError, RecursionError):
+        content = json.dumps(json.loads(content), indent=2, ensure_ascii=False)
+    return visible(content)
+
+
+def _title(text: str) -> JsonValue:
+    return {"type": "plain_text", "text": text[:_TITLE_MAX]}
+
+
+def paragraph(text: str) -> JsonValue:
+    """Plain text, 3,000 characters at most, none of them empty."""
+    return {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}}
+
+
+def preformatted(text: str) -> JsonValue:
+    """Text as it stands, in which nothing is interpreted."""
+    return {
+        "type": "rich_text",
+        "elements": [
+            {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text}]}
+        ],
+    }

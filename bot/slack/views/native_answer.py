@@ -1,0 +1,222 @@
+"""An answer in messages that Slack lets grow: text is appended once it can change no more.
+
+What was appended stays; whatever does not fit it (a mark at a claim, a round that was replaced), a
+refusal, or doubt whether an append was taken, ends the stream, and the answer goes on by edits.
+Why: docs/adr/0016-slacks-own-streams.md.
+"""
+
+from dataclasses import dataclass, field
+
+import structlog
+
+from bot.domain.ids import MessageTs, Person
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.web_api import LockedOut, RateLimited
+from bot.slack.delivery.outbox import answer_mark
+from bot.slack.delivery.streams import Streams
+from bot.slack.text.blocks import Block, Part
+from bot.slack.text.links import LinkPolicy
+from bot.slack.text.mrkdwn import clean
+from bot.slack.text.stream_split import full_message, growing, one_message, whole_lines
+from bot.slack.views import tasks
+from bot.slack.views.answer_messages import AnswerMessages
+from bot.slack.views.render import AnswerView, full_part
+from bot.slack.views.tasks import Card
+
+_log = structlog.stdlib.get_logger(__name__)
+
+# Slack ends a stream after five minutes, busy or not (slackapi/python-slack-sdk issue 1859): from
+# four minutes on the next whole line ends it, and half a minute before the five it ends anyhow.
+ROTATE_S = 240.0
+EXPIRE_S = 270.0
+# Above this wait for the end of a stream, its last words are appended first.
+_LAST_WORDS_S = 0.5
+
+
+@dataclass(slots=True)
+class Growth:
+    """The message that grows now: the text and the cards that Slack has taken."""
+
+    ts: MessageTs
+    index: int
+    began: float
+    sent: str = ""
+    title: str = tasks.THINKING
+    cards: dict[str, Card] = field(default_factory=dict)
+
+
+class NativeAnswer:
+    """One answer's growing messages. `growth` is None from the moment it goes on by edits."""
+
+    def __init__(
+        self, streams: Streams, messages: AnswerMessages, reader: Person, links: LinkPolicy
+    ) -> None:
+        self._streams = streams
+        self._messages = messages
+        self._reader = reader
+        self._links = links
+        self._seen_heads: tuple[str, ...] = ()
+        self.growth: Growth | None = None
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The source of the messages that are full, in order."""
+        return self._seen_heads
+
+    async def begin(self) -> bool:
+        """The first or the next message, if Slack lets it grow. Raises LockedOut, Unreachable."""
+        if not self._streams.may_begin(self._messages.place, self._reader):
+            return False
+        index = len(self._messages.posted)
+        card = tasks.opening(answer_mark(self._messages.turn, index).name)
+        ts = await self._streams.begin(
+            self._messages.place,
+            self._reader,
+            tasks.MODE,
+            [tasks.title_chunk(tasks.THINKING), card.chunk],
+        )
+        if ts is None:
+            return False
+        self._messages.posted.append(ts)
+        self._messages.unmarked.add(index)
+        self.growth = Growth(ts, index, self._streams.scheduler.clock(), cards={card.id: card})
+        return True
+
+    async def grow(self, view: AnswerView) -> bool:
+        """Append what is new in at most a few calls; whether that took an append.
+
+        Raises RateLimited and SurfaceGone; after anything else `growth` is None.
+        """
+        growth = self.growth
+        rest = self._rest(view.text)
+        if growth is None or rest is None:
+            self.growth = None
+            return False
+        age_s = self._streams.scheduler.clock() - growth.began
+        head = full_message(rest, self._links)
+        if head is None and age_s >= ROTATE_S:
+            head = whole_lines(rest, self._links) if age_s < EXPIRE_S else ""
+            head = head or ("" if age_s >= EXPIRE_S else None)
+        if head is not None:
+            await self._rotate(growth, head, view)
+            return False
+        text = growing(rest, self._links)
+        chunks = self._chunks(growth, text, view)
+        if chunks is None:
+            self.growth = None
+            return False
+        return await self._append(growth, chunks, text, view)
+
+    async def finish(self, view: AnswerView, parts: tuple[Part, ...]) -> None:
+        """The rest of this message and what stands below it. Raises RateLimited, SurfaceGone."""
+        growth = self.growth
+        if growth is None:
+            return
+        part = parts[growth.index] if growth.index < len(parts) else None
+        text, below = _split(part) if part else ("", ())
+        if part is None or not text.startswith(growth.sent):
+            await self._end(growth, [*self._closing(growth)])
+            return
+        more = text[len(growth.sent) :]
+        if more and self._streams.scheduler.stop_wait_s() > _LAST_WORDS_S:
+            if not await self._append(growth, [tasks.text_chunk(more)], text, view):
+                return
+            more = ""
+        chunks = [tasks.text_chunk(more)] if more else []
+        chunks += [tasks.title_chunk(tasks.last_headline(view.chips))]
+        chunks += self._closing(growth, view)
+        if await self._end(growth, chunks, below):
+            self._messages.shown[growth.index] = part
+
+    async def _append(
+        self, growth: Growth, chunks: list[Block], text: str, view: AnswerView
+    ) -> bool:
+        if not chunks:
+            return False
+        # While the call is under way the view goes on.
+        title = tasks.headline(view.chips, is_writing=bool(text))
+        cards = {card.id: card for card in _cards(view)}
+        try:
+            await self._streams.append(self._messages.place.channel, growth.ts, chunks)
+        except (RateLimited, SurfaceGone):
+            raise
+        except SurfaceFailed as error:
+            # Refused, or perhaps taken: an edit says all of it once, whichever it was.
+            _log.info("slack.stream.lost", error=str(error))
+            self.growth = None
+            return True
+        growth.sent, growth.title = text, title
+        growth.cards |= cards
+        return True
+
+    async def _rotate(self, growth: Growth, head: str, view: AnswerView) -> None:
+        body = one_message(head, self._links)
+        if body is None or not body.startswith(growth.sent):
+            self.growth = None
+            return
+        more = body[len(growth.sent) :]
+        chunks = [tasks.text_chunk(more)] if more else []
+        if not await self._end(growth, [*chunks, *self._closing(growth, view)]):
+            return
+        self._messages.shown[growth.index] = full_part(body, growth.index)
+        self._seen_heads += (head,)
+        try:
+            await self.begin()
+        except (LockedOut, SurfaceFailed) as error:
+            self._messages.complete = False  # it may be there all the same
+            _log.info("slack.stream.not_rotated", error=str(error))
+
+    async def _end(
+        self, growth: Growth, chunks: list[Block], blocks: tuple[Block, ...] = ()
+    ) -> bool:
+        """Whether it ended so. It grows no more in any case, but for a rate limit."""
+        mark = answer_mark(self._messages.turn, growth.index)
+        channel = self._messages.place.channel
+        try:
+            await self._streams.end(channel, growth.ts, mark, chunks, blocks)
+        except (RateLimited, SurfaceGone):
+            raise
+        except SurfaceFailed as error:
+            _log.info("slack.stream.not_ended", error=str(error))
+            self.growth = None
+            return False
+        self.growth = None
+        self._messages.unmarked.discard(growth.index)
+        return True
+
+    def _rest(self, text: str) -> str | None:
+        """What stands in the message that grows; None when full ones would have to change."""
+        said = clean(text).lstrip("\n")
+        full = "".join(self._seen_heads)
+        return said[len(full) :] if said.startswith(full) else None
+
+    def _chunks(self, growth: Growth, text: str, view: AnswerView) -> list[Block] | None:
+        """None when what was sent is not the beginning of it any more."""
+        if not text.startswith(growth.sent):
+            # Less may be told for certain while more is coming; that is no change.
+            return None if not growth.sent.startswith(text) else self._told(growth, view, "")
+        return self._told(growth, view, text[len(growth.sent) :])
+
+    def _told(self, growth: Growth, view: AnswerView, more: str) -> list[Block]:
+        title = tasks.headline(view.chips, is_writing=bool(growth.sent or more))
+        chunks = [tasks.title_chunk(title)] if title != growth.title else []
+        chunks += [c.chunk for c in _cards(view) if growth.cards.get(c.id) != c]
+        return [*chunks, tasks.text_chunk(more)] if more else chunks
+
+    def _closing(self, growth: Growth, view: AnswerView | None = None) -> list[Block]:
+        """Every card as it stands at the end; none stays in progress, which Slack shows as failed."""
+        now = {card.id: card for card in _cards(view)} if view else {}
+        last = {name: tasks.closed(card) for name, card in (growth.cards | now).items()}
+        return [card.chunk for name, card in last.items() if growth.cards.get(name) != card]
+
+
+def _cards(view: AnswerView) -> list[Card]:
+    return tasks.cards(view.chips, view.notices)
+
+
+def _split(part: Part) -> tuple[str, tuple[Block, ...]]:
+    """The text of a message, and the blocks below it."""
+    first = part.blocks[0] if part.blocks else {}
+    if first.get("type") != "markdown":
+        return "", part.blocks
+    return str(first.get("text", "")), part.blocks[1:]

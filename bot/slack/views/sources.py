@@ -1,0 +1,132 @@
+"""The results behind an answer's *Evidence* button: a line and an Open button for each.
+
+Nothing is left out in silence: what has no line of its own is in the menu below the lines.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from bot.domain.findings import details_of
+from bot.domain.ids import TurnId
+from bot.domain.turn_events import Evidence
+from bot.slack.text.blocks import Block, Option, actions, button, context, section, select
+from bot.slack.text.limits import OPTION_TEXT_CHARS
+from bot.slack.text.links import remark
+from bot.slack.text.mrkdwn import plain
+from bot.slack.views.modals import View, view_of
+from bot.slack.views.tool_chips import duration, short, span, subject
+
+OVERVIEW_ACTION = "evidence:all"
+OPEN_ACTION = "evidence:open"
+SELECT_ACTION = "evidence:select"
+# A view takes 100 blocks (https://docs.slack.dev/reference/views); four are the menu and its notes.
+MAX_LINES = 90
+# Three full groups of a menu; an investigation of 8 rounds stays far below.
+MAX_OPENABLE = 300
+_LINE_CHARS = 200
+_DETAIL_CHARS = 220
+_MOST_DETAILS = 12  # a section takes 3,000 characters
+_LONG_NAME = re.compile(r"\b([a-z0-9]+)_[a-z0-9_]+_([a-z0-9]+)\b", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Consulted:
+    """One numbered result, with the arguments of its call; these are empty where none were kept."""
+
+    evidence: Evidence
+    arguments: Mapping[str, JsonValue]
+
+    @property
+    def number(self) -> int:
+        """As the answer cites it."""
+        return self.evidence.number
+
+    @property
+    def name(self) -> str:
+        """Tool and what it was about: `get_logs checkout`."""
+        return " ".join(filter(None, (short(self.evidence.tool), subject(self.arguments))))
+
+    @property
+    def mark(self) -> str:
+        """Leads the name of a call that failed."""
+        return "" if self.evidence.ok else "✗ "
+
+
+def evidence_button(turn_id: TurnId, count: int) -> Block:
+    """Opens `results_view` of that turn."""
+    return button(
+        f"Evidence ({count})",
+        OVERVIEW_ACTION,
+        turn_id,
+        spoken=f"Evidence: open the {count} results behind this answer",
+    )
+
+
+def results_view(turn_id: TurnId, results: Sequence[Consulted], metadata: str) -> View:
+    """The modal with every result of a turn. `metadata` comes back with a press in it."""
+    failed, cut = _numbered(results, ok=False), _numbered(results, ok=True)
+    notes = [f"{len(results)} result{'' if len(results) == 1 else 's'}"]
+    notes += [f"{len(found)} {word} ({', '.join(found)})"
+              for found, word in ((failed, "failed"), (cut, "cut")) if found]  # fmt: skip
+    blocks: list[JsonValue] = [context(remark(" · ".join(notes), _LINE_CHARS))]
+    blocks += _details([each.evidence for each in results])
+    blocks += [_line(turn_id, each) for each in results[:MAX_LINES]]
+    if len(results) > MAX_LINES:
+        blocks.append(actions([_menu(turn_id, results)]))
+    if len(results) > MAX_OPENABLE:
+        last = results[MAX_OPENABLE - 1].number
+        blocks.append(context(f"Results after E{last} cannot be opened here."))
+    return view_of("Evidence", blocks) | {"private_metadata": metadata}
+
+
+def _details(evidence: Sequence[Evidence]) -> list[JsonValue]:
+    """What the answer had no room for."""
+    lines = [f"• {remark(each, _DETAIL_CHARS)}" for each in details_of(evidence)[:_MOST_DETAILS]]
+    return [section("\n".join(["*Also found*", *lines]))] if lines else []
+
+
+def _numbered(results: Sequence[Consulted], *, ok: bool) -> list[str]:
+    """Those that failed, or (`ok`) that came cut."""
+    return [
+        f"E{each.number}"
+        for each in results
+        if each.evidence.ok is ok and (not ok or each.evidence.truncated)
+    ]
+
+
+def _line(turn_id: TurnId, result: Consulted) -> Block:
+    evidence = result.evidence
+    asked = span(result.arguments)
+    asked = "" if asked in evidence.summary else asked
+    told = remark(" · ".join(filter(None, (result.name, evidence.summary, asked))), _LINE_CHARS)
+    cut = "cut · " if evidence.truncated else ""
+    line = f"*E{result.number}* {result.mark}{told} · {cut}{duration(evidence.latency_ms)}"
+    opening = button(
+        "Open",
+        f"{OPEN_ACTION}:{result.number}",
+        _value(turn_id, result),
+        spoken=f"Open E{result.number}: {result.name}",
+    )
+    return section(line) | {"accessory": opening}
+
+
+def _menu(turn_id: TurnId, results: Sequence[Consulted]) -> Block:
+    offered = results[:MAX_OPENABLE]
+    options = [Option(_option(each), _value(turn_id, each)) for each in offered]
+    return select("Open any result…", SELECT_ACTION, options)
+
+
+def _option(result: Consulted) -> str:
+    """`E12 compare_to_baseline cart · within baseline`; long metric names give way first."""
+    head, found = f"E{result.number} {result.mark}{result.name}", result.evidence.summary
+    whole = " · ".join(filter(None, (head, found)))
+    if len(whole) > OPTION_TEXT_CHARS:
+        whole = " · ".join(filter(None, (head, _LONG_NAME.sub(r"\1_…_\2", found))))
+    return plain(whole, OPTION_TEXT_CHARS)
+
+
+def _value(turn_id: TurnId, result: Consulted) -> str:
+    return f"{turn_id}|{result.number}"

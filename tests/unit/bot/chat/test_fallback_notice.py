@@ -1,0 +1,89 @@
+"""An answer without a model says first why there was none, in words."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.chat.claims.answer import checked
+from bot.chat.fallback_notice import preface
+from bot.chat.loop import Loop
+from bot.domain.turn_events import TextDelta, TurnEnd
+from tests.fakes.journal import MemoryJournal
+from tests.fixtures_rounds import said
+from tests.unit.bot.chat.test_loop import QUESTION, Scripted, call
+
+NOW = datetime(2026, 11, 22, 14, 30, tzinfo=UTC)
+MEASURED = "This is what I measured without a model.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("notice", "first"),
+    [
+        ("anthropic: overloaded (529)", f"Claude is not answering (HTTP 529). {MEASURED}"),
+        ("anthropic answered 529: busy", f"Claude is not answering (HTTP 529). {MEASURED}"),
+        ("anthropic answered 42: yes", ""),
+        (
+            "openai: not asked for 30 s (rate limited)",
+            f"OpenAI is not answering. {MEASURED}",
+        ),
+        ("ollama: no answer, tried twice", f"Ollama is not answering (no answer). {MEASURED}"),
+        ("anthropic: quoting p99 of 3 s: [E1]", f"Claude is not answering. {MEASURED}"),
+        ("the daily budget is spent", ""),
+        ("checkout: 529", ""),
+    ],
+)
+def test_the_first_line_says_who_is_not_answering(notice: str, first: str) -> None:
+    words = preface([replace(said(1, ""), notices=(notice,))], NOW)
+
+    assert words == first
+    assert checked(words, (), {}, "")[0] == words
+
+
+@pytest.mark.parametrize(
+    ("since", "zone", "told"),
+    [
+        (NOW.replace(minute=2), "", "HTTP 529 since 14:02 UTC"),
+        (NOW.replace(minute=2), "Europe/Berlin", "HTTP 529 since 15:02 CET"),
+        (NOW.replace(day=21, hour=22), "", "HTTP 529 since 2026-11-21 22:30 UTC"),
+        (NOW.replace(day=21, hour=23, minute=30), "Europe/Berlin", "HTTP 529 since 00:30 CET"),
+        (NOW.replace(minute=2), "Not/AZone", "HTTP 529 since 14:02 UTC"),
+    ],
+)
+def test_it_says_since_when_by_the_askers_clock_and_that_is_not_marked(
+    since: datetime, zone: str, told: str
+) -> None:
+    failed = replace(
+        said(1, ""), notices=("anthropic: overloaded (529)",), failing=(("anthropic", since),)
+    )
+    words = preface([failed], NOW, zone)
+
+    assert words == f"Claude is not answering ({told}). {MEASURED}"
+    answer = f"At 13:37 it broke.\n\n{words}p99 is 3 s."
+    marked = checked(answer, (), {}, "", words)[0]
+    assert words in marked
+    assert marked.count("⚠ not checked") == 2
+
+
+def test_an_outage_without_words_that_may_be_said_still_says_since_when() -> None:
+    limited = replace(
+        said(1, ""),
+        notices=("openai: not asked for 30 s (rate limited)",),
+        failing=(("openai", NOW), ("anthropic", NOW)),
+    )
+    assert preface([limited], NOW) == f"OpenAI is not answering (since 14:30 UTC). {MEASURED}"
+
+
+async def test_the_line_leads_the_text_once_and_is_part_of_it_when_replayed() -> None:
+    looked = said(1, "", call("a"), provider="triage", notices=("anthropic: HTTP 503",))
+    model = Scripted([looked, said(2, "Nothing is wrong.", provider="triage")])
+    journal = MemoryJournal()
+    for _ in range(2):
+        heard: list[object] = []
+        loop = Loop(model.ask, model.execute, journal, max_tool_rounds=3)
+        end, talk = await loop.run(QUESTION, heard.append)
+        text = "".join(each.text for each in heard if isinstance(each, TextDelta))
+
+        assert end is TurnEnd.ANSWERED
+        assert text == f"Claude is not answering (HTTP 503). {MEASURED}Nothing is wrong."
+        assert talk.rounds[-1].text == text

@@ -1,0 +1,144 @@
+"""What people typed, without Slack's markup."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.slack.ingress.message_event import is_stop, mentions, question
+from bot.slack.text.plain import message_source, plain_text
+
+BOT = "UBOT"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("<@UBOT> why?", "why?"),
+        ("<@UBOT|kortex> why?", "why?"),
+        ("why, <@UBOT>?", "why, ?"),
+        ("<@UBOT> ask <@U2>", "ask <@U2>"),
+        ("<@U2|ana> broke it", "<@U2> broke it"),
+        ("<@UBOTTOM> why?", "<@UBOTTOM> why?"),
+        ("p95 &gt; 3 &amp;&amp; up &lt; 1", "p95 > 3 && up < 1"),
+        ("&amp;lt;", "&lt;"),
+        ("&lt;@UBOT&gt;", "<@UBOT>"),
+        ("see <https://x.test/a?b=1&amp;c=2>", "see https://x.test/a?b=1&c=2"),
+        ("see <https://x.test|the board>", "see the board (https://x.test)"),
+        ("see <https://x.test|x.test>", "see x.test"),
+        ("why is <http://checkout.io|checkout.io> slow?", "why is checkout.io slow?"),
+        ("is <http://API.checkout.io/v1|api.checkout.io/v1> up?", "is api.checkout.io/v1 up?"),
+        ("<https://checkout.io/|https://checkout.io>", "https://checkout.io"),
+        ("ask <mailto:ana@acme.test|ana@acme.test>", "ask ana@acme.test"),
+        ("ask <mailto:ana@acme.test>", "ask ana@acme.test"),
+        ("call <tel:+4930123456|+49 30 123456>", "call +49 30 123456"),
+        ("<http://evil-bank.test|evilbank.test>", "evilbank.test (http://evil-bank.test)"),
+        ("since <!date^1392734382^{date_short} {time}|18 Feb, 14:39>", "since 18 Feb, 14:39"),
+        (":fire: <http://a.b-c.io|a.b-c.io>", ":fire: a.b-c.io"),
+        ("in <#C1|incident-checkout> and <#C2>", "in #incident-checkout and #C2"),
+        ("<!here> <!subteam^S1|@sre> <!subteam^S2>", "@here @sre @subteam"),
+        ("<http://10.0.0.1:9090|10.0.0.1:9090> down", "10.0.0.1:9090 down"),
+        ("<http://checkout.io/a?b=1&amp;c=2|checkout.io/a?b=1&amp;c=2>", "checkout.io/a?b=1&c=2"),
+        ("<http://münchen.test|münchen.test>", "münchen.test"),
+        ("<http://xn--mnchen-3ya.test|münchen.test>", "münchen.test (http://xn--mnchen-3ya.test)"),
+        ("<tel:1764230400|1764230400>", "1764230400"),
+        ("`<http://pay.io|pay.io>`,<http://main.py|main.py>:42", "`pay.io`,main.py:42"),
+        ("<http://payments.svc|payments.svc>.cluster.local", "payments.svc.cluster.local"),
+        ("<http://pay.io.evil.test|pay.io>", "pay.io (http://pay.io.evil.test)"),
+        ("<https://u:p@pay.io|pay.io>", "pay.io (https://u:p@pay.io)"),
+        ("<mailto:a@b.io?subject=x|a@b.io>", "a@b.io (mailto:a@b.io?subject=x)"),
+        ("<!date^1^{date}^https://x.test|Jan 1> <#C1|>", "Jan 1 #C1"),
+        ("&lt;http://x.test|y&gt;", "<http://x.test|y>"),
+        ("a < b", "a < b"),
+        ("<@UBOT>", ""),
+        ("", ""),
+    ],
+)
+def test_markup_becomes_readable(typed: str, read: str) -> None:
+    assert question(typed, BOT) == read
+
+
+RICH: list[tuple[dict[str, object], str]] = [
+    ({"type": "text", "text": "p95 > 3 & <@UBOT> <http://evil.test|pay.io>"},
+     "p95 > 3 & <@UBOT> <http://evil.test|pay.io>"),
+    ({"type": "link", "url": "https://evil.test/?a=1&b=2", "text": "checkout"},
+     "checkout (https://evil.test/?a=1&b=2)"),
+    ({"type": "link", "url": "http://pay.io", "text": "pay.io"}, "pay.io"),
+    ({"type": "link", "url": "https://pay.io"}, "https://pay.io"),
+    ({"type": "link", "url": "https://x.test/a|b>", "text": "<c>"}, "<c> (https://x.test/a%7Cb>)"),
+    ({"type": "date", "timestamp": 1, "format": "{date}", "fallback": "1 Jan, 00:00"}, "1 Jan, 00:00"),
+    ({"type": "broadcast", "range": "here"}, "@here"),
+    ({"type": "usergroup", "usergroup_id": "S1"}, "@subteam"),
+    ({"type": "color", "value": "#fff"}, ""),
+    ({"type": "link", "url": None, "text": 7}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("element", "read"), RICH, ids=[str(each) for each, _ in RICH])
+def test_rich_text_becomes_readable(element: dict[str, object], read: str) -> None:
+    section = {"type": "rich_text_section", "elements": [None, element]}
+    source = message_source("", None, [{"type": "rich_text", "elements": [section]}])
+
+    assert plain_text(source, lambda user: f"<@{user}>") == read
+
+
+def test_entries_of_a_list_in_rich_text_are_lines() -> None:
+    entries = [
+        {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+        for text in ("one", "two")
+    ]
+    block = {"type": "rich_text", "elements": [{"type": "rich_text_list", "elements": entries}]}
+
+    assert message_source("", [{"blocks": [block]}], []) == "one\ntwo"
+
+
+@given(st.text().filter(lambda text: "<" not in text and ">" not in text))
+def test_text_that_slack_escaped_comes_back_as_typed(typed: str) -> None:
+    escaped = typed.replace("&", "&amp;")
+    assert question(f"<@{BOT}> {escaped}", BOT) == typed.strip()
+
+
+@given(st.text(alphabet="<>@|&;ltampUBOT# !", max_size=60))
+def test_no_text_is_too_odd(typed: str) -> None:
+    assert len(question(typed, BOT)) <= len(typed) + 3 * typed.count("<")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stop",
+        "Stop!",
+        " STOP. ",
+        "stop...",
+        "cancel",
+        "Cancel, please.",
+        "never mind",
+        "Nevermind!",
+        "please stop",
+    ],
+)
+def test_stop_alone_is_stop(text: str) -> None:
+    assert is_stop(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "stop it",
+        "don't stop",
+        "stopped",
+        "nonstop",
+        "cancel the deploy",
+        "cancelled?",
+        "never mind the logs",
+    ],
+)
+def test_other_words_are_not(text: str) -> None:
+    assert not is_stop(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"), [("hi <@UBOT>", True), ("hi <@U2>", False), ("hi @UBOT", False)]
+)
+def test_only_its_own_mention_names_the_bot(text: str, named: bool) -> None:
+    assert mentions(text, BOT) is named

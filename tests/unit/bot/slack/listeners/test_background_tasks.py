@@ -1,0 +1,71 @@
+"""Side jobs: they delay nobody, fail alone, and end with the process."""
+
+import asyncio
+
+import pytest
+
+from bot.slack.listeners.background_tasks import Errands
+
+
+async def test_a_failing_job_is_nobody_elses_problem() -> None:
+    done = asyncio.Event()
+
+    async def fail() -> None:
+        raise RuntimeError("no")
+
+    async def succeed() -> None:
+        done.set()
+
+    errands = Errands()
+    errands.run("fail", fail())
+    errands.run("succeed", succeed())
+    await errands.drain(1.0)
+    assert done.is_set()
+
+
+async def test_draining_waits_for_what_runs() -> None:
+    gate, done = asyncio.Event(), asyncio.Event()
+
+    async def job() -> None:
+        await gate.wait()
+        done.set()
+
+    errands = Errands()
+    errands.run("job", job())
+    async with asyncio.TaskGroup() as group:
+        group.create_task(errands.drain(5.0))
+        gate.set()
+    assert done.is_set()
+
+
+@pytest.mark.parametrize("grace_s", [0.0, 0.01])
+async def test_what_does_not_end_in_time_is_cancelled(grace_s: float) -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def stuck() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    errands = Errands()
+    errands.run("stuck", stuck())
+    await started.wait()
+    await errands.drain(grace_s)
+    assert cancelled.is_set()
+
+
+async def test_a_job_has_a_time_limit() -> None:
+    errands = Errands(timeout_s=0.01)
+    ended = asyncio.Event()
+
+    async def stuck() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    errands.run("stuck", stuck())
+    await errands.drain(5.0)
+    assert ended.is_set()

@@ -1,0 +1,110 @@
+"""`/kortex chart`: said at once, shown a moment later to whoever asked, on record, never to outsiders."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.audit import AuditKind
+from bot.domain.chart import Chart
+from bot.domain.chart_request import Charted, ChartRequest
+from bot.ports.failures import StorageUnavailable
+from bot.slack.ingress.payloads import SlashCommand
+from bot.slack.listeners import replies
+from bot.slack.listeners.chart_command import ChartCommand
+from bot.slack.listeners.message_intake import AskLimiter
+from tests.slack_ingress import Ingress, command
+
+DRAWN = Charted("**checkout**: p99 9.0x baseline", Chart(0, "checkout", "p99", "s", ()))
+
+
+async def ask(ingress: Ingress, text: str, **fields: str) -> str:
+    answer = json.loads((await ingress.send(command(text, **fields))).body)
+    assert answer["response_type"] == "ephemeral"
+    return str(answer["text"])
+
+
+async def test_the_chart_follows_for_the_asker_alone_and_is_on_record() -> None:
+    ingress = Ingress()
+    ingress.charted = DRAWN
+    answer = await ask(ingress, "CHART p99 checkout now-2h .. now", user_id="U2")
+
+    (request,) = ingress.chart_requests
+    (row,) = ingress.memory.trail
+    assert "p99 of checkout" in answer
+    assert (request.metric, request.product, request.time_range) == (
+        "p99",
+        "checkout",
+        "now-2h .. now",
+    )
+    assert ingress.whispers.said == [(request.place, "U2", DRAWN.text)]
+    assert ingress.whispers.charts == [DRAWN.chart]
+    assert (row.kind, row.actor, row.body["command"]) == (AuditKind.ADMIN_COMMAND, "U2", "chart")
+
+
+async def test_without_a_range_it_is_the_last_hour() -> None:
+    ingress = Ingress()
+    await ask(ingress, "chart p99 checkout")
+
+    assert ingress.chart_requests[0].time_range == "last 1h"
+
+
+@pytest.mark.parametrize("text", ["chart", "chart p99", "chart   "])
+async def test_half_a_question_is_told_how_to_ask(text: str) -> None:
+    ingress = Ingress()
+
+    assert await ask(ingress, text) == replies.CHART_USAGE
+    assert ingress.chart_requests == []
+
+
+async def test_outsiders_get_none_and_the_attempt_is_on_record() -> None:
+    ingress = Ingress()
+    ingress.roles.outsiders = {"U2": "Guests can't."}
+    answer = await ask(ingress, "chart p99 checkout", user_id="U2")
+
+    assert answer == "Guests can't."
+    assert ingress.chart_requests == []
+    assert ingress.memory.trail[0].body["allowed"] is False
+
+
+async def test_what_was_typed_comes_back_inert() -> None:
+    answer = await ask(Ingress(), "chart <!channel> *<@U1>*")
+
+    assert "<!channel>" not in answer
+    assert "<@U1>" not in answer
+
+
+async def test_a_failure_is_told() -> None:
+    ingress = Ingress()
+    ingress.charted = StorageUnavailable("gone")
+    await ask(ingress, "chart p99 checkout")
+
+    assert ingress.whispers.texts == [replies.CANNOT_READ]
+
+
+async def test_metrics_that_do_not_answer_are_not_waited_for() -> None:
+    ingress = Ingress()
+
+    async def never(_request: ChartRequest) -> Charted:
+        await asyncio.Event().wait()
+        return DRAWN
+
+    ports = replace(ingress.ports, chart=never)
+    charts = ChartCommand(ports, ingress.errands, patience_s=0.01)
+    await charts.answer(SlashCommand.model_validate(command("chart p99 checkout")))
+    await ingress.errands.drain(1.0)
+
+    assert ingress.whispers.texts == [replies.CHART_TOO_SLOW]
+
+
+async def test_nobody_asks_for_charts_without_end() -> None:
+    ingress = Ingress()
+    limiter = AskLimiter(2, 60.0, lambda: ingress.now)
+    charts = ChartCommand(ingress.ports, ingress.errands, limiter)
+    payloads = [command("chart p99 checkout", trigger_id=f"t{n}") for n in range(3)]
+    said = [await charts.answer(SlashCommand.model_validate(each)) for each in payloads]
+    await ingress.errands.drain(1.0)
+
+    assert said[2] == replies.TOO_MANY_CHARTS
+    assert len(ingress.chart_requests) == 2

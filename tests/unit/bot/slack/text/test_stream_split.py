@@ -1,0 +1,113 @@
+"""What may be appended of an answer that is still being written."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bot.slack.text.limits import PART_BYTES
+from bot.slack.text.links import NO_LINKS
+from bot.slack.text.mrkdwn import clean
+from bot.slack.text.stream_split import full_message, growing, one_message, whole_lines
+from tests.fixtures_slack import outside_code
+
+WORDS = st.sampled_from(
+    [
+        "the ", "pool of `checkout` ", "grew,\n", "\n", "- one\n", "**twice** ", "`a b` ", "it fell. ",
+        "see the logs of payments, please ", "12:30 ", "(again) ", "```\ncode x\n```\n", "é ", "| a | b |\n",
+        "at 14 % of the limit that was set ",
+    ]
+)  # fmt: skip
+HOSTILE = st.sampled_from(
+    [
+        "`", "``", "```", "~~~\n", "[a](", "https://evil.example/x", ")", "<", "<@U1>", ">", "✅ ",
+        "Confirmed by @lead\n", "✅\n", "\\", "ex", "ample.com ", "\u202e", "\x1b[31m", "[E1]: x\n", "> ",
+    ]
+)  # fmt: skip
+WRITTEN = st.lists(WORDS, max_size=40)
+ANYTHING = st.lists(st.one_of(WORDS, HOSTILE), max_size=30)
+
+
+def grown(written: list[str]) -> list[str]:
+    """What may be sent after each of the pieces."""
+    return [growing(clean("".join(written[:n])), NO_LINKS) for n in range(len(written) + 1)]
+
+
+@given(WRITTEN)
+def test_nothing_that_was_sent_of_an_ordinary_answer_changes(written: list[str]) -> None:
+    sent = grown(written)
+    assert [later[: len(at)] for at, later in pairwise(sent)] == sent[:-1]
+
+
+@settings(max_examples=60)
+@given(ANYTHING)
+@example(["``", "[a](", "https://evil.example/x", "``", "grew,\n"])
+def test_only_what_is_safe_is_sent_of_any_text(written: list[str]) -> None:
+    for text in grown(written):
+        assert "<" not in text
+        assert "](http" not in outside_code(text)
+        assert "\u202e" not in text
+
+
+@pytest.mark.parametrize(
+    ("source", "sent"),
+    [
+        ("Checkout fails since the deploy of 11:40, it ", "Checkout fails since the deploy of 11:40, it"),
+        ("Checkout fails since the deploy of 11:40 to check", "Checkout fails since the deploy of 11:40 to"),
+        ("Checkout fails since the deploy of 11:40, see `pool ", "Checkout fails since the deploy of 11:40, see"),
+        ("Checkout fails since the deploy of 11:40, see [the diff](x ", "Checkout fails since the deploy of 11:40, see"),
+        ("Checkout fails, its pool is far too small <@U1 ", "Checkout fails, its pool is far too small"),
+        ("✅ Checkout is well again, as far as one can see ", ""),
+        ("Confirmed by ", ""),
+        ("One.\nConf", "One."),
+        ("One.\n```\npool = 5\nsize = ", "One.\n```\npool = 5"),
+        ("One.\n\n\n", "One."),
+    ],
+)  # fmt: skip
+def test_of_a_line_that_is_not_complete_only_what_stays_is_sent(source: str, sent: str) -> None:
+    assert growing(source, NO_LINKS) == sent
+
+
+LINE = "x" * 99 + "\n"
+
+
+def test_a_full_message_ends_between_lines_and_is_one_message() -> None:
+    head = full_message(LINE * 60, NO_LINKS)
+
+    assert head is not None
+    assert head.count("\n") == len(head) / 100
+    said = one_message(head, NO_LINKS)
+    assert said is not None
+    assert PART_BYTES - 150 < len(said.encode()) <= PART_BYTES
+
+
+def test_a_full_message_ends_at_a_paragraph_rather_than_within_one() -> None:
+    paragraph = LINE * 12 + "\n"
+
+    assert full_message(paragraph * 6, NO_LINKS) == paragraph * 3
+
+
+def test_a_full_message_does_not_end_within_code() -> None:
+    text = LINE * 10 + "```\n" + LINE * 40 + "```\n"
+
+    assert full_message(text, NO_LINKS) == LINE * 10
+
+
+def test_code_that_is_longer_than_a_message_has_no_place_to_end() -> None:
+    assert full_message("```\n" + LINE * 60, NO_LINKS) == ""
+
+
+def test_what_fits_a_message_does_not_fill_it() -> None:
+    assert full_message(LINE * 30, NO_LINKS) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "whole"), [("a\nb", "a\n"), ("a", ""), ("```\nx\ny", ""), ("```\nx\n```\ny", "```\nx\n```\n")]
+)  # fmt: skip
+def test_whole_lines_end_outside_code(source: str, whole: str) -> None:
+    assert whole_lines(source, NO_LINKS) == whole
+
+
+def test_two_messages_are_not_one() -> None:
+    assert one_message(LINE * 60, NO_LINKS) is None

@@ -1,0 +1,387 @@
+"""Live answers: first text soon, the newest state, and the whole final text whatever Slack does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.ids import MessageTs, TurnId
+from bot.domain.turn_events import TextDelta
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.web_api import RateLimited, Refused, Unreachable
+from bot.slack.delivery.outbox import Outbox, Patience
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.text.limits import UPDATE_TEXT_BYTES
+from bot.slack.views.render import render
+from bot.slack.views.surface import SlackSurface
+from tests.fakes.slack_web import FakeSlackWeb, Lost
+from tests.fixtures_slack import ASK, QUICK, running_beside
+from tests.golden.slack_views import EVIDENCE, LONG, OUTCOMES, finished, started, view
+
+FINAL = finished(text=LONG, outcomes=OUTCOMES, evidence=EVIDENCE)
+WHOLE = [part.text for part in render(view([FINAL]))]
+
+
+@pytest.fixture
+def slack() -> FakeSlackWeb:
+    return FakeSlackWeb()
+
+
+@pytest.fixture
+async def scheduler() -> AsyncIterator[EditScheduler]:
+    async with running_beside(EditScheduler(QUICK)) as running:
+        yield running
+
+
+@pytest.fixture
+def surface(slack: FakeSlackWeb, scheduler: EditScheduler) -> SlackSurface:
+    return another_process(slack, scheduler)
+
+
+def another_process(slack: FakeSlackWeb, scheduler: EditScheduler) -> SlackSurface:
+    """A surface that remembers nothing."""
+    outbox = Outbox(slack, scheduler, bot_user_id="UBOT")
+    return SlackSurface(outbox, patience=Patience(backoff_s=0.001))
+
+
+async def test_the_first_text_is_edited_in_without_waiting(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta("Checkout fails"))
+    await slack.until("chat.update")
+
+    assert slack.texts() == ["Checkout fails"]
+    await stream.aclose()
+
+
+async def test_the_first_text_that_may_be_shown_does_not_wait_for_one_that_was_held_back(
+    slack: FakeSlackWeb,
+) -> None:
+    async with running_beside(EditScheduler(replace(QUICK, message_gap_s=3600.0))) as scheduler:
+        surface = another_process(slack, scheduler)
+        stream = surface.stream(ASK, await surface.open_answer(ASK))
+        stream.feed(TextDelta("Calls "))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        stream.feed(TextDelta("fail\n\n"))
+        async with asyncio.timeout(5):
+            await slack.until("chat.update")
+
+        assert slack.texts() == ["Calls fail"]
+        await stream.aclose()
+
+
+async def test_what_arrives_during_an_edit_is_one_more_edit_with_the_newest_text(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    gate = slack.gates["chat.update"] = asyncio.Event()
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta("one "))
+    await slack.until("chat.update", begun=True)
+    for word in ("two ", "three ", "four "):
+        stream.feed(TextDelta(word))
+    gate.set()
+    await slack.until("chat.update", 2)
+
+    assert slack.texts() == ["one two three four "]
+    assert slack.count("chat.update") == 2
+    await stream.aclose()
+
+
+async def test_a_half_written_link_is_not_sent(slack: FakeSlackWeb, surface: SlackSurface) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta("see https://ev"))
+    await slack.until("chat.update")
+    stream.feed(TextDelta("il.example/x now"))
+    await slack.until("chat.update", 2)
+
+    assert [str(args["text"]) for method, args in slack.calls if method == "chat.update"] == [
+        "see ",
+        "see `https://evil.example/x` now",
+    ]
+    await stream.aclose()
+
+
+async def test_the_final_has_the_whole_text_over_as_many_messages_as_it_takes(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta("so far"))
+    await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+    assert max(len(text.encode()) for text in slack.texts()) <= UPDATE_TEXT_BYTES
+    assert "turn:stop" not in str(slack.messages)
+
+
+async def test_the_final_is_rendered_once_however_many_messages_it_takes(
+    slack: FakeSlackWeb, scheduler: EditScheduler
+) -> None:
+    rendered: list[str] = []
+
+    def redact(text: str) -> str:
+        rendered.append(text)
+        return text
+
+    surface = SlackSurface(Outbox(slack, scheduler, bot_user_id="UBOT"), redact=redact)
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+    assert len(rendered) == 1
+
+
+async def test_a_live_answer_rolls_over_into_the_next_message(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta(LONG))
+    await slack.until("chat.postMessage", len(WHOLE))
+    await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+    assert slack.count("chat.postMessage") == len(WHOLE)
+
+
+async def test_live_messages_that_the_final_does_not_need_are_removed(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta(LONG))
+    await slack.until("chat.postMessage", len(WHOLE))
+    await stream.finish(finished(text="Short after all."))
+
+    assert slack.texts() == ["Short after all."]
+
+
+async def test_a_leftover_that_cannot_be_removed_is_emptied(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta(LONG))
+    await slack.until("chat.postMessage", len(WHOLE))
+    refused = [Refused("chat.delete", "cant_delete_message")] * len(WHOLE)
+    slack.faults["chat.delete"].extend(refused)
+    await stream.finish(finished(text="Short after all."))
+
+    assert slack.texts() == ["Short after all."] + ["(continued above)"] * (len(WHOLE) - 1)
+
+
+async def test_finishing_again_after_a_crash_posts_nothing_twice(
+    slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler
+) -> None:
+    ts = await surface.open_answer(ASK)
+    await surface.stream(ASK, ts).finish(FINAL)
+    again = another_process(slack, scheduler)
+
+    assert await again.open_answer(ASK) == ts
+    await again.stream(ASK, ts).finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
+async def test_a_crash_among_the_messages_of_the_final_is_made_whole(
+    slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler
+) -> None:
+    ts = await surface.open_answer(ASK)
+    slack.gates["chat.postMessage"] = asyncio.Event()
+    dying = asyncio.create_task(surface.stream(ASK, ts).finish(FINAL))
+    await slack.until("chat.postMessage", 2, begun=True)
+    dying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await dying
+    del slack.gates["chat.postMessage"]
+
+    await another_process(slack, scheduler).stream(ASK, ts).finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
+async def test_the_leftovers_of_a_process_that_died_are_removed(
+    slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler
+) -> None:
+    ts = await surface.open_answer(ASK)
+    stream = surface.stream(ASK, ts)
+    stream.feed(TextDelta(LONG))
+    await slack.until("chat.postMessage", len(WHOLE))
+    await stream.aclose()
+
+    await another_process(slack, scheduler).stream(ASK, ts).finish(finished(text="Short."))
+
+    assert slack.texts() == ["Short."]
+
+
+@pytest.mark.parametrize("method", ["chat.update", "chat.postMessage", "conversations.replies"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RateLimited("chat.update", 0.01),
+        RateLimited("chat.postMessage", 0.01),
+        RateLimited("conversations.replies", 0.01),
+        Unreachable("any", "cut"),
+        Refused("any", "internal_error"),
+        Lost(Unreachable("any", "answer lost")),
+    ],
+    ids=repr,
+)
+async def test_the_final_survives_what_passes_and_nothing_is_there_twice(
+    slack: FakeSlackWeb,
+    surface: SlackSurface,
+    scheduler: EditScheduler,
+    method: str,
+    fault: Exception | Lost,
+) -> None:
+    ts = await surface.open_answer(ASK)
+    slack.faults[method].extend([fault, fault])
+    await another_process(slack, scheduler).stream(ASK, ts).finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
+@pytest.mark.parametrize("code", ["invalid_blocks", "msg_blocks_too_long"])
+async def test_a_refused_layout_is_sent_again_as_plain_text(
+    slack: FakeSlackWeb, surface: SlackSurface, code: str
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    slack.faults["chat.update"].append(Refused("chat.update", code))
+    await stream.finish(finished(text="The answer."))
+
+    assert slack.texts() == ["The answer."]
+    assert [message["blocks"] for message in slack.messages.values()] == [[]]
+
+
+@pytest.mark.parametrize("code", ["edit_window_closed", "msg_too_long"])
+async def test_an_answer_that_may_no_longer_be_edited_is_posted_anew_in_its_place(
+    slack: FakeSlackWeb, surface: SlackSurface, code: str
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    slack.faults["chat.update"].append(Refused("chat.update", code))
+    await stream.finish(finished(text="The answer."))
+
+    assert slack.texts() == ["The answer."]
+
+
+@pytest.mark.parametrize("part", range(len(WHOLE)))
+@pytest.mark.parametrize("code", ["edit_window_closed", "msg_too_long", "cant_update_message"])
+async def test_whichever_part_may_no_longer_be_edited_all_stand_in_the_order_of_their_text(
+    slack: FakeSlackWeb, surface: SlackSurface, code: str, part: int
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta(f"Before.\n\n{LONG}"))
+    await slack.until("chat.postMessage", len(WHOLE))
+    slack.uneditable[sorted(slack.messages)[part]] = Refused("chat.update", code)
+    await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
+@pytest.mark.parametrize("posts", range(1, len(WHOLE)))
+async def test_a_process_that_dies_while_parts_are_posted_anew_leaves_no_disorder(
+    slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler, posts: int
+) -> None:
+    ts = await surface.open_answer(ASK)
+    await surface.stream(ASK, ts).finish(finished(text=f"Before.\n\n{LONG}"))
+    slack.uneditable[min(slack.messages)] = Refused("chat.update", "edit_window_closed")
+    before = slack.count("chat.postMessage")
+    dying = asyncio.create_task(another_process(slack, scheduler).stream(ASK, ts).finish(FINAL))
+    await slack.until("chat.postMessage", before + posts)
+    dying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await dying
+
+    await another_process(slack, scheduler).stream(ASK, ts).finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
+async def test_an_outdated_message_that_cannot_be_removed_does_not_hold_the_answer(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    slack.faults["chat.update"].append(Refused("chat.update", "edit_window_closed"))
+    slack.faults["chat.delete"].append(Refused("chat.delete", "cant_delete_message"))
+    await stream.finish(finished(text="The answer."))
+
+    assert slack.texts() == ["Looking into it: why?", "The answer."]
+
+
+async def test_a_deleted_answer_is_told_as_gone(slack: FakeSlackWeb, surface: SlackSurface) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    slack.messages.clear()
+
+    with pytest.raises(SurfaceGone):
+        await stream.finish(FINAL)
+
+
+async def test_patience_has_an_end(slack: FakeSlackWeb, surface: SlackSurface) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    slack.faults["chat.update"].extend([Unreachable("chat.update", "cut")] * 50)
+
+    with pytest.raises(SurfaceFailed):
+        await stream.finish(FINAL)
+
+
+async def test_nothing_is_edited_after_the_end(slack: FakeSlackWeb, surface: SlackSurface) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    await stream.finish(finished(text="The answer."))
+    stream.feed(TextDelta("late"))
+    await stream.aclose()
+
+    assert slack.texts() == ["The answer."]
+
+
+async def test_closing_waits_for_the_edit_under_way(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    gate = slack.gates["chat.update"] = asyncio.Event()
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(started("a"))
+    await slack.until("chat.update", begun=True)
+    closing = asyncio.create_task(stream.aclose())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    gate.set()
+    await closing
+
+    assert slack.texts() == ["Looking at the logs of checkout…"]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["edited", "to be posted"])
+async def test_what_another_process_shows_by_now_is_left_before_its_turn_has_ended_here(
+    slack: FakeSlackWeb, surface: SlackSurface, known: bool
+) -> None:
+    ts = await surface.open_answer(ASK) if known else MessageTs("")
+    method = "chat.update" if known else "chat.postMessage"
+    gate = slack.gates[method] = asyncio.Event()
+    stream = surface.stream(ASK, ts)
+    stream.feed(TextDelta("one "))
+    await slack.until(method, begun=True)
+    stream.feed(TextDelta("two "))
+    surface.leave(ASK.turn_id)
+    surface.leave(TurnId("turn:of:another"))
+    stream.feed(TextDelta("three "))
+    gate.set()
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+    assert slack.count(method) == 1
+    assert "two" not in "".join(slack.texts())
+    await stream.aclose()
+
+
+async def test_a_final_whose_edit_comes_soon_is_edited_and_its_further_messages_do_not_wait(
+    slack: FakeSlackWeb,
+) -> None:
+    soon = replace(QUICK, edit_burst=1, edits_per_minute=60 / 2.5)
+    async with running_beside(EditScheduler(soon)) as scheduler:
+        surface = another_process(slack, scheduler)
+        stream = surface.stream(ASK, await surface.open_answer(ASK))
+        await scheduler.edit_permit()
+        finishing = asyncio.create_task(stream.finish(FINAL))
+        await slack.until("chat.postMessage", len(WHOLE))
+
+        assert slack.texts()[1:] == WHOLE[1:]
+        finishing.cancel()
+        await asyncio.wait({finishing})
