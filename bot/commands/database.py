@@ -14,10 +14,10 @@ from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.backup import BackupRefused, write_backup
 from bot.store.database import Database
-from bot.store.origin import Origin, Standing
+from bot.store.restore_guard import RestoreGuard, Standing
 from bot.store.sealing import Sealing
 from bot.wiring import rules
-from bot.wiring.stores import open_origin, open_redactor
+from bot.wiring.stores import open_redactor, open_restore_guard
 
 
 @click.command()
@@ -80,7 +80,7 @@ async def restored(settings: Settings, moved: bool) -> int:
         if file is not None and file.exists():
             stack.enter_context(await asyncio.to_thread(take_lock, file))
         database = await opened(settings, stack)
-        origin = open_origin(settings, database)
+        origin = open_restore_guard(settings, database)
         if await origin.is_served(LEASE_S):
             raise ConfigurationError(
                 "database.url: a Kortex runs on this database. Stop every one of them first; "
@@ -96,7 +96,7 @@ async def restored(settings: Settings, moved: bool) -> int:
     return OK
 
 
-async def _take_as_itself(origin: Origin) -> None:
+async def _take_as_itself(origin: RestoreGuard) -> None:
     if await origin.judge() is Standing.COPY:
         raise ConfigurationError(
             "database.url: this database shows that it is a copy: `kortex backup` or a dump made "

@@ -19,7 +19,7 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
 from bot.slack.ingress.access import StartupError
 from bot.store import schema
-from bot.store.origin import CopyInDoubt
+from bot.store.restore_guard import CopyInDoubt
 from bot.telemetry import logs
 from bot.wiring.stores import open_redactor
 

@@ -18,9 +18,9 @@ from bot.store.address import is_behind_pgbouncer
 from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase
 from bot.store.audit_reading import StoredTrail
+from bot.store.data_export import StillOpen, Subject, SubjectRecords
 from bot.store.database import Database
 from bot.store.person import UnknownWorkspace
-from bot.store.subject import StillOpen, Subject, SubjectRecords
 from bot.wiring import rules
 
 PAGE_ROWS = 1_000

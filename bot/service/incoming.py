@@ -90,7 +90,7 @@ def _ports(
         audit_behind=partial(_audit_behind, base, tenant),
         trail=StoredTrail(database, tenant),
         ledger=StoredLedger(database, tenant),
-        feedback=StoredFeedback(database, retain=stores.feedback.keeps_reasons, whose=tenant),
+        feedback=StoredFeedback(database, retain=stores.feedback.keeps_reasons, scope=tenant),
         overview=StoredOverview(database, tenant),
         sight=Sight(workspace.api, workspace.team, time.monotonic),
         freezes=base.freezes,

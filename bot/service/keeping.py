@@ -6,7 +6,7 @@ import structlog
 
 from bot.engine.records import EngineRecords
 from bot.store.database import Database
-from bot.store.origin import CopyInDoubt, Origin, Standing
+from bot.store.restore_guard import CopyInDoubt, RestoreGuard, Standing
 from bot.store.restored import close_restored
 
 log = structlog.stdlib.get_logger(__name__)
@@ -19,7 +19,7 @@ _DOUBT = (
 
 
 def settling(
-    origin: Origin, database: Database, records: EngineRecords, lease_s: float
+    origin: RestoreGuard, database: Database, records: EngineRecords, lease_s: float
 ) -> Callable[[], Coroutine[None, None, None]]:
     """What to do before anything of that database is resumed.
 
@@ -51,7 +51,7 @@ def settling(
     return settle
 
 
-async def _beside_others(origin: Origin, standing: Standing) -> None:
+async def _beside_others(origin: RestoreGuard, standing: Standing) -> None:
     """Those that run were there before: a standby took over under them, or nobody knows."""
     if standing is Standing.COPY:
         raise CopyInDoubt(

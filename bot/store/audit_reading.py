@@ -19,7 +19,7 @@ from bot.store.columns import from_micros
 from bot.store.database import NOW, Database
 from bot.store.dialect import MOST, Parameters, insert_into, now
 from bot.store.tables import audit, audit_checkpoints, sessions
-from bot.store.whose import Whose, of_session
+from bot.store.tenant_filter import TenantScope, of_session
 
 Rest = Callable[[float], Awaitable[None]]
 
@@ -35,11 +35,11 @@ _NEWEST = _ROW.order_by(audit.c.seq.desc()).limit(MOST)
 
 
 class StoredTrail:
-    """Reads only, but for checkpoints. Raises StorageUnavailable. `whose` bounds the entries."""
+    """Reads only, but for checkpoints. Raises StorageUnavailable. `scope` bounds the entries."""
 
-    def __init__(self, database: Database, whose: Whose = None) -> None:
+    def __init__(self, database: Database, scope: TenantScope = None) -> None:
         self._database = database
-        self._whose = whose
+        self._scope = scope
 
     async def pages(self, size: int = PAGE_ROWS) -> AsyncIterator[Sequence[ChainRow]]:
         """Every row there is, whatever its number, in order."""
@@ -87,7 +87,7 @@ class StoredTrail:
         `of` is a condition on the table of the trail.
         """
         order = audit.c.seq.desc() if newest else audit.c.seq
-        own = of_session(audit.c.session_id, self._whose)
+        own = of_session(audit.c.session_id, self._scope)
         statement = _ROW.where(audit.c.seq > after, own).order_by(order).limit(limit)
         if of is not None:
             statement = statement.where(of)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.origin import ORIGIN
+from bot.store.restore_guard import ORIGIN
 
 _WAIT_S: Final = 30.0  # for a writer that is at work
 

@@ -17,7 +17,7 @@ from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.feedback_table import feedback
 from bot.store.session_rows import to_message
 from bot.store.tables import messages, sessions, turns
-from bot.store.whose import Whose, of_session, of_team
+from bot.store.tenant_filter import TenantScope, of_session, of_team
 from tools.redactor import Redacted
 
 DAY_S: Final = 86_400.0
@@ -27,12 +27,14 @@ _MOST: Final = 1_000  # opinions read at once
 class StoredFeedback:
     """Votes as rows, by turn and person. With `retain` false no reason is kept.
 
-    `whose` bounds what is told of all of them.
+    `scope` bounds what is told of all of them.
     """
 
-    def __init__(self, database: Database, *, retain: bool = True, whose: Whose = None) -> None:
+    def __init__(
+        self, database: Database, *, retain: bool = True, scope: TenantScope = None
+    ) -> None:
         self._database = database
-        self._whose = whose
+        self._scope = scope
         self._retain = retain
 
     @property
@@ -101,7 +103,7 @@ class StoredFeedback:
             .where(
                 turns.c.state == TurnState.ANSWERED.value,
                 turns.c.ended_at >= seconds_ago(days * DAY_S),
-                of_session(turns.c.session_id, self._whose),
+                of_session(turns.c.session_id, self._scope),
             )
             .subquery()
         )
@@ -119,7 +121,7 @@ class StoredFeedback:
 
     async def reasons(self, limit: int) -> Sequence[Opinion]:
         """The latest that were given."""
-        own = of_team(sessions.c.team, self._whose)
+        own = of_team(sessions.c.team, self._scope)
         wanted = _opinions().where(feedback.c.reason != sa.literal_column("''"), own)
         return await self._read(wanted.order_by(feedback.c.at.desc()).limit(limit))
 

@@ -22,7 +22,7 @@ from bot.store.dialect import INSERT, insert_into, lock_budget, now, seconds_ago
 from bot.store.ledger_tables import budget_alerts, reservations, spent_days
 from bot.store.ledger_tables import spending as table
 from bot.store.step_rows import write_with_step
-from bot.store.whose import Whose, of_tenant
+from bot.store.tenant_filter import TenantScope, of_tenant
 
 _GROUPS = {
     "user": table.c.user_id,
@@ -41,11 +41,11 @@ CLAIM_S = 120.0  # a replica that died while telling is not waited for longer
 
 
 class StoredLedger:
-    """Spending and reservations as rows. `whose` bounds what is told of them, not what is held."""
+    """Spending and reservations as rows. `scope` bounds what is told of them, not what is held."""
 
-    def __init__(self, database: Database, whose: Whose = None) -> None:
+    def __init__(self, database: Database, scope: TenantScope = None) -> None:
         self._database = database
-        self._whose = whose
+        self._scope = scope
 
     async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
         """One after the other over all replicas: each sees what those before it hold."""
@@ -93,7 +93,7 @@ class StoredLedger:
 
     async def today(self) -> Today:
         """Sums since midnight UTC; home's are everybody's, whom its limit holds together."""
-        asked = _TODAY if not self._whose else _today_of(self._whose)
+        asked = _TODAY if not self._scope else _today_of(self._scope)
 
         async def work(connection: AsyncConnection) -> Today:
             known, used, held_now, at = (await connection.execute(asked)).one()
@@ -143,7 +143,7 @@ class StoredLedger:
         async def work(connection: AsyncConnection) -> Sequence[SpentBy]:
             found = await connection.execute(
                 sa.select(name, total, sa.func.count(), priced, sa.func.sum(tokens))
-                .where(*_within(day), of_tenant(table.c.tenant, self._whose))
+                .where(*_within(day), of_tenant(table.c.tenant, self._scope))
                 .group_by(name)
                 .order_by(total.desc(), name)
             )
@@ -168,16 +168,16 @@ def _within(day: date | None) -> tuple[sa.ColumnElement[bool], ...]:
     return (table.c.at >= start, table.c.at < start + timedelta(days=1))
 
 
-def _today_of(whose: Whose) -> sa.Select[Any]:
+def _today_of(scope: TenantScope) -> sa.Select[Any]:
     spent = sa.func.coalesce(sa.func.sum(spent_days.c.cost_usd_micros), 0)
     counted = sa.func.coalesce(sa.func.sum(spent_days.c.counted_usd_micros), 0)
     held = (
         sa.select(sa.func.coalesce(sa.func.sum(reservations.c.usd_micros), 0))
-        .where(reservations.c.at >= today(), of_tenant(reservations.c.tenant, whose))
+        .where(reservations.c.at >= today(), of_tenant(reservations.c.tenant, scope))
         .scalar_subquery()
     )
     return sa.select(spent, counted, held, now()).where(
-        allowance.since_midnight(), of_tenant(spent_days.c.tenant, whose)
+        allowance.since_midnight(), of_tenant(spent_days.c.tenant, scope)
     )
 
 

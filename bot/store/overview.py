@@ -13,15 +13,15 @@ from bot.store.database import Database
 from bot.store.dialect import seconds_ago
 from bot.store.proposals import StoredProposals
 from bot.store.tables import proposals, sessions, tickets, turns
-from bot.store.whose import Whose, of_session, of_team
+from bot.store.tenant_filter import TenantScope, of_session, of_team
 
 
 class StoredOverview:
     """Each method reads what it says and no more rows than it may give."""
 
-    def __init__(self, database: Database, whose: Whose = None) -> None:
+    def __init__(self, database: Database, scope: TenantScope = None) -> None:
         self._database = database
-        self._whose = whose
+        self._scope = scope
 
     async def under_way(self, limit: int) -> Sequence[UnderWay]:
         """Running turns, and tickets whose turn has not begun."""
@@ -33,7 +33,7 @@ class StoredOverview:
             .limit(limit)
         )
         begun = sa.exists().where(turns.c.id == tickets.c.id)
-        own = of_session(sa.literal("session:") + tickets.c.thread, self._whose)
+        own = of_session(sa.literal("session:") + tickets.c.thread, self._scope)
         waiting = sa.select(tickets).where(~begun, own).order_by(tickets.c.ts, tickets.c.id)
 
         async def work(connection: AsyncConnection) -> Sequence[UnderWay]:
@@ -113,7 +113,7 @@ class StoredOverview:
         return await self._database.fetch(work)
 
     def _own(self, table: sa.Table) -> sa.ColumnElement[bool]:
-        return of_team(table.c.team, self._whose)
+        return of_team(table.c.team, self._scope)
 
 
 def _place(key: str) -> Place:

@@ -16,7 +16,7 @@ from bot.store.columns import json_text
 from bot.store.database import Database
 from bot.store.feedback_table import feedback
 from bot.store.tables import audit, proposals, switches, turns
-from bot.store.whose import of_session, of_team, of_tenant
+from bot.store.tenant_filter import of_session, of_team, of_tenant
 from bot.store.workspace_tables import installations
 
 _OUR_OWN: Final = "@"  # what callers' ids begin with; they may hold a "/"

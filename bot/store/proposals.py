@@ -22,10 +22,10 @@ from bot.ports.proposals import Around, Decision, Departure, Verdict
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import MOST, insert_into, lock_order, now, seconds_ago
+from bot.store.duplicate_orders import open_in_channel, order_in_the_way, pending_like, retired
+from bot.store.proposal_context import around, of_session
 from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
-from bot.store.same_orders import open_in_channel, order_in_the_way, pending_like, retired
 from bot.store.tables import proposals
-from bot.store.told_proposals import around, of_session
 
 DUE: Final = (
     sa.select(proposals.c.id)
@@ -50,7 +50,7 @@ _BY_ONE: dict[ProposalState, sa.ColumnElement[bool]] = {
 
 
 class StoredProposals:
-    """Proposals as rows. `mark` is called before each order is sent: `bot.store.origin.Origin.mark`."""
+    """Proposals as rows. `mark` is called before each order is sent: `bot.store.restore_guard.RestoreGuard.mark`."""
 
     def __init__(
         self, database: Database, mark: Callable[[], Awaitable[None]] | None = None

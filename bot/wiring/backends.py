@@ -39,7 +39,7 @@ from bot.settings.model import (
 )
 from bot.settings.reading import ConfigurationError
 from bot.store.database import Database
-from bot.store.switch import StoredSwitch
+from bot.store.kill_switch import StoredKillSwitch
 from bot.wiring.confinement import local_order
 from tools.errors import InvalidArguments
 
@@ -226,7 +226,7 @@ async def open_freezes(
     windows: Sequence[FreezeWindow],
 ) -> FreezeJudge:
     """The kill switch and the windows; a freeze that an earlier process could not store holds."""
-    switch = StoredSwitch(database, marker)
+    switch = StoredKillSwitch(database, marker)
     await switch.sync()
     return FreezeJudge(switch, actions, windows)
 

@@ -21,9 +21,9 @@ from bot.store.feedback import StoredFeedback
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredDeploys, StoredEvents
 from bot.store.ledger import StoredLedger
-from bot.store.origin import Origin, mark_of
 from bot.store.proposal_rows import StoredCards
 from bot.store.proposals import StoredProposals
+from bot.store.restore_guard import RestoreGuard, mark_of
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
 from bot.store.undelivered import StoredUndelivered
@@ -53,7 +53,7 @@ class Stores:
     incidents: StoredIncidents
     feedback: StoredFeedback
     callers: StoredCallers
-    origin: Origin
+    origin: RestoreGuard
     chats: StoredChats
 
 
@@ -75,7 +75,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
     except (ValueError, sa.exc.ArgumentError, schema.SchemaUnserved) as error:
         raise ConfigurationError(f"database.url: {error}") from error
     stack.push_async_callback(database.close)
-    origin = open_origin(settings, database)
+    origin = open_restore_guard(settings, database)
     stack.push_async_callback(origin.note)
     trail = StoredTrail(database)
     await check_trail(settings, trail, sealing.keys)
@@ -102,10 +102,10 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
     )
 
 
-def open_origin(settings: Settings, database: Database) -> Origin:
+def open_restore_guard(settings: Settings, database: Database) -> RestoreGuard:
     """Whether that database, which the settings name, is itself."""
     file = rules.sqlite_file(settings)
-    return Origin(database, mark_of(file) if file else None)
+    return RestoreGuard(database, mark_of(file) if file else None)
 
 
 def open_redactor(settings: Settings, remember: Remember | None = None) -> TextRedactor:

@@ -42,6 +42,7 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase
 from bot.store.audit_reading import StoredTrail
 from bot.store.callers import StoredCallers
+from bot.store.data_export import Subject, SubjectRecords
 from bot.store.database import Database
 from bot.store.feedback import StoredFeedback
 from bot.store.incidents import StoredIncidents
@@ -52,10 +53,9 @@ from bot.store.overview import StoredOverview
 from bot.store.person import UnknownWorkspace
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
-from bot.store.subject import Subject, SubjectRecords
 from bot.store.tables import proposals
 from bot.store.tables import tickets as waiting_turns
-from bot.store.whose import Whose
+from bot.store.tenant_filter import TenantScope
 from bot.store.workspace_tables import installations as table
 from bot.store.workspace_tables import oauth_states
 from bot.wiring.in_force import Directory
@@ -204,7 +204,7 @@ async def _live(database: Database, team: TeamId) -> None:
 @pytest.mark.parametrize(("whose", "seen"), [(HOME, 0), (ACME.team, 1), ("TNONE", None), (None, 2)])
 @pytest.mark.parametrize("installed", [True, False], ids=["installed", "removed since"])
 async def test_what_admins_are_told_is_their_own_workspaces(
-    database: Database, whose: Whose, seen: int | None, installed: bool
+    database: Database, whose: TenantScope, seen: int | None, installed: bool
 ) -> None:
     await kept(database).save(ACME, "U1")
     for team in TEAMS:
@@ -219,7 +219,7 @@ async def test_what_admins_are_told_is_their_own_workspaces(
     counted = TEAMS if whose == HOME else own  # the limit of all is home's
     assert (await ledger.today()).spent_usd_micros == 1_000 * len(counted)
     assert len(await ledger.report(None, "session")) == len(own)
-    feedback = StoredFeedback(database, whose=whose)
+    feedback = StoredFeedback(database, scope=whose)
     assert [row.answers for row in await feedback.judged(7)] == [len(own)] * bool(own)
     assert {each.reason for each in await feedback.reasons(9)} == {f"bad in {t}" for t in own}
     told = await StoredTrail(database, whose).entries(newest=True, limit=100)

@@ -9,7 +9,7 @@ _ONE_ORDER = "tests/contract/test_one_order.py::"
 _QUIET = "tests/unit/bot/domain/test_freeze.py::"
 _RELOAD = "tests/unit/bot/upkeep/test_reload.py::"
 _REVISE = "tests/unit/bot/actions/test_revise.py::"
-_SWITCH = "tests/contract/test_store_switch.py::"
+_SWITCH = "tests/contract/test_store_kill_switch.py::"
 _TARGET = "tests/unit/bot/actions/test_target_guards.py::"
 _VOTES = "tests/unit/bot/actions/test_votes.py::"
 
@@ -31,7 +31,7 @@ GUARD_MUTANTS = (
     ),
     Mutant(
         "guard: an equal order counts only while it runs",
-        "bot/store/same_orders.py",
+        "bot/store/duplicate_orders.py",
         "sa.func.coalesce(ended < raised, sa.false())",
         "ended.is_not(None)",
         (f"{_ONE_ORDER}test_raised_before_that_end_it_is_refused_and_after_it_let_out",),

@@ -15,7 +15,7 @@ from bot.demo.workspace.seeds import RESPONDER
 from bot.service.lifecycle import serving
 from bot.service.times import Times
 from bot.store.backup import write_backup
-from bot.store.origin import CopyInDoubt
+from bot.store.restore_guard import CopyInDoubt
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import QUICK, on_stage
 from tests.stage import Asked, Stage, question_of, results

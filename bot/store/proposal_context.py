@@ -15,8 +15,8 @@ from bot.domain.tenancy import is_shared
 from bot.ports.proposals import Around
 from bot.store.columns import CleanText
 from bot.store.dialect import ago, seconds_ago
+from bot.store.duplicate_orders import of_one_tenant
 from bot.store.proposal_rows import proposal_of
-from bot.store.same_orders import of_one_tenant
 from bot.store.tables import proposals
 
 _WENT_OUT: Final = tuple(

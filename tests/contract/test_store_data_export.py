@@ -18,10 +18,10 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
+from bot.store.data_export import StillOpen, Subject, SubjectRecords
 from bot.store.database import Database
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
-from bot.store.subject import StillOpen, Subject, SubjectRecords
 from bot.store.tables import evidence, messages, proposals, sessions, turns
 from bot.wiring.rules import engine_database
 from tests.contract.test_store_alerts import alert, file

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.domain.audit import AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
-from bot.store.switch import StoredSwitch
+from bot.store.kill_switch import StoredKillSwitch
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import stored
 
@@ -34,8 +34,8 @@ OPEN = {
 }
 
 
-def switch(database: Database, marker: Path | None = None) -> StoredSwitch:
-    return StoredSwitch(database, marker, lambda: NOW)
+def switch(database: Database, marker: Path | None = None) -> StoredKillSwitch:
+    return StoredKillSwitch(database, marker, lambda: NOW)
 
 
 @asynccontextmanager

@@ -11,30 +11,30 @@ from bot.domain.tenancy import HOME
 from bot.store.workspace_tables import installations
 
 # A tenant, or None for everybody.
-Whose: TypeAlias = str | None
+TenantScope: TypeAlias = str | None
 
 
-def of_team(team: sa.ColumnElement[str], whose: Whose) -> sa.ColumnElement[bool]:
+def of_team(team: sa.ColumnElement[str], scope: TenantScope) -> sa.ColumnElement[bool]:
     """By a row's team."""
-    if whose is None:
+    if scope is None:
         return sa.true()
-    if whose != HOME:
-        return team == whose
+    if scope != HOME:
+        return team == scope
     return team.not_in(sa.select(installations.c.team))
 
 
-def of_session(session: sa.ColumnElement[str], whose: Whose) -> sa.ColumnElement[bool]:
+def of_session(session: sa.ColumnElement[str], scope: TenantScope) -> sa.ColumnElement[bool]:
     """By a session's id, which names its team (`bot.store.sessions`); one of none is home's."""
-    if whose is None:
+    if scope is None:
         return sa.true()
-    if whose != HOME:
+    if scope != HOME:
         # A range, which an index is used for; ";" comes after ":".
-        return sa.and_(session >= f"session:{whose}:", session < f"session:{whose};")
+        return sa.and_(session >= f"session:{scope}:", session < f"session:{scope};")
     begins = sa.literal("session:") + installations.c.team + sa.literal(":")
     of_other = sa.func.substr(session, 1, sa.func.length(begins)) == begins
     return ~sa.exists().where(of_other)
 
 
-def of_tenant(tenant: sa.ColumnElement[str], whose: Whose) -> sa.ColumnElement[bool]:
+def of_tenant(tenant: sa.ColumnElement[str], scope: TenantScope) -> sa.ColumnElement[bool]:
     """By a row's tenant."""
-    return sa.true() if whose is None else tenant == whose
+    return sa.true() if scope is None else tenant == scope

@@ -101,7 +101,7 @@ def mark_of(database: Path) -> SeenMark:
     return SeenMark(database.with_name(database.name + ".seen"), database)
 
 
-class Origin:
+class RestoreGuard:
     """One per process. `mark` is None on PostgreSQL. Every method raises StorageUnavailable."""
 
     def __init__(self, database: Database, mark: SeenMark | None) -> None:

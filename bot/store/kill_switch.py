@@ -45,7 +45,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class StoredSwitch:
+class StoredKillSwitch:
     """One per process. `marker` is a file that keeps a freeze the database could not take.
 
     A marker made by hand freezes as well, at the next `sync`.

@@ -23,10 +23,10 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.backup import BackupRefused, write_backup
 from bot.store.database import Database
-from bot.store.origin import CopyInDoubt, Origin, SeenMark, Standing, mark_of
 from bot.store.origin_table import origin as table
 from bot.store.proposals import StoredProposals
 from bot.store.replicas import Replicas
+from bot.store.restore_guard import CopyInDoubt, RestoreGuard, SeenMark, Standing, mark_of
 from bot.store.restored import UNKNOWN, close_restored
 from bot.store.tables import proposals
 from bot.store.undelivered import StoredUndelivered
@@ -52,9 +52,9 @@ S = ProposalState
 
 
 @pytest.fixture
-def origin(database: Database, database_url: str) -> Origin:
+def origin(database: Database, database_url: str) -> RestoreGuard:
     path = Path(database_url.partition(":///")[2])
-    return Origin(database, mark_of(path) if database.dialect == "sqlite" else None)
+    return RestoreGuard(database, mark_of(path) if database.dialect == "sqlite" else None)
 
 
 async def decided(database: Database, name: str) -> None:
@@ -62,7 +62,7 @@ async def decided(database: Database, name: str) -> None:
 
 
 async def test_a_database_knows_itself_from_the_first_start_on(
-    database: Database, other: Database, origin: Origin
+    database: Database, other: Database, origin: RestoreGuard
 ) -> None:
     assert await origin.judge() is Standing.ITSELF  # of a release before there was a row
     await origin.settle()
@@ -70,10 +70,10 @@ async def test_a_database_knows_itself_from_the_first_start_on(
     await origin.note()
 
     assert await origin.judge() is Standing.ITSELF
-    assert await Origin(other, origin._mark).judge() is Standing.ITSELF
+    assert await RestoreGuard(other, origin._mark).judge() is Standing.ITSELF
 
 
-async def test_what_somebody_called_a_copy_is_one_until_it_is_settled(origin: Origin) -> None:
+async def test_what_somebody_called_a_copy_is_one_until_it_is_settled(origin: RestoreGuard) -> None:
     await origin.settle()
     await origin.mark_copied()
     assert await origin.judge() is Standing.COPY
@@ -84,7 +84,7 @@ async def test_what_somebody_called_a_copy_is_one_until_it_is_settled(origin: Or
 
 
 async def test_a_pending_proposal_is_at_stake_for_as_long_as_it_lives(
-    database: Database, origin: Origin
+    database: Database, origin: RestoreGuard
 ) -> None:
     store, event = StoredProposals(database), AuditEvent(AuditKind.PROPOSAL_CREATED, "U1")
     now = await database.now()
@@ -106,7 +106,9 @@ async def _live(database: Database, name: str, minutes: int) -> None:
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-async def test_what_a_dump_was_read_into_is_a_copy(database: Database, origin: Origin) -> None:
+async def test_what_a_dump_was_read_into_is_a_copy(
+    database: Database, origin: RestoreGuard
+) -> None:
     await origin.settle()
     async with writing(database) as connection:
         (row,) = (await connection.execute(sa.select(table))).all()
@@ -118,17 +120,17 @@ async def test_what_a_dump_was_read_into_is_a_copy(database: Database, origin: O
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 async def test_a_rewritten_table_is_no_copy_and_another_timeline_is_in_doubt(
-    database: Database, origin: Origin, monkeypatch: pytest.MonkeyPatch
+    database: Database, origin: RestoreGuard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await origin.settle()
     async with reading(database) as connection:  # in no transaction
         await connection.execute(sa.text("VACUUM (FULL, FREEZE) origin"))
     assert await origin.judge() is Standing.ITSELF
 
-    async def other_timeline(_self: Origin) -> str:
+    async def other_timeline(_self: RestoreGuard) -> str:
         return "00000002"
 
-    monkeypatch.setattr(Origin, "_timeline", other_timeline)
+    monkeypatch.setattr(RestoreGuard, "_timeline", other_timeline)
 
     assert await origin.judge() is Standing.DOUBTFUL
     assert not await origin.is_served(60.0)
@@ -138,13 +140,13 @@ async def test_a_rewritten_table_is_no_copy_and_another_timeline_is_in_doubt(
 
 async def test_what_was_made_of_it_as_a_template_is_in_doubt(postgres_url: str) -> None:
     database = await Database.open(postgres_url)
-    await Origin(database, None).settle()
+    await RestoreGuard(database, None).settle()
     await database.close()
     server, name = postgres_server(), postgres_url.rpartition("/")[2].partition("?")[0]
     await server.execute(f"CREATE DATABASE {name}_clone TEMPLATE {name}")
     clone = await Database.open(server.url(f"{name}_clone"))
 
-    standing = await Origin(clone, None).judge()
+    standing = await RestoreGuard(clone, None).judge()
     await clone.close()
     await server.execute(f"DROP DATABASE {name}_clone")
 
@@ -154,7 +156,7 @@ async def test_what_was_made_of_it_as_a_template_is_in_doubt(postgres_url: str) 
 async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: str) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
-    origin = Origin(database, mark_of(path))
+    origin = RestoreGuard(database, mark_of(path))
     await asyncio.to_thread(mark_of(path).write, (7, "of one that was deleted"))
     assert await origin.judge() is Standing.ITSELF
     await origin.settle()
@@ -167,16 +169,16 @@ async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: 
     await database.close()
 
     copy = await Database.open(f"sqlite+aiosqlite:///{older}.whole")
-    put_back = Origin(copy, mark_of(path))
+    put_back = RestoreGuard(copy, mark_of(path))
 
     assert await put_back.judge() is Standing.COPY
     await decided(copy, "another row under the same number")
     assert await put_back.judge() is Standing.COPY
-    assert await Origin(copy, mark_of(older)).judge() is Standing.DOUBTFUL  # elsewhere
+    assert await RestoreGuard(copy, mark_of(older)).judge() is Standing.DOUBTFUL  # elsewhere
     async with writing(copy) as connection:  # as one of a release before there was a row
         await connection.execute(table.delete())
     assert await put_back.judge() is Standing.COPY
-    assert await Origin(copy, mark_of(older)).judge() is Standing.ITSELF
+    assert await RestoreGuard(copy, mark_of(older)).judge() is Standing.ITSELF
     await copy.close()
 
 
@@ -188,10 +190,10 @@ async def test_a_mark_that_says_nothing_leaves_doubt(
 ) -> None:
     database = await Database.open(sqlite_url)
     mark = SeenMark(tmp_path / "seen", Path(sqlite_url.partition(":///")[2]))
-    await Origin(database, mark).settle()
+    await RestoreGuard(database, mark).settle()
     mark.path.write_bytes(kept)
 
-    standing = await Origin(database, mark).judge()
+    standing = await RestoreGuard(database, mark).judge()
 
     assert standing is not Standing.ITSELF
     await database.close()
@@ -200,7 +202,7 @@ async def test_a_mark_that_says_nothing_leaves_doubt(
 async def test_a_copy_from_just_before_an_order_was_sent_is_known_as_one(sqlite_url: str) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
-    origin = Origin(database, mark_of(path))
+    origin = RestoreGuard(database, mark_of(path))
     store = StoredProposals(database, origin.mark)
     event = AuditEvent(AuditKind.DISPATCH_INTENT, "U1")
     await store.create(order_of_its_own("sent", state=S.CONFIRMED), event)
@@ -212,14 +214,14 @@ async def test_a_copy_from_just_before_an_order_was_sent_is_known_as_one(sqlite_
     await database.close()
 
     copy = await Database.open(f"sqlite:///{path}.before")
-    assert await Origin(copy, mark_of(path)).judge() is Standing.COPY
+    assert await RestoreGuard(copy, mark_of(path)).judge() is Standing.COPY
     await copy.close()
 
 
 async def test_nothing_is_sent_without_a_mark(sqlite_url: str) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
-    origin = Origin(database, mark_of(path))
+    origin = RestoreGuard(database, mark_of(path))
     store = StoredProposals(database, origin.mark)
     event = AuditEvent(AuditKind.DISPATCH_INTENT, "U1")
     await store.create(order_of_its_own("sent", state=S.CONFIRMED), event)
@@ -241,7 +243,7 @@ async def test_nothing_is_sent_without_a_mark(sqlite_url: str) -> None:
 async def test_nothing_is_sent_from_a_file_that_another_replaced(sqlite_url: str) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
-    origin = Origin(database, mark_of(path))
+    origin = RestoreGuard(database, mark_of(path))
     store = StoredProposals(database, origin.mark)
     event = AuditEvent(AuditKind.DISPATCH_INTENT, "U1")
     await store.create(order_of_its_own("sent", state=S.CONFIRMED), event)
@@ -290,7 +292,7 @@ async def test_a_file_that_another_replaced_is_neither_read_nor_written(
 ) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
-    origin = Origin(database, mark_of(path))
+    origin = RestoreGuard(database, mark_of(path))
     await origin.settle()
     await asyncio.to_thread(path.rename, path.with_name("moved.db"))
 
@@ -307,7 +309,7 @@ async def test_a_file_that_another_replaced_is_neither_read_nor_written(
 
 
 async def test_a_copy_ends_what_was_open_and_shows_nobody_anything_new(
-    database: Database, origin: Origin
+    database: Database, origin: RestoreGuard
 ) -> None:
     store, event = StoredProposals(database), AuditEvent(AuditKind.PROPOSAL_CREATED, "U1")
     for state in S:
@@ -358,7 +360,7 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
         await asyncio.to_thread(write_backup, path, path.parent / "nowhere" / "x.db")
     assert target.read_bytes() == before
     copy = await Database.open(f"sqlite+aiosqlite:///{target}")
-    assert await Origin(copy, mark_of(target)).judge() is Standing.COPY
+    assert await RestoreGuard(copy, mark_of(target)).judge() is Standing.COPY
     assert len(await StoredTrail(copy).entries(after=0, limit=10)) == 1
     await copy.close()
     await database.close()
@@ -368,14 +370,14 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
 async def test_of_replicas_that_start_on_a_copy_one_closes_it(
     database: Database, other: Database, database_url: str
 ) -> None:
-    first = Origin(database, None)
+    first = RestoreGuard(database, None)
     await first.settle()
     await first.mark_copied()
     engine = EngineRecords(engine_database(database_url))
 
     async with asyncio.TaskGroup() as both:
         for each in (database, other):
-            both.create_task(settling(Origin(each, None), each, engine, 2.0)())
+            both.create_task(settling(RestoreGuard(each, None), each, engine, 2.0)())
 
     kinds = [entry.kind for entry in await StoredTrail(database).entries(after=0, limit=10)]
     assert kinds == ["database.restored"]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bot.store import subject
+from bot.store import data_export
 from bot.store.columns import metadata
+from bot.store.data_export import Subject, SubjectRecords
 from bot.store.database import Database
-from bot.store.subject import Subject, SubjectRecords
 
 # Nothing in them is of a conversation or a person, but in `audit`, which is erased, and `channel_names`.
 OF_NOBODY = {
@@ -32,7 +32,7 @@ def test_every_table_is_covered_or_of_nobody() -> None:
     records = [SubjectRecords(nowhere, each) for each in subjects]
 
     covered = {table.name for each in records for table, _ in (*each._own(), *each._kept())}
-    covered |= {table.name for table in subject._OF_A_TURN} | {"turns"}
+    covered |= {table.name for table in data_export._OF_A_TURN} | {"turns"}
 
     assert covered | OF_NOBODY == set(metadata.tables)
     assert not covered & OF_NOBODY

@@ -39,8 +39,8 @@ from bot.store.tables import (
     undelivered,
     watches,
 )
+from bot.store.tenant_filter import of_team
 from bot.store.turn_step_table import turn_steps
-from bot.store.whose import of_team
 from bot.store.workspace_tables import installations
 
 _TURNS_AT_ONCE: Final = 200
