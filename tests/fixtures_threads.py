@@ -17,7 +17,7 @@ import pytest_asyncio
 from dbos import DBOSPortableJSONSerializer
 
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.commands.headless import NamedByUser, NeverStopped, headless_ask
+from bot.cli.headless import NamedByUser, NeverStopped, headless_ask
 from bot.domain.ids import MessageTs, UserId
 from bot.domain.turn_events import TurnFinished
 from bot.ports.platform import NamedByPlace

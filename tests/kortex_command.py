@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot import cli
+from bot.cli import main as cli
 
 
 def run(*arguments: str) -> int:

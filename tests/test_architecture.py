@@ -35,7 +35,7 @@ SECRET_SHAPED = re.compile(
 BROAD_EXCEPT_SEAMS = {
     "adapters/mcp/supervisor.py",
     "bot/chat/stopping.py",
-    "bot/commands/probes/limits.py",
+    "bot/cli/check/time_budget.py",
     "bot/chat/turn.py",
     "bot/engine/workflows.py",
     "bot/engine/lease.py",
@@ -308,8 +308,8 @@ SERVES = {
     "sqlalchemy": "bot/store/",
     "apscheduler": "bot/upkeep/",
     "httpx": "adapters/",
-    "click": "bot/commands/",
-    "rich": "bot/commands/",
+    "click": "bot/cli/",
+    "rich": "bot/cli/",
 }
 
 

@@ -47,7 +47,7 @@ SLACK: Final = Mending(
     trust="add that to those which this machine trusts",
 )
 
-# By the names of `bot.commands.health.PARTS` that reach over a network.
+# By the names of `bot.cli.check.parts.PARTS` that reach over a network.
 BY_PART: Final[Mapping[str, Mending]] = {
     "slack": SLACK,
     "roles": Mending("[roles.*.oncall] url", "its token"),

@@ -13,7 +13,7 @@ from adapters.http.client import http_client
 from adapters.recorded.packs.archive import case_files
 from adapters.recorded.packs.loading import load_metrics
 from adapters.recorded.packs.recording import read_recording
-from bot.cli import main
+from bot.cli.main import main
 from tests.backends.metric_servers import victoria_metrics
 from tests.evals.stacks import CASES, write
 from tests.plain_logging import logging_put_back

@@ -15,7 +15,7 @@ import pytest
 from blockbuster import BlockBuster
 from pydantic import JsonValue
 
-from bot.commands.ask import answer_here
+from bot.cli.ask import answer_here
 from bot.settings.reading import load
 from bot.store import schema
 from tests.backends.live_worlds import WORLDS, LiveWorld, batches

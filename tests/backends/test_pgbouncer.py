@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from blockbuster import BlockBuster
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from bot.commands.probes.storage import check_database
+from bot.cli.check.storage import check_database
 from bot.settings.model import Settings
 from bot.store import schema
 from bot.store.database import Database

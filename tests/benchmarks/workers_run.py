@@ -6,7 +6,7 @@ With `SPEED`, Slack's real limits on a clock that is so many times as fast; with
 import sys
 from pathlib import Path
 
-from bot.commands.workers import run_workers
+from bot.cli.workers import run_workers
 from bot.slack.delivery.pacing import Rates
 from bot.upkeep.signals import Signals, heeding
 from tests.fixtures_slack import faster

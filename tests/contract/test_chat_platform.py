@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.commands.headless import HeadlessSurface
+from bot.cli.headless import HeadlessSurface
 from bot.domain.chart import Chart, Line
 from bot.domain.ids import MessageTs, ProposalId, UserId
 from bot.domain.proposal import ProposalState

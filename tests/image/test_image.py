@@ -93,7 +93,7 @@ def test_its_modules_are_compiled_for_good(image: Image) -> None:
         for source in (packages / name).rglob("*.py")
     }
 
-    assert packages / "bot/cli.py" in compiled
+    assert packages / "bot/cli/main.py" in compiled
     assert [source for source, path in compiled.items() if not path.is_file()] == []
     assert {path.read_bytes()[4:8] for path in packages.rglob("*.pyc")} == {UNCHECKED}
 

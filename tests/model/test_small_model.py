@@ -22,7 +22,7 @@ from blockbuster import BlockBuster
 
 from adapters.llm.first_look.digest import MOST_TOKENS, as_read
 from adapters.llm.first_look.tokens import most_tokens_of
-from bot.commands.ask import answer_here
+from bot.cli.ask import answer_here
 from bot.demo.setup import demo_settings
 from bot.settings.model import Settings
 from tests.fixtures_first_look import fifty_hostile, looked

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from bot.commands.ask import ask_with
+from bot.cli.ask import ask_with
 from bot.settings.model import Settings
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_database import place_sqlite

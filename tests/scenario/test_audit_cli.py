@@ -12,7 +12,7 @@ from blockbuster import BlockBuster
 
 from bot.audit.chain import AuditKeys
 from bot.audit.checkpoint import sign
-from bot.cli import main
+from bot.cli.main import main
 from bot.store.audit_reading import StoredTrail
 from bot.store.database import Database
 

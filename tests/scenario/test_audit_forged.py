@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.audit.checkpoint import sign
-from bot.commands.probes.storage import check_audit
+from bot.cli.check.storage import check_audit
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.settings.database import DatabaseSettings
 from bot.settings.model import AuditSettings, Settings

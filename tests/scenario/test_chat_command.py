@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 
 from adapters.http.client import http_client
-from bot.commands.chat.client import ChatClient
-from bot.commands.chat.screen import Screen
-from bot.commands.chat.talk import Talk
+from bot.cli.chat.client import ChatClient
+from bot.cli.chat.conversation import Talk
+from bot.cli.chat.screen import Screen
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import token_for
@@ -254,7 +254,7 @@ async def test_lines_of_a_pipe_are_asked_one_after_the_other(stage: Stage, tmp_p
 
 async def test_it_starts_without_what_only_the_service_needs() -> None:
     heavy = {"slack_sdk", "slack_bolt", "dbos", "sqlalchemy", "alembic"}
-    seen = f"import sys, bot.commands.chat.terminal; print({heavy} & sys.modules.keys())"
+    seen = f"import sys, bot.cli.chat.command; print({heavy} & sys.modules.keys())"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", seen, stdout=asyncio.subprocess.PIPE
     )

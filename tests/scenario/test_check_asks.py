@@ -15,10 +15,10 @@ import pytest
 from aiohttp import web
 from cryptography.fernet import Fernet
 
-from bot.commands.health import PARTS, examine
-from bot.commands.probes import limits
-from bot.commands.probes.backends import check_door
-from bot.commands.probes.limits import (
+from bot.cli.check import time_budget
+from bot.cli.check.backends import check_door
+from bot.cli.check.parts import PARTS, examine
+from bot.cli.check.time_budget import (
     AFTER_S,
     PART_S,
     PROBE_S,
@@ -139,8 +139,8 @@ async def silent() -> AsyncIterator[str]:
 async def test_nothing_that_is_silent_is_waited_for_and_each_says_how_it_is_mended(
     tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "PART_S", 0.6)
-    monkeypatch.setattr(limits, "SHARED_S", 0.4)
+    monkeypatch.setattr(time_budget, "PART_S", 0.6)
+    monkeypatch.setattr(time_budget, "SHARED_S", 0.4)
 
     started = time.monotonic()
     found = await examine(everything(silent, tmp_path))
@@ -172,7 +172,7 @@ async def test_a_slow_start_makes_every_wait_shorter_by_as_much(
 async def test_who_is_silent_is_told_with_the_wait_there_was(
     tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LEAST_S", 0.9)
+    monkeypatch.setattr(time_budget, "LEAST_S", 0.9)
 
     found = await examine(everything(silent, tmp_path), age_s=lambda: 60.0)
 
@@ -192,10 +192,10 @@ def test_the_age_of_this_process_is_known() -> None:
 async def test_who_is_silent_hides_nobody_of_the_same_part(
     tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "PROBE_S", 0.3)
-    monkeypatch.setattr(limits, "PROBE_S", 0.3)
-    monkeypatch.setattr(limits, "SHARED_S", 0.3)
-    monkeypatch.setattr(limits, "MCP_END_S", PART_S - 0.3)
+    monkeypatch.setattr(time_budget, "PROBE_S", 0.3)
+    monkeypatch.setattr(time_budget, "PROBE_S", 0.3)
+    monkeypatch.setattr(time_budget, "SHARED_S", 0.3)
+    monkeypatch.setattr(time_budget, "MCP_END_S", PART_S - 0.3)
     text = EVERYTHING.format(there=silent, folder=tmp_path).replace("nowhere/checkpoints", "kept")
     text = text.replace("/nowhere/tickets", "/bin/cat")
 
@@ -210,7 +210,7 @@ async def test_who_is_silent_hides_nobody_of_the_same_part(
 def test_a_name_server_that_is_away_keeps_nobody_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(limits, "PART_S", 3.0)
+    monkeypatch.setattr(time_budget, "PART_S", 3.0)
     back = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: back.wait(30) and [])
     (tmp_path / "runbooks").mkdir()

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from adapters.fault import Fault
-from bot.commands.health import PARTS, examine
+from bot.cli.check.parts import PARTS, examine
 from bot.reports.finding import Finding
 from bot.reports.mending import BY_PART, Mending
 from bot.settings.reading import parse

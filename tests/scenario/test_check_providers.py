@@ -7,8 +7,8 @@ import pytest
 from adapters.llm.config import ProviderConfig
 from adapters.llm.registry import create
 from adapters.llm.triage.provider import Triage
-from bot.commands.probes import limits
-from bot.commands.probes.tools import check_providers
+from bot.cli.check import time_budget
+from bot.cli.check.tools import check_providers
 from tests.fakes.model_server import ModelServer, Round
 
 
@@ -38,7 +38,7 @@ async def test_each_one_in_the_order_is_asked_for_a_word_and_no_other() -> None:
 
 
 async def test_one_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PROBE_S", 0.05)
+    monkeypatch.setattr(time_budget, "PROBE_S", 0.05)
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()

@@ -12,7 +12,7 @@ import click
 import pytest
 from blockbuster import BlockBuster
 
-from bot import cli
+from bot.cli import main as cli
 from tests.kortex_command import run
 from tests.plain_logging import logging_put_back
 
@@ -317,17 +317,17 @@ def test_a_usage_error_is_exit_2_with_usage_and_what_was_meant(
 
 def test_help_lists_every_command_and_imports_none() -> None:
     program = (
-        "import sys; from bot import cli\n"
+        "import sys; from bot.cli import main as cli\n"
         "try: cli.main(['--help'])\n"
         "except SystemExit as ended: code = ended.code\n"
-        "print(code, *(n for n in sys.modules if n.startswith('bot.commands.')))"
+        "print(code, *(n for n in sys.modules if n.startswith('bot.cli.')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
 
     assert all(f"\n  {name} " in done.stdout for name in cli.TABLE)
-    assert done.stdout.splitlines()[-1] == "0 bot.commands.ending"
+    assert done.stdout.splitlines()[-1] == "0 bot.cli.main bot.cli.exit_codes"
 
 
 def test_each_command_of_the_table_is_there_under_its_name() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from bot.cli import main
-from bot.commands.demo_state import DIRECTORY, kept, on_demo
+from bot.cli.demo_state import DIRECTORY, kept, on_demo
+from bot.cli.main import main
 from bot.demo.setup import demo_text, write_private
 from bot.settings.reading import load
 from tests.plain_logging import logging_put_back

@@ -11,7 +11,7 @@ import pytest
 from blockbuster import BlockBuster
 from pydantic import JsonValue
 
-from bot.cli import main
+from bot.cli.main import main
 from tests.plain_logging import logging_put_back
 
 DOCUMENTED = {

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from blockbuster import BlockBuster
 
-from bot.cli import main
+from bot.cli.main import main
 from bot.demo.running import AUDIT_KEY, DATABASE_URL, demo_running
 from bot.store.database import Database
 from bot.store.tables import audit

@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 from blockbuster import BlockBuster
 
-from bot import cli
-from bot.commands.health import examine
+from bot.cli import main as cli
+from bot.cli.check.parts import examine
 from bot.demo.workspace.seeds import RESPONDER, RESPONDERS
 from bot.demo.workspace.stored_messages import Message
 from bot.service.lifecycle import RELOADED

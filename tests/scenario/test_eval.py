@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from bot.cli import main
+from bot.cli.main import main
 from tests.packs import NOW, minutes, write_case
 from tests.plain_logging import logging_put_back
 

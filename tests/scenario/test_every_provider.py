@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from bot.app import Base, build_base, build_conversation
-from bot.commands.headless import NamedByUser, NeverStopped, headless_ask
+from bot.cli.headless import NamedByUser, NeverStopped, headless_ask
 from bot.domain.ids import UserId
 from bot.domain.turn_events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.ports.durability import Journal

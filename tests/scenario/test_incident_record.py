@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from bot.cli import main
+from bot.cli.main import main
 from tests.plain_logging import logging_put_back
 
 CONFIG = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from bot.cli import main
+from bot.cli.main import main
 from bot.demo.workspace.seeds import OTHER_BOT, RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round

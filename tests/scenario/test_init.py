@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 from blockbuster import BlockBuster
 
-from bot.commands import demo_world
-from bot.commands.first_configuration import Answers, Confirming, configuration
+from bot.cli import demo_server
+from bot.cli.config_template import Answers, Confirming, configuration
 from bot.demo.setup import local
 from bot.demo.workspace.app import serving
 from bot.demo.workspace.state import Workspace
@@ -253,11 +253,11 @@ def test_a_local_slack_says_what_to_configure(monkeypatch: pytest.MonkeyPatch) -
         told.append(words)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(demo_world, "print", hear, raising=False)
+    monkeypatch.setattr(demo_server, "print", hear, raising=False)
     before = [signal.getsignal(number) for number in TAKEN]
     try:
         signals.take()
-        assert demo_world.demo_workspace(0, None, signals) == 0
+        assert demo_server.demo_workspace(0, None, signals) == 0
     finally:
         for number, handler in zip(TAKEN, before, strict=True):
             signal.signal(number, handler)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from adapters.mcp.definition import Definition
-from bot.commands.health import examine
-from bot.commands.probes.tools import mcp_report
+from bot.cli.check.parts import examine
+from bot.cli.check.tools import mcp_report
 from bot.settings.model import Settings
 from tests.fakes import mcp_server
 from tests.fakes.mcp_http import TOOL, McpHttp

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.commands.health import examine
+from bot.cli.check.parts import examine
 from bot.demo.workspace.seeds import CHECKOUT, MEMBER, RESPONDER
 from bot.settings.model import Settings
 from tests.fakes.model_server import Call, Recorded, Round

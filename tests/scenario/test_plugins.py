@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
 
-from bot.commands.health import examine
-from bot.commands.probes.tools import check_plugins
-from bot.commands.status import tools_report_of
+from bot.cli.check.parts import examine
+from bot.cli.check.tools import check_plugins
+from bot.cli.status import tools_report_of
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.settings.model import Settings
 from bot.settings.policy import PolicySettings

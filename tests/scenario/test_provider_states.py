@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from tests.fakes.model_server import Failure, ModelServer, Recorded, Round
 from tests.fixtures_service import INGEST_TOKEN, Start, stage

@@ -10,7 +10,7 @@ import pytest
 from blockbuster import BlockBuster
 
 from bot.audit.chain import AuditKeys
-from bot.cli import main
+from bot.cli.main import main
 from bot.demo.workspace.seeds import RESPONDER
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.database import Database

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from bot.cli import main
+from bot.cli.main import main
 from bot.demo.workspace.seeds import RESPONDER
 from bot.service.lifecycle import serving
 from bot.service.times import Times

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.commands.headless import HeadlessSurface, NamedByUser, NeverStopped
+from bot.cli.headless import HeadlessSurface, NamedByUser, NeverStopped
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings

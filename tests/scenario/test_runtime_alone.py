@@ -17,7 +17,7 @@ __all__ = ["empty_url"]
 ALONE = """
 import sys
 from importlib.metadata import packages_distributions
-from bot.cli import main
+from bot.cli.main import main
 locked = set(sys.argv.pop(1).split())
 for package, owners in packages_distributions().items():
     names = {owner.lower().replace("_", "-").replace(".", "-") for owner in owners}

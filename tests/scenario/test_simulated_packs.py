@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from bot.cli import main
+from bot.cli.main import main
 from tests.evals.stacks import CASES, SET, write
 from tests.plain_logging import logging_put_back
 

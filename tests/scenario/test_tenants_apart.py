@@ -18,7 +18,7 @@ from aiohttp import web
 from adapters.llm.messages import ToolCall
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.stopping import Signal
-from bot.commands.headless import HeadlessSurface, NamedByUser, NeverStopped
+from bot.cli.headless import HeadlessSurface, NamedByUser, NeverStopped
 from bot.domain.channel import ChannelRule, ChosenBackends
 from bot.domain.ids import TeamId
 from bot.ports.platform import NamedByPlace

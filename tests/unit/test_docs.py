@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from bot.cli import kortex
+from bot.cli.main import kortex
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md")])

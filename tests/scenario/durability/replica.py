@@ -15,8 +15,8 @@ from typing import cast
 
 from dbos import Queue
 
-from bot.commands.invocation import guarded
-from bot.commands.serve import stay
+from bot.cli.invocation import guarded
+from bot.cli.serve import stay
 from bot.service.lifecycle import serving
 from bot.service.times import Times
 from bot.settings.reading import load

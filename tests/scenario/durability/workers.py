@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from bot.commands.workers import run_workers
+from bot.cli.workers import run_workers
 from bot.service.times import Times
 from bot.upkeep.signals import Signals
 from tests.scenario.durability.replica import CONTEXT, TIMES

@@ -6,8 +6,8 @@ import pytest
 
 from adapters.recorded.packs.archive import case_files
 from adapters.recorded.packs.recording import read_recording
-from bot.commands.eval import judged_cases
-from bot.commands.eval_ask import truth_of
+from bot.cli.eval.cases import truth_of
+from bot.cli.eval.command import judged_cases
 from tests.evals.signals import NOW
 from tests.evals.stacks import CASES, write
 

@@ -22,7 +22,7 @@ from adapters.llm.messages import (
 from bot.chat.history import HISTORY_TOKENS, PURPOSE, RESULTS_FOLDED, recall
 from bot.chat.round_record import RoundRecord
 from bot.chat.window import FOLDED, estimate_tokens
-from bot.commands.headless import PlainJournal
+from bot.cli.headless import PlainJournal
 from bot.domain.budget import NO_MODEL
 from bot.domain.ids import MessageTs
 from bot.domain.session import SUMMARY_REQUEST, Summary

@@ -25,7 +25,7 @@ from bot.chat.conversation import Conversation, stop_reason, wrap_evidence
 from bot.chat.evidence_need import REPLACED, UNCHECKED
 from bot.chat.loop import PARALLEL_CALLS, Emit, Loop
 from bot.chat.round_record import RoundRecord
-from bot.commands.headless import PlainJournal
+from bot.cli.headless import PlainJournal
 from bot.domain.turn_events import (
     Notice,
     ProposalRaised,

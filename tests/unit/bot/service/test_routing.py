@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from bot.commands.headless import NamedByUser
+from bot.cli.headless import NamedByUser
 from bot.domain.channel import UNKNOWN, Readers
 from bot.domain.ids import API, ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.roles import HeldRoles

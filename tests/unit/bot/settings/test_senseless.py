@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from bot.commands.ask import ask_with
+from bot.cli.ask import ask_with
 from bot.settings.model import Settings
 from bot.settings.named_backends import NAMED
 from bot.settings.reading import ConfigurationError, parse

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from aiohttp.test_utils import TestClient, TestServer
 from blockbuster import BlockBuster
 
-from bot import cli
+from bot.cli import main as cli
 from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from adapters.mcp.definition import Accepted, Definition, entry_line
 from adapters.mcp.supervisor import ServerSpec, Supervisor, running
-from bot.commands.probes.tools import mcp_report
+from bot.cli.check.tools import mcp_report
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError

@@ -1,0 +1,1 @@
+"""The `kortex` command, one module or folder a sub-command."""

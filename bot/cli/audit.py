@@ -1,0 +1,208 @@
+"""`kortex audit`: verify the trail, seal it, export it, erase content from it."""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime
+from pathlib import Path
+
+import click
+from pydantic import JsonValue
+
+from bot.audit.checkpoint import Checkpoint, checkpoints_in
+from bot.audit.verify import Summary
+from bot.cli.database import opened
+from bot.cli.display import print_json, print_json_line
+from bot.cli.exit_codes import FAILED, OK
+from bot.cli.invocation import complain, configured, operator
+from bot.cli.options import WHEN, exactly_one, instant, json_option, jsonl_option
+from bot.cli.sessions import FORMS, configured_or_demo, find_session
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.store.audit_by_hand import erase as erase_rows
+from bot.store.audit_by_hand import seal as seal_rows
+from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import verify as verify_trail
+from bot.store.database import Database
+from bot.store.person import UnknownWorkspace
+from bot.wiring import rules
+from bot.wiring.stores import open_stores
+from bot.wiring.trail import kept_outside
+
+PAGE_ROWS = 1_000
+
+
+@click.group()
+def audit() -> None:
+    """Verify, seal, export or erase the audit trail: everything that was decided."""
+
+
+@audit.command()
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Checkpoints kept elsewhere: a file, a log, a copied Slack message. They find a cut tail.",
+)
+@json_option
+@configured_or_demo
+async def verify(settings: Settings, checkpoint: Path | None, as_json: bool) -> int:
+    """Read the whole chain. Exit 1 and name the first bad row, if there is one.
+
+    \b
+    Examples:
+      kortex audit verify
+      kortex audit verify --checkpoint checkpoints.txt
+    """
+    keys = rules.audit_keys(settings)
+    async with AsyncExitStack() as stack:
+        trail = StoredTrail(await opened(settings, stack))
+        witnesses = [*(_given(checkpoint) if checkpoint else []), *kept_outside(settings)]
+        summary = await verify_trail(trail, keys, witnesses)
+    _print_summary(summary, len(witnesses), as_json=as_json)
+    return FAILED if summary.bad else OK
+
+
+@audit.command()
+@click.option(
+    "--session",
+    default="",
+    metavar="SESSION",
+    help="The rows of this session: its id, its name (the newest of it), or a link of its thread.",
+)
+@click.option("--since", type=instant, metavar="WHEN", help=f"Rows from then on: {WHEN}.")
+@jsonl_option
+@configured
+async def export(settings: Settings, session: str, since: datetime | None) -> int:
+    """Print rows in order, one JSON object a line. Give --session or --since.
+
+    \b
+    Example:
+      kortex audit export --since 24h | jq .kind
+    """
+    exactly_one(session=session, since=since)
+    async with AsyncExitStack() as stack:
+        database = await opened(settings, stack)
+        trail = StoredTrail(database)
+        wanted = await _session(database, trail, session) if session else ""
+        if wanted is None:
+            complain(f"no row is of {session!r}; write {FORMS}")
+            return FAILED
+        after = 0
+        while page := await trail.entries(
+            after=after, session=wanted, since=since, limit=PAGE_ROWS
+        ):
+            for entry in page:
+                print_json_line(entry.as_json())
+            after = page[-1].seq
+    return OK
+
+
+async def _session(database: Database, trail: StoredTrail, wanted: str) -> str | None:
+    """Its id. Rows outlive their session, so an id in the trail is one whether it is stored or not."""
+    if await trail.entries(session=wanted, limit=1):
+        return wanted
+    found = await find_session(database, wanted)
+    if found is None or not await trail.entries(session=found, limit=1):
+        return None
+    complain(f"the rows of {found}")
+    return found
+
+
+@audit.command()
+@click.option("--session", default="", metavar="ID", help="The rows of this session, by id.")
+@click.option(
+    "--person",
+    default="",
+    metavar="PERSON",
+    help='The rows whose actor is this person: "U0123456", elsewhere "T0123456/U0123456".',
+)
+@click.option("--reason", required=True, metavar="TEXT", help="Written into the trail.")
+@configured
+async def erase(settings: Settings, session: str, person: str, reason: str) -> int:
+    """Empty the content of rows; the rows and the chain stay. Give --session or --person."""
+    exactly_one(session=session, person=person)
+    async with AsyncExitStack() as stack:
+        stores = await open_stores(settings, stack)
+        try:
+            count = await erase_rows(
+                stores.database, by=operator(), reason=reason, person=person, session=session
+            )
+        except UnknownWorkspace as error:
+            raise ConfigurationError(f"{error}. Nothing was erased") from error
+    print(f"erased the content of {count} rows; the rows and the chain stay")
+    return OK
+
+
+@audit.command()
+@click.option("--reason", required=True, metavar="TEXT", help="Written into the trail.")
+@configured
+async def seal(settings: Settings, reason: str) -> int:
+    """Accept a trail that does not verify as it is, on record.
+
+    Use it for a trail that began without a key, was restored or was tampered with. Stop every Kortex
+    first.
+    """
+    keys = rules.audit_keys(settings)
+    if not keys.keyed:
+        raise ConfigurationError("audit.key: set it first; a seal without a key proves nothing")
+    async with AsyncExitStack() as stack:
+        database = await opened(settings, stack)
+        found = await verify_trail(StoredTrail(database), keys, kept_outside(settings))
+        if found.bad is None:
+            print("the trail holds: there is nothing to seal")
+            return OK
+        rows = await seal_rows(database, found, by=operator(), reason=reason)
+    print(f"sealed rows 1 to {rows} as they stand; what they were before, nothing proves")
+    return OK
+
+
+def _given(file: Path) -> Sequence[Checkpoint]:
+    try:
+        found = checkpoints_in(file.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be read ({error.strerror})") from error
+    if not found:
+        raise ConfigurationError(f"{file}: holds no checkpoint (lines with `kortex-audit/1 ...`)")
+    return found
+
+
+def _print_summary(summary: Summary, witnesses: int, *, as_json: bool) -> None:
+    bad = summary.bad
+    if as_json:
+        found: dict[str, JsonValue] = {
+            "ok": bad is None,
+            "rows": summary.rows,
+            "head": summary.head,
+            "first_bad_seq": bad.seq if bad else None,
+            "reason": bad.reason if bad else "",
+            "erased": summary.erased,
+            "unkeyed": summary.unkeyed,
+            "unsealed": summary.unsealed,
+            "sealed": summary.sealed,
+            "checkpoints_given": witnesses,
+        }
+        print_json(found)
+        return
+    if bad:
+        print(f"BAD   row {bad.seq}: {bad.reason}")
+        return
+    print(f"ok    {summary.rows} rows, head {summary.head[:16]}")
+    if summary.erased:
+        print(f"      {summary.erased} erased: their content is gone, their place is proved")
+    if summary.sealed:
+        print(
+            f"      rows 1 to {summary.sealed} are as somebody with the key found and sealed them "
+            f"(row {summary.sealed + 1} says who and why)"
+        )
+    if summary.unsealed:
+        print(f"      rows 1 to {summary.unsealed} are older than the chain and not covered by it")
+    if summary.unkeyed:
+        print(
+            f"      {summary.unkeyed} rows were chained without a key: "
+            "whoever can write the database can forge them"
+        )
+    if not witnesses:
+        print(
+            "      no --checkpoint from outside this database was given: "
+            "a tail cut together with the stored checkpoints would not show"
+        )

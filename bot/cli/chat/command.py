@@ -1,0 +1,153 @@
+"""`kortex chat` at the process's own terminal or pipe: lines in, Ctrl-C, exit codes."""
+
+import asyncio
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import click
+
+from adapters.errors import AdapterError
+from adapters.http.client import http_client
+from bot.cli.chat.client import READ_S, ChatClient, ChatFailed
+from bot.cli.chat.conversation import Talk
+from bot.cli.chat.credentials import Unusable, token, where
+from bot.cli.chat.screen import Screen
+from bot.cli.exit_codes import FAILED, INTERRUPTED, OK, USAGE
+from bot.settings.environment import environment
+
+
+@click.command()
+@click.option(
+    "--url",
+    help="The address of the service (default: KORTEX_URL, else [http] of the configuration, else "
+    "http://127.0.0.1:3000).",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A file that holds the token.",
+)
+@click.option(
+    "--channel",
+    default="incident-console",
+    metavar="NAME",
+    show_default=True,
+    help="The channel, which sets permissions.",
+)
+@click.option("--session", default="", metavar="ID", help="Go on with a conversation of yours.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    default=Path("kortex.toml"),
+    metavar="PATH",
+    help="The service's configuration, if it is on this machine (default: ./kortex.toml).",
+)
+def chat(url: str | None, config: Path, token_file: Path | None, channel: str, session: str) -> int:
+    """Talk with a running Kortex in this terminal, over its HTTP API.
+
+    The token says who you are. `kortex token create NAME` makes one, where the service runs. It is
+    read from KORTEX_TOKEN or from ~/.config/kortex/token, which only you may read. Lines of a pipe
+    are asked one after the other.
+
+    Exit 1: a question got no answer. Exit 2: the address or the token cannot be used.
+    """
+    try:
+        found = where(url, config, environment(), _tell)
+        shown = token(token_file, environment())
+    except Unusable as error:
+        _tell(str(error))
+        return USAGE
+    return asyncio.run(_chat(found, shown, channel, session))
+
+
+async def _chat(url: str, shown: str, channel: str, session: str) -> int:
+    typed = sys.stdin.isatty()
+    terminal = sys.stdout.isatty()
+    colour = terminal and "NO_COLOR" not in environment()
+    screen = Screen(_write, colour=colour, formatted=terminal)
+    headers = {"Authorization": f"Bearer {shown}"}
+    client = http_client(base_url=url, headers=headers, read_s=READ_S, streams=True)
+    talk = Talk(ChatClient(client), screen, _Lines(typed=typed).read, channel, session)
+    try:
+        me = await talk.client.me()
+        if typed:
+            roles = ", ".join(me.roles) or "no role"
+            screen.note(f"You are {me.name} ({roles}). /help says what there is.")
+        return await _until_left(talk)
+    except (ChatFailed, AdapterError) as error:
+        _tell(str(error))
+        return FAILED
+    finally:
+        await client.aclose()
+
+
+async def _until_left(talk: Talk) -> int:
+    left = asyncio.Event()
+    pressed = 0
+
+    async def interrupted() -> None:
+        if not await talk.interrupt():
+            left.set()
+
+    async with asyncio.TaskGroup() as group:
+
+        def on_interrupt() -> None:
+            nonlocal pressed
+            pressed += 1
+            if pressed > 1:
+                left.set()
+            else:
+                group.create_task(interrupted())
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, on_interrupt)
+        running = group.create_task(talk.run())
+        leaving = group.create_task(left.wait())
+        await asyncio.wait({running, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        for each in (running, leaving):
+            each.cancel()
+    if left.is_set():
+        return INTERRUPTED
+    return FAILED if talk.failed else OK
+
+
+class _Lines:
+    """Lines of standard input, read in a thread that ends with the process: no read of it can be ended."""
+
+    def __init__(self, *, typed: bool) -> None:
+        self._typed = typed
+
+    async def read(self, prompt: str) -> str | None:
+        """The next line, None at the end. The prompt is shown to people alone."""
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[str | None] = loop.create_future()
+
+        def tell(line: str | None) -> None:
+            if not found.done():
+                found.set_result(line)
+
+        def wait() -> None:
+            line = self._line(prompt)
+            loop.call_soon_threadsafe(tell, line)
+
+        threading.Thread(target=wait, daemon=True).start()
+        return await found
+
+    def _line(self, prompt: str) -> str | None:
+        if self._typed:
+            import readline  # noqa: F401 - gives `input` its editing and its history
+        try:
+            return input(prompt) if self._typed else (sys.stdin.readline() or None)
+        except (EOFError, UnicodeDecodeError):
+            return None
+
+
+def _tell(line: str) -> None:
+    print(f"kortex: {line}", file=sys.stderr)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

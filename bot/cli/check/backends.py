@@ -1,0 +1,225 @@
+"""`kortex check` on the systems beside the observability backends, and on Kortex' own endpoints."""
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Final
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from adapters.errors import AdapterError
+from adapters.http.client import REACH_S, http_client, reach
+from adapters.http.errors import mapped_errors
+from adapters.kubernetes.kinds import kind_of
+from bot.cli.check import time_budget
+from bot.cli.check.installation import Asked
+from bot.cli.check.time_budget import failed, probed, unset
+from bot.reports.finding import Finding
+from bot.service.signing_in import make_tokens
+from bot.settings.access import RouteSettings
+from bot.settings.http import HttpSettings, own_address
+from bot.settings.reading import ConfigurationError
+from bot.web.listener import bind_problem
+from bot.wiring import rules
+from bot.wiring.backends import Cluster
+from bot.wiring.routes import backend_client
+from bot.wiring.telemetry import make_collector
+from tools.cluster_objects import ObjectQuery
+from tools.core.cluster_reading import ALWAYS, PODS, STORAGE
+from tools.errors import InvalidArguments, ToolError
+
+SWEPT: Final = tuple(kind_of(plural) for plural, _ in (PODS, *ALWAYS, *STORAGE))
+TOO_MUCH: Final = "this identity may do more than read; give it get and list on what it needs"
+RECENT: Final = timedelta(minutes=5)
+UNKNOWN_PRODUCT: Final = "kortex-check"
+OURS: Final = b'"up"'  # in the answer of /healthz
+REACHED: Final = "is there (a connection, nothing ordered or sent)"
+_MOST_CHARS: Final = 200
+
+
+async def check_cluster(asked: Asked) -> Sequence[Finding]:
+    """It answers, and this identity can only read."""
+    cluster = asked.of.cluster
+    if cluster is None:
+        is_unset = asked.of.settings.kubernetes.kind in ("none", "recorded")
+        return [unset("kubernetes", "[kubernetes]")] if is_unset else []
+    try:
+        async with asyncio.timeout(time_budget.within(time_budget.PROBE_S)):
+            excess = await cluster.api.excess(cluster.reader.namespaces)
+            await cluster.reader.table(ObjectQuery("pods"))
+            unlisted = await cluster.api.unlisted(SWEPT, cluster.reader.namespaces)
+    except (ToolError, TimeoutError) as error:
+        found = failed("kubernetes", error)
+        return [replace(found, detail=found.detail[:_MOST_CHARS])]
+    if excess:
+        return [Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")]
+    words = f"answers; this identity can only read, cluster-wide and in {_spaces(cluster)}"
+    if unlisted:
+        words += f"; it may not list {', '.join(unlisted)}, so faults of these are not seen"
+    return [Finding("kubernetes", True, words)]
+
+
+def _spaces(cluster: Cluster) -> str:
+    return ", ".join(dict.fromkeys((cluster.api.namespace, *cluster.reader.namespaces)))
+
+
+async def answers(part: str, kind: str, what: str, ask: Callable[[], Awaitable[object]]) -> Finding:
+    """The row of a system that is asked for something small. A refused argument is an answer too."""
+
+    async def words() -> str:
+        try:
+            await ask()
+        except InvalidArguments as error:
+            return f"{kind} answers ({error.message[:80]})"
+        return f"{kind} answers (asked for {what})"
+
+    return await probed(part, words, f"{kind}: ")
+
+
+async def check_control_plane(asked: Asked) -> Sequence[Finding]:
+    """The state of a product; that it knows no such product is an answer too."""
+    of = asked.of
+    if of.settings.control_plane.kind != "http":
+        return [unset("control plane", "[control_plane]")]
+    if of.observed.admin is None:
+        return []  # it could not be made, and has a row that says so
+    product = next(iter(of.products), UNKNOWN_PRODUCT)
+    ask = partial(of.observed.admin.info, product, of.call)
+    return [await answers("control plane", "http", f"the state of {product}", ask)]
+
+
+async def check_platform(asked: Asked) -> Sequence[Finding]:
+    """Each connection by itself: a token may have ended for one person alone."""
+    of, platform = asked.of, asked.of.observed.platform
+    kind = of.settings.platform.kind
+    if platform is None:
+        return [unset("platform", "[platform]")] if kind in ("none", "recorded") else []
+    connections = rules.connection_rules(of.settings)
+    if not connections:
+        is_set = kind != "none"  # else the recorded one, which no setting asked for
+        words = "no [platform.connections], so nobody can ask it"
+        return [Finding("platform", False, words, configured=is_set)]
+    return await asyncio.gather(
+        *(
+            answers(
+                f"platform {one.id.partition(':')[2]}",
+                kind,
+                "its figures",
+                partial(platform.stats, replace(of.call, connection_ids=frozenset({one.id}))),
+            )
+            for one in connections
+        )
+    )
+
+
+async def check_feeds(asked: Asked) -> Sequence[Finding]:
+    """Each of `[deploys]` is asked for the deploys of the last minutes."""
+    of = asked.of
+    return await asyncio.gather(
+        *(
+            answers(
+                f"deploys {name}",
+                f"{of.settings.deploys[name].kind}, {project}",
+                "its last deploys",
+                partial(feed.since, of.now - RECENT),
+            )
+            for name, feeds in of.feeds.items()
+            for project, feed in feeds.items()
+        )
+    )
+
+
+async def check_patterns(asked: Asked) -> Sequence[Finding]:
+    """The folder is read."""
+    folder, patterns = asked.of.settings.patterns.folder, asked.of.observed.patterns
+    if patterns is None or not folder:
+        return [unset("patterns", "[patterns]")]
+    return [await answers("patterns", folder, "a runbook", partial(patterns.search, "runbook", 1))]
+
+
+async def check_adapters(asked: Asked) -> Sequence[Finding]:
+    """A connection to each `[adapters.NAME]`; the questions of its tool are not known here."""
+    return await asyncio.gather(
+        *(
+            probed(f"adapter {name}", partial(reached, own, own.url, f"adapters.{name}.url"))
+            for name, own in asked.of.settings.adapters.items()
+        )
+    )
+
+
+async def reached(route: RouteSettings, url: str, key: str) -> str:
+    """Words about an address that a connection reaches as a request would: by its proxy and authorities.
+
+    Raises AdapterError, ConfigurationError.
+    """
+    async with AsyncExitStack() as stack:
+        client = await asyncio.to_thread(backend_client, url, route, key, stack)
+        await reach(client, url, urlsplit(url).hostname or "")
+    return REACHED
+
+
+async def check_collector(asked: Asked) -> Sequence[Finding]:
+    """The collector of traces is sent an empty export."""
+    otel = asked.of.settings.otel
+    if not otel.endpoint:
+        return [unset("otel", "[otel]")]
+
+    async def words() -> str:
+        collector = await asyncio.to_thread(make_collector, otel)
+        await collector.reach()
+        return "takes traces (tried with none)"
+
+    return [await probed("otel", words)]
+
+
+async def check_issuer(asked: Asked) -> Sequence[Finding]:
+    """Its keys are fetched, as for the first token."""
+    oidc = asked.of.settings.oidc
+    if not oidc.issuer:
+        return [unset("oidc", "[oidc]")]
+    try:
+        usable = await make_tokens(oidc).fetch()
+    except (ConfigurationError, AdapterError) as error:
+        return [failed("oidc", error)]
+    return [Finding("oidc", usable > 0, f"the issuer answers; keys that can be used: {usable}")]
+
+
+async def check_door(asked: Asked) -> Sequence[Finding]:
+    """Kortex' own port is free, or a Kortex answers there; and which secrets open which endpoints."""
+    http = asked.of.settings.http
+    takes = [name for name in type(http).model_fields if _is_set(getattr(http, name))]
+    page = " and serves the page" if asked.of.settings.page.enabled else ""
+    opens = f", and what {', '.join(takes)} open" if takes else ""
+    words = f"answers health questions and the API{page}{opens}"
+    try:
+        server = await asyncio.get_running_loop().create_server(
+            asyncio.Protocol, http.host, http.port
+        )
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE and await _is_kortex(http):
+            return [Finding("http", True, f"a Kortex answers at port {http.port}; {words}")]
+        return [Finding("http", False, bind_problem(error, http.host, http.port))]
+    server.close()
+    free = f"port {http.port} of {http.host} is free" if http.port else "any free port"
+    return [Finding("http", True, f"{free}; {words}")]
+
+
+def _is_set(value: object) -> bool:
+    return isinstance(value, SecretStr) and bool(value.get_secret_value())
+
+
+async def _is_kortex(http: HttpSettings) -> bool:
+    client = http_client(base_url=own_address(http), connect_s=REACH_S, read_s=REACH_S)
+    try:
+        with mapped_errors("the service"):
+            response = await client.get("/healthz")
+        return OURS in response.content[:200]
+    except AdapterError:
+        return False
+    finally:
+        await client.aclose()

@@ -1,0 +1,269 @@
+"""`kortex check`: the table of parts. Every part is asked for real, none is changed.
+
+A new part is one line of `PARTS`; its probe is in `bot.cli.check`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Final
+
+from adapters.errors import AdapterError
+from adapters.fault import Fault, fault_of
+from bot.cli.check import time_budget
+from bot.cli.check.actions import check_actions, declared
+from bot.cli.check.backends import (
+    check_adapters,
+    check_cluster,
+    check_collector,
+    check_control_plane,
+    check_door,
+    check_feeds,
+    check_issuer,
+    check_patterns,
+    check_platform,
+)
+from bot.cli.check.installation import Asked, Installation, made
+from bot.cli.check.observe import check_observed
+from bot.cli.check.roles import check_roles
+from bot.cli.check.slack import check_alerts, check_tokens, check_workspaces, token_shape
+from bot.cli.check.storage import check_audit, check_database, check_outlets
+from bot.cli.check.tools import (
+    check_plugins,
+    check_providers,
+    check_tools,
+    check_toolsets,
+    plugin_problems,
+)
+from bot.ports.failures import StorageUnavailable
+from bot.privacy.literals import matcher
+from bot.reports.finding import Finding
+from bot.reports.mending import BY_PART
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.wiring import rules
+from tools.errors import ToolError
+from tools.output import clean_text
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is tried together. `mend` is what to do about a finding that does not say it itself, and
+    whose fault is none of `bot.reports.mending`.
+
+    `ask` may use the network and is what counts; `read` tells without it, for parts that need none
+    and for `--offline`, where secrets may be absent. Findings may have names of their own.
+    """
+
+    name: str
+    mend: str
+    ask: Callable[[Asked], Awaitable[Sequence[Finding]]] | None = None
+    read: Callable[[Installation], Sequence[Finding]] | None = None
+
+
+async def examine(
+    settings: Settings, *, offline: bool = False, age_s: Callable[[], float] = lambda: 0.0
+) -> list[Finding]:
+    """Try everything. Raises nothing that an operator can mend: it becomes a finding.
+
+    `offline` sends no packet and opens no database: it reports what can be read. `age_s` returns for
+    how long the person has waited so far.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            of = await made(settings, stack)
+        except ConfigurationError as error:
+            return [Finding("configuration", False, str(error), mend=_CORRECT)]
+        safe = _masking(settings)
+        if offline:
+            return [safe(each) for part in PARTS for each in _mended(part, _read(part, of))]
+        time_budget.share_what_is_left(age_s())
+        async with asyncio.TaskGroup() as group:
+            slack = group.create_task(check_tokens(settings))
+            database = group.create_task(check_database(settings))
+            asked = Asked(of, slack, database)
+            tasks = [group.create_task(_answers(part, asked)) for part in PARTS]
+        return [safe(each) for task in tasks for each in task.result()]
+
+
+def _masking(settings: Settings) -> Callable[[Finding], Finding]:
+    """Makes words that others wrote fit for a terminal: without controls, without our secrets."""
+    secrets = matcher(settings.secrets())
+
+    def safe(found: Finding) -> Finding:
+        words = clean_text(found.detail).encode(errors="replace")
+        masked = words if secrets is None else secrets.sub(b"[secret]", words)
+        return replace(found, part=clean_text(found.part), detail=masked.decode(errors="replace"))
+
+    return safe
+
+
+def _read(part: Part, of: Installation) -> Sequence[Finding]:
+    return part.read(of) if part.read is not None else ()
+
+
+async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
+    """Its findings, in time whatever it waits for."""
+    if part.ask is None:
+        return _mended(part, _read(part, asked.of))
+    try:
+        async with asyncio.timeout(time_budget.within(time_budget.PART_S)):
+            found = await part.ask(asked)
+    except TimeoutError:
+        found = [
+            Finding(
+                part.name, False, time_budget.unanswered(time_budget.PART_S), fault=Fault.SILENT
+            )
+        ]
+    except (ConfigurationError, StorageUnavailable, AdapterError, ToolError) as error:
+        found = [Finding(part.name, False, str(error), fault=fault_of(error))]
+    return _mended(part, found)
+
+
+def _mended(part: Part, found: Sequence[Finding]) -> list[Finding]:
+    return [
+        each if each.ok or each.mend else replace(each, mend=_mend(part, each)) for each in found
+    ]
+
+
+def _mend(part: Part, found: Finding) -> str:
+    known = BY_PART.get(part.name)
+    return known.of(found.fault) if known and found.fault else part.mend
+
+
+def _variables(of: Installation) -> Sequence[Finding]:
+    """A misspelt one by itself, and the database's; the others in one row: not every key is wanted."""
+    unset = of.settings.unset
+    told = [each for each in unset if each.near or each.key == "database.url"]
+    alone = [
+        Finding("environment", False, f"{each.key}: {each.as_words()}", warning=True)
+        for each in told
+    ]
+    others = ", ".join(f"{u.variable} ({u.key})" for u in unset if u not in told)
+    empty = [Finding("environment", False, f"no value for {others}", configured=False)]
+    return alone + (empty if others else [])
+
+
+async def _ask_slack(asked: Asked) -> Sequence[Finding]:
+    return (await asked.slack())[0]
+
+
+async def _ask_database(asked: Asked) -> Sequence[Finding]:
+    return await asked.database()
+
+
+async def _ask_audit(asked: Asked) -> Sequence[Finding]:
+    found = await asked.database()  # an embedded one is brought to its schema first
+    readable = not any(each.fails for each in found if each.part == "database")
+    return [await check_audit(asked.of.settings, readable=readable)]
+
+
+async def _ask_providers(asked: Asked) -> Sequence[Finding]:
+    return await check_providers(asked.of.providers, asked.of.in_order)
+
+
+async def _ask_plugins(asked: Asked) -> Sequence[Finding]:
+    return await check_plugins(asked.of.plugins, asked.of.settings)
+
+
+_CORRECT = "Correct that key in kortex.toml; docs/kortex.example.toml shows each with its default."
+_REACH = "and that this machine reaches the address (curl it)"
+
+PARTS: Final = (
+    Part("configuration", _CORRECT, read=lambda of: of.problems),
+    Part("environment", "Load the file that sets it (set -a; . ./kortex.env; set +a), or correct its name.", read=_variables),
+    Part(
+        "slack",
+        "Copy the tokens from https://api.slack.com/apps into the variables that [slack] names.",
+        ask=_ask_slack,
+        read=lambda of: token_shape(rules.slack_access(of.settings)),
+    ),
+    Part(
+        "workspaces",
+        "Install the app there again at /slack/install; for an unreadable token put its key back into "
+        "slack.token_keys.",
+        ask=check_workspaces,
+    ),
+    Part("http", "Choose another [http] host or port, or stop what listens there.", ask=check_door),
+    Part(
+        "roles",
+        "Correct the ids in [roles.*]; the app needs usergroups:read and users:read (app-manifest.yml). "
+        "Nobody holds a role that cannot be read.",
+        ask=check_roles,
+    ),
+    Part(
+        "alerts",
+        "Correct [[alerts]] and the senders' secrets in [http]; see docs/alerts.md.",
+        ask=check_alerts,
+    ),
+    Part(
+        "database",
+        "Check [database] url, and that this user may write there; an old schema wants `kortex migrate`.",
+        ask=_ask_database,
+    ),
+    Part("audit", "Set [audit] key, or see `kortex audit verify` for what is wrong.", ask=_ask_audit),
+    Part("audit places", f"Check that key of [audit] and its token, {_REACH}.", ask=check_outlets),
+    Part(
+        "providers",
+        "Check api_key, model and address of that [llm.providers.*]; the others are asked meanwhile.",
+        ask=_ask_providers,
+    ),
+    Part(
+        "observe",
+        "Check url and token of that table below [observe], "
+        f"{_REACH}. Where it refuses in words of its own, they say why; where nothing matches, name your "
+        "label in [observe] product_labels.",
+        ask=check_observed,
+    ),
+    Part(
+        "kubernetes",
+        "Check [kubernetes]; docs/operating.md has the role that this identity needs.",
+        ask=check_cluster,
+    ),
+    Part(
+        "control plane",
+        f"Check [control_plane] info_url and token, {_REACH}.",
+        ask=check_control_plane,
+    ),
+    Part(
+        "platform",
+        f"Check [platform] url and that connection's token, {_REACH}.",
+        ask=check_platform,
+    ),
+    Part("deploys", f"Check url, token and projects of that [deploys.*], {_REACH}.", ask=check_feeds),
+    Part("patterns", "Check [patterns] folder; this user has to read it.", ask=check_patterns),
+    Part(
+        "actions",
+        f"Correct that [[actions]] and its addresses, {_REACH}.",
+        ask=check_actions,
+        read=lambda of: declared(of.settings),
+    ),
+    Part(
+        "adapters",
+        f"Check that [adapters.NAME] url, {_REACH}.",
+        ask=check_adapters,
+    ),
+    Part(
+        "oidc",
+        f"Check [oidc] issuer, as the tokens name it, {_REACH}; jwks_url where it has no metadata.",
+        ask=check_issuer,
+    ),
+    Part(
+        "otel",
+        f"Check [otel] endpoint (OTLP over HTTP, port 4318) and headers, {_REACH}.",
+        ask=check_collector,
+    ),
+    Part(
+        "plugins",
+        "Correct the manifest; `kortex check --plugin FILE` tries one (docs/plugins.md).",
+        ask=_ask_plugins,
+        read=lambda of: plugin_problems(of.plugins),
+    ),
+    Part(
+        "tools",
+        "Correct that [mcp.servers.*], [policy] or [[channels]]; see docs/mcp.md and docs/tools.md.",
+        ask=check_tools,
+        read=lambda of: check_toolsets((of.plugins,), of.settings),
+    ),
+)  # fmt: skip

@@ -1,0 +1,168 @@
+"""`kortex check` on the database, the audit trail and the places where its events go.
+
+No event is written anywhere.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+
+from adapters.fault import Fault, fault_of
+from bot.cli.check import time_budget
+from bot.cli.check.backends import reached
+from bot.cli.check.installation import Asked
+from bot.cli.check.pooler import SET_PGBOUNCER, check_pooler
+from bot.cli.check.slack import postable
+from bot.cli.check.time_budget import probed
+from bot.ports.failures import StorageUnavailable
+from bot.reports.finding import Finding
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.slack.api.session import slack_session
+from bot.slack.api.web_api import create_api
+from bot.store import schema
+from bot.store.address import POSTGRESQL, addressed
+from bot.store.database import Database
+from bot.store.engines import CONNECT_TIMEOUT_S
+from bot.wiring import rules
+from bot.wiring.audit_outlets import check_behind, check_sinks
+from bot.wiring.stores import open_stores
+from bot.wiring.trail import verified
+
+# What PostgreSQL answers who wants to come in, in words: libpq has no codes there.
+_REFUSALS: Final = (
+    ("authentication failed", Fault.CREDENTIAL),
+    ("role ", Fault.CREDENTIAL),
+    ("does not exist", Fault.ABSENT),
+)
+
+
+async def check_database(settings: Settings) -> Sequence[Finding]:
+    """Whether it serves, and sinks of the trail that are behind. An embedded one is brought to its schema."""
+    try:
+        async with (
+            asyncio.timeout(time_budget.within(time_budget.SHARED_S)),
+            AsyncExitStack() as stack,
+        ):
+            await _is_there(settings.database.url.get_secret_value())
+            database = (await open_stores(settings, stack)).database
+            at = await schema.standing(database)
+            behind = await check_behind(settings, database)
+            pooler = await check_pooler(settings.database.url.get_secret_value(), database)
+    except TimeoutError:
+        return [
+            Finding(
+                "database", False, time_budget.unanswered(time_budget.SHARED_S), fault=Fault.SILENT
+            )
+        ]
+    except (ConfigurationError, StorageUnavailable) as error:
+        mend = SET_PGBOUNCER if "startup parameter" in str(error) else ""
+        fault = fault_of(error) or _said(error)
+        return [Finding("database", False, str(error), mend=mend, fault=fault)]
+    newer = f"schema {at.revision}, expanded by a newer version, which serves this one too"
+    said = "schema current" if at.revision == at.newest else newer
+    return [Finding("database", True, f"{database.dialect}, {said}"), *pooler, *behind]
+
+
+async def _is_there(url: str) -> None:
+    """One try, so that why it fails is told; what uses a database waits for it. Raises StorageUnavailable."""
+    if addressed(url).drivername != POSTGRESQL:
+        return
+    database = await Database.open(url, patience_s=())
+    try:
+        await database.ping()
+    except StorageUnavailable as error:
+        raise error from await _why(addressed(url))
+    finally:
+        await database.close()
+
+
+async def _why(address: sa.URL) -> OSError | None:
+    """What a plain connection fails with, which libpq tells in words alone."""
+    if not address.host:
+        return None
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            _, writer = await asyncio.open_connection(address.host, address.port or 5432)
+    except OSError as error:
+        return error
+    writer.close()
+    return None
+
+
+def _said(error: Exception) -> Fault | None:
+    return next((fault for words, fault in _REFUSALS if words in str(error)), None)
+
+
+async def check_audit(settings: Settings, *, readable: bool = True) -> Finding:
+    """The key, and whether all that was written so far holds, where the database is `readable`."""
+    keys = rules.audit_keys(settings)
+    if not keys.keyed:
+        weak = (
+            "no [audit] key: the chain finds accidents, not forgery by who can write the database"
+        )
+        return Finding("audit", False, weak, configured=False)
+    detail = f"sealed with the key {settings.audit.key_id!r}"
+    if not readable:
+        words = f"{detail}; the trail cannot be read: see the database"
+        return Finding("audit", False, words, mend="Mend the database first.")
+    try:
+        found = await verified(settings)
+    except (ConfigurationError, StorageUnavailable) as error:
+        words = f"{detail}; the trail could not be read: {error}"
+        return Finding("audit", False, words, mend="Mend the database first.")
+    if found is None:
+        return Finding("audit", True, f"{detail}; the trail is empty")
+    if found.bad is not None:
+        what = f"the trail does not hold at row {found.bad.seq}: {found.bad.reason}"
+        return Finding("audit", False, f"{what}; see `kortex audit verify`")
+    return Finding("audit", True, f"{detail}; {found.rows} rows hold")
+
+
+async def check_outlets(asked: Asked) -> Sequence[Finding]:
+    """Where events and checkpoints of the audit trail go."""
+    settings = asked.of.settings
+    audit = settings.audit
+    part, questions = "audit checkpoints", []
+    if url := audit.checkpoint_url:
+        ask = partial(reached, audit.checkpoint_route, url, "audit.checkpoint_url")
+        questions.append(probed(part, ask))
+    if audit.checkpoint_file:
+        questions.append(asyncio.to_thread(_file, Path(audit.checkpoint_file)))
+    sinks, channels, others = await asyncio.gather(
+        check_sinks(settings, time_budget.within(time_budget.PROBE_S)),
+        _channels(asked),
+        asyncio.gather(*questions),
+    )
+    return [*sinks, *channels, *others]
+
+
+def _file(path: Path) -> Finding:
+    there = path if path.exists() else path.parent
+    if not os.access(there, os.W_OK) or path.is_dir():
+        words = f"{path} cannot be written by this user"
+        mend = "Give this user the right to write there, or name another [audit] checkpoint_file."
+        return Finding("audit checkpoints", False, words, mend=mend)
+    return Finding("audit checkpoints", True, f"appended to {path}")
+
+
+async def _channels(asked: Asked) -> Sequence[Finding]:
+    """The one, once Slack is known to answer."""
+    settings = asked.of.settings
+    if not settings.audit.checkpoint_channel or (await asked.slack())[1] is None:
+        return []
+    async with slack_session() as session:
+        token = settings.slack.bot_token.get_secret_value()
+        api = create_api(
+            token, settings.slack.api_base_url, session, time_budget.within(time_budget.AFTER_S)
+        )
+        name = await postable("audit checkpoints", settings.audit.checkpoint_channel, api)
+    if isinstance(name, Finding):
+        return [name]
+    return [Finding("audit checkpoints", True, f"posted in #{name}")]

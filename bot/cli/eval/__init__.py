@@ -1,0 +1,1 @@
+"""`kortex eval`: recorded incidents asked, and the answers scored."""

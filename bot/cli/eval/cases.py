@@ -1,0 +1,170 @@
+"""Asks one recorded case through the product's own path, in this process or in one of its own."""
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from adapters.recorded.packs.archive import TRUTH_FILE, BadPack, CaseFiles
+from adapters.recorded.packs.plain_rules import PlainAnswer, plain_answer
+from adapters.recorded.packs.recording import Recording, read_recording
+from adapters.recorded.packs.shapes import Case, document_of
+from adapters.recorded.packs.variants import Variant, varied
+from bot.cli.ask import answer_here
+from bot.cli.eval.score import PossibleTruth, Result, Truth
+from bot.settings.database import DatabaseSettings
+from bot.settings.model import ChannelSettings, Settings
+from bot.telemetry import logs
+from bot.wiring.backend_kinds import conventions_of
+from bot.wiring.observed import Observed, World
+from bot.wiring.packed import with_logs_at, with_metrics_at, world_of
+from bot.wiring.stores import open_redactor
+
+_CHANNEL = "incident-eval"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCase:
+    """A case, the answer to it, and what plain rules say of it. `notices` tell why it failed."""
+
+    case: Case
+    truth: Truth
+    result: Result
+    plain: PlainAnswer
+    notices: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseAsker:
+    """How cases are asked. With a URL, they are loaded into that server and asked through it."""
+
+    settings: Settings
+    template: Path  # an empty database, copied for each case
+    metrics_url: str = ""
+    logs_url: str = ""
+
+    async def ask(self, found: CaseFiles, variant: Variant | None = None) -> AskedCase:
+        """Ask it. Raises BadPack, NotLoaded, ConfigurationError."""
+        changed = found if variant is None else varied(found, variant)
+        truth = truth_of(changed)
+        if truth is None:
+            raise BadPack(f"{found.place}: has no truth that can be counted")
+        shown = {name: content for name, content in changed.files.items() if name != TRUTH_FILE}
+        recording = read_recording(CaseFiles(found.place, shown))
+        with tempfile.TemporaryDirectory(dir=self.template.parent) as own:
+            database = Path(own) / "case.db"
+            shutil.copyfile(self.template, database)
+            async with AsyncExitStack() as stack:
+                world = await self._world(recording, stack)
+                result, notices = await self._result(recording.case, world, database)
+        return AskedCase(recording.case, truth, result, plain_answer(recording), notices)
+
+    def ask_here(self, found: CaseFiles, variant: Variant | None = None) -> AskedCase:
+        """The same for a process of its own."""
+        logs.configure(open_redactor(self.settings), level="ERROR")
+        return asyncio.run(self.ask(found, variant))
+
+    async def _world(self, recording: Recording, stack: AsyncExitStack) -> World:
+        own = conventions_of(self.settings.observe.metrics)
+        world = world_of(recording, own)
+        if self.metrics_url:
+            world = await with_metrics_at(self.metrics_url, recording, world, own, stack)
+        if self.logs_url:
+            world = await with_logs_at(self.logs_url, recording, world, stack)
+        return world
+
+    async def _result(self, case: Case, world: World, database: Path) -> tuple[Result, str]:
+        here = self.settings.model_copy(
+            update={
+                "database": DatabaseSettings.model_validate({"url": database_url(database)}),
+                "channels": (ChannelSettings(match="*", products=case.products),),
+            }
+        )
+        calls = _Calls()
+        counted = replace(world, observed=calls.counted(world.observed))
+        began = time.monotonic()
+        answer = await answer_here(here, case.asked, _CHANNEL, lambda _: None, counted)
+        result = _result(case.id, answer, time.monotonic() - began, calls.count)
+        return result, str(answer["notices"])
+
+
+@dataclass(slots=True)
+class _Calls:
+    """How often backends were called."""
+
+    count: int = field(default=0)
+
+    def counted(self, observed: Observed) -> Observed:
+        """The same capabilities; each call of one is counted."""
+        present = {each.name: getattr(observed, each.name) for each in fields(observed)}
+        proxies: dict[str, Any] = {
+            name: _Counted(of, self._add) for name, of in present.items() if of is not None
+        }
+        return replace(observed, **proxies)
+
+    def _add(self) -> None:
+        self.count += 1
+
+
+class _Counted:
+    def __init__(self, of: object, add: Callable[[], None]) -> None:
+        self._of = of
+        self._add = add
+
+    def __getattr__(self, name: str) -> object:
+        value = getattr(self._of, name)
+        if not callable(value):
+            return value
+
+        def called(*arguments: object, **named: object) -> object:
+            self._add()
+            result: object = value(*arguments, **named)
+            return result
+
+        return called
+
+
+def _result(
+    case_id: str, answer: Mapping[str, JsonValue], seconds: float, backend_calls: int
+) -> Result:
+    suspects, calls, usage = answer["suspects"], answer["tool_calls"], answer["usage"]
+    cost = answer["cost_usd_micros"]
+    assert isinstance(suspects, list)  # noqa: S101 - of our own JSON
+    assert isinstance(calls, list)  # noqa: S101
+    assert isinstance(usage, dict)  # noqa: S101
+    tokens = [usage.get("input_tokens"), usage.get("output_tokens")]
+    return Result(
+        id=case_id,
+        verdict=str(answer["verdict"]),
+        suspects=[str(one["product"]) for one in suspects if isinstance(one, dict)],
+        seconds=seconds,
+        tool_calls=len(calls),
+        answer=str(answer["answer"]),
+        backend_calls=backend_calls,
+        tokens=sum(count for count in tokens if isinstance(count, int)),
+        cost_usd_micros=cost if isinstance(cost, int) else 0,
+        failed=answer["end"] == "failed",
+    )
+
+
+def truth_of(found: CaseFiles) -> Truth | None:
+    """What is right about a case; None where it cannot be counted. Raises BadPack."""
+    content = found.files.get(TRUTH_FILE)
+    if content is None:
+        return None
+    place = f"{found.place}/{TRUTH_FILE}"
+    if document_of(content, PossibleTruth, place).healthy is None:
+        return None
+    return document_of(content, Truth, place)
+
+
+def database_url(database: Path) -> str:
+    """The address of a SQLite file."""
+    return f"sqlite:///{database}"

@@ -1,1 +1,0 @@
-"""What the `kortex` command does, apart from `bot.cli`, which reads the arguments."""

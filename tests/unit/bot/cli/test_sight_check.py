@@ -1,0 +1,89 @@
+"""`kortex check` shows what a label or a selector matched."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from bot.cli.check.observe import sight
+from bot.settings.named_backends import FAMILIES, Family
+from bot.settings.observe import ObserveSettings
+from bot.wiring.observed import Observed
+from tests.fakes.capabilities import NOW, FakeLogs, FakeMetrics
+from tools.capabilities import LogLine, Logs, Metrics, Series
+from tools.errors import UpstreamFailed
+
+SETTINGS = ObserveSettings.model_validate(
+    {"logs": {"kind": "loki"}, "metrics": {"kind": "prometheus"}}
+)
+FLAT = [Series({}, [(NOW - timedelta(minutes=1), 1.0)])]
+LOGS = FakeLogs({"checkout": [LogLine(1, "info", "h", "x")], "cart": []})
+METRICS = FakeMetrics({("checkout", "depth"): FLAT})
+
+
+def observed(logs: Logs | None = LOGS, metrics: Metrics | None = METRICS) -> Observed:
+    nothing = dict.fromkeys(Observed.__dataclass_fields__)
+    return Observed(**{**nothing, "logs": logs, "metrics": metrics})  # type: ignore[arg-type]
+
+
+def named(*products: str) -> dict[Family, Sequence[str]]:
+    return dict.fromkeys(FAMILIES, products)
+
+
+async def test_matched_products_are_counted_and_the_others_named() -> None:
+    logs, metrics, checkout = await sight(
+        SETTINGS, observed(), named("checkout", "cart", "nope"), NOW
+    )
+    assert (logs.ok, logs.detail) == (
+        True, "loki answers; 2 products of 3 have logs, by service; none of nope",
+    )  # fmt: skip
+    assert "1 products of 3 have metrics" in metrics.detail
+    assert checkout.part == "metrics of checkout"
+    assert "1 others; no traffic, errors, latency" in checkout.detail
+
+
+async def test_products_of_the_same_signals_are_one_line() -> None:
+    alike = [f"p{number}" for number in range(5)]
+    metrics = FakeMetrics(
+        {**{(one, "depth"): FLAT for one in alike}, ("own", "depth"): FLAT, ("own", "size"): FLAT}
+    )
+
+    _logs, _metrics, *measured = await sight(
+        SETTINGS, observed(metrics=metrics), named("own", *alike), NOW
+    )
+
+    assert [each.part for each in measured] == [
+        "metrics of own",
+        "metrics of p0, p1, p2 and 2 more",
+    ]
+
+
+async def test_label_that_matches_nothing_fails() -> None:
+    logs, metrics = await sight(SETTINGS, observed(), named("nope"), NOW)
+    assert (logs.fails, metrics.fails) == (True, True)
+    assert logs.detail == (
+        "loki answers; 0 products of 1 have logs; none of nope; it knows checkout, cart"
+    )
+    assert metrics.detail.endswith("; it knows checkout")
+    assert "name it as [observe.logs.NAME]" in logs.mend
+    assert "name it as [observe.metrics.NAME]" in metrics.mend
+
+
+async def test_empty_backend_without_named_products_is_only_odd() -> None:
+    logs, metrics = await sight(SETTINGS, observed(FakeLogs(), FakeMetrics()), named(), NOW)
+    assert (logs.fails, logs.mark, metrics.mark) == (False, "WARNING", "WARNING")
+
+
+async def test_backend_that_fails_says_why() -> None:
+    broken = FakeMetrics(failure=UpstreamFailed("no org id", 401))
+    _logs, metrics = await sight(SETTINGS, observed(metrics=broken), named("checkout"), NOW)
+    assert (metrics.ok, "no org id" in metrics.detail) == (False, True)
+
+
+async def test_backend_that_took_too_long_says_so() -> None:
+    silent = FakeMetrics(failure=TimeoutError())
+    _logs, metrics = await sight(SETTINGS, observed(metrics=silent), named("checkout"), NOW)
+    assert metrics.detail == "prometheus: no answer within 7 s"
+
+
+async def test_what_is_not_set_is_no_failure() -> None:
+    found = await sight(SETTINGS, observed(None, None), named("checkout"), NOW)
+    assert [one.fails for one in found] == [False, False]
