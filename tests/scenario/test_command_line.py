@@ -327,7 +327,7 @@ def test_help_lists_every_command_and_imports_none() -> None:
     )
 
     assert all(f"\n  {name} " in done.stdout for name in cli.TABLE)
-    assert done.stdout.splitlines()[-1] == "0 bot.cli.main bot.cli.exit_codes"
+    assert done.stdout.splitlines()[-1] == "0 bot.cli.exit_codes bot.cli.main"
 
 
 def test_each_command_of_the_table_is_there_under_its_name() -> None:
