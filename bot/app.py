@@ -26,7 +26,7 @@ from bot.actions.notes import proposal_notes
 from bot.actions.propose import ProposalDesk
 from bot.actions.target import Target, placed, rehearsed
 from bot.alerts.words import note as alert_note
-from bot.chat.display_names import CalledAt
+from bot.chat.display_names import NamesAt
 from bot.chat.recap import Recaps
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
@@ -208,7 +208,7 @@ def build_conversation(
         named = toolboxes.roles_named if person.is_somebody else ()
         return await directory.held_at(place, person, named) if named else NO_ROLES
 
-    people = CalledAt(directory.name_at)
+    people = NamesAt(directory.name_at)
     turns = Turns(
         config=in_force.turn_config(base.settings),
         sessions=base.stores.sessions,

@@ -156,11 +156,11 @@ async def race(databases: Sequence[Database], number: int, *, rejecting: int = 3
     async with asyncio.TaskGroup() as group:
         engine = OnceByKey(group)
         replicas = [_ingress(each, rules, wall, control, engine) for each in databases]
-        apps = [create_bolt(SETTINGS, each.ports, each.errands) for each in replicas]
+        apps = [create_bolt(SETTINGS, each.ports, each.background) for each in replicas]
         for n, payload in enumerate(presses(row.id, CARD_TS, number, rejecting)):
             group.create_task(deliver(apps[n % len(apps)], payload))
     for each in replicas:
-        await each.errands.drain(30.0)
+        await each.background.drain(30.0)
     wall.is_flaky = False
     world = of_database(databases[0], rules, control, wall)
     await world.quiet()

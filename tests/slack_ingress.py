@@ -29,10 +29,10 @@ from bot.domain.session import Ask
 from bot.domain.tool_status import ToolReport
 from bot.privacy.session_memory import Placeholders
 from bot.slack.ingress.payloads import SlackIdentity
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.bolt_app import create_bolt
 from bot.slack.listeners.ports import IngressPorts, IngressSettings
-from bot.slack.roles.channel_access import Sight
+from bot.slack.roles.channel_access import ChannelAccess
 from bot.slack.views.modals import REFUSED
 from tests.fakes.card_wall import TRAITS
 from tests.fakes.channel_names import FakeNames
@@ -89,7 +89,7 @@ class Ingress:
         self.freezes = FakeFreezes()
         self.revisions = Revisions(ActionCatalog((ROLLBACK,)), FakeRedactor(), TRAITS)
         self.switch = FakeSwitch()
-        self.errands = Errands()
+        self.background = BackgroundTasks()
         self.providers: list[ProviderStatus] = []
         self.behind: list[str] = []
         self.tools = ToolReport((), ())
@@ -118,7 +118,7 @@ class Ingress:
             ledger=self.ledger,
             feedback=self.feedback,
             overview=self.overview,
-            sight=Sight(self.api, TEAM, lambda: self.now),
+            channel_access=ChannelAccess(self.api, TEAM, lambda: self.now),
             freezes=self.freezes,
             revisions=self.revisions,
             switch=self.switch,
@@ -139,7 +139,7 @@ class Ingress:
         return create_bolt(
             self.settings,
             self.ports,
-            self.errands,
+            self.background,
             self.forgotten.append,
             self._removed,
             lambda: self.now,
@@ -151,7 +151,7 @@ class Ingress:
     async def send(self, body: Payload, retry: int = 0) -> BoltResponse:
         """Deliver as Socket Mode does, and let the courtesies end."""
         response = await deliver(self.app(), body, retry)
-        await self.errands.drain(1.0)
+        await self.background.drain(1.0)
         return response
 
     @property

@@ -13,7 +13,7 @@ NAMES_S: Final = 1.0  # all names of one question, together: it waits for them
 _NOBODYS: Final = "somebody"  # what directories say of whom they do not know
 
 
-class CalledAt:
+class NamesAt:
     """`bot.ports.platform.People`, asked of `name_at`."""
 
     def __init__(self, name_at: NameAt) -> None:

@@ -26,7 +26,13 @@ from bot.chat.recap import Recaps
 from bot.chat.round_record import QuietReplay, RoundRecord
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_budget import Budget, TurnBudget
-from bot.chat.turn_permissions import NO_RULES, UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
+from bot.chat.turn_permissions import (
+    NO_RULES,
+    UNKNOWN_NOTICE,
+    RolesOf,
+    TurnPermissions,
+    unread_notice,
+)
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
 from bot.chat.turn_result import (
     Investigated,
@@ -221,17 +227,17 @@ class Turns:
     async def _investigated(self, ask: Ask, opened: Opened, journal: QuietReplay) -> Investigated:
         if opened.refusal:
             return turned_away(opened.refusal)
-        standing = Standing(
+        permissions = TurnPermissions(
             self._channels,
             self._config.rules_at(ask.place.team),
             ask.place,
             opened.channel_name,
             asks_again=opened.asks_name,
         )
-        rule = standing.channel.rule
+        rule = permissions.channel.rule
         if not rule.answers:
             return turned_away(NO_RULES)
-        context = self._requests.context(ask, standing.channel, opened)
+        context = self._requests.context(ask, permissions.channel, opened)
         stop = self._stops.watch(ask.turn_id)
         budget = self._budget.for_turn(ask, opened.session, rule.toolset, rule.daily_usd_micros)
         notices = list(opened.notices)
@@ -240,10 +246,12 @@ class Turns:
 
         async def renew(request: CompleteRequest, number: int) -> CompleteRequest:
             nonlocal context
-            if await standing.learn(number, journal, stop):
-                context = self._requests.context(ask, standing.channel, opened)
-                return await self._requests.renewed(request, ask, standing.channel, opened, context)
-            if not standing.channel.is_known and UNKNOWN_NOTICE not in notices:
+            if await permissions.learn(number, journal, stop):
+                context = self._requests.context(ask, permissions.channel, opened)
+                return await self._requests.renewed(
+                    request, ask, permissions.channel, opened, context
+                )
+            if not permissions.channel.is_known and UNKNOWN_NOTICE not in notices:
                 notices.append(UNKNOWN_NOTICE)
                 journal.feed(Notice(UNKNOWN_NOTICE))
             return request
@@ -253,7 +261,7 @@ class Turns:
         try:
             if self._recaps and (recap := await self._recaps.answer(ask, notices, journal, stop)):
                 return Investigated(*recap)
-            request = await self._requests.request(ask, standing.channel, opened, context)
+            request = await self._requests.request(ask, permissions.channel, opened, context)
             bound = opened.history_tokens
             recalled = await remembered(request, list(notices), budget, stop, journal, bound)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)

@@ -36,7 +36,7 @@ RolesOf: TypeAlias = Callable[[Place, Person], Awaitable[HeldRoles]]
 NOT_YOURS: Final = "none of the asker's roles may use this tool; say so, and use another one"
 
 
-class Standing:
+class TurnPermissions:
     """One turn's. `channel` changes once at most: from unknown to known.
 
     Not `asks_again`: a turn begun by the release before this one, whose record has no such step.

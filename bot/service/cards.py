@@ -6,7 +6,7 @@ from bot.actions.display import CardSweep
 from bot.app import Base, Conversation
 from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
 from bot.slack.api.calls import SlackCalls
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.ports import CardPressed, ChannelReached
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.paging import Paging
@@ -34,7 +34,9 @@ def card_pressed(base: Base, conversation: Conversation) -> CardPressed:
     return pressed
 
 
-def channel_reached(base: Base, conversation: Conversation, errands: Errands) -> ChannelReached:
+def channel_reached(
+    base: Base, conversation: Conversation, errands: BackgroundTasks
+) -> ChannelReached:
     """On record when it returns; painted at once, and by the sweeps should this process die."""
     sweep = CardSweep(base.stores.cards, conversation.display)
 

@@ -17,10 +17,10 @@ from bot.service.others_switch import OthersSwitch
 from bot.service.own_audit import audit_of
 from bot.service.sweeping import limits_of
 from bot.service.workspace import SlackWorkspace
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.bolt_app import Removed, create_bolt, log_removed
 from bot.slack.listeners.ports import IngressPorts, IngressSettings
-from bot.slack.roles.channel_access import Sight
+from bot.slack.roles.channel_access import ChannelAccess
 from bot.store.audit_reading import StoredTrail
 from bot.store.feedback import StoredFeedback
 from bot.store.ledger import StoredLedger
@@ -34,7 +34,7 @@ def incoming(
     conversation: Conversation,
     engine: Engine,
     workspace: SlackWorkspace,
-    errands: Errands,
+    errands: BackgroundTasks,
     removed: Removed = log_removed,
 ) -> AsyncApp:
     """It opens no connection of its own. What it tells people is of their own workspace."""
@@ -68,7 +68,7 @@ def _ports(
     conversation: Conversation,
     engine: Engine,
     workspace: SlackWorkspace,
-    errands: Errands,
+    errands: BackgroundTasks,
 ) -> IngressPorts:
     stores, surface, tenant = base.stores, workspace.surface, workspace.tenant
     database = stores.database
@@ -92,7 +92,7 @@ def _ports(
         ledger=StoredLedger(database, tenant),
         feedback=StoredFeedback(database, retain=stores.feedback.keeps_reasons, scope=tenant),
         overview=StoredOverview(database, tenant),
-        sight=Sight(workspace.api, workspace.team, time.monotonic),
+        channel_access=ChannelAccess(workspace.api, workspace.team, time.monotonic),
         freezes=base.freezes,
         revisions=Revisions(base.actions, base.redactor, surface.traits),
         switch=base.freezes.switch if tenant == HOME else OthersSwitch(base.freezes.switch),

@@ -44,7 +44,7 @@ from bot.slack.delivery.scheduler import EditScheduler
 from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.ingress.startup import check_slack
 from bot.slack.ingress.workspace_routing import TeamApps
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.store.address import is_behind_pgbouncer
 from bot.store.stranded import StrandedProposals
 from bot.upkeep.jobs import Job, running
@@ -109,7 +109,7 @@ async def serving(
         platforms = Platforms(served, identity.team, workspaces.reach)
         everywhere = RoutedSurface(platforms, own.surface.traits)
         conversation = _conversation(base, platforms, everywhere, own.platform, engine, times)
-        errands = Errands()
+        errands = BackgroundTasks()
         slack = await _incoming(base, conversation, engine, errands, workspaces, stack)
         witnesses = await asyncio.to_thread(
             audit_jobs, settings, base.stores.database, own.surface, identity.team, stack
@@ -235,7 +235,7 @@ async def _incoming(
     base: Base,
     conversation: Conversation,
     engine: Engine,
-    errands: Errands,
+    errands: BackgroundTasks,
     workspaces: Workspaces,
     stack: AsyncExitStack,
 ) -> TeamApps:
@@ -258,7 +258,7 @@ def _socket(settings: Settings, slack: TeamApps) -> "SocketMode | None":
 
 
 async def _open_for_slack(
-    socket: "SocketMode | None", errands: Errands, stack: AsyncExitStack
+    socket: "SocketMode | None", errands: BackgroundTasks, stack: AsyncExitStack
 ) -> None:
     stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
     if socket is not None:

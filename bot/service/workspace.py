@@ -21,7 +21,7 @@ from bot.slack.api.readers import ChannelReaders
 from bot.slack.api.web_api import create_api
 from bot.slack.delivery.outbox import Outbox
 from bot.slack.delivery.pacing import Rates
-from bot.slack.delivery.scheduler import EditScheduler, LookUps
+from bot.slack.delivery.scheduler import EditScheduler, LookupCalls
 from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.views.admin_messages import AdminMessages
@@ -91,8 +91,8 @@ async def open_workspace(
     access = WatchedCalls(create_api(token, base.settings.slack.api_base_url, session))
     redacted = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
     scheduler = await stack.enter_async_context(EditScheduler(rates).running())
-    api = LookUps(redacted, scheduler)
-    unhurried = LookUps(redacted, scheduler, rates.person_reserve)
+    api = LookupCalls(redacted, scheduler)
+    unhurried = LookupCalls(redacted, scheduler, rates.person_reserve)
     outbox = Outbox(api, scheduler, identity.bot_user)
     surface = await slack_surface(base, api, outbox, engine, identity, session, stack)
     held = base.in_force.roles_of(tenant)

@@ -22,7 +22,7 @@ from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.installations import Installations, Installed
 from bot.service.routing import Platform
 from bot.service.workspace import SlackWorkspace, open_workspace
-from bot.slack.api.per_key import KeyedLock
+from bot.slack.api.single_flight import KeyedLock
 from bot.slack.api.web_api import LockedOut
 from bot.slack.delivery.pacing import Rates
 from bot.slack.ingress.payloads import SlackIdentity

@@ -44,7 +44,7 @@ class FixedClock:
 def bolt() -> AsyncApp:
     """Every listener, over fakes."""
     inside = Ingress(IngressSettings(IDENTITY, signing_secret=SECRET))
-    return create_bolt(inside.settings, inside.ports, inside.errands)
+    return create_bolt(inside.settings, inside.ports, inside.background)
 
 
 def signed(body: bytes, *headers: str, path: str = PATH) -> bytes:

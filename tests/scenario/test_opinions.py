@@ -9,7 +9,7 @@ from bot.domain.feedback import Vote
 from bot.domain.session import TurnState
 from bot.slack.listeners import replies
 from bot.slack.text.blocks import actions
-from bot.slack.views.feedback import FEEDBACK_ACTION, opinion_buttons
+from bot.slack.views.feedback import FEEDBACK_ACTION, feedback_buttons
 from tests.fixtures_service import API_KEY, Start, stage
 from tests.scenario.test_slack_ingress import Bot, bot, post, workspace
 from tests.slack_ingress import NOW
@@ -22,7 +22,7 @@ async def test_a_vote_and_its_reason_in_both_transports(bot: Bot) -> None:
     root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
     ask = await bot.with_session(root)
     await bot.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], [], NOW)
-    answer = await post(bot, root, [actions(opinion_buttons(ask.turn_id))])
+    answer = await post(bot, root, [actions(feedback_buttons(ask.turn_id))])
 
     async def press(user: str, vote: Vote) -> None:
         await bot.workspace.acts.click(user, CHECKOUT, answer, f"{FEEDBACK_ACTION}:{vote.value}")

@@ -50,7 +50,7 @@ from bot.slack.ingress.startup import check_slack
 from bot.slack.listeners import replies
 from bot.slack.listeners.bolt_app import create_bolt
 from bot.slack.listeners.ports import IngressSettings
-from bot.slack.roles.channel_access import Sight
+from bot.slack.roles.channel_access import ChannelAccess
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.members import RoleMembers
 from bot.slack.text.blocks import Block, actions, button
@@ -79,7 +79,7 @@ class Bot:
 
     def __post_init__(self) -> None:
         self.workflows, self.stops = self.inside.workflows, self.inside.stops
-        self.memory, self.errands = self.inside.memory, self.inside.errands
+        self.memory, self.background = self.inside.memory, self.inside.background
         self.sessions, self.proposals = self.inside.sessions, self.inside.proposals
 
     async def say(
@@ -92,7 +92,7 @@ class Bot:
 
     async def settled(self) -> None:
         await self.workspace.settled()
-        await self.errands.drain(5.0)
+        await self.background.drain(5.0)
 
     def asks(self) -> list[Ask]:
         return list(self.workflows.turns.values())
@@ -164,11 +164,11 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
             action_roles=ActionCatalog(()).roles_of,
             surface=surface,
             api=api,
-            sight=Sight(api, identity.team, time.monotonic),
+            channel_access=ChannelAccess(api, identity.team, time.monotonic),
             revisions=Revisions(ActionCatalog(()), FakeRedactor(), TRAITS),
         )
-        app = create_bolt(inside.settings, ports, bot.errands, roles.forget_group)
-        inside.ports, inside.errands = ports, bot.errands
+        app = create_bolt(inside.settings, ports, bot.background, roles.forget_group)
+        inside.ports, inside.background = ports, bot.background
         if mode == "http":
             site = web.Application()
             site.router.add_post(PATH, create_http_handler(app, workspace.signing_secret))
@@ -177,7 +177,7 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
         else:
             bot.socket = SocketMode(app, workspace.app_token, f"{workspace.origin}/api", 1.0)
             await bot.socket.start()
-            stack.push_async_callback(bot.errands.drain, 1.0)
+            stack.push_async_callback(bot.background.drain, 1.0)
             stack.push_async_callback(bot.socket.stop, 1.0)
             await workspace.wait_for(lambda: workspace.sockets.connections)
         yield bot

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from bot.ports.failures import SurfaceFailed
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.per_key import Fresh
+from bot.slack.api.single_flight import SingleFlightCache
 
 # What anybody reads of it; the rest, such as topics, is not kept.
 _KEPT: Final = frozenset(
@@ -29,7 +29,7 @@ class Channels:
 
     def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
         self._api = api
-        self._asked = Fresh(self._ask, clock)
+        self._asked = SingleFlightCache(self._ask, clock)
 
     async def told(self, channel: str, max_age_s: float) -> Told:
         """Slack's `channel` object, read at most so long ago, or while this call waited.

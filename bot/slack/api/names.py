@@ -18,7 +18,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.channels import Channels
-from bot.slack.api.per_key import Fresh
+from bot.slack.api.single_flight import SingleFlightCache
 from tools.policy import NAMELESS
 from tools.time_zones import is_zone
 
@@ -158,7 +158,7 @@ class PersonNames:
 
     def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
         self._api = api
-        self._asked = Fresh(self._ask, clock)
+        self._asked = SingleFlightCache(self._ask, clock)
 
     async def name(self, user: str) -> str:
         """The display name, or the id when Slack does not say; callers over HTTP it does not know."""

@@ -19,33 +19,33 @@ from bot.slack.delivery.pacing import Urgency
 
 _log = structlog.stdlib.get_logger(__name__)
 
-# Shows the newest state; whether that took a call of the lane's method.
+# Shows the newest state; whether that took a call of the queue's method.
 Edit = Callable[[], Awaitable[bool]]
 
 
 class EditSlot:
-    """One message's place in a lane. Made by `Lane.open`."""
+    """One message's place in a queue. Made by `EditQueue.open`."""
 
-    def __init__(self, lane: "Lane", key: int, edit: Edit | None) -> None:
+    def __init__(self, queue: "EditQueue", key: int, edit: Edit | None) -> None:
         self.edit = edit
         self.permission: asyncio.Future[None] | None = None
         self.idle = asyncio.Event()
         self.idle.set()
-        self._lane = lane
+        self._queue = queue
         self._key = key
 
     def changed(self, *, first: bool = False) -> None:
         """The message looks different now; `first` when text is there for the first time. O(1)."""
-        self._lane.want(self._key, Urgency.FIRST if first else Urgency.PROGRESS)
+        self._queue.want(self._key, Urgency.FIRST if first else Urgency.PROGRESS)
 
     async def permit(self, urgency: Urgency = Urgency.FINAL) -> None:
         """Wait until this message may be shown by the caller, ahead of all that is less urgent.
 
-        No edit of the lane's own is under way or begins until the caller gives the turn back
+        No edit of the queue's own is under way or begins until the caller gives the turn back
         with `done`.
         """
         self.permission = asyncio.get_running_loop().create_future()
-        self._lane.want(self._key, urgency)
+        self._queue.want(self._key, urgency)
         try:
             await self.permission
         finally:
@@ -53,11 +53,11 @@ class EditSlot:
 
     def done(self) -> None:
         """The call that `permit` allowed is over."""
-        self._lane.done(self._key)
+        self._queue.done(self._key)
 
     def close(self) -> None:
         """No more edits."""
-        self._lane.close(self._key)
+        self._queue.close(self._key)
 
 
 class Planner(Protocol):
@@ -100,7 +100,7 @@ class Planner(Protocol):
         ...
 
 
-class Lane:
+class EditQueue:
     """The calls of one method. They happen only while `run` runs."""
 
     def __init__(self, planner: Planner, clock: Callable[[], float]) -> None:

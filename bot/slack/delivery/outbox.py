@@ -23,7 +23,7 @@ from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import RateLimited, Refused
 from bot.slack.delivery.pacing import Urgency
 from bot.slack.delivery.pictures import LAYOUT_REFUSED, Pictures
-from bot.slack.delivery.scheduler import EditScheduler, HeedingCalls
+from bot.slack.delivery.scheduler import BackoffCalls, EditScheduler
 from bot.slack.text.blocks import Part
 
 T = TypeVar("T")
@@ -123,7 +123,7 @@ class Outbox:
     ) -> None:
         self.scheduler = scheduler
         self.pictures = pictures or Pictures()
-        self._api = HeedingCalls(api, scheduler)
+        self._api = BackoffCalls(api, scheduler)
         self._bot_user_id = bot_user_id
 
     async def post(

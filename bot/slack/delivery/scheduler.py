@@ -1,6 +1,6 @@
 """One scheduler per workspace: it decides when each call that Slack counts may be made.
 
-What shows live answers goes through a lane for each method (`bot.slack.delivery.edit_queue`); posts,
+What shows live answers goes through a queue for each method (`bot.slack.delivery.edit_queue`); posts,
 look-ups, and the beginning and end of Slack's own streams have their allowances here.
 """
 
@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import RateLimited
-from bot.slack.delivery.edit_queue import Edit, EditSlot, Lane
+from bot.slack.delivery.edit_queue import Edit, EditQueue, EditSlot
 from bot.slack.delivery.pacing import Bucket, EditPlanner, Rates, Urgency
 from bot.slack.delivery.posts import PostPlanner
 
@@ -30,9 +30,9 @@ class EditScheduler:
     ) -> None:
         self.rates = rates or Rates()
         self.clock = clock
-        self._edits = Lane(EditPlanner(self.rates), clock)
-        self._appends = Lane(EditPlanner(self.rates.of_appends()), clock)
-        self._posts = Lane(PostPlanner(self.rates), clock)
+        self._edits = EditQueue(EditPlanner(self.rates), clock)
+        self._appends = EditQueue(EditPlanner(self.rates.of_appends()), clock)
+        self._posts = EditQueue(PostPlanner(self.rates), clock)
         own = self.rates
         self._deletes = Bucket(own.delete_burst, own.deletes_per_minute / 60)
         self._reads = Bucket(own.read_burst, own.reads_per_minute / 60)
@@ -180,7 +180,7 @@ async def _permit(slot: EditSlot, urgency: Urgency) -> None:
         slot.close()
 
 
-class HeedingCalls(SlackCalls):
+class BackoffCalls(SlackCalls):
     """The Web API, whose 429s are told to the scheduler."""
 
     def __init__(self, api: SlackCalls, scheduler: EditScheduler) -> None:
@@ -196,7 +196,7 @@ class HeedingCalls(SlackCalls):
             raise
 
 
-class LookUps(SlackCalls):
+class LookupCalls(SlackCalls):
     """The Web API, where no more is looked up than Slack allows: beyond it nobody is asked.
 
     That fails as Slack's own refusal would, and as soon: a name that is kept needs no look-up, and
@@ -205,7 +205,7 @@ class LookUps(SlackCalls):
 
     def __init__(self, api: SlackCalls, scheduler: EditScheduler, leaves: int = 0) -> None:
         self._api = api
-        self._heeding = HeedingCalls(api, scheduler)
+        self._heeding = BackoffCalls(api, scheduler)
         self._scheduler = scheduler
         self._leaves = leaves
 

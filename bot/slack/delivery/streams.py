@@ -15,7 +15,7 @@ from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import LockedOut, Refused, Unreachable
 from bot.slack.delivery.outbox import Mark
 from bot.slack.delivery.pictures import Pictures
-from bot.slack.delivery.scheduler import EditScheduler, HeedingCalls
+from bot.slack.delivery.scheduler import BackoffCalls, EditScheduler
 from bot.slack.text.blocks import Block
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -51,7 +51,7 @@ class Streams:
     ) -> None:
         self.scheduler = scheduler
         self._pictures = pictures or Pictures()
-        self._api = HeedingCalls(api, scheduler)
+        self._api = BackoffCalls(api, scheduler)
         self._setting: StreamSetting = setting
         self._is_refused = setting == "edit"
 

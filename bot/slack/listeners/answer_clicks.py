@@ -12,12 +12,12 @@ from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.ingress.clicks import Click, remember
 from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.listeners import replies
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.ports import EvidenceLinks, IngressPorts
 from bot.slack.listeners.refusals import refuse
 from bot.slack.views.evidence_modal import opened_view
 from bot.slack.views.modals import evidence_view
-from bot.slack.views.sources import Consulted, results_view
+from bot.slack.views.sources import Source, results_view
 
 _log = structlog.stdlib.get_logger(__name__)
 _EVIDENCE_VALUE = re.compile(r"(turn:[^|]{1,300})\|([0-9]{1,4})", re.ASCII)
@@ -33,14 +33,14 @@ class AnswerClicks:
         self,
         identity: SlackIdentity,
         ports: IngressPorts,
-        errands: Errands,
+        background: BackgroundTasks,
         timeout_s: float,
         links: EvidenceLinks | None = None,
     ) -> None:
         self._identity = identity
         self._links = links
         self._ports = ports
-        self._errands = errands
+        self._background = background
         self._timeout_s = timeout_s
 
     async def stop(self, click: Click) -> None:
@@ -67,7 +67,7 @@ class AnswerClicks:
             _log.warning("slack.click.failed", action=click.action_id, error=type(error).__name__)
             text = failed
         if text:
-            self._errands.run(
+            self._background.run(
                 "whisper", self._ports.surface.whisper(click.place, click.person.user, text)
             )
 
@@ -88,7 +88,7 @@ class AnswerClicks:
         found = await self._ports.sessions.consulted(turn)
         if not found:
             return replies.EVIDENCE_GONE
-        results = [Consulted(evidence, asked) for evidence, asked in found]
+        results = [Source(evidence, asked) for evidence, asked in found]
         view = results_view(turn, results, remember(click))
         await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
         return None
@@ -111,7 +111,7 @@ class AnswerClicks:
             return replies.EVIDENCE_GONE
         if (outsider := await self._ports.roles.outsider(click.person)) is not None:
             told = refuse(click, outsider, self._ports.api, self._ports.surface)
-            self._errands.run("refusal", told)
+            self._background.run("refusal", told)
             return ""
         return None
 

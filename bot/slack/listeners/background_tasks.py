@@ -8,7 +8,7 @@ import structlog
 _log = structlog.stdlib.get_logger(__name__)
 
 
-class Errands:
+class BackgroundTasks:
     """Runs small jobs on the side. What must survive a crash does not belong here."""
 
     def __init__(self, timeout_s: float = 10.0) -> None:
@@ -36,4 +36,4 @@ class Errands:
             async with asyncio.timeout(self._timeout_s):
                 await job
         except Exception as error:  # noqa: BLE001 - the seam of a side job: nobody awaits it
-            _log.warning("slack.errand.failed", errand=name, error=type(error).__name__)
+            _log.warning("slack.background_task.failed", task=name, error=type(error).__name__)

@@ -41,10 +41,10 @@ from bot.slack.ingress.payloads import (
 from bot.slack.ingress.payloads import Removed as RemovedEvent
 from bot.slack.listeners import replies
 from bot.slack.listeners.answer_clicks import AnswerClicks
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.chart_command import ChartCommand
 from bot.slack.listeners.commands import COMMAND, Commands
-from bot.slack.listeners.feedback_clicks import AnswerOpinions
+from bot.slack.listeners.feedback_clicks import FeedbackClicks
 from bot.slack.listeners.home import Home
 from bot.slack.listeners.message_intake import NOT_OURS, AskLimiter, MessageIntake
 from bot.slack.listeners.ports import IngressPorts, IngressSettings
@@ -69,7 +69,7 @@ _Handle = Callable[[Click], Awaitable[None]]
 # Told the kind of the event. Raises StorageUnavailable.
 Removed = Callable[[str], Awaitable[None]]
 _Submit = Callable[[Click, View], Awaitable[str]]
-OPINION_BUTTON = re.compile(rf"{FEEDBACK_ACTION}(?::(?:up|down))?", re.ASCII)
+FEEDBACK_BUTTON = re.compile(rf"{FEEDBACK_ACTION}(?::(?:up|down))?", re.ASCII)
 EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 
@@ -175,7 +175,7 @@ def register_clicks(
     identity: SlackIdentity,
     proposals: ProposalClicks,
     answers: AnswerClicks,
-    opinions: AnswerOpinions,
+    feedback: FeedbackClicks,
     denials: Denials,
 ) -> None:
     """The buttons and menus. Each is acknowledged first, so that no other listener can match it too."""
@@ -203,14 +203,14 @@ def register_clicks(
     add(SELECT_ACTION, answers.open_evidence)
     add(RAW_EVIDENCE, answers.open_raw)
     add(LINK_ACTION, _nothing)
-    add(OPINION_BUTTON, opinions.vote)
+    add(FEEDBACK_BUTTON, feedback.vote)
 
 
 def register_forms(
     app: AsyncApp,
     identity: SlackIdentity,
     proposals: ProposalClicks,
-    opinions: AnswerOpinions,
+    feedback: FeedbackClicks,
     denials: Denials,
 ) -> None:
     """The modals that are sent back; an answer that cannot be taken is told in the modal."""
@@ -245,7 +245,7 @@ def register_forms(
         return refusal.text if refusal else ""
 
     async def explain(click: Click, view: View) -> str:
-        return await opinions.explain(click, view.answer(REASON_BLOCK, REASON_INPUT))
+        return await feedback.explain(click, view.answer(REASON_BLOCK, REASON_INPUT))
 
     add_form(REJECT_CALLBACK, REASON_BLOCK, reject)
     add_form(EDIT_CALLBACK, field_block(0), edit)
@@ -301,7 +301,7 @@ async def log_removed(why: str) -> None:
 def create_bolt(
     settings: IngressSettings,
     ports: IngressPorts,
-    errands: Errands,
+    background: BackgroundTasks,
     forget_group: Callable[[str], None] = lambda _: None,
     removed: Removed = log_removed,
     clock: Callable[[], float] = time.monotonic,
@@ -309,33 +309,33 @@ def create_bolt(
     """An app with every listener registered; it opens no connection of its own.
 
     It calls `forget_group` when a user group's members change, and `removed` when the app may have
-    been removed from the workspace. `errands` holds side jobs of the listeners: drain it at shutdown.
+    been removed from the workspace. `background` holds side jobs of the listeners: drain it at shutdown.
     """
     app = _app(settings)
     timeout_s = settings.handling_timeout_s
     denials = Denials(ports.audit)
     register_events(
         app,
-        MessageIntake(settings, ports, errands, denials, clock),
-        Home(settings, ports, errands),
+        MessageIntake(settings, ports, background, denials, clock),
+        Home(settings, ports, background),
         timeout_s,
     )
     renamed = partial(ports.channel_renamed, settings.identity.team)
     register_changes(app, forget_group, renamed, timeout_s)
     register_reach(app, settings.identity, ports.channel_reached, timeout_s)
     register_removal(app, settings.identity, removed, timeout_s)
-    proposals = ProposalClicks(ports, errands, clock, timeout_s)
-    opinions = AnswerOpinions(settings.identity, ports, errands, timeout_s)
-    register_forms(app, settings.identity, proposals, opinions, denials)
+    proposals = ProposalClicks(ports, background, clock, timeout_s)
+    feedback = FeedbackClicks(settings.identity, ports, background, timeout_s)
+    register_forms(app, settings.identity, proposals, feedback, denials)
     register_clicks(
         app,
         settings.identity,
         proposals,
-        AnswerClicks(settings.identity, ports, errands, timeout_s, settings.evidence_links),
-        opinions,
+        AnswerClicks(settings.identity, ports, background, timeout_s, settings.evidence_links),
+        feedback,
         denials,
     )
-    charts = ChartCommand(ports, errands, _chart_limiter(settings, clock))
+    charts = ChartCommand(ports, background, _chart_limiter(settings, clock))
     register_commands(app, Commands(settings, ports, charts), timeout_s)
     register_errors(app)
     return app

@@ -10,14 +10,14 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, 
 from bot.ports.failures import StorageUnavailable
 from bot.slack.ingress.payloads import SlashCommand
 from bot.slack.listeners import replies
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.message_intake import AskLimiter
 from bot.slack.listeners.ports import IngressPorts
 from bot.slack.text.mrkdwn import escape, inline
 
 _log = structlog.stdlib.get_logger(__name__)
 DEFAULT_RANGE = "last 1h"
-# Below what an errand may take: who asked is told.
+# Less than the limit of a background task, so that the user gets a reply.
 _PATIENCE_S = 9.0
 
 
@@ -27,12 +27,12 @@ class ChartCommand:
     def __init__(
         self,
         ports: IngressPorts,
-        errands: Errands,
+        background: BackgroundTasks,
         limiter: AskLimiter | None = None,
         patience_s: float = _PATIENCE_S,
     ) -> None:
         self._ports = ports
-        self._errands = errands
+        self._background = background
         self._limiter = limiter
         self._patience_s = patience_s
 
@@ -62,7 +62,7 @@ class ChartCommand:
         place = Place(person.team, ChannelId(command.channel_id), MessageTs(""))
         time_range = " ".join(rest) or DEFAULT_RANGE
         request = ChartRequest(person, place, metric, product, time_range)
-        self._errands.run("chart", self._show(request))
+        self._background.run("chart", self._show(request))
         return replies.CHART_COMES.format(metric=inline(metric, 80), product=inline(product, 80))
 
     async def _show(self, request: ChartRequest) -> None:

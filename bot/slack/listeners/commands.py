@@ -20,7 +20,7 @@ from bot.slack.listeners.budget_answer import budget_answer
 from bot.slack.listeners.chart_command import ChartCommand
 from bot.slack.listeners.ports import IngressPorts, IngressSettings
 from bot.slack.listeners.quality_answer import quality_answer
-from bot.slack.listeners.status import Now
+from bot.slack.listeners.status import Status
 from bot.slack.roles.directory import CANNOT_CHECK, NO_ROTA
 from bot.slack.text.blocks import Part
 from bot.slack.text.mrkdwn import escape, escape_within, visible
@@ -70,7 +70,7 @@ class Commands:
         self._settings = settings
         self._ports = ports
         self._charts = charts
-        self._now = Now(ports, settings.identity.team, settings.identity.site)
+        self._status = Status(ports, settings.identity.team, settings.identity.site)
 
     async def answer(self, command: SlashCommand) -> Part:
         """The private answer. Never raises for a store that is away."""
@@ -93,11 +93,11 @@ class Commands:
                 case Subcommand.CHART:
                     return await self._charts.answer(command)
                 case Subcommand.STATUS:
-                    return await self._now.status(person)
+                    return await self._status.status(person)
                 case Subcommand.SESSIONS:
-                    return await self._now.sessions(person)
+                    return await self._status.sessions(person)
                 case Subcommand.PROPOSALS:
-                    return await self._now.proposals(person)
+                    return await self._status.proposals(person)
                 case Subcommand.FREEZE if not self._settings.may_freeze:
                     return replies.NOT_HERE
                 case _:
@@ -127,7 +127,9 @@ class Commands:
             case Subcommand.TOOLS:
                 return tools_answer(self._ports.tools())
             case Subcommand.QUALITY:
-                return await quality_answer(self._ports.feedback, self._ports.sight, person)
+                return await quality_answer(
+                    self._ports.feedback, self._ports.channel_access, person
+                )
             case Subcommand.AUDIT:
                 return await audit_answer(self._ports.trail)
             case Subcommand.FREEZE:

@@ -11,7 +11,7 @@ from bot.slack.ingress.clicks import Click, remember
 from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.listeners import replies
 from bot.slack.listeners.answer_clicks import is_here
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.ports import IngressPorts
 from bot.slack.views.feedback import reason_view, vote_of
 from bot.slack.views.modals import MAX_REASON
@@ -20,15 +20,19 @@ from tools.redactor import RedactionFailed
 _log = structlog.stdlib.get_logger(__name__)
 
 
-class AnswerOpinions:
+class FeedbackClicks:
     """Takes votes of people of this workspace on answers of the channel that they press in."""
 
     def __init__(
-        self, identity: SlackIdentity, ports: IngressPorts, errands: Errands, timeout_s: float
+        self,
+        identity: SlackIdentity,
+        ports: IngressPorts,
+        background: BackgroundTasks,
+        timeout_s: float,
     ) -> None:
         self._identity = identity
         self._ports = ports
-        self._errands = errands
+        self._background = background
         self._timeout_s = timeout_s
 
     async def vote(self, click: Click) -> None:
@@ -41,7 +45,7 @@ class AnswerOpinions:
             told = replies.VOTE_NOT_STORED
         if told:
             whisper = self._ports.surface.whisper(click.place, click.person.user, told)
-            self._errands.run("whisper", whisper)
+            self._background.run("whisper", whisper)
 
     async def explain(self, click: Click, reason: str) -> str:
         """Keep the reason; what to tell in the form, empty when it was taken."""

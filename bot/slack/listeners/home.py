@@ -21,10 +21,10 @@ from bot.slack.api.web_api import Refused
 from bot.slack.ingress.payloads import HomeOpened, SlackIdentity
 from bot.slack.listeners import replies
 from bot.slack.listeners.admin_answers import providers_lines
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.budget_answer import headline
 from bot.slack.listeners.ports import IngressPorts, IngressSettings
-from bot.slack.listeners.status import Now
+from bot.slack.listeners.status import Status
 from bot.slack.text.mrkdwn import escape_within, visible
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -51,21 +51,23 @@ class Seen:
 class Home:
     """Publishes the tab whenever somebody opens it, on the side."""
 
-    def __init__(self, settings: IngressSettings, ports: IngressPorts, errands: Errands) -> None:
+    def __init__(
+        self, settings: IngressSettings, ports: IngressPorts, background: BackgroundTasks
+    ) -> None:
         self._identity: SlackIdentity = settings.identity
         self._settings = settings
         self._ports = ports
-        self._errands = errands
-        self._now = Now(ports, settings.identity.team, settings.identity.site)
+        self._background = background
+        self._status = Status(ports, settings.identity.team, settings.identity.site)
         self._prompts = True
 
     def show(self, opened: HomeOpened) -> None:
         """Publish it for the person; in the messages tab, say what may be asked."""
         ours = self._identity.is_addressee(opened.team_id, opened.api_app_id)
         if ours and opened.event.tab == "home":
-            self._errands.run("home", self._publish(opened.event.user, opened.event_id))
+            self._background.run("home", self._publish(opened.event.user, opened.event_id))
         if ours and opened.event.tab == "messages" and opened.event.channel and self._prompts:
-            self._errands.run("prompts", self._suggest(opened.event.channel))
+            self._background.run("prompts", self._suggest(opened.event.channel))
 
     async def _suggest(self, channel: str) -> None:
         """A workspace that has not got them refuses once."""
@@ -87,8 +89,8 @@ class Home:
         held, refusal, cards, freeze = await asyncio.gather(
             self._ports.roles.held(person, named),
             self._ports.roles.refusal(person, self._settings.admin_roles),
-            self._now.open_cards(person),
-            self._now.freeze(),
+            self._status.open_cards(person),
+            self._status.freeze(),
         )
         admin = await self._admin(person, event_id) if refusal is None else ()
         return Seen(tuple(rules), held, refusal is None, cards, freeze, admin)

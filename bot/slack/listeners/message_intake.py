@@ -14,13 +14,13 @@ from cachetools import LRUCache
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TurnId, UserId
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
-from bot.slack.api.per_key import KeyedLock
+from bot.slack.api.single_flight import KeyedLock
 from bot.slack.ingress.attached import MOST_KNOWN, attached
 from bot.slack.ingress.denials import Denials
 from bot.slack.ingress.message_event import Foreign, Heard, Ignored, read
 from bot.slack.ingress.payloads import MessageEnvelope, SessionStopped
 from bot.slack.listeners import replies
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.ports import IngressPorts, IngressSettings
 
 _PEOPLE_REMEMBERED = 10_000
@@ -81,13 +81,13 @@ class MessageIntake:
         self,
         settings: IngressSettings,
         ports: IngressPorts,
-        errands: Errands,
+        background: BackgroundTasks,
         denials: Denials,
         clock: Callable[[], float],
     ) -> None:
         self._settings = settings
         self._ports = ports
-        self._errands = errands
+        self._background = background
         self._denials = denials
         self._limiter = AskLimiter(settings.asks_per_minute, _LIMIT_WINDOW_S, clock)
         self._threads = KeyedLock()
@@ -190,7 +190,7 @@ class MessageIntake:
             self._whisper(heard, replies.EXTERNAL)
 
     def _whisper(self, heard: Heard, text: str) -> None:
-        self._errands.run(
+        self._background.run(
             "whisper",
             self._ports.surface.whisper(heard.reply_place, heard.asker.user, text),
         )

@@ -22,7 +22,7 @@ from bot.ports.trail import AuditLog, Trail
 from bot.privacy.session_memory import Placeholders
 from bot.slack.api.calls import SlackCalls
 from bot.slack.ingress.payloads import SlackIdentity
-from bot.slack.roles.channel_access import Sight
+from bot.slack.roles.channel_access import ChannelAccess
 from tools.redactor import Redactor
 
 # A button on that message was pressed: it is the proposal's card, which is painted if it is not true.
@@ -80,7 +80,7 @@ class IngressPorts:
     trail: Trail
     ledger: Ledger
     feedback: Feedback
-    sight: Sight
+    channel_access: ChannelAccess
     overview: Overview
     freezes: FreezeState
     revisions: Revisions

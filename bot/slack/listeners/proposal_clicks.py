@@ -19,7 +19,7 @@ from bot.ports.proposals import Decision
 from bot.slack.api.names import PersonNames
 from bot.slack.ingress.clicks import Click, remember
 from bot.slack.listeners import replies
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.ports import IngressPorts
 from bot.slack.listeners.refusals import refuse
 from bot.slack.views.modals import MAX_REASON, edit_view, raw_view, reject_view
@@ -42,12 +42,12 @@ class ProposalClicks:
     def __init__(
         self,
         ports: IngressPorts,
-        errands: Errands,
+        background: BackgroundTasks,
         clock: Callable[[], float],
         timeout_s: float,
     ) -> None:
         self._ports = ports
-        self._errands = errands
+        self._background = background
         self._judge_by = Judge(
             ports.roles,
             ports.channel_now,
@@ -202,7 +202,7 @@ class ProposalClicks:
             return None
         if proposal.card_ts is None or proposal.state is not ProposalState.PENDING:
             told = self._ports.card_pressed(proposal.id, click.message_ts)
-            self._errands.run("card pressed", told)
+            self._background.run("card pressed", told)
         return proposal
 
     async def _record(
@@ -232,7 +232,7 @@ class ProposalClicks:
     def _tell(self, click: Click, refusal: Refusal | None) -> None:
         if refusal is not None:
             told = refuse(click, refusal.text, self._ports.api, self._ports.surface)
-            self._errands.run("refusal", told)
+            self._background.run("refusal", told)
 
 
 def _is_card(proposal: Proposal, click: Click) -> bool:

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from bot.domain.feedback import Judged, Opinion
 from bot.domain.ids import Person
 from bot.ports.feedback import Feedback
-from bot.slack.roles.channel_access import Sight
+from bot.slack.roles.channel_access import ChannelAccess
 from bot.slack.text.blocks import Block, Part, section
 from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import escape_within, visible
@@ -23,21 +23,23 @@ _PROVIDERS: Final = 15  # of each period: a table holds 100 rows
 _NO_PROVIDER: Final = "(none asked)"
 
 
-async def quality_answer(feedback: Feedback, sight: Sight, viewer: Person) -> Part:
+async def quality_answer(feedback: Feedback, channel_access: ChannelAccess, viewer: Person) -> Part:
     """Reasons only from channels that the viewer may see into. Raises StorageUnavailable."""
     judged = [row for days in PERIODS for row in (await feedback.judged(days))[:_PROVIDERS]]
     lines = ["*How answers were judged* (by when they were given)"]
     lines += [_line(row) for row in judged] or ["• no answer was given in 30 days"]
-    told = await _reasons(await feedback.reasons(_READ), sight, viewer)
+    told = await _reasons(await feedback.reasons(_READ), channel_access, viewer)
     blocks = (section(lines[0]), _table(judged), section("\n".join(told))) if judged else ()
     return Part("\n".join([*lines, *told]), blocks)
 
 
-async def _reasons(given: Sequence[Opinion], sight: Sight, viewer: Person) -> list[str]:
+async def _reasons(
+    given: Sequence[Opinion], channel_access: ChannelAccess, viewer: Person
+) -> list[str]:
     if not given:
         return ["*Latest reasons*", "• none was given"]
     owners: dict[str, str] = {each.place.channel: each.by for each in given}
-    seen = await sight.of(viewer, owners, owners)
+    seen = await channel_access.of(viewer, owners, owners)
     shown = [each for each in given if each.place.channel in seen.seen][:_REASONS]
     hidden = sum(each.place.channel not in seen.seen for each in given)
     more = [f"• {hidden} more in channels that you are not in"] if hidden else []

@@ -17,7 +17,7 @@ from bot.domain.provider_status import ProviderStatus
 from bot.ports.failures import StorageUnavailable
 from bot.slack.listeners.admin_answers import UNREADABLE, freeze_words
 from bot.slack.listeners.ports import IngressPorts
-from bot.slack.roles.channel_access import Sighted
+from bot.slack.roles.channel_access import VisibleChannels
 from bot.slack.text.mrkdwn import escape, escape_within, inline, visible
 from bot.slack.text.permalinks import permalink
 
@@ -37,7 +37,7 @@ class _Placed(Protocol):
 T = TypeVar("T", bound=_Placed)
 
 
-class Now:
+class Status:
     """Reads for one person. Never raises for a store or a Slack that is away: the line says so."""
 
     def __init__(self, ports: IngressPorts, team: str, site: str) -> None:
@@ -120,21 +120,21 @@ class Now:
         here = [each for each in rows if each.place.team == self._team]
         owners: dict[str, str] = {each.place.channel: "" for each in here}
         owners |= {each.place.channel: owner(each) for each in here if owner(each)}
-        sighted = await self._sighted(viewer, owners)
-        seen = [each for each in here if each.place.channel in sighted.seen]
+        visible = await self._visible(viewer, owners)
+        seen = [each for each in here if each.place.channel in visible.seen]
         hidden = len(rows) - len(seen)
         more = [f"• and {len(seen) - SHOWN} more"] if len(seen) > SHOWN else []
         if hidden:
-            unread = ", or that I could not check" if sighted.unread else ""
+            unread = ", or that I could not check" if visible.unread else ""
             more.append(f"• {hidden} more in places that you are not in{unread}")
         return [*map(line, seen[:SHOWN]), *more]
 
-    async def _sighted(self, viewer: Person, owners: dict[str, str]) -> Sighted:
+    async def _visible(self, viewer: Person, owners: dict[str, str]) -> VisibleChannels:
         try:
             async with asyncio.timeout(_LOOK_S):
-                return await self._ports.sight.of(viewer, owners, owners)
+                return await self._ports.channel_access.of(viewer, owners, owners)
         except TimeoutError:
-            return Sighted(frozenset(), len(owners))
+            return VisibleChannels(frozenset(), len(owners))
 
     def _running(self, row: UnderWay) -> str:
         link = self._link(row.place, row.place.thread_ts or row.ts, "its thread")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.domain.ids import Person
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.per_key import Fresh
+from bot.slack.api.single_flight import SingleFlightCache
 from bot.slack.roles.accounts import account_of
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -23,7 +23,7 @@ _log = structlog.stdlib.get_logger(__name__)
 # conversations.members is Tier 4 (100 a minute) and asked first, conversations.info Tier 3 (50) and
 # asked of channels that the person is not in: once per channel and minute, whoever asks. As long as
 # roles are kept.
-SIGHT_TTL_S: Final = 60.0
+ACCESS_TTL_S: Final = 60.0
 MOST: Final = 20  # channels of one question; the rest counts as unread
 _AT_ONCE: Final = 8
 # Of a channel's members: 5,000 people. Nobody behind them is found.
@@ -32,7 +32,7 @@ _PAGES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Sighted:
+class VisibleChannels:
     """Of the channels asked about: those seen, and how many could not be looked up."""
 
     seen: frozenset[str]
@@ -63,19 +63,19 @@ class _MembersAnswer(_Read):
     response_metadata: _Cursor = Field(default_factory=_Cursor)
 
 
-class Sight:
+class ChannelAccess:
     """Over the Web API. `owners` of a question name whose a direct message is, by its channel."""
 
     def __init__(self, api: SlackCalls, team: str, clock: Callable[[], float]) -> None:
         self._api = api
         self._team = team
-        self._public = Fresh(self._is_public, clock)
-        self._people = Fresh(self._members, clock)
-        self._full = Fresh(self._is_full, clock)
+        self._public = SingleFlightCache(self._is_public, clock)
+        self._people = SingleFlightCache(self._members, clock)
+        self._full = SingleFlightCache(self._is_full, clock)
 
     async def of(
         self, viewer: Person, channels: Iterable[str], owners: Mapping[str, str]
-    ) -> Sighted:
+    ) -> VisibleChannels:
         """Which of the channels that person may see into. Never raises but for cancellation."""
         wanted = list(dict.fromkeys(channels))
         slots = asyncio.Semaphore(_AT_ONCE)
@@ -89,21 +89,23 @@ class Sight:
         looked = await asyncio.gather(*map(one, wanted[:MOST]))
         seen = [channel for channel, sees in zip(wanted, looked, strict=False) if sees]
         unread = sum(sees is None for sees in looked) + max(0, len(wanted) - MOST)
-        return Sighted(frozenset(seen), unread)
+        return VisibleChannels(frozenset(seen), unread)
 
     async def _sees(self, viewer: Person, channel: str) -> bool | None:
         try:
-            if viewer.user in await self._people.get(channel, SIGHT_TTL_S):
+            if viewer.user in await self._people.get(channel, ACCESS_TTL_S):
                 return True
-            return await self._is_colleague(viewer) and await self._public.get(channel, SIGHT_TTL_S)
+            return await self._is_colleague(viewer) and await self._public.get(
+                channel, ACCESS_TTL_S
+            )
         except SurfaceGone:
             return False  # the bot itself sees it no more
         except (SurfaceFailed, TimeoutError, ValidationError) as error:
-            _log.warning("slack.sight.unread", channel=channel, error=type(error).__name__)
+            _log.warning("slack.channel_access.unread", channel=channel, error=type(error).__name__)
             return None
 
     async def _is_colleague(self, viewer: Person) -> bool:
-        return viewer.team == self._team and await self._full.get(viewer.user, SIGHT_TTL_S)
+        return viewer.team == self._team and await self._full.get(viewer.user, ACCESS_TTL_S)
 
     async def _is_public(self, channel: str) -> bool:
         answer = await self._api.call("conversations.info", channel=channel)

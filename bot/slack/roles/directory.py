@@ -11,7 +11,7 @@ from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.roles import HeldRoles, also_words, with_article
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.per_key import Fresh
+from bot.slack.api.single_flight import SingleFlightCache
 from bot.slack.roles.accounts import Account, account_of
 from bot.slack.roles.members import RoleMembers
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
@@ -53,8 +53,8 @@ class SlackRoleDirectory:
         self._api = api
         self._team = team
         self._roles = roles
-        self._groups = Fresh(self._members, clock)
-        self._people = Fresh(partial(account_of, api), clock)
+        self._groups = SingleFlightCache(self._members, clock)
+        self._people = SingleFlightCache(partial(account_of, api), clock)
         self._on_duty = OnDutyDirectory(api, clock)
 
     async def refusal(

@@ -11,7 +11,7 @@ from adapters.errors import AdapterError
 from adapters.on_call.port import SLACK_ID, OnCall
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.per_key import Fresh
+from bot.slack.api.single_flight import SingleFlightCache
 from bot.slack.api.web_api import Refused
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -60,13 +60,17 @@ class OnDutyDirectory:
     def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
         self._api = api
         self._clock = clock
-        self._names: dict[OnCall, Fresh[frozenset[str]]] = {}  # each rota that was ever configured
-        self._accounts = Fresh(self._account, clock)
+        self._names: dict[
+            OnCall, SingleFlightCache[frozenset[str]]
+        ] = {}  # each rota that was ever configured
+        self._accounts = SingleFlightCache(self._account, clock)
 
     async def now(self, rota: OnCall, max_age_s: float) -> OnDuty:
         """Who is, by the rota as it was at most `max_age_s` ago. Raises OnCallUnreadable."""
         if rota not in self._names:
-            self._names[rota] = Fresh(lambda _: rota.people(), self._clock, ROTA_TIMEOUT_S)
+            self._names[rota] = SingleFlightCache(
+                lambda _: rota.people(), self._clock, ROTA_TIMEOUT_S
+            )
         try:
             names = await self._names[rota].get("", max_age_s)
         except (AdapterError, TimeoutError) as error:

@@ -11,7 +11,7 @@ from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.slack.text.blocks import Block, actions, context
 from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import inline
-from bot.slack.views.feedback import opinion_buttons
+from bot.slack.views.feedback import feedback_buttons
 from bot.slack.views.sources import evidence_button
 
 _USER_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
@@ -55,7 +55,7 @@ def closing(
     remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
     blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
     row = [evidence_button(turn_id, len(final.evidence))] if final.evidence else []
-    row += opinion_buttons(turn_id) if final.end in _JUDGED else ()
+    row += feedback_buttons(turn_id) if final.end in _JUDGED else ()
     blocks += [actions(row)] if row else []
     is_known = final.end is TurnEnd.STOPPED  # to people in the thread, who stopped it
     failure = sentences[0] if sentences and not is_known else ""

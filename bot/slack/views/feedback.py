@@ -13,7 +13,7 @@ FEEDBACK_CALLBACK: Final = "answer:feedback:reason"
 _VALUE: Final = re.compile(r"(up|down)\|(turn:[^|]{1,300})", re.ASCII)
 
 
-def opinion_buttons(turn_id: TurnId) -> tuple[Block, Block]:
+def feedback_buttons(turn_id: TurnId) -> tuple[Block, Block]:
     """👍 and 👎; a press brings back which of both, and of which answer."""
     return (
         _button("👍", "This answer helped", Vote.UP, turn_id),

@@ -33,7 +33,7 @@ _LONG_NAME = re.compile(r"\b([a-z0-9]+)_[a-z0-9_]+_([a-z0-9]+)\b", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Consulted:
+class Source:
     """One numbered result, with the arguments of its call; these are empty where none were kept."""
 
     evidence: Evidence
@@ -65,7 +65,7 @@ def evidence_button(turn_id: TurnId, count: int) -> Block:
     )
 
 
-def results_view(turn_id: TurnId, results: Sequence[Consulted], metadata: str) -> View:
+def results_view(turn_id: TurnId, results: Sequence[Source], metadata: str) -> View:
     """The modal with every result of a turn. `metadata` comes back with a press in it."""
     failed, cut = _numbered(results, ok=False), _numbered(results, ok=True)
     notes = [f"{len(results)} result{'' if len(results) == 1 else 's'}"]
@@ -88,7 +88,7 @@ def _details(evidence: Sequence[Evidence]) -> list[JsonValue]:
     return [section("\n".join(["*Also found*", *lines]))] if lines else []
 
 
-def _numbered(results: Sequence[Consulted], *, ok: bool) -> list[str]:
+def _numbered(results: Sequence[Source], *, ok: bool) -> list[str]:
     """Those that failed, or (`ok`) that came cut."""
     return [
         f"E{each.number}"
@@ -97,7 +97,7 @@ def _numbered(results: Sequence[Consulted], *, ok: bool) -> list[str]:
     ]
 
 
-def _line(turn_id: TurnId, result: Consulted) -> Block:
+def _line(turn_id: TurnId, result: Source) -> Block:
     evidence = result.evidence
     asked = span(result.arguments)
     asked = "" if asked in evidence.summary else asked
@@ -113,13 +113,13 @@ def _line(turn_id: TurnId, result: Consulted) -> Block:
     return section(line) | {"accessory": opening}
 
 
-def _menu(turn_id: TurnId, results: Sequence[Consulted]) -> Block:
+def _menu(turn_id: TurnId, results: Sequence[Source]) -> Block:
     offered = results[:MAX_OPENABLE]
     options = [Option(_option(each), _value(turn_id, each)) for each in offered]
     return select("Open any result…", SELECT_ACTION, options)
 
 
-def _option(result: Consulted) -> str:
+def _option(result: Source) -> str:
     """`E12 compare_to_baseline cart · within baseline`; long metric names give way first."""
     head, found = f"E{result.number} {result.mark}{result.name}", result.evidence.summary
     whole = " · ".join(filter(None, (head, found)))
@@ -128,5 +128,5 @@ def _option(result: Consulted) -> str:
     return plain(whole, OPTION_TEXT_CHARS)
 
 
-def _value(turn_id: TurnId, result: Consulted) -> str:
+def _value(turn_id: TurnId, result: Source) -> str:
     return f"{turn_id}|{result.number}"

@@ -13,7 +13,7 @@ from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits
-from bot.slack.api.per_key import KeyedLock
+from bot.slack.api.single_flight import KeyedLock
 from bot.slack.delivery.agent_sessions import AgentSessions
 from bot.slack.delivery.chart_files import ChartFiles
 from bot.slack.delivery.outbox import Outbox, Patience, card_mark, note_mark, persist

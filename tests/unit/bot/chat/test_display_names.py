@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bot.chat import display_names
-from bot.chat.display_names import CalledAt
+from bot.chat.display_names import NamesAt
 from bot.domain.ids import ALERTS, ChannelId, MessageTs, Place, TeamId, UserId
 from bot.ports.failures import StorageUnavailable
 
@@ -25,7 +25,7 @@ async def test_people_go_by_their_names_and_by_their_ids_where_none_is_known() -
         assert place == PLACE
         return names[user]
 
-    assert await CalledAt(name_at)(PLACE, [*names, "U1", ALERTS]) == {
+    assert await NamesAt(name_at)(PLACE, [*names, "U1", ALERTS]) == {
         "U1": "Mira Okafor", "U2": "U2", "U3": "U3", "U4": "U4", "@person/noor": "noor", ALERTS: ALERTS,
     }  # fmt: skip
 
@@ -40,7 +40,7 @@ async def test_nobody_waits_long_for_names(monkeypatch: pytest.MonkeyPatch) -> N
             raise StorageUnavailable("gone")
         return "noor"
 
-    assert await CalledAt(name_at)(PLACE, ["U1", "U2", "U3"]) == {
+    assert await NamesAt(name_at)(PLACE, ["U1", "U2", "U3"]) == {
         "U1": "U1",
         "U2": "U2",
         "U3": "noor",

@@ -13,7 +13,7 @@ from bot.slack.api.channels import Channels
 from bot.slack.api.names import PersonNames, SlackChannelNames
 from bot.slack.api.web_api import RateLimited
 from bot.slack.delivery.pacing import Rates
-from bot.slack.delivery.scheduler import EditScheduler, LookUps
+from bot.slack.delivery.scheduler import EditScheduler, LookupCalls
 from bot.slack.roles.directory import CANNOT_CHECK, SlackRoleDirectory
 from bot.slack.roles.members import RoleMembers
 from tests.fakes.channel_names import MemoryNames
@@ -30,7 +30,7 @@ class Slack:
         self.asked: list[tuple[float, str]] = []
         self.refuses: RateLimited | None = None
         self.scheduler = EditScheduler(Rates(), lambda: self.now)
-        self.calls = LookUps(self, self.scheduler)
+        self.calls = LookupCalls(self, self.scheduler)
 
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
         self.asked.append((self.now, method))
@@ -108,7 +108,9 @@ async def test_slacks_own_refusal_is_waited_for(method: str, other: str) -> None
 
 async def test_people_who_ask_by_the_hundred_leave_a_press_its_look_up() -> None:
     slack = Slack()
-    names = PersonNames(LookUps(slack, slack.scheduler, Rates().person_reserve), lambda: slack.now)
+    names = PersonNames(
+        LookupCalls(slack, slack.scheduler, Rates().person_reserve), lambda: slack.now
+    )
     on_call = [f"U9{n:02}" for n in range(TIER_4)]
     responder = {"responder": RoleMembers(users=tuple(on_call))}
     roles = SlackRoleDirectory(slack.calls, TeamId("T1"), responder, lambda: slack.now)
@@ -128,7 +130,9 @@ async def test_people_who_ask_by_the_hundred_leave_a_press_its_look_up() -> None
 
 async def test_whoever_was_not_looked_up_in_a_crowd_is_when_they_ask_again() -> None:
     slack = Slack()
-    names = PersonNames(LookUps(slack, slack.scheduler, Rates().person_reserve), lambda: slack.now)
+    names = PersonNames(
+        LookupCalls(slack, slack.scheduler, Rates().person_reserve), lambda: slack.now
+    )
     crowd = [f"U{n}" for n in range(100)]
     first = [await names.name(user) for user in crowd]
     slack.now += 60.0

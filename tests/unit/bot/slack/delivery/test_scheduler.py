@@ -9,7 +9,7 @@ import pytest
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited
-from bot.slack.delivery.edit_queue import Lane
+from bot.slack.delivery.edit_queue import EditQueue
 from bot.slack.delivery.pacing import EditPlanner, Rates
 from bot.slack.delivery.scheduler import EditScheduler
 
@@ -289,10 +289,10 @@ class Counting(EditPlanner):
 
 async def test_one_timer_serves_all_answers() -> None:
     planner = Counting(replace(Rates.unlimited(), message_gap_s=60.0))
-    lane = Lane(planner, time.monotonic)
+    queue = EditQueue(planner, time.monotonic)
     messages = [Message() for _ in range(20)]
-    slots = [lane.open(each.edit) for each in messages]
-    running = asyncio.create_task(lane.run())
+    slots = [queue.open(each.edit) for each in messages]
+    running = asyncio.create_task(queue.run())
     for slot, message in zip(slots, messages, strict=True):
         slot.changed()
         await message.until_edited()
@@ -312,10 +312,10 @@ async def test_one_timer_serves_all_answers() -> None:
 
 async def test_a_change_that_is_due_sooner_than_the_timer_is_shown_when_it_is_due() -> None:
     planner = EditPlanner(replace(Rates.unlimited(), message_gap_s=60.0))
-    lane = Lane(planner, time.monotonic)
+    queue = EditQueue(planner, time.monotonic)
     waiting, new = Message(), Message()
-    slot, sooner = lane.open(waiting.edit), lane.open(new.edit)
-    running = asyncio.create_task(lane.run())
+    slot, sooner = queue.open(waiting.edit), queue.open(new.edit)
+    running = asyncio.create_task(queue.run())
     slot.changed()
     await waiting.until_edited()
     slot.changed()
@@ -330,14 +330,14 @@ async def test_a_change_that_is_due_sooner_than_the_timer_is_shown_when_it_is_du
 async def test_a_call_belongs_to_nobody_who_wanted_it() -> None:
     of: ContextVar[str] = ContextVar("of", default="")
     seen: list[str] = []
-    lane = Lane(EditPlanner(Rates.unlimited()), time.monotonic)
+    queue = EditQueue(EditPlanner(Rates.unlimited()), time.monotonic)
 
     async def edit() -> bool:
         seen.append(of.get())
         return True
 
-    slots = [lane.open(edit), lane.open(edit)]
-    running = asyncio.create_task(lane.run())
+    slots = [queue.open(edit), queue.open(edit)]
+    running = asyncio.create_task(queue.run())
     await asyncio.sleep(0)
     of.set("somebody's session")
     for slot in slots:
@@ -349,7 +349,7 @@ async def test_a_call_belongs_to_nobody_who_wanted_it() -> None:
 
 
 async def test_nothing_is_begun_once_the_lane_ends() -> None:
-    lane = Lane(EditPlanner(Rates.unlimited()), time.monotonic)
+    queue = EditQueue(EditPlanner(Rates.unlimited()), time.monotonic)
     begun: list[str] = []
 
     async def slow() -> bool:
@@ -364,8 +364,8 @@ async def test_nothing_is_begun_once_the_lane_ends() -> None:
         begun.append("other")
         return True
 
-    first, later = lane.open(slow), lane.open(other)
-    running = asyncio.create_task(lane.run())
+    first, later = queue.open(slow), queue.open(other)
+    running = asyncio.create_task(queue.run())
     first.changed()
     await asyncio.sleep(0.01)
     running.cancel()

@@ -73,7 +73,7 @@ async def test_a_failed_start_is_500_and_its_redelivery_is_one_turn(
     body = body_of(mention())
     first = await post(client, body)
     second = await post(client, body, x_slack_retry_num="1", x_slack_retry_reason="http_error")
-    await ingress.errands.drain(1.0)
+    await ingress.background.drain(1.0)
     assert (first.status, second.status) == (500, 200)
     assert len(ingress.workflows.turns) == 1
     assert ingress.whispers.texts == [replies.NOT_STARTED]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.slack.listeners.background_tasks import Errands
+from bot.slack.listeners.background_tasks import BackgroundTasks
 
 
 async def test_a_failing_job_is_nobody_elses_problem() -> None:
@@ -16,10 +16,10 @@ async def test_a_failing_job_is_nobody_elses_problem() -> None:
     async def succeed() -> None:
         done.set()
 
-    errands = Errands()
-    errands.run("fail", fail())
-    errands.run("succeed", succeed())
-    await errands.drain(1.0)
+    background = BackgroundTasks()
+    background.run("fail", fail())
+    background.run("succeed", succeed())
+    await background.drain(1.0)
     assert done.is_set()
 
 
@@ -30,10 +30,10 @@ async def test_draining_waits_for_what_runs() -> None:
         await gate.wait()
         done.set()
 
-    errands = Errands()
-    errands.run("job", job())
+    background = BackgroundTasks()
+    background.run("job", job())
     async with asyncio.TaskGroup() as group:
-        group.create_task(errands.drain(5.0))
+        group.create_task(background.drain(5.0))
         gate.set()
     assert done.is_set()
 
@@ -49,15 +49,15 @@ async def test_what_does_not_end_in_time_is_cancelled(grace_s: float) -> None:
         finally:
             cancelled.set()
 
-    errands = Errands()
-    errands.run("stuck", stuck())
+    background = BackgroundTasks()
+    background.run("stuck", stuck())
     await started.wait()
-    await errands.drain(grace_s)
+    await background.drain(grace_s)
     assert cancelled.is_set()
 
 
 async def test_a_job_has_a_time_limit() -> None:
-    errands = Errands(timeout_s=0.01)
+    background = BackgroundTasks(timeout_s=0.01)
     ended = asyncio.Event()
 
     async def stuck() -> None:
@@ -66,6 +66,6 @@ async def test_a_job_has_a_time_limit() -> None:
         finally:
             ended.set()
 
-    errands.run("stuck", stuck())
-    await errands.drain(5.0)
+    background.run("stuck", stuck())
+    await background.drain(5.0)
     assert ended.is_set()

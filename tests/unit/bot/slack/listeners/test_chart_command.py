@@ -91,9 +91,9 @@ async def test_metrics_that_do_not_answer_are_not_waited_for() -> None:
         return DRAWN
 
     ports = replace(ingress.ports, chart=never)
-    charts = ChartCommand(ports, ingress.errands, patience_s=0.01)
+    charts = ChartCommand(ports, ingress.background, patience_s=0.01)
     await charts.answer(SlashCommand.model_validate(command("chart p99 checkout")))
-    await ingress.errands.drain(1.0)
+    await ingress.background.drain(1.0)
 
     assert ingress.whispers.texts == [replies.CHART_TOO_SLOW]
 
@@ -101,10 +101,10 @@ async def test_metrics_that_do_not_answer_are_not_waited_for() -> None:
 async def test_nobody_asks_for_charts_without_end() -> None:
     ingress = Ingress()
     limiter = AskLimiter(2, 60.0, lambda: ingress.now)
-    charts = ChartCommand(ingress.ports, ingress.errands, limiter)
+    charts = ChartCommand(ingress.ports, ingress.background, limiter)
     payloads = [command("chart p99 checkout", trigger_id=f"t{n}") for n in range(3)]
     said = [await charts.answer(SlashCommand.model_validate(each)) for each in payloads]
-    await ingress.errands.drain(1.0)
+    await ingress.background.drain(1.0)
 
     assert said[2] == replies.TOO_MANY_CHARTS
     assert len(ingress.chart_requests) == 2

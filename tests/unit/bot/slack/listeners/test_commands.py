@@ -141,7 +141,7 @@ class BrokenAudit:
 
 async def test_what_cannot_be_audited_is_not_answered(ingress: Ingress) -> None:
     ports = replace(ingress.ports, audit=BrokenAudit())
-    commands = Commands(SETTINGS, ports, ChartCommand(ports, ingress.errands))
+    commands = Commands(SETTINGS, ports, ChartCommand(ports, ingress.background))
     payload: Payload = command("providers")
     answer = await commands.answer(SlashCommand.model_validate(payload))
     assert answer.text == replies.CANNOT_AUDIT
@@ -335,7 +335,9 @@ async def test_an_admin_who_cannot_be_looked_up_is_told_so_and_shown_nothing(
 
     ports = replace(ingress.ports, roles=Away())
     payload = SlashCommand.model_validate(command("budget"))
-    answer = await Commands(SETTINGS, ports, ChartCommand(ports, ingress.errands)).answer(payload)
+    answer = await Commands(SETTINGS, ports, ChartCommand(ports, ingress.background)).answer(
+        payload
+    )
     assert answer.text == f"The budget is shown to admins: @lead. {replies.NOT_CHECKED}"
 
 

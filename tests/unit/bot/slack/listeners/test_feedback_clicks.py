@@ -20,7 +20,7 @@ async def ingress() -> AsyncIterator[Ingress]:
     ask = await ingress.session_at("100.1")
     await ingress.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], [], NOW)
     yield ingress
-    await ingress.errands.drain(1.0)
+    await ingress.background.drain(1.0)
 
 
 def votes(ingress: Ingress) -> list[tuple[str, Vote, str]]:

@@ -82,7 +82,7 @@ async def test_a_failed_start_is_not_acknowledged_and_its_redelivery_is_one_turn
     started = dict(ingress.workflows.turns)
     second = await deliver(app, mention(), retry=1)
     third = await deliver(app, mention(), retry=2)
-    await ingress.errands.drain(1.0)
+    await ingress.background.drain(1.0)
     assert (first.status, second.status, third.status) == (500, 200, 200)
     assert started == {}
     assert only(ingress).ts == "100.1"
@@ -305,7 +305,7 @@ async def test_one_person_cannot_flood_and_is_told_once() -> None:
     for number in range(500):
         await deliver(app, mention(ts=f"{number}.1"))
     await deliver(app, mention(ts="9000.1", user="U2"))
-    await ingress.errands.drain(1.0)
+    await ingress.background.drain(1.0)
     assert len(ingress.workflows.turns) == 4
     assert ingress.whispers.texts == [replies.TOO_MANY]
 
@@ -327,7 +327,7 @@ async def test_what_another_replica_heard_first_is_no_second_question_here() -> 
     )  # its acknowledgement was lost with a connection
     await deliver(app, mention(ts="200.1"))
     await deliver(app, mention(ts="300.1"), retry=1)
-    await ingress.errands.drain(1.0)
+    await ingress.background.drain(1.0)
     assert len(ingress.workflows.turns) == 3
     assert ingress.whispers.texts == []
 

@@ -5,7 +5,7 @@ from pydantic import JsonValue
 
 from bot.domain.ids import Person, TeamId, UserId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.roles.channel_access import MOST, Sight, Sighted
+from bot.slack.roles.channel_access import MOST, ChannelAccess, VisibleChannels
 from tests.fakes.slack_web_api import Arguments, FakeWebApi
 
 ANNA = Person(TeamId("T1"), UserId("U0ANNA"))
@@ -22,7 +22,7 @@ def workspace(kind: JsonValue, members: list[JsonValue], **user: JsonValue) -> F
 
 
 async def sees(api: FakeWebApi, channel: str = "C1", viewer: Person = ANNA) -> bool:
-    sighted = await Sight(api, "T1", lambda: 0.0).of(viewer, [channel], {"D1": "U0ANNA"})
+    sighted = await ChannelAccess(api, "T1", lambda: 0.0).of(viewer, [channel], {"D1": "U0ANNA"})
     return channel in sighted.seen
 
 
@@ -77,15 +77,15 @@ async def test_what_slack_does_not_say_is_not_seen_and_counted(
 ) -> None:
     api = workspace(PUBLIC, ["U0BEN"])
     api.answers[method] = failure
-    sighted = await Sight(api, "T1", lambda: 0.0).of(ANNA, ["C1"], {})
-    assert sighted == Sighted(frozenset(), unread)
+    sighted = await ChannelAccess(api, "T1", lambda: 0.0).of(ANNA, ["C1"], {})
+    assert sighted == VisibleChannels(frozenset(), unread)
 
 
 async def test_of_a_channel_that_somebody_is_in_no_more_is_asked() -> None:
     api = workspace(PRIVATE, ["U0ANNA"])
-    sight = Sight(api, "T1", lambda: 0.0)
+    channel_access = ChannelAccess(api, "T1", lambda: 0.0)
     for _ in range(3):
-        assert (await sight.of(ANNA, ["C1"], {})).seen == {"C1"}
+        assert (await channel_access.of(ANNA, ["C1"], {})).seen == {"C1"}
     assert [method for method, _ in api.calls] == ["conversations.members"]
 
 
@@ -97,7 +97,9 @@ async def test_a_guest_flag_that_cannot_be_read_opens_no_public_channel() -> Non
 
 async def test_nobody_sees_by_what_slack_says_of_somebody_else() -> None:
     api = workspace(PUBLIC, [], id="U0BEN")
-    assert await Sight(api, "T1", lambda: 0.0).of(ANNA, ["C1"], {}) == Sighted(frozenset(), 1)
+    assert await ChannelAccess(api, "T1", lambda: 0.0).of(ANNA, ["C1"], {}) == VisibleChannels(
+        frozenset(), 1
+    )
 
 
 async def test_members_are_read_page_by_page_and_not_for_ever() -> None:
@@ -117,5 +119,5 @@ async def test_members_are_read_page_by_page_and_not_for_ever() -> None:
 
 async def test_a_question_about_very_many_channels_says_what_it_left_out() -> None:
     channels = [f"C{n}" for n in range(MOST + 3)]
-    sighted = await Sight(workspace(PUBLIC, []), "T1", lambda: 0.0).of(ANNA, channels, {})
+    sighted = await ChannelAccess(workspace(PUBLIC, []), "T1", lambda: 0.0).of(ANNA, channels, {})
     assert (len(sighted.seen), sighted.unread) == (MOST, 3)

@@ -18,7 +18,7 @@ from bot.slack.views.sources import (
     MAX_OPENABLE,
     OPEN_ACTION,
     SELECT_ACTION,
-    Consulted,
+    Source,
     results_view,
 )
 from tests.golden.slack_views import TURN, outcome
@@ -33,7 +33,7 @@ def made(flaw: str = "", number: int = 1, **changes: Any) -> ToolOutcome:
 
 def opened(outcomes: Sequence[ToolOutcome]) -> View:
     results = [
-        Consulted(Evidence.of(number, each), each.record.arguments)
+        Source(Evidence.of(number, each), each.record.arguments)
         for number, each in enumerate(outcomes, 1)
     ]
     return results_view(TURN, results, "kept")
@@ -117,7 +117,7 @@ def test_every_button_is_one_the_app_listens_to() -> None:
 def test_what_an_answer_had_no_room_for_stands_above_its_results(content: str, words: str) -> None:
     found = outcome("call1")
     stated = replace(Evidence.of(1, found), tool="core__report_findings", content=content)
-    view = results_view(TURN, [Consulted(stated, {})], "kept")
+    view = results_view(TURN, [Source(stated, {})], "kept")
 
     check_view(view, "modal")
     assert words in str(view)
@@ -131,4 +131,4 @@ def test_a_statement_without_more_adds_no_block(content: str) -> None:
         Evidence.of(1, outcome("call1")), tool="core__report_findings", content=content
     )
 
-    assert "Also found" not in str(results_view(TURN, [Consulted(stated, {})], "kept"))
+    assert "Also found" not in str(results_view(TURN, [Source(stated, {})], "kept"))

@@ -19,7 +19,7 @@ class _Entry(Generic[_T]):
     at: float = float("-inf")  # when the question was sent: the answer cannot be newer
 
 
-class Fresh(Generic[_T]):
+class SingleFlightCache(Generic[_T]):
     """Answers by key, one look-up at a time. A failed one is raised to its caller and not kept."""
 
     def __init__(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.slack.api.per_key import Fresh
+from bot.slack.api.single_flight import SingleFlightCache
 
 
 class Directory:
@@ -26,7 +26,7 @@ class Directory:
 
 async def test_those_who_ask_at_once_share_one_look_up() -> None:
     directory = Directory()
-    fresh = Fresh(directory.look_up, lambda: 0.0)
+    fresh = SingleFlightCache(directory.look_up, lambda: 0.0)
 
     async with asyncio.TaskGroup() as group:
         both = [group.create_task(fresh.get("a", 60.0)) for _ in range(2)]
@@ -39,7 +39,7 @@ async def test_those_who_ask_at_once_share_one_look_up() -> None:
 async def test_a_failure_is_raised_and_asked_again() -> None:
     directory = Directory(OSError("away"))
     directory.gate.set()
-    fresh = Fresh(directory.look_up, lambda: 0.0)
+    fresh = SingleFlightCache(directory.look_up, lambda: 0.0)
 
     with pytest.raises(OSError, match="away"):
         await fresh.get("a", 60.0)
@@ -49,7 +49,7 @@ async def test_a_failure_is_raised_and_asked_again() -> None:
 
 async def test_who_waits_while_it_is_forgotten_gets_a_newer_answer() -> None:
     directory = Directory()
-    fresh = Fresh(directory.look_up, lambda: 0.0)
+    fresh = SingleFlightCache(directory.look_up, lambda: 0.0)
 
     async with asyncio.TaskGroup() as group:
         first = group.create_task(fresh.get("a", 60.0))
@@ -66,7 +66,7 @@ async def test_an_answer_is_kept_for_as_long_as_the_caller_allows() -> None:
     now = [0.0]
     directory = Directory()
     directory.gate.set()
-    fresh = Fresh(directory.look_up, lambda: now[0])
+    fresh = SingleFlightCache(directory.look_up, lambda: now[0])
 
     await fresh.get("a", 60.0)
     now[0] = 61.0
@@ -77,7 +77,7 @@ async def test_an_answer_is_kept_for_as_long_as_the_caller_allows() -> None:
 async def test_the_least_recently_used_makes_room() -> None:
     directory = Directory()
     directory.gate.set()
-    fresh = Fresh(directory.look_up, lambda: 0.0, capacity=2)
+    fresh = SingleFlightCache(directory.look_up, lambda: 0.0, capacity=2)
 
     for key in "abca":
         await fresh.get(key, 60.0)
