@@ -26,13 +26,7 @@ from bot.chat.recap import Recaps
 from bot.chat.round_record import QuietReplay, RoundRecord
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_budget import Budget, TurnBudget
-from bot.chat.turn_permissions import (
-    NO_RULES,
-    UNKNOWN_NOTICE,
-    RolesOf,
-    TurnPermissions,
-    unread_notice,
-)
+from bot.chat.turn_permissions import NO_RULES, UNKNOWN_NOTICE, RolesOf, TurnPermissions
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
 from bot.chat.turn_result import (
     Investigated,
@@ -241,8 +235,6 @@ class Turns:
         stop = self._stops.watch(ask.turn_id)
         budget = self._budget.for_turn(ask, opened.session, rule.toolset, rule.daily_usd_micros)
         notices = list(opened.notices)
-        if opened.roles.unread:
-            notices.append(unread_notice(opened.roles.unread))
 
         async def renew(request: CompleteRequest, number: int) -> CompleteRequest:
             nonlocal context

@@ -19,6 +19,7 @@ from bot.chat.history import as_turn
 from bot.chat.of_same import OfSame
 from bot.chat.pictures import PictureAt, no_picture_at, pictures_of
 from bot.chat.tool_calls import ToolDesk
+from bot.chat.turn_permissions import unread_notice
 from bot.chat.visibility import refusal_in, told_of
 from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere, rules_for
 from bot.domain.ids import MessageTs, Person, Place, SessionId, TeamId
@@ -116,7 +117,11 @@ class Opened:
             channel_name=str(kept[6]) if len(kept) > 6 else ask.channel_name,
             answer_ts=answer_ts,
             now=datetime.fromisoformat(str(kept[2])),
-            notices=(*told_of(readers), *([config.closed_notice] if anew is True else [])),
+            notices=(
+                *told_of(readers),
+                *([config.closed_notice] if anew is True else []),
+                *([unread_notice(roles.unread)] if roles.unread else []),
+            ),
             summary=str(summary),
             summary_ts=str(summary_ts),
             roles=roles,

@@ -9,17 +9,17 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 import structlog
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.logger.messages import warning_client_prioritized_and_token_skipped
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.ids import ChannelId, TeamId
+from bot.domain.ids import ChannelId
 from bot.ports.failures import StorageUnavailable
 from bot.slack.api.framework_log import framework_logger
 from bot.slack.ingress.clicks import Click, click_of, installed_team, recall
@@ -65,6 +65,7 @@ from bot.slack.views.sources import OPEN_ACTION, OVERVIEW_ACTION, SELECT_ACTION
 
 _log = structlog.stdlib.get_logger(__name__)
 _Body = Mapping[str, JsonValue]
+_Event = TypeVar("_Event", bound=BaseModel)
 _Handle = Callable[[Click], Awaitable[None]]
 # Told the kind of the event. Raises StorageUnavailable.
 Removed = Callable[[str], Awaitable[None]]
@@ -73,12 +74,7 @@ FEEDBACK_BUTTON = re.compile(rf"{FEEDBACK_ACTION}(?::(?:up|down))?", re.ASCII)
 EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 
-def register_events(
-    app: AsyncApp,
-    messages: MessageIntake,
-    home: Home,
-    timeout_s: float,
-) -> None:
+def register_events(app: AsyncApp, messages: MessageIntake, home: Home, timeout_s: float) -> None:
     """Messages, Slack's own stop button, the home tab."""
 
     async def message(body: _Body, request: AsyncBoltRequest) -> None:
@@ -86,88 +82,65 @@ def register_events(
             async with asyncio.timeout(timeout_s):
                 await messages.take(envelope, _retry_number(request))
 
-    async def session_stopped(body: _Body) -> None:
-        if (envelope := parsed(SessionStopped, body)) is not None:
-            async with asyncio.timeout(timeout_s):
-                await messages.stopped(envelope)
-
-    async def home_opened(body: _Body) -> None:
-        if (envelope := parsed(HomeOpened, body)) is not None:
-            home.show(envelope)
+    async def home_opened(opened: HomeOpened) -> None:
+        home.show(opened)
 
     app.event("app_mention")(message)
     app.event("message")(message)
-    app.event("agent_session_stopped")(session_stopped)
-    app.event("app_home_opened")(home_opened)
+    _listen(app, ("agent_session_stopped",), SessionStopped, messages.stopped, timeout_s)
+    _listen(app, ("app_home_opened",), HomeOpened, home_opened, timeout_s)
 
 
-def register_changes(
+def register_workspace_events(
     app: AsyncApp,
+    identity: SlackIdentity,
+    ports: IngressPorts,
     forget_group: Callable[[str], None],
-    renamed: Callable[[str], Awaitable[None]],
-    timeout_s: float,
-) -> None:
-    """User groups and channel names that changed: what is kept of them holds no more."""
-
-    async def group_changed(body: _Body) -> None:
-        if (envelope := parsed(GroupChanged, body)) is not None:
-            forget_group(envelope.usergroup)
-
-    async def channel_renamed(body: _Body) -> None:
-        if (envelope := parsed(ChannelRenamed, body)) is not None:
-            async with asyncio.timeout(timeout_s):
-                await renamed(envelope.event.channel.id)
-
-    app.event("subteam_members_changed")(group_changed)
-    app.event("channel_rename")(channel_renamed)
-    app.event("group_rename")(channel_renamed)
-
-
-def register_reach(
-    app: AsyncApp,
-    identity: SlackIdentity,
-    reached: Callable[[TeamId, ChannelId], Awaitable[None]],
-    timeout_s: float,
-) -> None:
-    """Channels that the bot may write to again: it was invited, or they left the archive."""
-
-    async def reach(envelope: ChannelReached) -> None:
-        if identity.is_addressee(envelope.installed_team, envelope.api_app_id):
-            async with asyncio.timeout(timeout_s):
-                await reached(identity.team, ChannelId(envelope.event.channel))
-
-    async def joined(body: _Body) -> None:
-        envelope = parsed(ChannelReached, body)
-        if envelope is not None and envelope.event.user == identity.bot_user:
-            await reach(envelope)
-
-    async def unarchived(body: _Body) -> None:
-        if (envelope := parsed(ChannelReached, body)) is not None:
-            await reach(envelope)
-
-    app.event("member_joined_channel")(joined)
-    app.event("channel_unarchive")(unarchived)
-    app.event("group_unarchive")(unarchived)
-
-
-def register_removal(
-    app: AsyncApp,
-    identity: SlackIdentity,
     removed: Removed,
     timeout_s: float,
 ) -> None:
-    """The app was removed from the workspace, or its token was taken back."""
+    """Changed groups, renamed channels, channels that can be written to again, the app's removal."""
 
-    async def remove(body: _Body) -> None:
-        envelope = parsed(RemovedEvent, body)
-        if envelope is None or not envelope.event.is_ours:
-            return
+    async def group_changed(envelope: GroupChanged) -> None:
+        forget_group(envelope.usergroup)
+
+    async def renamed(envelope: ChannelRenamed) -> None:
+        await ports.channel_renamed(identity.team, envelope.event.channel.id)
+
+    async def reached(envelope: ChannelReached) -> None:
         if identity.is_addressee(envelope.installed_team, envelope.api_app_id):
-            async with asyncio.timeout(timeout_s):
-                await removed(envelope.event.type)
+            await ports.channel_reached(identity.team, ChannelId(envelope.event.channel))
 
-    app.event("app_uninstalled")(remove)
-    app.event("tokens_revoked")(remove)
+    async def joined(envelope: ChannelReached) -> None:
+        if envelope.event.user == identity.bot_user:
+            await reached(envelope)
+
+    async def remove(envelope: RemovedEvent) -> None:
+        is_ours = identity.is_addressee(envelope.installed_team, envelope.api_app_id)
+        if is_ours and envelope.event.is_ours:
+            await removed(envelope.event.type)
+
+    _listen(app, ("subteam_members_changed",), GroupChanged, group_changed, timeout_s)
+    _listen(app, ("channel_rename", "group_rename"), ChannelRenamed, renamed, timeout_s)
+    _listen(app, ("member_joined_channel",), ChannelReached, joined, timeout_s)
+    _listen(app, ("channel_unarchive", "group_unarchive"), ChannelReached, reached, timeout_s)
+    _listen(app, ("app_uninstalled", "tokens_revoked"), RemovedEvent, remove, timeout_s)
+
+
+def _listen(
+    app: AsyncApp,
+    events: Sequence[str],
+    model: type[_Event],
+    handle: Callable[[_Event], Awaitable[None]],
+    timeout_s: float,
+) -> None:
+    async def received(body: _Body) -> None:
+        if (envelope := parsed(model, body)) is not None:
+            async with asyncio.timeout(timeout_s):
+                await handle(envelope)
+
+    for event in events:
+        app.event(event)(received)
 
 
 def register_clicks(
@@ -320,10 +293,7 @@ def create_bolt(
         Home(settings, ports, background),
         timeout_s,
     )
-    renamed = partial(ports.channel_renamed, settings.identity.team)
-    register_changes(app, forget_group, renamed, timeout_s)
-    register_reach(app, settings.identity, ports.channel_reached, timeout_s)
-    register_removal(app, settings.identity, removed, timeout_s)
+    register_workspace_events(app, settings.identity, ports, forget_group, removed, timeout_s)
     proposals = ProposalClicks(ports, background, clock, timeout_s)
     feedback = FeedbackClicks(settings.identity, ports, background, timeout_s)
     register_forms(app, settings.identity, proposals, feedback, denials)
