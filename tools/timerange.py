@@ -1,74 +1,88 @@
 """Time ranges as models and people write them, turned into one absolute half-open interval.
 
 Accepted: `A/B`, `A..B`, `A to B`, `A - B`, `A/PT30M`, `PT30M/B`, `last 30m`, `30m`, `now-1h..now`, and one instant `A`
-(from A until now), `14:00-15:00`, `today`, `yesterday`. An instant is RFC 3339, `now`, `now-1h`, `-1h`, `1h ago`, a
-time of day such as `14:00`, or seconds or milliseconds since 1970.
+(from A until now), `14:00-15:00`, `2-3pm`, `today`, `yesterday`, `yesterday 14:00 to 15:00`. An instant is RFC 3339,
+`now`, `now-1h`, `now-1d/d`, `-1h`, `1h ago`, a time of day such as `14:00` or `2:30 pm`, with or without a day, or
+seconds, milliseconds, microseconds or nanoseconds since 1970.
 Months and years are refused: their length is not fixed.
 """
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Final
 
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments
-
-MAX_RANGE = timedelta(days=30)  # Loki's default max_query_length is 30d1h
-MAX_AHEAD = timedelta(minutes=10)  # clocks differ; more than this is a mistake
-MAX_TEXT_CHARS = 200
-
-FORMS = (
-    "use 'last 30m', 'now-2h..now-1h', or '<start>/<end>' and '<start>/PT30M' with RFC 3339 times"
-    " such as 2026-04-07T14:00:00Z"
+from tools.instants import (
+    CLOCK,
+    FORMS,
+    Moment,
+    Snapped,
+    Wall,
+    is_iso_duration,
+    length_back,
+    parse_duration,
+    parse_instant,
+    with_snaps,
 )
 
-_UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_WORD_UNITS = {
-    "second": "s", "seconds": "s", "sec": "s", "secs": "s",
-    "minute": "m", "minutes": "m", "min": "m", "mins": "m",
-    "hour": "h", "hours": "h", "hr": "h", "hrs": "h",
-    "day": "d", "days": "d", "week": "w", "weeks": "w",
-}  # fmt: skip
-_SHORT_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)[ ]?([a-z]+)[ ]?")
-_RELATIVE = re.compile(
-    r"(?:(?:(?:in|during|over|within|for) )?(?:the )?(?:last|past|previous)[ _])?(.+)"
+MAX_RANGE: Final = timedelta(days=30)  # Loki's default max_query_length is 30d1h
+MAX_AHEAD: Final = timedelta(minutes=10)  # clocks differ; more than this is a mistake
+MAX_TEXT_CHARS: Final = 200
+
+_PREFIX: Final = re.compile(r"(?P<open>since )|(?:from|between|at|on) ", re.IGNORECASE)
+_WRAPPED: Final = re.compile(r"[\"'`(\[](.*[^\"'`(\[])[\"'`)\]]")
+_KEYS: Final = re.compile(
+    r"\{? ?[\"']?(?:from|start|start_time|since|begin)[\"']? ?[:=] ?[\"']?(?P<start>[^\"'&;,{}]{1,80}?)[\"']? ?[,;& ] ?"
+    r"[\"']?(?:to|end|end_time|until)[\"']? ?[:=] ?[\"']?(?P<end>[^\"'&;,{}]{1,80}?)[\"']? ?\}?",
+    re.IGNORECASE,
 )
-_NOW = re.compile(r"now(?:\(\))?(?:\s*-\s*(.+))?")
-_BACK = re.compile(r"-\s?(?P<signed>[0-9].*)|(?P<ago>[0-9a-z ]+) ago")
-_PREFIX = re.compile(r"(?:from|since|between) ", re.IGNORECASE)
-_SEPARATOR = re.compile(r"\.\.|/| (?:to|until|till|and) ", re.IGNORECASE)
+_SEPARATOR: Final = re.compile(r"\.\.|/| (?:to|until|till|and) ", re.IGNORECASE)
 # Where no other one is: a dash may also be a minus.
-_LOOSE_SEPARATOR = re.compile(r"(?<!now) - | through |, ?", re.IGNORECASE)
-# Seconds from 2001 to 2286 have ten digits, milliseconds thirteen.
-_EPOCH = re.compile(r"([0-9]{10})(?:\.([0-9]{1,9}))?|([0-9]{10})([0-9]{3})")
-_DASH = re.compile(r" ?[\u2013\u2014] ?")
-_ARROW = re.compile(r" ?(?:\u2192|->|=>) ?")
-_UTC = re.compile(r" ?(?:UTC|GMT)", re.IGNORECASE)
-_CLOCK = re.compile(
-    r"(?P<h>[01]?[0-9]|2[0-3]):(?P<m>[0-5][0-9])(?::(?P<s>[0-5][0-9]))?(?P<zone> ?(?:Z|UTC|GMT))?",
+_LOOSE_SEPARATOR: Final = re.compile(r"(?<!now) - | through |, ?", re.IGNORECASE)
+_DASH: Final = re.compile(r" ?[\u2013\u2014] ?")
+_ARROW: Final = re.compile(r" ?(?:\u2192|->|=>) ?")
+_ZONED_CLOCK: Final = rf"{CLOCK}(?: ?(?:Z|UTC|GMT))?"
+# A dash between two times of day. Behind a T, what can be an offset is one.
+_CLOCKS: Final = re.compile(
+    rf"(?P<start>(?:.*(?: |(?P<iso>[0-9]T)))?(?:{_ZONED_CLOCK}|[0-9]{{1,2}})) ?- ?"
+    rf"(?P<end>(?:(?=(?P<offset>(?:0[0-9]|1[0-2]):(?:00|30|45))\Z))?{_ZONED_CLOCK}.*)",
     re.IGNORECASE,
 )
-_CLOCKS = re.compile(
-    r"([0-9:]{4,8}(?: ?(?:Z|UTC|GMT))?) ?- ?([0-9:]{4,8}(?: ?(?:Z|UTC|GMT))?)", re.IGNORECASE
+_WITH_SECONDS: Final = re.compile(r":[0-9]{2}:[0-9]{2}\Z")
+_BARE: Final = re.compile(r"(?:.* )?(?:0?[1-9]|1[0-2])(?::[0-5][0-9])?", re.IGNORECASE)
+_MERIDIEM: Final = re.compile(r"\d ?(?P<meridiem>[ap]\.?m\b)", re.IGNORECASE)
+# One name stands for several offsets, or for another one in summer.
+_NAMED_ZONE: Final = re.compile(
+    r"\b(?:[ECMP][SD]?T|CES?T|[BIJ]ST|AE[SD]T|(?:Africa|America|Asia|Atlantic|Australia|Europe|Pacific|US)/\w{2,30})\b"
 )
-_NUMBERS = {
-    word: number
-    for number, word in enumerate(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), start=1
-    )
-} | {"twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30}
-# One day, then two times of it.
-_DAY_AND_CLOCKS = re.compile(
-    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[ T](?P<from>[0-9]{1,2}:[0-9]{2}) ?- ?"
-    r"(?P<to>[0-9]{1,2}:[0-9]{2})(?P<zone> ?(?:Z|UTC|GMT))?",
+_MONTHS: Final = [
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+]
+_WEEKDAYS: Final = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+_MONTH: Final = rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
+_WEEKDAY: Final = (
+    r"(?:last )?(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
+)
+_WORDY_DATE: Final = re.compile(
+    rf"(?:\b{_WEEKDAY},? )?\b(?:(?P<d1>[0-9]{{1,2}})(?:st|nd|rd|th)? (?P<m1>{_MONTH})|(?P<m2>{_MONTH}) (?P<d2>[0-9]{{1,2}})"
+    r"(?:st|nd|rd|th)?(?![0-9:]))(?:,? (?P<y>[0-9]{4})(?![0-9:]))?",
     re.IGNORECASE,
 )
-_DAYS_BACK = {"today": 0, "yesterday": 1}
-_ISO_DURATION = re.compile(
-    r"P(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
-    r"(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?)?"
-)
-_CALENDAR_DURATION = re.compile(r"P[^T]*[0-9][MY].*|[0-9]+ ?(?:mo|mon|months?|y|yrs?|years?)")
+_WEEKDAY_ALONE: Final = re.compile(rf"\b{_WEEKDAY}\b", re.IGNORECASE)
+_SLASHED_DATE: Final = re.compile(r"\b([0-9]{4})/([0-9]{2})/([0-9]{2})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,99 +123,36 @@ def instant_text(at: datetime) -> str:
     return at.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
-def parse_duration(text: str) -> timedelta | None:
-    """`30m`, `1h30m`, `90 seconds`, `PT30M`, `P1D`; None when it is none of them.
-
-    Raises InvalidArguments for months and years.
-    """
-    stripped = text.strip()
-    if _CALENDAR_DURATION.fullmatch(stripped.upper()) and stripped[:1] in "Pp":
-        raise _calendar()
-    if _CALENDAR_DURATION.fullmatch(stripped.lower()):
-        raise _calendar()
-    if stripped[:1] in {"P", "p"}:
-        return _iso_duration(stripped.upper())
-    return _short_duration(stripped)
-
-
-def _calendar() -> InvalidArguments:
-    return InvalidArguments(
-        "time_range: months and years have no fixed length; use days, at most 30"
-    )
-
-
-def _iso_duration(text: str) -> timedelta | None:
-    match = _ISO_DURATION.fullmatch(text)
-    if match is None or not any(match.groups()):
-        return None
-    weeks, days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
-
-
-def _short_duration(text: str) -> timedelta | None:
-    """An upper-case letter is refused: `5M` could be minutes or months."""
-    total_s, position = 0.0, 0
-    while position < len(text):
-        match = _SHORT_PART.match(text, position)
-        if match is None:
-            return None
-        unit = _WORD_UNITS.get(match[2], match[2])
-        if unit not in _UNIT_S:
-            return None
-        total_s += float(match[1]) * _UNIT_S[unit]
-        position = match.end()
-    return timedelta(seconds=total_s) if text else None
-
-
 def _ends(text: str, now: datetime) -> tuple[datetime, datetime, bool]:
+    if _NAMED_ZONE.search(text):
+        raise InvalidArguments(
+            "time_range: give the zone as UTC or as an offset such as +02:00, not by its name"
+        )
+    wrapped = _WRAPPED.fullmatch(text)
+    text = _dates_in_digits(wrapped[1] if wrapped else text, now)
+    if keyed := _KEYS.fullmatch(text):
+        return _two_sided(with_snaps(keyed["start"]), with_snaps(keyed["end"]), now)
     prefix = _PREFIX.match(text)
-    text = text[prefix.end() :] if prefix else text
-    if text.lower() in _DAYS_BACK:
-        return *_day(text.lower(), now), True
-    if dated := _DAY_AND_CLOCKS.fullmatch(text):
-        zone = dated["zone"] or ""
-        left, right = (f"{dated['day']} {dated[at]:0>5}{zone}" for at in ("from", "to"))
-        return _two_sided(left, right, now)
-    clocks = _CLOCKS.fullmatch(text)
-    sides = list(clocks.groups()) if clocks else _SEPARATOR.split(text, maxsplit=1)
+    text = with_snaps(text[prefix.end() :] if prefix else text)
+    if (back := length_back(text)) is not None:
+        return now - back, now, False
+    if sides := _sides(text):
+        return _two_sided(*sides, now)
+    start = parse_instant(text, now)
+    begin, assumed = _resolved(start, now)
+    is_day = text.lower() in {"today", "yesterday"} and not (prefix and prefix["open"])
+    return begin, min(begin + timedelta(days=1), now) if is_day else now, assumed
+
+
+def _sides(text: str) -> tuple[str, str] | None:
+    sides = _SEPARATOR.split(text, maxsplit=1)
+    if len(sides) == 1 and (clocks := _CLOCKS.fullmatch(text)):
+        is_offset = clocks["offset"] or _WITH_SECONDS.search(clocks["start"])
+        if not (clocks["iso"] and is_offset):
+            return clocks["start"], clocks["end"]
     if len(sides) == 1:
         sides = _LOOSE_SEPARATOR.split(text, maxsplit=1)
-    if len(sides) == 2:
-        return _two_sided(sides[0].strip(), sides[1].strip(), now)
-    relative = _relative(text, now)
-    if relative is not None:
-        return relative, now, False
-    start, assumed = _instant(text, now)
-    return start, now, assumed
-
-
-def _day(word: str, now: datetime) -> tuple[datetime, datetime]:
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    start = midnight - timedelta(days=_DAYS_BACK[word])
-    return start, min(start + timedelta(days=1), now)
-
-
-def _relative(text: str, now: datetime) -> datetime | None:
-    lowered = text if text[:1] in "Pp" and text[:4].lower() != "past" else _lower_words(text)
-    match = _RELATIVE.fullmatch(lowered)
-    words = match[1] if match else lowered
-    words = f"1 {words}" if words in _WORD_UNITS else words
-    duration = parse_duration(_in_digits(words))
-    return None if duration is None else now - duration
-
-
-def _in_digits(words: str) -> str:
-    """The same with its first number in digits: `half an hour`, `two hours`."""
-    first, _, rest = words.removeprefix("half ").partition(" ")
-    half = ".5" if words.startswith("half ") else ""
-    if first in {"a", "an"}:
-        return f"0{half} {rest}" if half else f"1 {rest}"
-    return f"{_NUMBERS[first]} {rest}" if first in _NUMBERS and not half else words
-
-
-def _lower_words(text: str) -> str:
-    """Lower-case the words, not a single unit letter such as the M of `5M`."""
-    return re.sub(r"[A-Za-z]{2,}", lambda word: word[0].lower(), text)
+    return (sides[0].strip(), sides[1].strip()) if len(sides) == 2 else None
 
 
 def _two_sided(left: str, right: str, now: datetime) -> tuple[datetime, datetime, bool]:
@@ -209,65 +160,93 @@ def _two_sided(left: str, right: str, now: datetime) -> tuple[datetime, datetime
     if before is not None and after is not None:
         raise InvalidArguments(f"time_range: two durations and no instant; {FORMS}")
     if before is not None:
-        end, assumed = _instant(right, now)
+        end, assumed = _resolved(parse_instant(right, now), now)
         return end - before, end, assumed
-    start, start_assumed = _instant(left, now)
     if after is not None:
-        return start, start + after, start_assumed
-    if (clock := _CLOCK.fullmatch(right)) and _CLOCK.fullmatch(left):
-        end = _at_clock(clock, start)
-        end += timedelta(days=1) if end <= start else timedelta()
-        return start, end, start_assumed or not clock["zone"]
-    end, end_assumed = _instant(right, now)
+        start, assumed = _resolved(parse_instant(left, now), now)
+        return start, start + after, assumed
+    ends = parse_instant(right, now)
+    return _between(_left(left, right, ends, now), ends, now)
+
+
+def _left(left: str, right: str, ends: Moment, now: datetime) -> Moment:
+    """The start; where `2` stands before `3pm`, in the half of the day that it must be."""
+    meridiem = _MERIDIEM.search(right)
+    if meridiem is None or not _BARE.fullmatch(left) or not isinstance(ends, Wall):
+        return parse_instant(left, now)
+    start = parse_instant(f"{left} {meridiem['meridiem']}", now)
+    if isinstance(start, Wall) and start.clock >= ends.clock:
+        other = "am" if meridiem["meridiem"][0] in "pP" else "pm"
+        start = parse_instant(f"{left} {other}", now)
+    return start
+
+
+def _between(left: Moment, right: Moment, now: datetime) -> tuple[datetime, datetime, bool]:
+    if isinstance(left, Wall) and isinstance(right, Wall):
+        return _two_walls(left, right, now)
+    start, start_assumed = _resolved(left, now)
+    end, end_assumed = _resolved(right, now)
+    if isinstance(left, Snapped) and left == right:  # the whole unit, as Grafana reads it
+        end = min(end + left.unit, now)
     return start, end, start_assumed or end_assumed
 
 
+def _two_walls(left: Wall, right: Wall, now: datetime) -> tuple[datetime, datetime, bool]:
+    """Each says for the other what that leaves open: the day, the zone."""
+    zone = left.zone or right.zone or UTC
+    is_assumed = left.zone is None and right.zone is None
+    if left.day is None and right.day is not None:
+        end = right.on(right.day, zone)
+        start = left.on(right.day, zone)
+        return start - timedelta(days=start >= end), end, is_assumed
+    start = _latest(left, zone, now)
+    end = right.on(start.astimezone(right.zone or zone).date(), zone)
+    return start, end + timedelta(days=right.day is None and end <= start), is_assumed
+
+
+def _resolved(moment: Moment, now: datetime) -> tuple[datetime, bool]:
+    """The instant, and whether its zone is assumed."""
+    if isinstance(moment, Snapped):
+        return moment.at, moment.unit >= timedelta(days=1)
+    if isinstance(moment, Wall):
+        return _latest(moment, UTC, now), moment.zone is None
+    return moment, False
+
+
+def _latest(wall: Wall, zone: tzinfo, now: datetime) -> datetime:
+    """Where it names no day, the last time that it was."""
+    at = wall.on(now.astimezone(wall.zone or zone).date(), zone)
+    return at - timedelta(days=1) if wall.day is None and at > now else at
+
+
 def _length(text: str) -> timedelta | None:
-    return parse_duration(text) if text[:1] in {"P", "p"} else None
+    return parse_duration(text) if is_iso_duration(text) else None
 
 
-def _instant(text: str, now: datetime) -> tuple[datetime, bool]:
-    relative = _NOW.fullmatch(text.lower())
-    if relative is not None:
-        back = timedelta() if relative[1] is None else _short_duration(relative[1])
-        if back is None:
-            raise InvalidArguments(f"time_range: 'now-' needs a duration such as 30m; {FORMS}")
-        return now - back, False
-    at = _before_now(text, now) or _since_1970(text)
-    if at is not None:
-        return at, False
-    if clock := _CLOCK.fullmatch(text):
-        at = _at_clock(clock, now)
-        return at - timedelta(days=1) if at > now else at, not clock["zone"]
+def _dates_in_digits(text: str, now: datetime) -> str:
+    """The same with `7 Apr`, `April 7, 2026`, `Monday` and `2026/04/07` as `2026-04-07`."""
+    text = _SLASHED_DATE.sub(r"\1-\2-\3", text)
+    text = _WORDY_DATE.sub(lambda found: _dated(found, now), text)
+    return _WEEKDAY_ALONE.sub(lambda found: _weekday(found, now), text)
+
+
+def _dated(found: re.Match[str], now: datetime) -> str:
+    month = _MONTHS.index((found["m1"] or found["m2"])[:3].lower()) + 1
+    day = int(found["d1"] or found["d2"])
     try:
-        at = datetime.fromisoformat(_UTC.sub("Z", text).upper())
+        at = date(int(found["y"] or now.year), month, day)
+        if not found["y"] and at > now.date():
+            at = at.replace(year=now.year - 1)
     except ValueError:
         raise InvalidArguments(f"time_range: not understood; {FORMS}") from None
-    if at.tzinfo is None:
-        return at.replace(tzinfo=UTC), True
-    return at.astimezone(UTC), False
+    return at.isoformat()
 
 
-def _at_clock(clock: re.Match[str], day: datetime) -> datetime:
-    hour, minute, second = (int(clock[name] or 0) for name in "hms")
-    return day.replace(hour=hour, minute=minute, second=second, microsecond=0)
-
-
-def _before_now(text: str, now: datetime) -> datetime | None:
-    found = _BACK.fullmatch(_lower_words(text))
-    if found is None:
-        return None
-    words = found["signed"] or found["ago"]
-    duration = parse_duration(_in_digits(words))
-    return None if duration is None else now - duration
-
-
-def _since_1970(text: str) -> datetime | None:
-    found = _EPOCH.fullmatch(text)
-    if found is None:
-        return None
-    seconds, fraction = found[1] or found[3], found[2] or found[4] or "0"
-    return datetime.fromtimestamp(int(seconds), UTC) + timedelta(seconds=float(f"0.{fraction}"))
+def _weekday(found: re.Match[str], now: datetime) -> str:
+    back = (now.weekday() - _WEEKDAYS.index(found["weekday"][:3].lower())) % 7
+    if not back and found[0].lower().startswith("last "):
+        back = 7
+    return (now.date() - timedelta(days=back)).isoformat()
 
 
 def _check(start: datetime, end: datetime, now: datetime, longest: timedelta) -> None:
