@@ -7,7 +7,7 @@ any readable entry is an error.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar
 
@@ -25,6 +25,7 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
+from pydantic_core import PydanticUseDefault
 
 _MOST_DIGITS: Final = 15  # what is longer counts nothing, and not every reader keeps it
 _UNIX_ZERO: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,9 +35,13 @@ _log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(slots=True)
 class Unread:
-    """Counts the entries of answers that could not be read."""
+    """Counts the entries of answers that could not be read.
+
+    `fields` names the fields of readable entries that have their default instead.
+    """
 
     count: int = 0
+    fields: set[str] = field(default_factory=set)
 
     def notes(self, what: str) -> tuple[str, ...]:
         """`3 lines could not be read`; none for none."""
@@ -70,17 +75,44 @@ def _by_entry(value: Any, read: ValidatorFunctionWrapHandler, info: ValidationIn
 Entries = Annotated[list[T], WrapValidator(_by_entry)]
 """A list without its unreadable entries, which `parse` counts; null is an empty list."""
 
-Texts = Annotated[
-    dict[str, str],
-    BeforeValidator(
-        lambda given: (
-            {name: text for name, text in given.items() if text is not None}
-            if isinstance(given, dict)
-            else given
-        )
-    ),
+
+def as_text(value: object) -> str | None:
+    """A number, a flag, a list or an object as JSON writes it; a text or null as it is."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+Text = Annotated[
+    str, BeforeValidator(lambda value: value if isinstance(value, list | dict) else as_text(value))
 ]
-"""A map of texts, such as labels. A null value is an absent name."""
+"""A text, which some senders write as a number or a flag."""
+
+
+def _as_texts(given: object) -> object:
+    if not isinstance(given, dict):
+        return given
+    return {name: as_text(value) for name, value in given.items() if value is not None}
+
+
+Texts = Annotated[dict[str, str], BeforeValidator(_as_texts)]
+"""A map of texts, such as labels. A null value is an absent name; other values become text."""
+
+
+def _or_default(value: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
+    try:
+        return read(value)
+    except ValidationError:
+        if isinstance(info.context, Unread):
+            info.context.fields.add(info.field_name or "")
+        raise PydanticUseDefault from None
+
+
+Lenient = Annotated[T, WrapValidator(_or_default)]
+"""A field that has its default where its value cannot be read. Such fields are logged.
+
+Only for messages that nobody sends again: without it, one odd field loses the whole message.
+"""
 
 
 class OutsideModel(BaseModel):
@@ -121,10 +153,12 @@ def readable(kind: TypeAdapter[list[T]], entries: Sequence[object]) -> tuple[lis
 
     A caller that has to go on without any readable entry asks this instead of `shaped`.
     """
+    counted = Unread()
     try:
-        found = kind.validate_python(entries, context=Unread())
+        found = kind.validate_python(entries, context=counted)
     except ValidationError:
         found = []
+    _log_fields(counted)
     return found, len(entries) - len(found)
 
 
@@ -163,7 +197,13 @@ def shaped(kind: TypeAdapter[T], value: object, unread: Unread | None = None) ->
 _NO_JSON: Final = "json_invalid"
 
 
+def _log_fields(counted: Unread) -> None:
+    if counted.fields:
+        _log.warning("answer.unreadable_fields", fields=sorted(counted.fields))
+
+
 def _log_unread(asked: Unread | None, counted: Unread) -> None:
+    _log_fields(counted)
     if asked is None and counted.count:
         _log.warning("answer.unreadable_entries", count=counted.count)
 

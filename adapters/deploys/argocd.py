@@ -19,7 +19,7 @@ from pydantic import (
 
 from adapters.deploys.feed import Name, Number, Words, asked
 from adapters.told import IngestedEvent
-from tools.outside_json import Entries, OutsideModel, SetInstant
+from tools.outside_json import Entries, Lenient, OutsideModel, SetInstant
 
 SOURCE = "argocd"
 _FAILED = frozenset({"Failed", "Error"})
@@ -34,8 +34,8 @@ class _Sync(OutsideModel):
     id: Number
     revision: Name = ""
     revisions: Entries[Name] = Field(default_factory=list)
-    started_at: SetInstant = Field(default=None, alias="deployStartedAt")
-    deployed_at: SetInstant = Field(default=None, alias="deployedAt")
+    started_at: Lenient[SetInstant] = Field(default=None, alias="deployStartedAt")
+    deployed_at: Lenient[SetInstant] = Field(default=None, alias="deployedAt")
     by: _Initiator = Field(default=_Initiator(), alias="initiatedBy")
 
     @property
@@ -51,10 +51,10 @@ class _SyncResult(OutsideModel):
 
 class _Operation(OutsideModel):
     phase: str = ""
-    message: Words = ""
-    started_at: SetInstant = Field(default=None, alias="startedAt")
-    finished_at: SetInstant = Field(default=None, alias="finishedAt")
-    result: _SyncResult | None = Field(default=None, alias="syncResult")
+    message: Lenient[Words] = ""
+    started_at: Lenient[SetInstant] = Field(default=None, alias="startedAt")
+    finished_at: Lenient[SetInstant] = Field(default=None, alias="finishedAt")
+    result: Lenient[_SyncResult | None] = Field(default=None, alias="syncResult")
 
 
 class _Summary(OutsideModel):
@@ -63,8 +63,8 @@ class _Summary(OutsideModel):
 
 class _Status(OutsideModel):
     history: Entries[_Sync] = Field(default_factory=list, max_length=1000)
-    operation: _Operation | None = Field(default=None, alias="operationState")
-    summary: _Summary = _Summary()
+    operation: Lenient[_Operation | None] = Field(default=None, alias="operationState")
+    summary: Lenient[_Summary] = _Summary()
 
 
 class _Metadata(OutsideModel):
@@ -83,33 +83,40 @@ class ArgoNotification(OutsideModel):
     app: _Application = Field(validation_alias=AliasChoices("app", "application"))
 
     def events(self, received_at: datetime) -> list[IngestedEvent]:
-        """Every sync that is known, and the last one when it failed."""
+        """Every sync that is known, and the last one when it failed.
+
+        The newest sync ended at the receipt when Argo CD states no readable time.
+        """
+        newest = max(self.app.status.history, key=lambda sync: sync.id, default=None)
+        untimed = newest is not None and newest.at is None
+        first = [self._synced(newest, received_at)] if newest is not None and untimed else []
+        return first + self.timed(received_at)
+
+    def timed(self, read_at: datetime) -> list[IngestedEvent]:
+        """Every sync with a time, and the last one when it failed."""
         status = self.app.status
-        newest = max((sync.id for sync in status.history), default=-1)
-        found = [
-            self._event(
-                # Each instance of Argo CD counts from 0: of two, one would hide the other's.
-                f"sync/{sync.id}/{sync.at.isoformat()}",
-                sync.at,
-                "succeeded",
-                {
-                    "version": _revision(sync.revision, sync.revisions),
-                    "commit": sync.revision,
-                    "actor": sync.by.username or ("argocd" if sync.by.automated else ""),
-                    "status": "ok",
-                    "duration_s": _seconds(sync.started_at, sync.at),
-                    "images": list(status.summary.images) if sync.id == newest else [],
-                },
-            )
-            for sync in status.history
-            if sync.at is not None
-        ]
-        return found + self._failure(status.operation, received_at)
+        found = [self._synced(sync, sync.at) for sync in status.history if sync.at is not None]
+        return found + self._failure(status.operation, read_at)
+
+    def _synced(self, sync: _Sync, at: datetime) -> IngestedEvent:
+        status = self.app.status
+        is_newest = sync.id == max(one.id for one in status.history)
+        data: dict[str, JsonValue] = {
+            "version": _revision(sync.revision, sync.revisions),
+            "commit": sync.revision,
+            "actor": sync.by.username or ("argocd" if sync.by.automated else ""),
+            "status": "ok",
+            "duration_s": _seconds(sync.started_at, at),
+            "images": list(status.summary.images) if is_newest else [],
+        }
+        # Each instance of Argo CD counts from 0: of two, one would hide the other's.
+        key = f"sync/{sync.id}/{sync.at.isoformat() if sync.at else 'untimed'}"
+        return self._event(key, at, "succeeded", data)
 
     def _failure(self, operation: _Operation | None, received_at: datetime) -> list[IngestedEvent]:
         if operation is None or operation.phase not in _FAILED:
             return []
-        started = operation.started_at or operation.finished_at or received_at
+        started = operation.started_at or operation.finished_at
         result = operation.result or _SyncResult()
         data: dict[str, JsonValue] = {
             "version": _revision(result.revision, result.revisions),
@@ -117,8 +124,9 @@ class ArgoNotification(OutsideModel):
             "status": "failed",
             "description": operation.message,
         }
-        at = operation.finished_at or started
-        return [self._event(f"failed/{started.isoformat()}", at, "failed", data)]
+        at = operation.finished_at or started or received_at
+        key = f"failed/{started.isoformat() if started else 'untimed'}"
+        return [self._event(key, at, "failed", data)]
 
     def _event(
         self, key: str, at: datetime, outcome: str, data: dict[str, JsonValue]
@@ -156,7 +164,7 @@ class ArgoDeploys:
         return [
             event
             for app in answer.items
-            for event in ArgoNotification(app=app).events(now)
+            for event in ArgoNotification(app=app).timed(now)
             if event.at >= at
         ]
 

@@ -19,7 +19,7 @@ from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
 from adapters.told import IngestedEvent
 from tools.errors import InvalidArguments
-from tools.outside_json import Entries, OutsideModel, SetInstant
+from tools.outside_json import Entries, Lenient, OutsideModel, SetInstant
 
 SOURCE: Final = "flux"
 _WENT_WELL: Final = {
@@ -52,9 +52,9 @@ class FluxNotification(OutsideModel):
     about: _Object = Field(alias="involvedObject")
     severity: Literal["info", "error", "trace"]
     reason: Name
-    message: str = ""
-    at: SetInstant = Field(default=None, alias="timestamp")
-    metadata: dict[str, Name | None] = Field(default_factory=dict)
+    message: Lenient[str] = ""
+    at: Lenient[SetInstant] = Field(default=None, alias="timestamp")
+    metadata: Lenient[dict[str, Name | None]] = Field(default_factory=dict)
 
     def events(self, received_at: datetime) -> list[IngestedEvent]:
         """The deploy of a Kustomization or HelmRelease. The product is the object's name."""

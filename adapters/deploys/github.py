@@ -6,7 +6,7 @@ https://docs.github.com/en/webhooks/webhook-events-and-payloads#deployment_statu
 https://docs.github.com/en/rest/deployments
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from urllib.parse import quote
@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
 from adapters.deploys.feed import Name, Number, Words, asked
 from adapters.told import IngestedEvent
-from tools.outside_json import Entries, OutsideModel
+from tools.outside_json import Entries, Lenient, OutsideModel, set_instant
 
 SOURCE = "github"
 EVENT = "deployment_status"
@@ -32,12 +32,16 @@ class _Repository(OutsideModel):
     full_name: Name = Field(min_length=1)
 
 
-class _Deployment(OutsideModel):
+class _HookDeployment(OutsideModel):
     id: Number
-    sha: Name = ""
-    ref: Name = ""
-    environment: Name = ""
-    creator: _Login | None = None
+    sha: Lenient[Name] = ""
+    ref: Lenient[Name] = ""
+    environment: Lenient[Name] = ""
+    creator: Lenient[_Login | None] = None
+    created_at: Lenient[AwareDatetime | None] = None
+
+
+class _Deployment(_HookDeployment):
     created_at: AwareDatetime
     updated_at: AwareDatetime | None = None
 
@@ -47,10 +51,14 @@ class _Deployment(OutsideModel):
         return self.updated_at or self.created_at
 
 
-class _Status(OutsideModel):
+class _HookStatus(OutsideModel):
     state: Name
+    created_at: Lenient[AwareDatetime | None] = None
+    description: Lenient[Words | None] = None
+
+
+class _Status(_HookStatus):
     created_at: AwareDatetime
-    description: Words | None = None
 
 
 _DEPLOYMENTS: Final = TypeAdapter(Entries[_Deployment])
@@ -58,35 +66,31 @@ _STATUSES: Final = TypeAdapter(Entries[_Status])
 
 
 class DeploymentStatus(OutsideModel):
-    """The body of one `deployment_status` delivery."""
+    """The body of one `deployment_status` delivery, which GitHub sends once."""
 
-    status: _Status = Field(alias="deployment_status")
-    deployment: _Deployment
+    status: _HookStatus = Field(alias="deployment_status")
+    deployment: _HookDeployment
     repository: _Repository
 
     def events(self, received_at: datetime) -> list[IngestedEvent]:
         """The deploy, when it has ended. The product is the repository's name."""
-        del received_at  # GitHub says itself when it was
-        return _events(self.repository.full_name, self.deployment, [self.status])
+        if self.status.state not in _FINAL:
+            return []
+        at = set_instant(self.status.created_at) or received_at
+        return [_event(self.repository.full_name, self.deployment, self.status, at)]
 
 
-def _events(repository: str, made: _Deployment, statuses: Iterable[_Status]) -> list[IngestedEvent]:
-    return [
-        _event(repository, made, status, _FINAL[status.state])
-        for status in statuses
-        if status.state in _FINAL
-    ]
-
-
-def _event(repository: str, made: _Deployment, status: _Status, outcome: str) -> IngestedEvent:
-    took = status.created_at - made.created_at
+def _event(
+    repository: str, made: _HookDeployment, status: _HookStatus, at: datetime
+) -> IngestedEvent:
+    created_at = set_instant(made.created_at)
     data: dict[str, JsonValue] = {
         "version": made.ref or made.sha[:12],
         "commit": made.sha,
         "actor": made.creator.login if made.creator else "",
-        "status": outcome,
+        "status": _FINAL[status.state],
         "environment": made.environment,
-        "duration_s": max(0.0, took.total_seconds()),
+        "duration_s": max(0.0, (at - created_at).total_seconds()) if created_at else None,
         "description": status.description or "",
     }
     return IngestedEvent(
@@ -94,7 +98,7 @@ def _event(repository: str, made: _Deployment, status: _Status, outcome: str) ->
         source=SOURCE,
         type=f"com.github.deployment.{status.state}",
         product=repository.rpartition("/")[2],
-        at=status.created_at,
+        at=at,
         data=data,
     )
 
@@ -130,4 +134,8 @@ class GitHubDeploys:
         statuses = await asked(
             self._client, SOURCE, f"{path}/{made.id}/statuses", _STATUSES, {"per_page": "100"}
         )
-        return _events(self._repository, made, statuses)
+        return [
+            _event(self._repository, made, status, status.created_at)
+            for status in statuses
+            if status.state in _FINAL
+        ]

@@ -23,7 +23,7 @@ from pydantic import (
 
 from adapters.deploys.feed import Name, Number, asked
 from adapters.told import IngestedEvent
-from tools.outside_json import Entries, OutsideModel
+from tools.outside_json import Entries, Lenient, OutsideModel, set_instant
 
 SOURCE: Final = "gitlab"
 EVENT: Final = "Deployment Hook"  # of the header X-Gitlab-Event
@@ -53,26 +53,26 @@ class DeploymentHook(OutsideModel):
     """The body of one deployment event."""
 
     status: Name
-    changed_at: Instant = Field(alias="status_changed_at")
+    changed_at: Lenient[Instant | None] = Field(default=None, alias="status_changed_at")
     id: Number = Field(alias="deployment_id")
-    environment: Name = ""
+    environment: Lenient[Name] = ""
     project: _HookProject
-    short_sha: Name = ""
-    ref: Name = ""
-    user: _User | None = None
+    short_sha: Lenient[Name] = ""
+    ref: Lenient[Name] = ""
+    user: Lenient[_User | None] = None
 
     def events(self, received_at: datetime) -> list[IngestedEvent]:
         """The deploy, when it has ended. The product is the last part of the project's path."""
-        del received_at  # GitLab says itself when it was
         if self.status not in _FINAL:
             return []
+        at = set_instant(self.changed_at) or received_at
         data: dict[str, JsonValue] = {
             "version": self.ref or self.short_sha,
             "commit": self.short_sha,
             "actor": self.user.username if self.user else "",
             "environment": self.environment,
         }
-        return [_event(self.project.path, self.id, self.status, self.changed_at, data)]
+        return [_event(self.project.path, self.id, self.status, at, data)]
 
 
 class _Environment(OutsideModel):

@@ -6,17 +6,19 @@ https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
 https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
+import orjson
 import structlog
-from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
+from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, model_validator
 
 from bot.alerts.wire import Headers, Unreadable, has_token, parsed, since
 from bot.domain.alerts import Alert, AlertState
-from tools.outside_json import Entries, OutsideModel, readable, set_instant
+from tools.outside_json import Entries, Lenient, OutsideModel, Text, Texts, readable, set_instant
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -26,26 +28,33 @@ _TITLE: Final = ("summary", "title", "message")
 
 
 _UNSET: Final = datetime(1, 1, 1, tzinfo=UTC)
-
-
-def _without_nulls(texts: object) -> object:
-    if not isinstance(texts, dict):
-        return texts
-    return {name: text for name, text in texts.items() if text is not None}
-
-
-_Texts = Annotated[dict[str, str], BeforeValidator(_without_nulls)]
+_Status = Annotated[
+    Literal["firing", "resolved"],
+    BeforeValidator(lambda word: word.strip().lower() if isinstance(word, str) else word),
+]
 
 
 class AlertmanagerAlert(OutsideModel):
     """One alert of a group."""
 
-    status: Literal["firing", "resolved"]
-    labels: _Texts = Field(default_factory=dict)
-    annotations: _Texts = Field(default_factory=dict)
-    starts_at: AwareDatetime = Field(default=_UNSET, alias="startsAt")
-    ends_at: AwareDatetime | None = Field(default=None, alias="endsAt")
-    fingerprint: str = Field(min_length=1, max_length=128)
+    status: _Status
+    labels: Lenient[Texts] = Field(default_factory=dict)
+    annotations: Lenient[Texts] = Field(default_factory=dict)
+    starts_at: Lenient[AwareDatetime] = Field(default=_UNSET, alias="startsAt")
+    ends_at: Lenient[AwareDatetime | None] = Field(default=None, alias="endsAt")
+    fingerprint: Lenient[Annotated[str, Field(max_length=128)]] = ""
+
+    @model_validator(mode="after")
+    def _can_be_recognised(self) -> Self:
+        if not self.fingerprint and not self.labels:
+            raise ValueError("it has neither a fingerprint nor labels")
+        return self
+
+    @property
+    def identity(self) -> str:
+        """Its fingerprint; without one, a digest of its labels, which Alertmanager takes too."""
+        labels = orjson.dumps(self.labels, option=orjson.OPT_SORT_KEYS)
+        return self.fingerprint or hashlib.sha256(labels).hexdigest()[:16]
 
     @property
     def title(self) -> str:
@@ -64,7 +73,9 @@ class AlertmanagerAlert(OutsideModel):
 
 
 class _Group(OutsideModel):
-    group_key: str = Field(default="", alias="groupKey", max_length=65_536)
+    group_key: Lenient[Annotated[Text, Field(max_length=65_536)]] = Field(
+        default="", alias="groupKey"
+    )
     alerts: list[object] = Field(max_length=10_000)
 
 
@@ -105,8 +116,8 @@ class GroupWire:
         at = told.starts_at if state is AlertState.FIRING else told.ended(received_at)
         return Alert(
             source=self.source,
-            group=group or told.fingerprint,
-            id=told.fingerprint,
+            group=group or told.identity,
+            id=told.identity,
             state=state,
             title=told.title,
             labels=_named(told.labels),

@@ -8,12 +8,13 @@ data: `resolved`, `closed`, `ok` and the like. Whatever says nothing of the kind
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import unquote
 
 import structlog
 from pydantic import (
     AwareDatetime,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -23,7 +24,16 @@ from pydantic import (
 
 from bot.alerts.wire import Headers, Unreadable, has_token, since, unreadable
 from bot.domain.alerts import Alert, AlertState
-from tools.outside_json import Entries, OutsideModel, parse, readable
+from tools.outside_json import (
+    Entries,
+    Lenient,
+    OutsideModel,
+    Text,
+    as_text,
+    parse,
+    readable,
+    shaped,
+)
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -42,12 +52,12 @@ class _Event(OutsideModel):
 
     model_config = ConfigDict(extra="allow")
 
-    specversion: Literal["1.0"]
-    id: str = Field(min_length=1, max_length=2048)
-    source: str = Field(min_length=1, max_length=2048)
-    type: str = Field(min_length=1, max_length=512)
-    subject: str = Field(default="", max_length=2048)
-    time: AwareDatetime | None = None
+    specversion: Annotated[Literal["1.0"], BeforeValidator(as_text)]
+    id: Text = Field(min_length=1, max_length=2048)
+    source: Text = Field(min_length=1, max_length=2048)
+    type: Text = Field(min_length=1, max_length=512)
+    subject: Lenient[Annotated[Text, Field(max_length=2048)]] = ""
+    time: Lenient[AwareDatetime | None] = None
     data: JsonValue = None
 
 
@@ -81,7 +91,7 @@ class CloudEventsWire:
             elif kind == _ONE:
                 events = [parse(_EVENT, body)]
             elif "ce-specversion" in headers:
-                events = [_EVENT.validate_python(_binary(headers, kind, body))]
+                events = [shaped(_EVENT, _binary(headers, kind, body))]
             else:
                 raise Unreadable(f"send {_ONE}, {_BATCH} or ce- headers")
         except ValidationError as error:
@@ -137,7 +147,7 @@ def _labels(event: _Event, data: Mapping[str, JsonValue]) -> dict[str, str]:
     usual = {name: data[name] for name in _LABELS if name in data}
     own = {"type": event.type, "source": event.source, "subject": event.subject}
     every: dict[str, object] = {**(event.model_extra or {}), **usual, **named, **own}
-    return {name: text for name, value in every.items() if (text := _text(value))}
+    return {name: text for name, value in every.items() if (text := as_text(value))}
 
 
 def _text(value: object) -> str:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from pydantic import AwareDatetime, Field, JsonValue, ValidationError
+from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter, ValidationError
 
 from bot.alerts.wire import Headers, parsed, since, unreadable
 from bot.domain.alerts import Alert, AlertState
-from tools.outside_json import OutsideModel
+from tools.outside_json import Lenient, OutsideModel, Text, shaped
 
 PAGERDUTY: Final = "pagerduty"
 _MOST_SIGNATURES: Final = 8
@@ -30,20 +30,23 @@ _STATES: Final = {
 
 
 class _Named(OutsideModel):
-    summary: str = ""
+    summary: Lenient[Text] = ""
 
 
 class _Incident(OutsideModel):
-    id: str = Field(min_length=1, max_length=256)
-    title: str = ""
-    urgency: str = ""
-    service: _Named | None = None
-    priority: _Named | None = None
+    id: Text = Field(min_length=1, max_length=256)
+    title: Lenient[Text] = ""
+    urgency: Lenient[Text] = ""
+    service: Lenient[_Named | None] = None
+    priority: Lenient[_Named | None] = None
+
+
+_INCIDENT: Final = TypeAdapter(_Incident)
 
 
 class _Event(OutsideModel):
     event_type: str
-    occurred_at: AwareDatetime
+    occurred_at: Lenient[AwareDatetime | None] = None
     data: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -87,7 +90,7 @@ class PagerDutyWire:
         if state is None:  # a test ping, a note, somebody acknowledged
             return ()
         try:
-            incident = _Incident.model_validate(event.data)
+            incident = shaped(_INCIDENT, event.data)
         except ValidationError as error:
             raise unreadable(error) from None
         service = incident.service.summary if incident.service else ""

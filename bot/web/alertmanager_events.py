@@ -4,15 +4,15 @@ What counts is the alert's fingerprint and start, never the request: see `bot.al
 """
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import structlog
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
 from adapters.told import IngestedEvent
 from bot.alerts.alertmanager import ALERTMANAGER, ALERTS, AlertmanagerAlert
 from bot.domain.alerts import ProductOf
-from tools.outside_json import OutsideModel, readable
+from tools.outside_json import OutsideModel, as_text, readable
 from tools.product_names import product_in
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -20,7 +20,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 def _event(alert: AlertmanagerAlert, received_at: datetime, product_of: ProductOf) -> IngestedEvent:
     """The incident opens with the alert and closes when it is resolved."""
-    identity = f"{alert.fingerprint}:{alert.starts_at.isoformat()}"
+    identity = f"{alert.identity}:{alert.starts_at.isoformat()}"
     name = alert.labels.get("alertname", "")
     data: dict[str, JsonValue] = {
         "incident_id": identity,
@@ -43,7 +43,7 @@ def _event(alert: AlertmanagerAlert, received_at: datetime, product_of: ProductO
 class AlertmanagerPayload(OutsideModel):
     """One request. More alerts than `max_alerts` are left out by the sender."""
 
-    version: Literal["4"]
+    version: Annotated[Literal["4"], BeforeValidator(as_text)]
     alerts: list[object] = Field(max_length=10_000)
 
     def events(

@@ -10,12 +10,13 @@ import hmac
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 import structlog
 from aiohttp import web
 from pydantic import (
     AwareDatetime,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -28,7 +29,7 @@ from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore
 from tools.capabilities import Clock
-from tools.outside_json import OutsideModel, parse, set_instant
+from tools.outside_json import Lenient, OutsideModel, Text, as_text, parse, set_instant, shaped
 
 PATH = "/ingest/v1/events"
 MAX_BYTES = 1024 * 1024
@@ -36,6 +37,7 @@ MAX_KEY_BYTES = 2600  # PostgreSQL's index takes 2,704 of a row, its header amon
 READ_TIMEOUT_S = 10.0
 RETRY_AFTER_S = 5
 MOST_PROBLEMS: Final = 100  # of a batch that are described; all are counted
+_LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _BODY: Final = TypeAdapter(JsonValue)
 _log = structlog.stdlib.get_logger(__name__)
 # https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
@@ -58,13 +60,13 @@ class IngestRefused(Exception):
 class _CloudEvent(OutsideModel):
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
-    specversion: Literal["1.0"]
+    specversion: Annotated[Literal["1.0"], BeforeValidator(as_text)]
     id: str = Field(min_length=1, max_length=512)
     source: str = Field(min_length=1, max_length=2048)
     type: str = Field(min_length=1, max_length=512)
-    subject: str = Field(default="", max_length=512)
-    product: str = Field(default="", max_length=512)
-    time: AwareDatetime | None = Field(default=None, lt=datetime(2200, 1, 1, tzinfo=UTC))
+    subject: Text = Field(default="", max_length=512)
+    product: Text = Field(default="", max_length=512)
+    time: Lenient[Annotated[AwareDatetime, Field(lt=_LATEST)] | None] = None
     data: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -89,6 +91,9 @@ class _CloudEvent(OutsideModel):
             at=set_instant(self.time) or received_at,
             data=self.data,
         )
+
+
+_EVENT: Final = TypeAdapter(_CloudEvent)
 
 
 def ingest_handler(
@@ -201,7 +206,7 @@ def _parse(media_type: str, body: bytes, received_at: datetime) -> _Taken:
 
 def _event(raw: object, number: int) -> _CloudEvent:
     try:
-        return _CloudEvent.model_validate(raw)
+        return shaped(_EVENT, raw)
     except ValidationError as error:
         # What is wrong and where, never the value: it may be a secret.
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]

@@ -5,7 +5,7 @@ Everything is idempotent: the senders repeat what they have no answer for.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -175,7 +175,10 @@ def _handler(events: EventStore, clock: Clock, read: _Reader) -> _Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
             payload = await read(request)
-            found = payload.events(clock.now()) if payload is not None else []
+            received_at = clock.now()
+            told = payload.events(received_at) if payload is not None else []
+            # A sender's clock that is ahead must not hide what it tells.
+            found = [replace(event, at=min(event.at, received_at)) for event in told]
             added = await events.add(found)
         except IngestRefused as refused:
             return refusal(refused)

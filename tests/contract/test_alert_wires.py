@@ -9,10 +9,12 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from bot.alerts.wire import Unreadable
 from bot.domain.alerts import AlertState
 from tests.fakes.alert_senders import SECRET, STRUCTURED, Sender, senders, signature
+from tests.odd_json import LABEL_TEXTS, NO_INSTANTS
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 SINCE = datetime(2026, 11, 22, 11, 55, tzinfo=UTC)
@@ -213,7 +215,7 @@ def _group(name: str, *more: object, **fields: object) -> tuple[Sender, bytes]:
     sender = senders()[name]
     body = orjson.loads(sender.body)
     first = body["alerts"][0] | fields
-    return sender, orjson.dumps({**body, "alerts": [first, *more]})
+    return sender, json.dumps({**body, "alerts": [first, *more]}).encode()
 
 
 @pytest.mark.parametrize("odd", ODD_ALERTS, ids=str)
@@ -223,30 +225,75 @@ def test_one_odd_alert_does_not_lose_its_group(name: str, odd: object) -> None:
     assert len(sender.wire.read(sender.headers_of(body), body, NOW)) == 1
 
 
-@pytest.mark.parametrize("field", ["annotations", "endsAt"])
+@pytest.mark.parametrize("field", ["annotations", "labels", "generatorURL", "fingerprint"])
+@pytest.mark.parametrize("odd", [None, 7, "x", [], {"a": {"b": None}}, 1 << 64], ids=str)
 @pytest.mark.parametrize("name", GROUPS)
-def test_a_null_field_of_an_alert_is_an_absent_one(name: str, field: str) -> None:
-    sender, body = _group(name, **{field: None})
-    assert len(sender.wire.read(sender.headers_of(body), body, NOW)) == 1
-
-
-@pytest.mark.parametrize("field", ["labels", "annotations"])
-@pytest.mark.parametrize("name", GROUPS)
-def test_a_null_label_or_annotation_is_an_absent_one(name: str, field: str) -> None:
-    sender, body = _group(name, **{field: {"alertname": "Slow", "odd": None}})
-    assert len(sender.wire.read(sender.headers_of(body), body, NOW)) == 1
-
-
-@pytest.mark.parametrize("name", GROUPS)
-@pytest.mark.parametrize("unset", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", None])
-@pytest.mark.parametrize("status", ["firing", "resolved"])
-def test_an_instant_that_nobody_set_is_that_of_receipt(
-    name: str, status: str, unset: str | None
-) -> None:
-    sender, body = _group(name, status=status, startsAt=unset, endsAt=unset)
+def test_a_lone_alert_with_an_odd_field_is_taken(name: str, field: str, odd: object) -> None:
+    sender, body = _group(name, **{field: odd})
     (found,) = sender.wire.read(sender.headers_of(body), body, NOW)
+    assert found.id
 
+
+# Where each sender writes when something changed.
+WHEN = {
+    "alertmanager": ("startsAt", "endsAt"), "grafana": ("startsAt", "endsAt"),
+    "cloudevents": ("time",), "pagerduty": ("occurred_at",),
+}  # fmt: skip
+
+
+def _alone(sender: Sender) -> object:
+    """The sender's request with its first alert only."""
+    body = json.loads(sender.body)
+    return body | {"alerts": body["alerts"][:1]} if "alerts" in body else body
+
+
+@pytest.mark.parametrize("odd", NO_INSTANTS, ids=repr)
+@pytest.mark.parametrize("status", ["firing", "resolved"])
+def test_a_lone_alert_without_a_readable_time_changed_at_its_receipt(
+    sender: Sender, status: str, odd: object
+) -> None:
+    body = _with(_alone(sender), "status", status)
+    for field in WHEN[sender.wire.source]:
+        body = _with(body, field, odd)
+    sent = json.dumps(body).encode()
+    (found,) = sender.wire.read(sender.headers_of(sent), sent, NOW)
     assert found.changed_at == NOW
+
+
+@pytest.mark.parametrize(("odd", "text"), LABEL_TEXTS, ids=repr)
+@pytest.mark.parametrize("name", ["alertmanager", "grafana", "cloudevents"])
+def test_a_label_of_a_lone_alert_is_text(name: str, odd: object, text: str | None) -> None:
+    sender = senders()[name]
+    labels = {"service": "checkout", "k8s.pod.name": odd}
+    sent = json.dumps(_with(_alone(sender), "labels", labels)).encode()
+    (found,) = sender.wire.read(sender.headers_of(sent), sent, NOW)
+    assert (found.labels["service"], found.labels.get("k8s.pod.name")) == ("checkout", text)
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", [], {"summary": {}}, 1 << 64], ids=str)
+@pytest.mark.parametrize("field", ["service", "priority", "urgency", "title"])
+def test_an_incident_of_pagerduty_with_an_odd_field_is_taken(field: str, odd: object) -> None:
+    sender = senders()["pagerduty"]
+    sent = json.dumps(_with(json.loads(sender.body), field, odd)).encode()
+    (found,) = sender.wire.read(sender.headers_of(sent), sent, NOW)
+    assert found.id == "PGR0VU2"
+
+
+def test_the_log_names_the_odd_fields_of_an_alert_and_repeats_no_value() -> None:
+    sender, body = _group("alertmanager", startsAt="9999999x", annotations=[])
+    with capture_logs() as logged:
+        sender.wire.read(sender.headers_of(body), body, NOW)
+    fields = [one["fields"] for one in logged if one["event"] == "answer.unreadable_fields"]
+    assert fields == [["annotations", "starts_at"]]
+    assert "9999999x" not in repr(logged)
+
+
+def test_an_alert_without_a_fingerprint_is_known_by_its_labels() -> None:
+    def read(**labels: str) -> str:
+        sender, body = _group("alertmanager", fingerprint=None, labels=labels)
+        return sender.wire.read(sender.headers_of(body), body, NOW)[0].id
+
+    assert read(a="1", b="2") == read(b="2", a="1") != read(a="1", b="3")
 
 
 @pytest.mark.parametrize("name", GROUPS)

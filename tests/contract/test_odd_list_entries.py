@@ -101,7 +101,7 @@ FAMILIES: Mapping[str, Family] = {
         f'"annotations": null, "creationTimestamp": "{AT}", {OWNED}}}, '
         '"spec": {"template": {"spec": {"containers": [{"image": "shop/checkout:v2"}]}}}, "status": null}',
         ["v2"],
-        ['{"metadata": {"creationTimestamp": "yesterday"}}', '{"metadata": {"labels": {"a": 7}}}'],
+        ['{"metadata": {"creationTimestamp": "yesterday"}}', '{"metadata": {"labels": [7]}}'],
     ),
     "events": (
         from_cluster(events),

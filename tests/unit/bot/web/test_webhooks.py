@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
@@ -32,6 +33,7 @@ from tests.fakes.deploy_systems import FLUX_WEBHOOK, GITLAB_WEBHOOK
 from tests.fakes.set_clock import SetClock
 from tests.fakes.stores import MemoryEvents
 from tests.fixtures_database import database, database_url
+from tests.odd_json import LABEL_TEXTS, NO_INSTANTS
 from tools.capabilities import Deploy, IncidentQuery, Interval
 
 __all__ = ["database", "database_url"]
@@ -196,6 +198,20 @@ def of_flux(body: bytes, secret: str = SECRET) -> dict[str, str]:
     return {"X-Signature": f"sha256={digest}"}
 
 
+def every_proof(body: bytes) -> dict[str, str]:
+    """Headers that each sender's path believes."""
+    return BEARER | signed(body) | of_gitlab() | of_flux(body)
+
+
+def with_fields(value: object, changes: dict[str, object]) -> object:
+    """The same with each named field changed, however deep."""
+    if isinstance(value, dict):
+        return {
+            k: changes[k] if k in changes else with_fields(v, changes) for k, v in value.items()
+        }
+    return [with_fields(each, changes) for each in value] if isinstance(value, list) else value
+
+
 @pytest.mark.parametrize(
     ("status", "added"), [("success", 1), ("failed", 1), ("running", 0), ("canceled", 0)]
 )
@@ -305,6 +321,50 @@ async def test_the_same_alert_at_another_time_is_another_incident(database: Data
     assert len(found) == 2
 
 
+SYNC = {"id": 1, "revision": "v3", "deployStartedAt": None, "deployedAt": None}
+FAILED = {"phase": "Failed", "startedAt": None, "finishedAt": None}
+# By sender: its path, a body with one event, and the fields that state the time of it.
+LONE: dict[str, tuple[str, object, tuple[str, ...]]] = {
+    "alert": (ALERTMANAGER_PATH, group(alert()), ("startsAt", "endsAt")),
+    "resolved alert": (ALERTMANAGER_PATH, group(alert("resolved")), ("startsAt", "endsAt")),
+    "github": (GITHUB_PATH, orjson.loads(github()), ("created_at",)),
+    "gitlab": (GITLAB_PATH, GITLAB_WEBHOOK, ("status_changed_at",)),
+    "flux": (FLUX_PATH, FLUX_WEBHOOK, ("timestamp",)),
+    "argo sync": (ARGOCD_PATH, argo(history=[SYNC]), ("deployStartedAt", "deployedAt")),
+    "failed argo sync": (
+        ARGOCD_PATH, argo(history=[], operationState=FAILED), ("startedAt", "finishedAt"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", NO_INSTANTS, ids=repr)
+@pytest.mark.parametrize("name", LONE)
+async def test_a_lone_event_without_a_readable_time_happened_at_its_receipt(
+    name: str, odd: object
+) -> None:
+    path, said, fields = LONE[name]
+    body = json.dumps(with_fields(said, dict.fromkeys(fields, odd))).encode()
+    store = MemoryEvents()
+    async with served(store) as client:
+        for added in (1, 0):
+            status, answer = await post(client, path, body, every_proof(body))
+            assert (status, answer["added"]) == (200, added)
+    assert [event.at for event in store.rows.values()] == [NOW]
+
+
+@pytest.mark.parametrize(("odd", "text"), LABEL_TEXTS, ids=repr)
+async def test_a_label_of_a_lone_alert_is_text(odd: object, text: str | None) -> None:
+    labels = {"alertname": "PoolExhausted", "service": "payments-db", "k8s.pod.name": odd}
+    store = MemoryEvents()
+    async with served(store) as client:
+        body = json.dumps(group(alert(labels=labels))).encode()
+        assert await post(client, ALERTMANAGER_PATH, body) == (200, {"added": 1, "known": 0})
+    (event,) = store.rows.values()
+    kept = event.data["labels"]
+    assert isinstance(kept, dict)
+    assert (event.product, kept.get("k8s.pod.name")) == ("payments-db", text)
+
+
 @pytest.mark.parametrize("path", [ALERTMANAGER_PATH, ARGOCD_PATH])
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}])
 async def test_without_the_token_nothing_is_taken(
@@ -324,9 +384,7 @@ async def test_without_the_token_nothing_is_taken(
 async def test_a_foreign_body_is_refused_with_the_place(
     client: Client, path: str, body: bytes
 ) -> None:
-    status, answer = await post(
-        client, path, body, BEARER | signed(body) | of_gitlab() | of_flux(body)
-    )
+    status, answer = await post(client, path, body, every_proof(body))
     assert status == 400
     assert answer["error"]
 
