@@ -27,9 +27,8 @@ from bot.reports.incident import report as incident_report
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import RedactedCalls, SlackCalls
-from bot.slack.api.names import PersonNames
-from bot.slack.api.session import slack_session
-from bot.slack.api.web_api import create_api
+from bot.slack.api.users import PersonNames
+from bot.slack.api.web_api import create_api, slack_session
 from bot.slack.delivery.outbox import Outbox
 from bot.slack.delivery.scheduler import EditScheduler
 from bot.slack.ingress.startup import site_of

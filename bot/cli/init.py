@@ -199,8 +199,7 @@ def _looked_up(text: str, token: str, api_base_url: str, variable_name: str) -> 
 
 
 async def _groups(names: Sequence[str], token: str, api_base_url: str) -> Mapping[str, str]:
-    from bot.slack.api.session import slack_session
-    from bot.slack.api.web_api import create_api
+    from bot.slack.api.web_api import create_api, slack_session
     from bot.slack.roles.group_names import NoSuchGroup, group_id
 
     async with slack_session() as session:

@@ -10,7 +10,7 @@ import click
 from bot.cli import demo_state
 from bot.cli.invocation import Options, Work, config_option, guarded, loaded
 from bot.domain.ids import SessionId
-from bot.slack.text.permalinks import thread_of
+from bot.slack.text.links import thread_of
 from bot.store.database import Database
 from bot.store.dossiers import Dossiers
 

@@ -38,7 +38,7 @@ from bot.service.worker import Worker, count_of
 from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
-from bot.slack.api.session import slack_session
+from bot.slack.api.web_api import slack_session
 from bot.slack.delivery.pacing import Rates
 from bot.slack.delivery.scheduler import EditScheduler
 from bot.slack.ingress.payloads import SlackIdentity

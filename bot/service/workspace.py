@@ -14,10 +14,9 @@ from bot.ports.platform import OnCallNow, OnCallOf
 from bot.service.routing import Platform
 from bot.service.surface import slack_surface
 from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
-from bot.slack.api.channels import Channels
+from bot.slack.api.channels import ChannelReaders, Channels, SlackChannelNames
 from bot.slack.api.files import SlackFiles
-from bot.slack.api.names import PersonNames, SlackChannelNames
-from bot.slack.api.readers import ChannelReaders
+from bot.slack.api.users import PersonNames
 from bot.slack.api.web_api import create_api
 from bot.slack.delivery.outbox import Outbox
 from bot.slack.delivery.pacing import Rates

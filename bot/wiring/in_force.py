@@ -37,7 +37,7 @@ from bot.ports.platform import (
 from bot.ports.sessions import SessionStore
 from bot.settings.model import Settings
 from bot.settings.policy import OnCallSettings
-from bot.slack.roles.members import RoleMembers
+from bot.slack.roles.directory import RoleMembers
 from bot.upkeep.reload import Prepared
 from bot.wiring import rules
 from bot.wiring.chosen import named_tables

@@ -6,7 +6,7 @@ from typing import TypeVar, overload
 
 from bot.domain.tenancy import holds_in
 from bot.settings.model import Settings
-from bot.slack.roles.members import RoleMembers
+from bot.slack.roles.directory import RoleMembers
 from bot.wiring.rules import USD_MICROS
 
 T = TypeVar("T")

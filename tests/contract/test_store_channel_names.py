@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
-from bot.slack.api.names import NameStore
+from bot.slack.api.channels import NameStore
 from bot.store.channel_names import StoredNames
 from bot.store.database import Database
 from tests.fakes.channel_names import MemoryNames

@@ -26,14 +26,14 @@ RIGHTS_MUTANTS = (
     ),
     Mutant(
         "rights: a press goes by a name of any age",
-        "bot/slack/api/names.py",
+        "bot/slack/api/channels.py",
         "await self._read(place, DECIDING_S, DECIDING_S)",
         "await self._read(place, DECIDING_S, KEPT_S)",
         (f"{_NAMES}test_nothing_is_decided_by_a_name_of_more_than_a_minute_ago",),
     ),
     Mutant(
         "rights: an answer that a rename overtook is kept",
-        "bot/slack/api/names.py",
+        "bot/slack/api/channels.py",
         "if await self._store.keep(place, found.name, kept):",
         "if await self._store.keep(place, found.name, kept) or True:",
         (f"{_NAMES}test_an_answer_that_a_rename_overtook_is_no_name",),

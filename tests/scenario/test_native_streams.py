@@ -27,9 +27,8 @@ from bot.privacy.redactor import TextRedactor
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import Unreachable, create_api
 from bot.slack.delivery.chart_files import ChartFiles
-from bot.slack.delivery.outbox import Outbox, Patience
+from bot.slack.delivery.outbox import Outbox, Patience, Pictures
 from bot.slack.delivery.pacing import Rates
-from bot.slack.delivery.pictures import Pictures
 from bot.slack.delivery.scheduler import EditScheduler
 from bot.slack.delivery.streams import Streams, StreamSetting
 from bot.slack.views.native_answer import EXPIRE_S, ROTATE_S

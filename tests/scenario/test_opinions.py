@@ -9,7 +9,7 @@ from bot.domain.feedback import Vote
 from bot.domain.session import TurnState
 from bot.slack.listeners import replies
 from bot.slack.text.blocks import actions
-from bot.slack.views.feedback import FEEDBACK_ACTION, feedback_buttons
+from bot.slack.views.modals import FEEDBACK_ACTION, feedback_buttons
 from tests.fixtures_service import API_KEY, Start, stage
 from tests.scenario.test_slack_ingress import Bot, bot, post, workspace
 from tests.slack_ingress import NOW

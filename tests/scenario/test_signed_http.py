@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.seeds import CHECKOUT, GUEST, MEMBER, RESPONDER
 from bot.demo.workspace.stored_messages import Message
-from bot.slack.views.evidence_modal import RAW_ACTION
-from bot.slack.views.feedback import FEEDBACK_ACTION
+from bot.slack.views.modals import FEEDBACK_ACTION
+from bot.slack.views.sources import RAW_ACTION
 from tests.fakes.alert_senders import SECRET
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

@@ -51,8 +51,7 @@ from bot.slack.listeners import replies
 from bot.slack.listeners.bolt_app import create_bolt
 from bot.slack.listeners.ports import IngressSettings
 from bot.slack.roles.channel_access import ChannelAccess
-from bot.slack.roles.directory import SlackRoleDirectory
-from bot.slack.roles.members import RoleMembers
+from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
 from bot.slack.text.blocks import Block, actions, button
 from bot.slack.views.sources import evidence_button
 from bot.slack.views.surface import SlackSurface

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from bot.domain.charted import charts_of
 from bot.domain.turn_events import Evidence
 from bot.slack.text.mrkdwn import clean, visible
-from bot.slack.views.plain_charts import plotted
+from bot.slack.views.charts import plotted
 from bot.slack.views.tool_chips import short
 from bot.web.api import models
 

@@ -18,8 +18,7 @@ from bot.domain.channel import ChannelRule
 from bot.domain.tenancy import HOME
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
-from bot.slack.api.session import slack_session
-from bot.slack.api.web_api import create_api
+from bot.slack.api.web_api import create_api, slack_session
 from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory

@@ -17,8 +17,7 @@ from bot.reports.finding import Finding
 from bot.reports.mending import mend_of_slack
 from bot.settings.model import Settings
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.session import slack_session
-from bot.slack.api.web_api import create_api
+from bot.slack.api.web_api import create_api, slack_session
 from bot.slack.ingress.access import SlackAccess, StartupError
 from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.ingress.startup import check_shape, check_slack

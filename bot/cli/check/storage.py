@@ -24,8 +24,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.slack.api.session import slack_session
-from bot.slack.api.web_api import create_api
+from bot.slack.api.web_api import create_api, slack_session
 from bot.store import schema
 from bot.store.address import POSTGRESQL, addressed
 from bot.store.database import Database

@@ -1,18 +1,26 @@
-"""`conversations.info` of a channel: asked once for all who want to know something of it.
+"""Names by id, asked of Slack: of channels, which rules are written in, and of people, best effort.
 
-It is Tier 3 (50 a minute, https://docs.slack.dev/reference/methods/conversations.info), and a turn in
-a new channel asks for its name and for who reads it.
+A channel's name is kept in the database, so that neither a restart nor a bad minute of Slack's forgets
+it; a rename, told by an event, ends that at once. What could not be read is no name.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeGuard
 
-from pydantic import JsonValue
+import structlog
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from bot.ports.failures import SurfaceFailed
+from bot.domain.channel import DIRECT, GROUP, UNKNOWN, KeptName, Readers
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.single_flight import SingleFlightCache
+from tools.policy import NAMELESS
 
+_log = structlog.stdlib.get_logger(__name__)
 # What anybody reads of it; the rest, such as topics, is not kept.
 _KEPT: Final = frozenset(
     {
@@ -47,3 +55,168 @@ class Channels:
         if not isinstance(found, dict):
             raise SurfaceFailed("conversations.info: told of no channel", retryable=False)
         return {name: value for name, value in found.items() if name in _KEPT}
+
+
+# conversations.info is Tier 3 (50 a minute): one call per channel and TTL, and per press a minute.
+TTL_S: Final = 300.0
+DECIDING_S: Final = 60.0  # as groups and rotas
+# While Slack does not answer. Longer than a bad day of Slack's, shorter than a renamed channel whose
+# event was lost may go by its old name.
+KEPT_S: Final = 86_400.0
+RETRY_S: Final = 0.5
+_GROUP_NAME: Final = "mpdm-"  # what Slack calls a direct message among several
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class NameStore(Protocol):
+    """Names of channels, over restarts and replicas. Every method raises StorageUnavailable."""
+
+    async def get(self, place: Place) -> KeptName | None:
+        """The row now; None when there is none."""
+        ...
+
+    async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
+        """It was read now. False: the row is not the one it was asked for any more."""
+        ...
+
+    async def forget(self, place: Place) -> None:
+        """It was renamed: what is kept is its name no more, nor what is being read just now."""
+        ...
+
+
+class _Channel(BaseModel):
+    """What we read of `conversations.info`."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
+
+    id: str = ""
+    name: str = ""
+    is_im: bool = False
+    is_mpim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A name, or none, and whether one may come when it is asked for again at once."""
+
+    name: str
+    may_come: bool = False
+
+
+def _is_within(kept: KeptName | None, seconds: float) -> TypeGuard[KeptName]:
+    return kept is not None and kept.name != UNKNOWN and 0 <= kept.age_s <= seconds
+
+
+class SlackChannelNames:
+    """`bot.ports.platform.ChannelNames` over the Web API."""
+
+    def __init__(
+        self,
+        channels: Channels,
+        store: NameStore,
+        *,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._channels = channels
+        self._store = store
+        self._sleep = sleep
+
+    async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
+        """See `bot.ports.platform.ChannelNames.for_asking`."""
+        found = await self._read(place, TTL_S, KEPT_S)
+        if found.may_come and patience_s > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    while found.may_come:
+                        await self._sleep(RETRY_S)
+                        found = await self._read(place, TTL_S, KEPT_S)
+        return found.name
+
+    async def for_deciding(self, place: Place) -> str:
+        """See `bot.ports.platform.ChannelNames.for_deciding`."""
+        return (await self._read(place, DECIDING_S, DECIDING_S)).name
+
+    async def renamed(self, team: TeamId, channel: str) -> None:
+        """Slack said so. Its new name is asked for: events may be late, and in any order."""
+        await self._store.forget(Place(team, ChannelId(channel), MessageTs("")))
+        self._channels.forget(channel)
+
+    async def _read(self, place: Place, fresh_s: float, kept_s: float) -> _Found:
+        if place.channel.startswith("D"):
+            return _Found(DIRECT)
+        kept = await self._store.get(place)
+        if _is_within(kept, fresh_s):
+            return _Found(kept.name)
+        found = await self._look_up(place.channel)
+        if found.name == UNKNOWN:
+            return _Found(kept.name) if _is_within(kept, kept_s) else found
+        if await self._store.keep(place, found.name, kept):
+            return found
+        # Renamed while Slack was asked, or another replica was quicker.
+        kept = await self._store.get(place)
+        return _Found(kept.name) if _is_within(kept, fresh_s) else _Found(UNKNOWN, may_come=True)
+
+    async def _look_up(self, channel: str) -> _Found:
+        try:
+            return _Found(await self._ask(channel))
+        except SurfaceFailed as error:
+            why: Exception = error
+            may_come = error.retryable
+        except (SurfaceGone, ValidationError) as error:
+            why, may_come = error, False
+        except TimeoutError as error:
+            why, may_come = error, True
+        _log.warning("slack.channel_name.unknown", channel=channel, error=type(why).__name__)
+        return _Found(UNKNOWN, may_come)
+
+    async def _ask(self, channel: str) -> str:
+        found = _Channel.model_validate(await self._channels.told(channel, 0.0))
+        if found.id not in {"", channel} or found.name.startswith(NAMELESS):
+            return UNKNOWN
+        if found.is_im:
+            return DIRECT
+        if found.is_mpim or found.name.startswith(_GROUP_NAME):
+            return GROUP
+        return found.name
+
+
+class _SharedChannel(BaseModel):
+    """What we read of `conversations.info`; a channel of our own company alone says so itself."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
+
+    is_ext_shared: bool | None = None
+    is_shared: bool = False
+    is_org_shared: bool = False
+    is_pending_ext_shared: bool = False
+    pending_shared: tuple[str, ...] = ()
+
+
+class ChannelReaders:
+    """`bot.ports.platform.ReadersOf` over the Web API."""
+
+    def __init__(self, channels: Channels) -> None:
+        self._channels = channels
+
+    async def of(self, place: Place) -> Readers:
+        """A direct message is read by whoever writes it, who was judged before it got here."""
+        if place.channel.startswith("D"):
+            return Readers.OWN
+        try:
+            return await self._ask(place.channel)
+        except (SurfaceFailed, SurfaceGone, ValidationError, TimeoutError) as error:
+            _log.warning("slack.readers.unknown", error=type(error).__name__)
+            return Readers.UNKNOWN
+
+    async def _ask(self, channel: str) -> Readers:
+        found = _SharedChannel.model_validate(await self._channels.told(channel, TTL_S))
+        if found.is_ext_shared or (found.is_shared and not found.is_org_shared):
+            return Readers.SHARED
+        if found.is_pending_ext_shared or found.pending_shared:
+            return Readers.PENDING
+        return Readers.UNKNOWN if found.is_ext_shared is None else Readers.OWN

@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from adapters.llm.messages import Picture
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.file_text import NotText, text_of
-from bot.slack.api.image_bytes import MOST_BYTES, NotShown, kind_of
+from bot.slack.api.file_content import MOST_BYTES, NotShown, NotText, kind_of, text_of
 from bot.slack.api.web_api import RateLimited, Refused
 from tools.attached import MAX_BYTES, AttachedFile, FileText
 from tools.capabilities import CallContext

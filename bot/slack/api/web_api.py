@@ -9,17 +9,40 @@ SurfaceFailed             everything else; `retryable` says whether trying again
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
 
 import aiohttp
+from aiohttp import (
+    ClientHandlerType,
+    ClientRequest,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+    TooManyRedirects,
+)
 from pydantic import JsonValue
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from adapters.http.tls import ssl_context
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
-from bot.slack.api.framework_log import framework_logger
 from tools.output import clean_words
+
+_LIBRARY_LOGGER = "kortex.slack_libraries"
+
+
+def framework_logger() -> logging.Logger:
+    """A logger that stays at WARNING whatever the root's level is; Bolt copies the level."""
+    logger = logging.getLogger(_LIBRARY_LOGGER)
+    logger.setLevel(logging.WARNING)
+    return logger
+
 
 Answer = Mapping[str, JsonValue]
 
@@ -230,3 +253,29 @@ def _retry_after_s(headers: Mapping[str, str]) -> float:
         return _DEFAULT_RETRY_AFTER_S
     # Slack counts in whole seconds; 0 would make a busy loop of us.
     return min(max(seconds, 1.0), _MAX_RETRY_AFTER_S)
+
+
+CONNECTIONS: Final = 100  # enough for edits of hundreds of live answers, which are paced anyway
+LONGEST_S: Final = 30.0  # of any request; most callers have a shorter deadline of their own
+
+
+@asynccontextmanager
+async def slack_session() -> AsyncIterator[ClientSession]:
+    """A session that is closed at the end. Its requests raise TooManyRedirects for any redirect."""
+    tls = await asyncio.to_thread(ssl_context)  # reads files
+    async with ClientSession(
+        connector=TCPConnector(limit=CONNECTIONS, ssl=tls),
+        cookie_jar=DummyCookieJar(),
+        middlewares=(_no_redirects,),
+        timeout=ClientTimeout(total=LONGEST_S),
+    ) as session:
+        yield session
+
+
+async def _no_redirects(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Slack's API has none, and slack-sdk would follow them with what it sends."""
+    response = await handler(request)
+    if response.status in range(301, 400) and response.status != 304:
+        response.close()
+        raise TooManyRedirects(response.request_info, (), status=response.status)
+    return response

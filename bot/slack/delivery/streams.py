@@ -13,8 +13,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import LockedOut, Refused, Unreachable
-from bot.slack.delivery.outbox import Mark
-from bot.slack.delivery.pictures import Pictures
+from bot.slack.delivery.outbox import Mark, Pictures
 from bot.slack.delivery.scheduler import BackoffCalls, EditScheduler
 from bot.slack.text.blocks import Block
 

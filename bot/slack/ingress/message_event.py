@@ -1,12 +1,16 @@
 """What a delivered message is to the bot, decided from the payload alone. Pure."""
 
 import re
+import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.slack.ingress.payloads import Message, MessageEnvelope, SharedFile, SlackIdentity
 from bot.slack.text.plain import mentioned_users, plain_text
+from tools.attached import AttachedFile
+from tools.output import clean_text
 
 # The subtypes in which a person says something; all others are Slack's own bookkeeping.
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
@@ -130,3 +134,25 @@ def question(text: str, bot_user: str) -> str:
 def is_stop(question_text: str) -> bool:
     """Whether the whole message is "stop", "cancel" or "never mind"."""
     return _STOP.fullmatch(question_text) is not None
+
+
+MOST_KNOWN: Final = 20  # of a message; Slack takes ten at once
+_NAME_CHARS: Final = 60
+_ID_CHARS: Final = 40
+_MEDIA_CHARS: Final = 80
+_UNSAFE: Final = str.maketrans({"`": "'", "<": "‹", ">": "›", "|": "¦", "\\": "/"})
+
+# A name could cite a result, or be a link; the redactor's own brackets stay.
+_BRACKETS: Final = str.maketrans("[]", "()")
+
+
+def attached(shared: SharedFile, redact: Callable[[str], str]) -> AttachedFile:
+    """Raises RedactionFailed. A name may hold anything: what it has of marks is shown, not obeyed."""
+    folded = unicodedata.normalize("NFC", clean_text(shared.name or ""))
+    name = " ".join(redact(folded.translate(_BRACKETS)).translate(_UNSAFE).split())
+    return AttachedFile(
+        id=clean_text(shared.id)[:_ID_CHARS],
+        name=name[:_NAME_CHARS] or "a file",
+        media=clean_text(shared.mimetype or "")[:_MEDIA_CHARS],
+        size=max(0, shared.size or 0),
+    )

@@ -12,8 +12,15 @@ from pydantic import JsonValue
 
 from bot.domain.ids import TeamId, UserId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.session import slack_session
-from bot.slack.api.web_api import Answer, RateLimited, Refused, Unreachable, WebApi, create_api
+from bot.slack.api.web_api import (
+    Answer,
+    RateLimited,
+    Refused,
+    Unreachable,
+    WebApi,
+    create_api,
+    slack_session,
+)
 from bot.slack.ingress.access import SlackAccess, StartupError
 from bot.slack.ingress.payloads import SlackIdentity
 

@@ -21,7 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.ids import ChannelId
 from bot.ports.failures import StorageUnavailable
-from bot.slack.api.framework_log import framework_logger
+from bot.slack.api.web_api import framework_logger
 from bot.slack.ingress.clicks import Click, click_of, installed_team, recall
 from bot.slack.ingress.denials import Denials
 from bot.slack.ingress.payloads import (
@@ -40,28 +40,26 @@ from bot.slack.ingress.payloads import (
 )
 from bot.slack.ingress.payloads import Removed as RemovedEvent
 from bot.slack.listeners import replies
-from bot.slack.listeners.answer_clicks import AnswerClicks
+from bot.slack.listeners.answer_clicks import AnswerClicks, FeedbackClicks
 from bot.slack.listeners.background_tasks import BackgroundTasks
-from bot.slack.listeners.chart_command import ChartCommand
-from bot.slack.listeners.commands import COMMAND, Commands
-from bot.slack.listeners.feedback_clicks import FeedbackClicks
+from bot.slack.listeners.commands import COMMAND, ChartCommand, Commands
 from bot.slack.listeners.home import Home
 from bot.slack.listeners.message_intake import NOT_OURS, AskLimiter, MessageIntake
 from bot.slack.listeners.ports import IngressPorts, IngressSettings
 from bot.slack.listeners.proposal_clicks import ProposalClicks
 from bot.slack.text.blocks import Part
 from bot.slack.views.cards import EDIT_ACTION, RAW_ACTION
-from bot.slack.views.evidence_modal import LINK_ACTION
-from bot.slack.views.evidence_modal import RAW_ACTION as RAW_EVIDENCE
-from bot.slack.views.feedback import FEEDBACK_ACTION, FEEDBACK_CALLBACK
 from bot.slack.views.modals import (
     EDIT_CALLBACK,
+    FEEDBACK_ACTION,
+    FEEDBACK_CALLBACK,
     REASON_BLOCK,
     REASON_INPUT,
     REJECT_CALLBACK,
     field_block,
 )
-from bot.slack.views.sources import OPEN_ACTION, OVERVIEW_ACTION, SELECT_ACTION
+from bot.slack.views.sources import LINK_ACTION, OPEN_ACTION, OVERVIEW_ACTION, SELECT_ACTION
+from bot.slack.views.sources import RAW_ACTION as RAW_EVIDENCE
 
 _log = structlog.stdlib.get_logger(__name__)
 _Body = Mapping[str, JsonValue]

@@ -15,9 +15,8 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TurnId, UserId
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
 from bot.slack.api.single_flight import KeyedLock
-from bot.slack.ingress.attached import MOST_KNOWN, attached
 from bot.slack.ingress.denials import Denials
-from bot.slack.ingress.message_event import Foreign, Heard, Ignored, read
+from bot.slack.ingress.message_event import MOST_KNOWN, Foreign, Heard, Ignored, attached, read
 from bot.slack.ingress.payloads import MessageEnvelope, SessionStopped
 from bot.slack.listeners import replies
 from bot.slack.listeners.background_tasks import BackgroundTasks

@@ -16,12 +16,12 @@ from bot.domain.ids import ProposalId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.proposals import Decision
-from bot.slack.api.names import PersonNames
+from bot.slack.api.users import PersonNames
 from bot.slack.ingress.clicks import Click, remember
 from bot.slack.listeners import replies
 from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.ports import IngressPorts
-from bot.slack.listeners.refusals import refuse
+from bot.slack.listeners.replies import refuse
 from bot.slack.views.modals import MAX_REASON, edit_view, raw_view, reject_view
 from tools.errors import InvalidArguments
 

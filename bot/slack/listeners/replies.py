@@ -1,5 +1,13 @@
 """The short texts the incoming side says to people. Plain Markdown; the surface escapes it."""
 
+import structlog
+
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.ports.platform import PrivateSurface
+from bot.slack.api.calls import SlackCalls
+from bot.slack.ingress.clicks import Click
+from bot.slack.views.modals import refusal_view
+
 HELP = (
     "Ask me why something is slow or broken and I look at deploys, metrics, logs and traces. "
     "I only read. When a change would help I propose it, and nothing happens until one of the "
@@ -93,3 +101,18 @@ EVIDENCE_GONE = "I no longer have this result."
 EVIDENCE_NOT_OPENED = "The result could not be shown now. Open it again."
 CANNOT_AUDIT = "Not done: the audit trail cannot be written now. Try again later."
 CANNOT_READ = "The numbers cannot be read now. Try again later."
+
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+async def refuse(click: Click, text: str, api: SlackCalls, surface: PrivateSurface) -> None:
+    """In a form; a private word in the thread where none can be opened."""
+    if click.trigger_id:
+        try:
+            await api.call("views.open", trigger_id=click.trigger_id, view=refusal_view(text))
+        except (SurfaceFailed, SurfaceGone) as error:
+            _log.info("slack.refusal.not_opened", error=type(error).__name__)
+        else:
+            return
+    await surface.whisper(click.place, click.person.user, text)

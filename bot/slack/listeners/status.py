@@ -18,8 +18,8 @@ from bot.ports.failures import StorageUnavailable
 from bot.slack.listeners.admin_answers import UNREADABLE, freeze_words
 from bot.slack.listeners.ports import IngressPorts
 from bot.slack.roles.channel_access import VisibleChannels
+from bot.slack.text.links import permalink
 from bot.slack.text.mrkdwn import escape, escape_within, inline, visible
-from bot.slack.text.permalinks import permalink
 
 READ: Final = 60  # rows of each kind, of all channels
 SHOWN: Final = 12  # lines of each kind

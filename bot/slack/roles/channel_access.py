@@ -16,7 +16,7 @@ from bot.domain.ids import Person
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.single_flight import SingleFlightCache
-from bot.slack.roles.accounts import account_of
+from bot.slack.api.users import account_of
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -1,6 +1,7 @@
 """Who is in which role, from user groups, lists of user ids and rotas, now. Fails closed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import structlog
@@ -9,14 +10,28 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from adapters.on_call.port import OnCall
 from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.roles import HeldRoles, also_words, with_article
+from bot.domain.tenancy import HOME
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.single_flight import SingleFlightCache
-from bot.slack.roles.accounts import Account, account_of
-from bot.slack.roles.members import RoleMembers
+from bot.slack.api.users import Account, account_of
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
 
 _log = structlog.stdlib.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleMembers:
+    """One `[roles.NAME]`: everyone in the user groups, the users named by id, who is on call.
+
+    Their ids are of one workspace: a tenant's, or home.
+    """
+
+    usergroups: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    on_call: OnCall | None = None
+    workspace: str = HOME
+
 
 # usergroups.users.list is Tier 2 (20 a minute): one call per group and TTL. Someone who is not in
 # a cached group may have joined it just now, so a "no" is asked again after GROUP_RECHECK_S. Rotas

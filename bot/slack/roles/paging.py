@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.domain.proposal import Proposal
-from bot.slack.roles.directory import SlackRoleDirectory
-from bot.slack.roles.members import RoleMembers
+from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -14,8 +14,10 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 from urllib.parse import urlsplit
 
+from bot.domain.ids import MessageTs, Place
 from bot.slack.text.mrkdwn import INERT_BACKTICK, clean, escape
 
 # Dots that IDNA takes for a full stop (RFC 3490 section 3.1); NFKC folds most other look-alikes.
@@ -227,3 +229,32 @@ def defanged(text: str) -> str:
         else word
         for word in text.split(" ")
     )
+
+
+_MESSAGE_TS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}", re.ASCII)
+_CHANNEL_ID: Final = re.compile(r"[A-Z0-9]{2,30}", re.ASCII)
+
+# Six digits after the point: a message's ts without it.
+_MESSAGE_LINK: Final = re.compile(
+    r"https?://[^/\s]+/archives/([A-Z0-9]{2,30})/p([0-9]{7,18})(?:\?(?:.*&)?thread_ts=([0-9]+\.[0-9]+).*|\?.*)?",
+    re.ASCII,
+)
+
+
+def permalink(site: str, place: Place, ts: MessageTs) -> str:
+    """As chat.getPermalink gives it; empty where there is no site, or what should be an id is none."""
+    if not (site and _MESSAGE_TS.fullmatch(ts) and _CHANNEL_ID.fullmatch(place.channel)):
+        return ""
+    root = place.thread_ts
+    is_reply = root and root != ts and _MESSAGE_TS.fullmatch(root)
+    within = f"?thread_ts={root}&cid={place.channel}" if is_reply else ""
+    return f"{site.rstrip('/')}/archives/{place.channel}/p{ts.replace('.', '')}{within}"
+
+
+def thread_of(link: str) -> tuple[str, str] | None:
+    """Channel and root of the thread that a message's link leads to; None for what is no such link."""
+    found = _MESSAGE_LINK.fullmatch(link.strip())
+    if found is None:
+        return None
+    channel, digits, root = found.groups()
+    return channel, root or f"{digits[:-6]}.{digits[-6:]}"

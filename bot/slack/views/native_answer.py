@@ -5,7 +5,10 @@ refusal, or doubt whether an append was taken, ends the stream, and the answer g
 Why: docs/adr/0016-slacks-own-streams.md.
 """
 
-from dataclasses import dataclass, field
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import structlog
 
@@ -16,14 +19,104 @@ from bot.slack.delivery.outbox import answer_mark
 from bot.slack.delivery.streams import Streams
 from bot.slack.text.blocks import Block, Part
 from bot.slack.text.links import LinkPolicy
-from bot.slack.text.mrkdwn import clean
+from bot.slack.text.mrkdwn import clean, plain
 from bot.slack.text.stream_split import full_message, growing, one_message, whole_lines
-from bot.slack.views import tasks
 from bot.slack.views.answer_messages import AnswerMessages
 from bot.slack.views.render import AnswerView, full_part
-from bot.slack.views.tasks import Card
+from bot.slack.views.tool_chips import Chip, ChipState, activity
 
 _log = structlog.stdlib.get_logger(__name__)
+MODE = "plan"
+THINKING = "Thinking…"
+ANSWERING = "Writing the answer…"
+_TITLE_CHARS = 150
+_OUTPUT_CHARS = 200
+# A plan holds a hundred (observed); more than these nobody reads.
+_CARDS = 40
+_IN_PROGRESS, _COMPLETE, _ERROR = "in_progress", "complete", "error"
+_STATUS = {
+    ChipState.RUNNING: _IN_PROGRESS,
+    ChipState.SLOW: _IN_PROGRESS,
+    ChipState.OK: _COMPLETE,
+    ChipState.CUT: _COMPLETE,
+    ChipState.WARNED: _ERROR,
+    ChipState.BROKEN: _ERROR,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One task card."""
+
+    id: str
+    title: str
+    status: str
+    output: str = ""
+
+    @property
+    def chunk(self) -> Block:
+        """As Slack wants it."""
+        made: Block = {
+            "type": "task_update",
+            "id": self.id,
+            "title": self.title,
+            "status": self.status,
+        }
+        return made | {"output": self.output} if self.output else made
+
+
+def opening_card(name: str) -> Card:
+    """The first card of every stream; its id says whose stream it is."""
+    return Card(name, "Read the question", _COMPLETE)
+
+
+def task_cards(view: AnswerView) -> list[Card]:
+    """What they show of the calls and the remarks; the newest are left out once there are many."""
+    made = [_card(f"call:{key}"[-200:], chip) for key, chip in view.chips.items()]
+    made += [
+        Card(f"remark:{at}", plain(f"ℹ️ {text}", _TITLE_CHARS), _COMPLETE)
+        for at, text in enumerate(view.notices)
+    ]
+    return made[:_CARDS]
+
+
+def closed_card(card: Card) -> Card:
+    """As it stands when its stream ends."""
+    return replace(card, status=_COMPLETE) if card.status == _IN_PROGRESS else card
+
+
+def plan_title(chips: Mapping[str, Chip], *, is_writing: bool) -> str:
+    """What is going on now."""
+    doing = activity(list(chips.values()))
+    if doing:
+        return plain(html.unescape(doing), _TITLE_CHARS)
+    return ANSWERING if is_writing else THINKING
+
+
+def last_plan_title(chips: Mapping[str, Chip]) -> str:
+    """What was done, for the one who unfolds it later."""
+    count = len(chips)
+    if not count:
+        return "Answered without a look at the systems"
+    return f"Made {count} call{'' if count == 1 else 's'}"
+
+
+def title_chunk(title: str) -> Block:
+    """The line above the cards."""
+    return {"type": "plan_update", "title": title}
+
+
+def text_chunk(text: str) -> Block:
+    """More of the answer."""
+    return {"type": "markdown_text", "text": text}
+
+
+# A call's card is looked at for every append of its answer, and changes twice or so.
+@lru_cache(maxsize=1_024)
+def _card(name: str, chip: Chip) -> Card:
+    title = plain(f"{chip.name} {chip.subject}".strip(), _TITLE_CHARS)
+    return Card(name, title, _STATUS[chip.state], plain(chip.detail, _OUTPUT_CHARS))
+
 
 # Slack ends a stream after five minutes, busy or not (slackapi/python-slack-sdk issue 1859): from
 # four minutes on the next whole line ends it, and half a minute before the five it ends anyhow.
@@ -41,7 +134,7 @@ class Growth:
     index: int
     began: float
     sent: str = ""
-    title: str = tasks.THINKING
+    title: str = THINKING
     cards: dict[str, Card] = field(default_factory=dict)
 
 
@@ -68,12 +161,12 @@ class NativeAnswer:
         if not self._streams.may_begin(self._messages.place, self._reader):
             return False
         index = len(self._messages.posted)
-        card = tasks.opening(answer_mark(self._messages.turn, index).name)
+        card = opening_card(answer_mark(self._messages.turn, index).name)
         ts = await self._streams.begin(
             self._messages.place,
             self._reader,
-            tasks.MODE,
-            [tasks.title_chunk(tasks.THINKING), card.chunk],
+            MODE,
+            [title_chunk(THINKING), card.chunk],
         )
         if ts is None:
             return False
@@ -119,11 +212,11 @@ class NativeAnswer:
             return
         more = text[len(growth.sent) :]
         if more and self._streams.scheduler.stop_wait_s() > _LAST_WORDS_S:
-            if not await self._append(growth, [tasks.text_chunk(more)], text, view):
+            if not await self._append(growth, [text_chunk(more)], text, view):
                 return
             more = ""
-        chunks = [tasks.text_chunk(more)] if more else []
-        chunks += [tasks.title_chunk(tasks.last_headline(view.chips))]
+        chunks = [text_chunk(more)] if more else []
+        chunks += [title_chunk(last_plan_title(view.chips))]
         chunks += self._closing(growth, view)
         if await self._end(growth, chunks, below):
             self._messages.shown[growth.index] = part
@@ -134,8 +227,8 @@ class NativeAnswer:
         if not chunks:
             return False
         # While the call is under way the view goes on.
-        title = tasks.headline(view.chips, is_writing=bool(text))
-        cards = {card.id: card for card in _cards(view)}
+        title = plan_title(view.chips, is_writing=bool(text))
+        cards = {card.id: card for card in task_cards(view)}
         try:
             await self._streams.append(self._messages.place.channel, growth.ts, chunks)
         except (RateLimited, SurfaceGone):
@@ -155,7 +248,7 @@ class NativeAnswer:
             self.growth = None
             return
         more = body[len(growth.sent) :]
-        chunks = [tasks.text_chunk(more)] if more else []
+        chunks = [text_chunk(more)] if more else []
         if not await self._end(growth, [*chunks, *self._closing(growth, view)]):
             return
         self._messages.shown[growth.index] = full_part(body, growth.index)
@@ -198,20 +291,16 @@ class NativeAnswer:
         return self._told(growth, view, text[len(growth.sent) :])
 
     def _told(self, growth: Growth, view: AnswerView, more: str) -> list[Block]:
-        title = tasks.headline(view.chips, is_writing=bool(growth.sent or more))
-        chunks = [tasks.title_chunk(title)] if title != growth.title else []
-        chunks += [c.chunk for c in _cards(view) if growth.cards.get(c.id) != c]
-        return [*chunks, tasks.text_chunk(more)] if more else chunks
+        title = plan_title(view.chips, is_writing=bool(growth.sent or more))
+        chunks = [title_chunk(title)] if title != growth.title else []
+        chunks += [c.chunk for c in task_cards(view) if growth.cards.get(c.id) != c]
+        return [*chunks, text_chunk(more)] if more else chunks
 
     def _closing(self, growth: Growth, view: AnswerView | None = None) -> list[Block]:
         """Every card as it stands at the end; none stays in progress, which Slack shows as failed."""
-        now = {card.id: card for card in _cards(view)} if view else {}
-        last = {name: tasks.closed(card) for name, card in (growth.cards | now).items()}
+        now = {card.id: card for card in task_cards(view)} if view else {}
+        last = {name: closed_card(card) for name, card in (growth.cards | now).items()}
         return [card.chunk for name, card in last.items() if growth.cards.get(name) != card]
-
-
-def _cards(view: AnswerView) -> list[Card]:
-    return tasks.cards(view.chips, view.notices)
 
 
 def _split(part: Part) -> tuple[str, tuple[Block, ...]]:

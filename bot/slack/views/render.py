@@ -3,11 +3,13 @@
 Pure. Events cost O(1) each; rendering costs O(text) and happens once per edit.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Final, assert_never
 
 from bot.domain.charted import chart_for
+from bot.domain.claims import ClaimState
 from bot.domain.ids import TurnId
 from bot.domain.turn_events import (
     Notice,
@@ -16,6 +18,7 @@ from bot.domain.turn_events import (
     RoundStarted,
     TextDelta,
     ToolProgress,
+    TurnEnd,
     TurnEvent,
     TurnFinished,
 )
@@ -24,10 +27,10 @@ from bot.slack.text.card_spoofing import disclaimed
 from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
 from bot.slack.text.markdown import hold_back
 from bot.slack.text.mrkdwn import clean, inline
-from bot.slack.text.notified import notified
 from bot.slack.text.split import split
-from bot.slack.views.answer_footer import closing
 from bot.slack.views.charts import chart_block
+from bot.slack.views.modals import feedback_buttons
+from bot.slack.views.sources import evidence_button
 from bot.slack.views.tool_chips import Chip, activity, advance, chip_texts
 from tools.records import CallEnded, CallEvent
 
@@ -173,3 +176,149 @@ def _call_id(event: CallEvent) -> str:
     if isinstance(event, CallEnded):
         return event.outcome.record.tool_call_id
     return event.tool_call_id
+
+
+_USER_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
+_REMARKS_SHOWN = 2
+_REMARK_CHARS = 110
+_CHANGES_CHARS = 600
+# What people may say helped or did not: whatever came to an end of its own.
+_JUDGED = frozenset({TurnEnd.ANSWERED, TurnEnd.DEPTH_EXCEEDED})
+# The provider that is no model at all.
+_TRIAGE = "triage"
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The blocks below the text; `headline` stands for the text where there is none.
+
+    `failure` is one sentence about an answer that broke off, "" for one that is whole or was stopped.
+    """
+
+    headline: str
+    failure: str
+    blocks: tuple[Block, ...]
+
+
+def closing(
+    turn_id: TurnId,
+    final: TurnFinished,
+    text: str,
+    *,
+    show_cost: bool = True,
+    cards: Sequence[str] = (),
+) -> Closing:
+    """Everything below the answer's text, which may be what was streamed.
+
+    `cards` are lines of safe mrkdwn with links to open proposals.
+    """
+    sentences = [each for each in _ending(final, text) if each]
+    ending = " ".join(sentences)
+    blocks = [context(ending)] if ending else []
+    blocks += [context("\n".join(cards))] if cards else []
+    remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
+    blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
+    row = [evidence_button(turn_id, len(final.evidence))] if final.evidence else []
+    row += feedback_buttons(turn_id) if final.end in _JUDGED else ()
+    blocks += [actions(row)] if row else []
+    is_known = final.end is TurnEnd.STOPPED  # to people in the thread, who stopped it
+    failure = sentences[0] if sentences and not is_known else ""
+    return Closing(ending or "The model gave no text.", failure, tuple(blocks))
+
+
+def _ending(final: TurnFinished, text: str) -> Sequence[str]:
+    kept = _kept(final, text)
+    match final.end:
+        case TurnEnd.ANSWERED:
+            return () if final.text.strip() else ("⚠ The model ended without a text.", kept)
+        case TurnEnd.DEPTH_EXCEEDED:
+            return (
+                f"⚠ No conclusion within {final.rounds - 1} rounds of tools (`[llm] max_tool_depth`).",
+                kept,
+                "Ask a narrower question to go on.",
+            )
+        case TurnEnd.STOPPED:
+            return f"⏹ Stopped{_by(final.stopped_by)}.", kept
+        case TurnEnd.BUDGET:
+            return (
+                "⚠ The model budget allows no further round now.",
+                kept,
+                "`/kortex budget` shows the limits.",
+            )
+        case TurnEnd.FAILED:
+            changes = inline(final.changes, _CHANGES_CHARS) or "Nothing was changed; ask again."
+            return "🔴 This answer could not be finished.", kept, changes
+        case _:
+            assert_never(final.end)
+
+
+def _by(user: str) -> str:
+    return f" by <@{user}>" if _USER_ID.fullmatch(user) else ""
+
+
+def _kept(final: TurnFinished, text: str) -> str:
+    count = len(final.evidence)
+    if count == 0:
+        if text.strip():
+            return "What it says so far is kept above."
+        # A turn without a round may have been resumed: what it had shown before is not known here.
+        return "No results were gathered." if final.rounds else ""
+    return f"{count} result{'s' if count > 1 else ''} behind *Evidence*."
+
+
+def _footer(final: TurnFinished, *, show_cost: bool) -> str:
+    rounds = f"{final.rounds} round{'' if final.rounds == 1 else 's'}"
+    held = _held(final)
+    if final.provider == _TRIAGE:
+        asked = final.usage.input + final.usage.output
+        how = "answered without a model" if asked else "no model was used"
+        return " · ".join(filter(None, (how, "triage", rounds, held)))
+    if not final.provider and not final.rounds and final.end is TurnEnd.ANSWERED:
+        return "no model was used"
+    model = "/".join(inline(each, 60) for each in (final.provider, final.model) if each)
+    cost = _dollars(final.cost_usd_micros) if show_cost else ""
+    return " · ".join(filter(None, (model, rounds, cost, held)))
+
+
+def _held(final: TurnFinished) -> str:
+    """How many statements the results entail; those that fail are marked in the text."""
+    count = len(final.claims)
+    if not count:
+        return ""
+    entailed = sum(claim.state is ClaimState.SUPPORTED for claim in final.claims)
+    return f"{entailed} of {count} statement{'' if count == 1 else 's'} checked"
+
+
+def _dollars(usd_micros: int | None) -> str:
+    if usd_micros is None:
+        return ""
+    return f"${usd_micros / 1_000_000:.4f}"
+
+
+_MOST: Final = 300  # characters of a first sentence; beyond it, the line
+_ENDS: Final = re.compile(
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bca)(?<!\bapprox)[.!?](?:\*\*)?(?:\s?\[E\d[E\d, ]*\])*(?=\s|$)"
+)
+_HEADING: Final = re.compile(r"^(?:#{1,6}|[-*+]|\d{1,2}[.)]|>)\s+")
+# Nothing is joined that stood apart: two halves of a name would make a link.
+_CITED: Final = re.compile(r"\s\[E\d{1,4}(?:, ?E\d{1,4})*\](?=$|\s|[.,;:!?)](?:\s|$))")
+_NO_PROSE: Final = ("```", "~~~", "|")
+
+
+def notified(body: str) -> str:
+    """The same text with its first sentence plain and on a line of its own. `body` is safe."""
+    text = body.lstrip()
+    if text.startswith(_NO_PROSE):
+        return body
+    line, _, below = text.partition("\n")
+    found = _ENDS.search(line, 0, _MOST)
+    if found is None and not below:
+        return body  # it may be half a sentence yet
+    first, rest = (line[: found.end()], line[found.end() :]) if found else (line, "")
+    plain = _HEADING.sub("", first).strip()
+    if plain.count("**") % 2 == 0:
+        plain = plain.replace("**", "")
+    elif plain.startswith("**"):
+        plain, rest = plain[2:], f"**{rest.lstrip()}"
+    plain = _CITED.sub("", plain)
+    return "\n".join(each for each in (plain, rest.strip(), below) if each) or body

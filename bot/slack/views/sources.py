@@ -6,17 +6,30 @@ Nothing is left out in silence: what has no line of its own is in the menu below
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pydantic import JsonValue
 
+from bot.domain.asked import link_of, query_of, window_of
+from bot.domain.charted import charts_of
 from bot.domain.findings import details_of
 from bot.domain.ids import TurnId
+from bot.domain.tabled import table_of
 from bot.domain.turn_events import Evidence
 from bot.slack.text.blocks import Block, Option, actions, button, context, section, select
-from bot.slack.text.limits import OPTION_TEXT_CHARS
+from bot.slack.text.limits import BUTTON_URL_CHARS, OPTION_TEXT_CHARS
 from bot.slack.text.links import remark
-from bot.slack.text.mrkdwn import plain
-from bot.slack.views.modals import View, view_of
+from bot.slack.text.mrkdwn import plain, visible
+from bot.slack.views.charts import laid_out, plotted
+from bot.slack.views.modals import (
+    View,
+    evidence_view,
+    fitting_parts,
+    headline,
+    paragraph,
+    preformatted,
+    view_of,
+)
 from bot.slack.views.tool_chips import duration, short, span, subject
 
 OVERVIEW_ACTION = "evidence:all"
@@ -130,3 +143,68 @@ def _option(result: Source) -> str:
 
 def _value(turn_id: TurnId, result: Source) -> str:
     return f"{turn_id}|{result.number}"
+
+
+RAW_ACTION = "evidence:raw"
+LINK_ACTION = "evidence:link"
+_MOST_CHARTS = 6
+_ASKED_CHARS = 2_500
+
+
+def opened_view(
+    evidence: Evidence,
+    arguments: Mapping[str, JsonValue],
+    templates: Mapping[str, str],
+    value: str,
+    metadata: str = "",
+) -> View:
+    """The modal. `value` comes back with the press that asks for the JSON, `metadata` with its view.
+
+    `templates` are links by family of signals, of the operators' own.
+    """
+    pictures = [plotted(each) for each in charts_of(evidence, arguments)[:_MOST_CHARTS]]
+    table = table_of(evidence)
+    if table is not None and not pictures:
+        pictures.append(laid_out(table))
+    blocks: list[JsonValue] = [paragraph(headline(evidence))]
+    for picture in filter(None, pictures):
+        blocks += [preformatted(part) for part in fitting_parts(visible(picture))]
+    blocks += _asked(evidence, arguments)
+    buttons = _buttons(evidence, arguments, templates, value, with_raw=bool(pictures))
+    if buttons:
+        blocks.append(actions(buttons))
+    if not pictures:
+        held = evidence_view(evidence)["blocks"]
+        blocks += held[1:] if isinstance(held, list) else []
+    return view_of(f"Result E{evidence.number}", blocks) | {"private_metadata": metadata}
+
+
+def _asked(evidence: Evidence, arguments: Mapping[str, JsonValue]) -> list[JsonValue]:
+    asked, window = query_of(arguments), window_of(evidence)
+    blocks: list[JsonValue] = []
+    if asked:
+        blocks += [paragraph("Asked"), preformatted(visible(asked)[:_ASKED_CHARS])]
+    if window:
+        blocks.append(paragraph(f"From {_moment(window[0])} to {_moment(window[1])} UTC"))
+    return blocks
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%d %b %Y %H:%M:%S}"
+
+
+def _buttons(
+    evidence: Evidence,
+    arguments: Mapping[str, JsonValue],
+    templates: Mapping[str, str],
+    value: str,
+    *,
+    with_raw: bool,
+) -> list[Block]:
+    made = []
+    url = link_of(evidence, arguments, templates)
+    if url and len(url) <= BUTTON_URL_CHARS:
+        made.append(button("Open where it was measured", LINK_ACTION, value) | {"url": url})
+    if with_raw:
+        made.append(button("Raw JSON", RAW_ACTION, value))
+    return made

@@ -25,10 +25,9 @@ from bot.slack.text.limits import MARKDOWN_CHARS, SECTION_CHARS
 from bot.slack.text.links import NO_LINKS, LinkPolicy
 from bot.slack.text.split import split
 from bot.slack.views.answer_messages import AnswerMessages
-from bot.slack.views.cards import card
+from bot.slack.views.cards import OpenCards, Stored, card, nothing_stored
 from bot.slack.views.charts import with_charts
 from bot.slack.views.native_answer import NativeAnswer
-from bot.slack.views.open_cards import OpenCards, Stored, nothing_stored
 from bot.slack.views.render import IN_LINE, WAITING, AnswerView, render
 from bot.slack.views.stream import SlackAnswerStream
 

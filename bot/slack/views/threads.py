@@ -19,11 +19,11 @@ from bot.domain.ids import MessageTs, Place
 from bot.domain.thread import Said, Speaker, ThreadRead
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.names import PersonNames
+from bot.slack.api.users import PersonNames
 from bot.slack.api.web_api import RateLimited
 from bot.slack.delivery.outbox import ANSWER, CARD
+from bot.slack.text.links import permalink
 from bot.slack.text.mrkdwn import clean
-from bot.slack.text.permalinks import permalink
 from bot.slack.text.plain import mentioned_users, message_source, plain_text
 
 _log = structlog.stdlib.get_logger(__name__)

@@ -9,8 +9,7 @@ from pydantic import JsonValue
 from bot.domain.channel import DIRECT, GROUP, UNKNOWN
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
-from bot.slack.api.channels import Channels
-from bot.slack.api.names import DECIDING_S, KEPT_S, TTL_S, SlackChannelNames
+from bot.slack.api.channels import DECIDING_S, KEPT_S, TTL_S, Channels, SlackChannelNames
 from tests.fakes.channel_names import MemoryNames
 from tests.fakes.slack_web_api import FakeWebApi
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.slack.api.framework_log import framework_logger
+from bot.slack.api.web_api import framework_logger
 from bot.slack.listeners.ports import IngressSettings
 from tests.slack_ingress import IDENTITY, Ingress
 

@@ -11,8 +11,14 @@ from aiohttp.test_utils import TestServer
 from pydantic import JsonValue
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.session import slack_session
-from bot.slack.api.web_api import RateLimited, Refused, Unreachable, WebApi, create_api
+from bot.slack.api.web_api import (
+    RateLimited,
+    Refused,
+    Unreachable,
+    WebApi,
+    create_api,
+    slack_session,
+)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -9,13 +9,12 @@ from pydantic import JsonValue
 
 from bot.domain.channel import UNKNOWN
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
-from bot.slack.api.channels import Channels
-from bot.slack.api.names import PersonNames, SlackChannelNames
+from bot.slack.api.channels import Channels, SlackChannelNames
+from bot.slack.api.users import PersonNames
 from bot.slack.api.web_api import RateLimited
 from bot.slack.delivery.pacing import Rates
 from bot.slack.delivery.scheduler import EditScheduler, LookupCalls
-from bot.slack.roles.directory import CANNOT_CHECK, SlackRoleDirectory
-from bot.slack.roles.members import RoleMembers
+from bot.slack.roles.directory import CANNOT_CHECK, RoleMembers, SlackRoleDirectory
 from tests.fakes.channel_names import MemoryNames
 
 TIER_3 = 50  # https://docs.slack.dev/reference/methods/conversations.info

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.slack.api.web_api import Refused
-from bot.slack.delivery.pictures import Pictures
+from bot.slack.delivery.outbox import Pictures
 from bot.slack.text.blocks import Block
 
 TEXT: Block = {"type": "markdown"}

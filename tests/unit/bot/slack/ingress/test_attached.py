@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.slack.ingress.attached import attached
+from bot.slack.ingress.message_event import attached
 from bot.slack.ingress.payloads import SharedFile
 
 

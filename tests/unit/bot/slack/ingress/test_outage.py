@@ -4,7 +4,7 @@ import logging
 
 from structlog.testing import capture_logs
 
-from bot.slack.ingress.outage import Outage
+from bot.slack.ingress.socket_mode import Outage
 
 TRY = (
     "Failed to check the current session (s_%d) or reconnect to the server (error: "

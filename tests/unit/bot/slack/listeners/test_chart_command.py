@@ -12,7 +12,7 @@ from bot.domain.chart_request import Charted, ChartRequest
 from bot.ports.failures import StorageUnavailable
 from bot.slack.ingress.payloads import SlashCommand
 from bot.slack.listeners import replies
-from bot.slack.listeners.chart_command import ChartCommand
+from bot.slack.listeners.commands import ChartCommand
 from bot.slack.listeners.message_intake import AskLimiter
 from tests.slack_ingress import Ingress, command
 

@@ -21,8 +21,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.ports.ledger import LedgerEntry
 from bot.slack.ingress.payloads import SlashCommand
 from bot.slack.listeners import replies
-from bot.slack.listeners.chart_command import ChartCommand
-from bot.slack.listeners.commands import Commands
+from bot.slack.listeners.commands import ChartCommand, Commands
 from bot.slack.listeners.ports import IngressSettings
 from bot.slack.roles.directory import CANNOT_CHECK
 from tests.fakes.role_table import RoleTable

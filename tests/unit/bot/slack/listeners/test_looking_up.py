@@ -21,11 +21,9 @@ from bot.domain.freeze import FreezeWindow
 from bot.domain.ids import Place, TeamId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
-from bot.slack.api.channels import Channels
-from bot.slack.api.names import DECIDING_S, SlackChannelNames
+from bot.slack.api.channels import DECIDING_S, Channels, SlackChannelNames
 from bot.slack.listeners.ports import IngressSettings
-from bot.slack.roles.directory import SlackRoleDirectory
-from bot.slack.roles.members import RoleMembers
+from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
 from tests.fakes.channel_names import MemoryNames
 from tests.fakes.freezes import FakeSwitch
 from tests.fakes.slack_web_api import FakeWebApi

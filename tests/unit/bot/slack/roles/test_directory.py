@@ -20,9 +20,9 @@ from bot.slack.roles.directory import (
     NOBODY,
     OUTSIDER,
     UNKNOWN_PERSON,
+    RoleMembers,
     SlackRoleDirectory,
 )
-from bot.slack.roles.members import RoleMembers
 from tests.fakes.slack_web_api import FakeWebApi
 
 ROLES = {

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.slack.text.links import LinkPolicy, folded, reads_as_address
-from bot.slack.text.notified import notified
 from bot.slack.text.split import split
+from bot.slack.views.render import notified
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.demo.workspace.block_rules import check_view
-from bot.slack.views.evidence_modal import RAW_ACTION, opened_view
+from bot.slack.views.sources import RAW_ACTION, opened_view
 from tests.charted_results import COMPARE, GET, compared, evidence
 
 ASKED: dict[str, Any] = {"product": "checkout", "metric_name": "p99", "time_range": "last 30m"}

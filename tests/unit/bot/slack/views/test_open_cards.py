@@ -12,7 +12,7 @@ from bot.ports.failures import StorageUnavailable, SurfaceGone
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable
 from bot.slack.delivery.outbox import Outbox
 from bot.slack.delivery.scheduler import EditScheduler
-from bot.slack.views.open_cards import OpenCards
+from bot.slack.views.cards import OpenCards
 from tests.fakes.slack_web import FakeSlackWeb
 from tests.fixtures_slack import QUICK, running_beside
 from tests.golden.slack_views import AT, proposal, standing_still

@@ -17,8 +17,7 @@ from bot.domain.roles import HeldRoles
 from bot.domain.turn_events import TurnEnd
 from bot.slack.listeners.budget_answer import budget_answer
 from bot.slack.listeners.home import Seen, home_view
-from bot.slack.views.answer_footer import closing
-from bot.slack.views.render import render
+from bot.slack.views.render import closing, render
 from tests.fakes.stores import Memory, MemoryLedger
 from tests.fixtures_stores import ROUND
 from tests.golden.slack_views import TURN, finished, view

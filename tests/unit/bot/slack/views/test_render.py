@@ -18,8 +18,7 @@ from bot.domain.turn_events import (
 )
 from bot.slack.text.blocks import Part
 from bot.slack.text.limits import MARKDOWN_CHARS, MAX_BLOCKS, MESSAGE_CHARS, UPDATE_TEXT_BYTES
-from bot.slack.views.answer_footer import closing
-from bot.slack.views.render import CURSOR, STOP_ACTION, render
+from bot.slack.views.render import CURSOR, STOP_ACTION, closing, render
 from tests.golden.slack_views import LONG, TURN, as_json, finished, golden, outcome, started, view
 
 BLOCKS = Path(__file__).parents[4] / "golden" / "blocks"

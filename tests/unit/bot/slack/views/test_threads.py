@@ -7,7 +7,7 @@ import pytest
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.domain.thread import Speaker
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.names import PersonNames
+from bot.slack.api.users import PersonNames
 from bot.slack.api.web_api import RateLimited
 from bot.slack.views.threads import AN_APP, CUT, LIMITED, SOMEBODY, UNREADABLE, SlackThreads
 from tests.fakes.slack_web_api import Arguments, FakeWebApi

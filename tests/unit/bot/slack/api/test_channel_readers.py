@@ -6,9 +6,7 @@ from pydantic import JsonValue
 from bot.domain.channel import Readers
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.channels import Channels
-from bot.slack.api.names import SlackChannelNames
-from bot.slack.api.readers import TTL_S, ChannelReaders
+from bot.slack.api.channels import TTL_S, ChannelReaders, Channels, SlackChannelNames
 from tests.fakes.channel_names import MemoryNames
 from tests.fakes.slack_web_api import FakeWebApi
 

@@ -5,7 +5,7 @@ from pydantic import JsonValue
 
 from bot.domain.ids import Person, TeamId, UserId
 from bot.ports.failures import SurfaceFailed
-from bot.slack.api.names import PersonNames
+from bot.slack.api.users import PersonNames
 from tests.fakes.slack_web_api import FakeWebApi
 
 MIRA = Person(TeamId("T1"), UserId("U1"))
