@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adapters.recorded.incidents import INCIDENTS
 from adapters.recorded.simulator.dataset import Dataset
+from adapters.recorded.simulator.incidents import INCIDENTS
 from tests.fakes.prometheus_server import StoredSeries
 from tools.capabilities import Interval, MetricQuery, Metrics
 from tools.errors import InvalidArguments

@@ -13,7 +13,7 @@ import orjson
 from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.packs.archive import CaseFiles
 from adapters.recorded.packs.recording import read_recording
-from adapters.recorded.packs.world import packed_world
+from adapters.recorded.player.backends import backends_of
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.set_clock import SetClock
 from tests.fakes.tools import bench
@@ -87,7 +87,7 @@ def measured(
         "metrics.ndjson": b"\n".join(map(orjson.dumps, series)),
     }
     codec, clock = UnsealedCodec(), SetClock(now)
-    found = packed_world(read_recording(CaseFiles("c", files)), clock, codec)
+    found = backends_of(read_recording(CaseFiles("c", files)), clock, codec)
     caps = fake_capabilities(metrics=found.metrics)
     others = world(deploys=deploys)
 

@@ -22,8 +22,7 @@ from adapters.recorded.packs.archive import (
     METRICS_FILE,
     TRACES_FILE,
 )
-from adapters.recorded.packs.cluster_taking import take_cluster
-from adapters.recorded.packs.taking import (
+from adapters.recorded.packs.capture import (
     Row,
     Taken,
     take_deploys,
@@ -31,6 +30,7 @@ from adapters.recorded.packs.taking import (
     take_metrics,
     take_traces,
 )
+from adapters.recorded.packs.cluster_capture import take_cluster
 from adapters.recorded.packs.writing import NotWritten, WrittenCase, write_case
 from bot.app import build_base
 from bot.cli.exit_codes import FAILED, OK

@@ -10,7 +10,7 @@ from pathlib import Path
 from aiohttp import web
 
 from adapters.observe.cursor import UnsealedCodec
-from adapters.recorded.incidents import RecordedIncidents
+from adapters.recorded.simulator.incidents import RecordedIncidents
 from adapters.recorded.simulator.topology import SERVICES
 from bot.demo.control_plane import create_control_plane
 from bot.demo.on_call import ROTA_PATH

@@ -47,7 +47,7 @@ from tools.error_issues import ErrorIssues
 from tools.operation import Operations
 
 if TYPE_CHECKING:
-    from adapters.recorded.incidents import RecordedIncidents
+    from adapters.recorded.simulator.incidents import RecordedIncidents
 
 
 B = TypeVar("B")
@@ -135,7 +135,7 @@ def make_observed(
     )
     if kinds == {"recorded"}:
         # Twenty-five modules that a bot with backends of its own never needs.
-        from adapters.recorded.incidents import RecordedIncidents
+        from adapters.recorded.simulator.incidents import RecordedIncidents
 
         played = incidents or RecordedIncidents(clock, UnsealedCodec())
         return _recorded(played, stored_incidents, asked)
@@ -216,8 +216,8 @@ class _Asked:
 
 def _recorded(incidents: "RecordedIncidents", stored: IncidentHistory, asked: _Asked) -> ObservedIn:
     """Where a real one is configured, it stands beside what is recorded."""
-    from adapters.recorded.history import RecordedHistory, past_incidents
-    from adapters.recorded.offer import RecordedOffer
+    from adapters.recorded.simulator.cluster_offer import RecordedOffer
+    from adapters.recorded.simulator.history import RecordedHistory, past_incidents
     from adapters.recorded.simulator.pages import recorded_pages
 
     first = next(iter(incidents.scenarios))

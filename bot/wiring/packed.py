@@ -12,9 +12,9 @@ from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
-from adapters.recorded.packs.loading import MARK, load_logs, load_metrics, product_label
 from adapters.recorded.packs.recording import Recording
-from adapters.recorded.packs.world import packed_world
+from adapters.recorded.packs.server_import import MARK, load_logs, load_metrics, product_label
+from adapters.recorded.player.backends import backends_of
 from bot.settings.access import RouteSettings
 from bot.wiring.observed import Observed, World
 from bot.wiring.routes import backend_client
@@ -34,7 +34,7 @@ class StoppedClock:
 def world_of(recording: Recording, conventions: Conventions = SHIPPED) -> World:
     """What the case has; history and a platform are in no case."""
     clock = StoppedClock(recording.case.now)
-    seen = packed_world(recording, clock, UnsealedCodec(), conventions)
+    seen = backends_of(recording, clock, UnsealedCodec(), conventions)
     observed = Observed(
         logs=seen.logs,
         metrics=seen.metrics,

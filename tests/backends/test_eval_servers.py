@@ -11,8 +11,8 @@ from blockbuster import BlockBuster
 
 from adapters.http.client import http_client
 from adapters.recorded.packs.archive import case_files
-from adapters.recorded.packs.loading import load_metrics
 from adapters.recorded.packs.recording import read_recording
+from adapters.recorded.packs.server_import import load_metrics
 from bot.cli.main import main
 from tests.backends.metric_servers import victoria_metrics
 from tests.evals.stacks import CASES, write

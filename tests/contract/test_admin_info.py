@@ -10,9 +10,9 @@ from aiohttp.test_utils import TestServer
 
 from adapters.control_plane.admin_info import HttpAdminInfo
 from adapters.http.client import http_client
-from adapters.recorded.incidents import INCIDENTS
-from adapters.recorded.platform import RecordedAdminInfo
 from adapters.recorded.simulator.dataset import Dataset
+from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.platform import RecordedAdminInfo
 from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.observed import make_admin_info

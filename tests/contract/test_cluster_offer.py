@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access
 from adapters.kubernetes.offer import KubernetesOffer
-from adapters.recorded.offer import RecordedOffer
+from adapters.recorded.simulator.cluster_offer import RecordedOffer
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.tools import bench

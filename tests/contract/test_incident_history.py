@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
-from adapters.recorded.history import RecordedHistory
+from adapters.recorded.simulator.history import RecordedHistory
 from adapters.told import IngestedEvent
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState

@@ -13,11 +13,11 @@ from aiohttp.test_utils import TestServer
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access
 from adapters.kubernetes.reader import KubernetesReader
-from adapters.recorded.incidents import INCIDENTS
-from adapters.recorded.kubernetes import NAMESPACE, RecordedKubernetes
-from adapters.recorded.packs.cluster_taking import take_cluster
-from adapters.recorded.packs.shapes import ClusterState, document_of
+from adapters.recorded.packs.cluster_capture import take_cluster
+from adapters.recorded.packs.schema import ClusterState, document_of
+from adapters.recorded.simulator.cluster import NAMESPACE, RecordedKubernetes
 from adapters.recorded.simulator.dataset import Dataset
+from adapters.recorded.simulator.incidents import INCIDENTS
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.set_clock import SetClock
 from tools.cluster_objects import Kubernetes, ObjectQuery, PodLogQuery

@@ -16,7 +16,7 @@ from adapters.observe.field_logs import FieldLogs
 from adapters.observe.instants import from_ns, ns_text
 from adapters.observe.loki import LokiLogs
 from adapters.observe.victorialogs import VictoriaLogs
-from adapters.recorded.observability import RecordedLogs
+from adapters.recorded.simulator.observability import RecordedLogs
 from tests.fakes.aws import cloudwatch_logs
 from tests.fakes.cloudwatch_logs_server import CloudWatchLogsServer
 from tests.fakes.elasticsearch_server import ElasticsearchServer

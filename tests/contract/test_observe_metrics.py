@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters.http.client import http_client
 from adapters.observe.prometheus import PrometheusMetrics
-from adapters.recorded.observability import RecordedMetrics
+from adapters.recorded.simulator.observability import RecordedMetrics
 from tests.fakes.prometheus_server import PrometheusServer
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_metrics_contract import MetricsContract, contract_dataset, contract_series

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.recorded.observability import RecordedMetrics
+from adapters.recorded.simulator.observability import RecordedMetrics
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_metrics_contract import contract_dataset
 from tests.fixtures_signals_contract import SignalsContract

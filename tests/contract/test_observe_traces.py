@@ -10,9 +10,9 @@ from aiohttp.test_utils import TestServer
 from adapters.http.client import http_client
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.tempo import TempoTraces
-from adapters.recorded.incidents import INCIDENTS
-from adapters.recorded.observability import RecordedTraces
 from adapters.recorded.simulator.dataset import Dataset
+from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.observability import RecordedTraces
 from tests.fakes.jaeger_server import JaegerServer
 from tests.fakes.set_clock import SetClock
 from tests.fakes.tempo_server import TempoServer

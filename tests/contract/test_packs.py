@@ -9,7 +9,7 @@ import pytest
 from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.packs.archive import CaseFiles
 from adapters.recorded.packs.recording import read_recording
-from adapters.recorded.packs.world import PackedWorld, packed_world
+from adapters.recorded.player.backends import RecordedBackends, backends_of
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_logs_contract import LogsContract, contract_lines
 from tests.fixtures_metrics_contract import MetricsContract, contract_series
@@ -21,12 +21,12 @@ NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
 HALF_HOUR = Interval(NOW - timedelta(minutes=30), NOW)
 
 
-def world(name: str, rows: Sequence[Mapping[str, object]]) -> PackedWorld:
+def world(name: str, rows: Sequence[Mapping[str, object]]) -> RecordedBackends:
     case = {"id": "c", "set": "s", "asked": "?", "now": NOW.isoformat(), "products": []}
     lines = "\n".join(json.dumps(row) for row in rows)
     files = {"case.json": json.dumps(case).encode(), name: lines.encode()}
     clock = SetClock(NOW)
-    return packed_world(read_recording(CaseFiles("c", files)), clock, UnsealedCodec())
+    return backends_of(read_recording(CaseFiles("c", files)), clock, UnsealedCodec())
 
 
 @pytest.fixture

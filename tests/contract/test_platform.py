@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.recorded.incidents import INCIDENTS
-from adapters.recorded.platform import RecordedPlatform
 from adapters.recorded.simulator.dataset import Dataset
+from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.platform import RecordedPlatform
 from bot.domain.roles import ConnectionRule, connections_of
 from bot.settings.model import PlatformSettings
 from bot.wiring.observed import make_platform

@@ -17,7 +17,7 @@ from adapters.recorded.packs.archive import (
     TRACES_FILE,
     CaseFiles,
 )
-from adapters.recorded.packs.shapes import (
+from adapters.recorded.packs.schema import (
     Case,
     ClusterState,
     Deployed,

@@ -13,7 +13,7 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.recorded.packs.archive import CASE_FILE, MAX_CASE_BYTES, TRUTH_FILE
-from adapters.recorded.packs.shapes import MAX_LINE_BYTES
+from adapters.recorded.packs.schema import MAX_LINE_BYTES
 
 Redact = Callable[[JsonValue], JsonValue]
 Row = Mapping[str, JsonValue]

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from adapters.recorded.packs.archive import TRUTH_FILE, BadPack, CaseFiles
 from adapters.recorded.packs.plain_rules import PlainAnswer, plain_answer
 from adapters.recorded.packs.recording import Recording, read_recording
-from adapters.recorded.packs.shapes import Case, document_of
+from adapters.recorded.packs.schema import Case, document_of
 from adapters.recorded.packs.variants import Variant, varied
 from bot.cli.ask import answer_here
 from bot.cli.eval.score import PossibleTruth, Result, Truth

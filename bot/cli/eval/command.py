@@ -21,8 +21,8 @@ import click
 from pydantic import JsonValue
 
 from adapters.recorded.packs.archive import BadPack, CaseFiles, case_files
-from adapters.recorded.packs.loading import NotLoaded
 from adapters.recorded.packs.recording import read_case
+from adapters.recorded.packs.server_import import NotLoaded
 from adapters.recorded.packs.variants import KINDS, Variant, VariantKind, variants_of
 from bot.cli.display import print_json
 from bot.cli.eval.cases import AskedCase, CaseAsker, database_url, truth_of

@@ -11,7 +11,7 @@ import pytest
 from adapters.llm.wire_json import dump
 from adapters.observe.log_source import Wanted
 from adapters.observe.victorialogs import VictoriaLogs
-from adapters.recorded.packs.taking import series_row
+from adapters.recorded.packs.capture import series_row
 from bot.store.columns import json_text
 from tools.capabilities import Series
 from tools.output import NotStrictJson, clean_value, json_number

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from adapters.observe.cursor import UnsealedCodec
-from adapters.recorded.incidents import RecordedIncidents
+from adapters.recorded.simulator.incidents import RecordedIncidents
 from tests.fakes.capabilities import FakeClock
 from tests.fixtures_triage import Investigation
 from tests.unit.adapters.llm.test_triage_recorded import NOW, look_into

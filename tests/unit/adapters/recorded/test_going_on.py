@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.observe.cursor import UnsealedCodec
-from adapters.recorded.incidents import REST, RecordedIncidents
+from adapters.recorded.simulator.incidents import REST, RecordedIncidents
 from tests.fakes.capabilities import FakeClock
 from tools.capabilities import Interval, LogQuery, MetricQuery
 

@@ -15,8 +15,8 @@ from pydantic import JsonValue
 from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.packs.archive import BadPack, CaseFiles, case_files
 from adapters.recorded.packs.recording import read_recording
-from adapters.recorded.packs.shapes import LineRow
-from adapters.recorded.packs.world import PackedWorld, packed_world
+from adapters.recorded.packs.schema import LineRow
+from adapters.recorded.player.backends import RecordedBackends, backends_of
 from tests.fakes.set_clock import SetClock
 from tools.capabilities import Interval, LogSweepQuery, SweepQuery, TraceQuery
 from tools.cluster_objects import ObjectQuery
@@ -141,7 +141,7 @@ def put(value: JsonValue, place: tuple[str | int, ...], new: JsonValue) -> JsonV
     return [put(v, place[1:], new) if k == place[0] else v for k, v in enumerate(value)]
 
 
-async def looked_at(world: PackedWorld) -> None:
+async def looked_at(world: RecordedBackends) -> None:
     """Everything that tools ask of it."""
     assert world.metrics and world.logs and world.kubernetes and world.deploys and world.traces  # noqa: PT018 - all that a case has
     found = await world.metrics.discover([], HOUR)
@@ -160,7 +160,7 @@ async def test_any_value_anywhere_is_refused_or_can_be_looked_at(name: str) -> N
         content = json.dumps(put(GOOD[name], place, value)).encode()
         with contextlib.suppress(BadPack, InvalidArguments):
             recording = read_recording(files({name: content}))
-            await looked_at(packed_world(recording, SetClock(NOW), UnsealedCodec()))
+            await looked_at(backends_of(recording, SetClock(NOW), UnsealedCodec()))
 
 
 def archive(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:

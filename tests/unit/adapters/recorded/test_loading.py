@@ -10,8 +10,8 @@ from aiohttp import web
 from adapters.http.client import http_client
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.loki import LokiLogs
-from adapters.recorded.packs.loading import NotLoaded, load_logs, load_metrics, product_label
 from adapters.recorded.packs.recording import RecordedLine, RecordedSeries
+from adapters.recorded.packs.server_import import NotLoaded, load_logs, load_metrics, product_label
 from tests.fakes.loki_server import LokiServer
 from tests.fixtures_http import serving
 from tools.capabilities import Interval, LogQuery

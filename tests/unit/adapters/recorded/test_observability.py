@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.observe.cursor import UnsealedCodec
-from adapters.recorded.incidents import RecordedIncidents
-from adapters.recorded.observability import Recorded
+from adapters.recorded.simulator.incidents import RecordedIncidents
+from adapters.recorded.simulator.observability import Recorded
 from tests.fakes.set_clock import SetClock
 from tools.capabilities import Interval, LogLine, LogQuery, MetricQuery
 from tools.errors import InvalidArguments

@@ -6,7 +6,7 @@ import pytest
 
 from adapters.recorded.packs.plain_rules import moved_by, plain_answer
 from adapters.recorded.packs.recording import RecordedLine, RecordedSeries, Recording
-from adapters.recorded.packs.shapes import Case
+from adapters.recorded.packs.schema import Case
 from tests.packs import NOW, minutes
 
 NOW_S = NOW.timestamp()

@@ -9,13 +9,13 @@ import pytest
 from pydantic import JsonValue, TypeAdapter
 
 from adapters.observe.cursor import UnsealedCodec
-from adapters.recorded.incidents import RecordedIncidents
 from adapters.recorded.packs.archive import case_files
-from adapters.recorded.packs.cluster_taking import take_cluster
+from adapters.recorded.packs.capture import take_deploys, take_logs, take_metrics, take_traces
+from adapters.recorded.packs.cluster_capture import take_cluster
 from adapters.recorded.packs.recording import read_recording
-from adapters.recorded.packs.shapes import LineRow, SeriesRow, SpanRow
-from adapters.recorded.packs.taking import take_deploys, take_logs, take_metrics, take_traces
+from adapters.recorded.packs.schema import LineRow, SeriesRow, SpanRow
 from adapters.recorded.packs.writing import NotWritten, WrittenCase, write_case
+from adapters.recorded.simulator.incidents import RecordedIncidents
 from bot.privacy.redactor import TextRedactor
 from tests.fakes.capabilities import FakeDeploys, FakeLogs, FakeMetrics, FakeTraces
 from tests.fakes.set_clock import SetClock

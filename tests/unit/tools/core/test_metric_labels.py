@@ -5,8 +5,8 @@ from datetime import timedelta
 import orjson
 import pytest
 
-from adapters.recorded.packs.metrics import PackedMetrics
 from adapters.recorded.packs.recording import RecordedSeries
+from adapters.recorded.player.metrics import PackedMetrics
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.tools import bench
 from tests.packs import NOW

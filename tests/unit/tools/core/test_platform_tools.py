@@ -6,9 +6,9 @@ import orjson
 import pytest
 from pydantic import JsonValue
 
-from adapters.recorded.incidents import INCIDENTS
-from adapters.recorded.platform import RecordedPlatform
 from adapters.recorded.simulator.dataset import Dataset
+from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.platform import RecordedPlatform
 from tests.fakes.capabilities import NOW, FakeClock, fake_capabilities
 from tests.fakes.tools import ALL, bench
 from tools.capabilities import Platform

@@ -9,7 +9,7 @@ import pytest
 from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.packs.archive import CaseFiles
 from adapters.recorded.packs.recording import read_recording
-from adapters.recorded.packs.world import packed_world
+from adapters.recorded.player.backends import backends_of
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.set_clock import SetClock
 from tests.fakes.tools import bench
@@ -33,7 +33,7 @@ async def sweep(tool: Any, given: str = "{}", **stems: Any) -> dict[str, Any]:
         )
         files[f"{stem}.{'ndjson' if isinstance(rows, list) else 'json'}"] = lines
     clock = SetClock(NOW)
-    world = packed_world(read_recording(CaseFiles("c", files)), clock, UnsealedCodec())
+    world = backends_of(read_recording(CaseFiles("c", files)), clock, UnsealedCodec())
     seen = {name: getattr(world, name) for name in ("logs", "metrics", "traces", "kubernetes")}
     caps = fake_capabilities(**{name: one for name, one in seen.items() if one is not None})
     outcome = await bench([tool()], caps=caps).run(

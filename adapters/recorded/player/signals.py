@@ -11,8 +11,8 @@ from typing import Final
 
 from adapters.observe.conventions import Conventions
 from adapters.observe.signal_map import Known, dimension_labels, signals_of
-from adapters.recorded.packs.readings import Points, combined, read
 from adapters.recorded.packs.recording import RecordedSeries
+from adapters.recorded.player.resampling import Points, combined, read
 from tools.capabilities import Interval, SweepQuery, Swept, SweptSeries
 from tools.product_names import WORKLOAD_LABELS
 from tools.signals import Discovered, Metric, Place, Signal

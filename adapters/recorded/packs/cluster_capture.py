@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.recorded.packs.taking import Row, Taken, asked
+from adapters.recorded.packs.capture import Row, Taken, asked
 from tools.analysis.cluster.fields import labels_of, name_of, namespace_of
 from tools.analysis.cluster.inventory import owner_of, workload_of_pod
 from tools.cluster_objects import (

@@ -16,9 +16,9 @@ from adapters.observe.metric_shape import (
     unit_read,
 )
 from adapters.observe.selector_query import name_and_labels
-from adapters.recorded.packs.readings import Points, quantile_of, rate_of
 from adapters.recorded.packs.recording import RecordedSeries
-from adapters.recorded.packs.signals import PackedSignals
+from adapters.recorded.player.resampling import Points, quantile_of, rate_of
+from adapters.recorded.player.signals import PackedSignals
 from tools.capabilities import (
     Interval,
     MetricQuery,

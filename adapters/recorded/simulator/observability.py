@@ -23,12 +23,17 @@ from adapters.observe.line_filter import line_test
 from adapters.observe.metric_shape import step_for, unit_of
 from adapters.observe.selector_query import name_and_labels
 from adapters.observe.trace_ids import trace_id_of
-from adapters.recorded.kubernetes import RecordedKubernetes
-from adapters.recorded.platform import RecordedAdminInfo, RecordedPlatform
-from adapters.recorded.searches import found_traces, products_with_lines, sampled_traces, swept_logs
-from adapters.recorded.signals import discovered, swept
+from adapters.recorded.simulator.cluster import RecordedKubernetes
 from adapters.recorded.simulator.dataset import Dataset
+from adapters.recorded.simulator.platform import RecordedAdminInfo, RecordedPlatform
+from adapters.recorded.simulator.searches import (
+    found_traces,
+    products_with_lines,
+    sampled_traces,
+    swept_logs,
+)
 from adapters.recorded.simulator.series import STEP_S
+from adapters.recorded.simulator.signals import discovered, swept
 from tools.capabilities import (
     Clock,
     Deploy,

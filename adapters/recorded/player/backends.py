@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.cursor import CursorCodec
-from adapters.recorded.packs.cluster import PackedKubernetes
-from adapters.recorded.packs.deploys import PackedDeploys
-from adapters.recorded.packs.logs import PackedLogs
-from adapters.recorded.packs.metrics import PackedMetrics
 from adapters.recorded.packs.recording import Recording
-from adapters.recorded.packs.traces import PackedTraces
+from adapters.recorded.player.cluster import PackedKubernetes
+from adapters.recorded.player.deploys import PackedDeploys
+from adapters.recorded.player.logs import PackedLogs
+from adapters.recorded.player.metrics import PackedMetrics
+from adapters.recorded.player.traces import PackedTraces
 from tools.capabilities import Clock
 
 
 @dataclass(frozen=True, slots=True)
-class PackedWorld:
+class RecordedBackends:
     """What a case has of each; None: nothing, as where a backend is not configured."""
 
     logs: PackedLogs | None
@@ -24,12 +24,12 @@ class PackedWorld:
     deploys: PackedDeploys | None
 
 
-def packed_world(
+def backends_of(
     recording: Recording, clock: Clock, codec: CursorCodec, conventions: Conventions = SHIPPED
-) -> PackedWorld:
+) -> RecordedBackends:
     """The capabilities that read one case."""
     lines, objects = recording.lines, recording.objects
-    return PackedWorld(
+    return RecordedBackends(
         logs=None if lines is None else PackedLogs(lines, codec),
         metrics=None if recording.series is None else PackedMetrics(recording.series, conventions),
         traces=PackedTraces(recording.spans or {}, recording.edges)

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from adapters.observe.cursor import CursorCodec
-from adapters.recorded.observability import Recorded, recorded
 from adapters.recorded.simulator.dataset import Dataset, floored_to_minute
+from adapters.recorded.simulator.observability import Recorded, recorded
 from adapters.recorded.simulator.rollback import rolled_back
 from adapters.recorded.simulator.scenario import Scenario
 from adapters.recorded.simulator.scenarios import bad_deploy, quiet_day, saturated_dependency
