@@ -6,7 +6,9 @@ any readable entry is an error.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar
@@ -46,6 +48,30 @@ class Unread:
     def notes(self, what: str) -> tuple[str, ...]:
         """`3 lines could not be read`; none for none."""
         return (unread_note(self.count, what),) if self.count else ()
+
+
+_of_call: Final[ContextVar[Unread | None]] = ContextVar("unread_of_call", default=None)
+
+
+@contextmanager
+def counting_unread() -> Iterator[Unread]:
+    """Counts every entry that readers leave out within the block, in its tasks and threads too.
+
+    The tool runner states the count in the result of the call, whatever the tool says itself.
+    """
+    counted = Unread()
+    token = _of_call.set(counted)
+    try:
+        yield counted
+    finally:
+        _of_call.reset(token)
+
+
+def left_out(count: int) -> None:
+    """Adds entries to the count of the call under way, for a reader that skips them itself."""
+    of_call = _of_call.get()
+    if of_call is not None:
+        of_call.count += count
 
 
 def _by_entry(value: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
@@ -159,6 +185,7 @@ def readable(kind: TypeAdapter[list[T]], entries: Sequence[object]) -> tuple[lis
     except ValidationError:
         found = []
     _log_fields(counted)
+    left_out(len(entries) - len(found))
     return found, len(entries) - len(found)
 
 
@@ -182,6 +209,7 @@ def parse(kind: TypeAdapter[T], body: bytes | str, unread: Unread | None = None)
         if mended is None:
             raise
         found = kind.validate_json(mended, context=counted)
+    left_out(counted.count - before)
     _log_unread(unread, counted)
     return found
 
@@ -189,7 +217,9 @@ def parse(kind: TypeAdapter[T], body: bytes | str, unread: Unread | None = None)
 def shaped(kind: TypeAdapter[T], value: object, unread: Unread | None = None) -> T:
     """A value that is parsed already, as that kind. Counts and raises as `parse`."""
     counted = Unread() if unread is None else unread
+    before = counted.count
     found = kind.validate_python(value, context=counted)
+    left_out(counted.count - before)
     _log_unread(unread, counted)
     return found
 

@@ -25,7 +25,8 @@ from tools.redactor import Redactor
 MIN_CAP_BYTES = 4096
 CUT_MARK = "…[cut]"
 # Short top-level fields without which a cut result could not be used or continued.
-_KEPT_FIELDS = ("next_cursor", "proposal_id", "range")
+UNREAD_ENTRIES = "unread_entries"  # of the answers of backends: the result lacks them
+_KEPT_FIELDS = ("next_cursor", "proposal_id", "range", UNREAD_ENTRIES)
 _MAX_KEPT_BYTES = 1024 * 10
 _RESERVE_BYTES = 1024  # for `truncated` and at most nine counts in `omitted`
 _MAX_ROUNDS = 64
@@ -60,9 +61,16 @@ def dumped(model: BaseModel) -> dict[str, JsonValue]:
 
 
 def rendered(
-    entry: BoundTool, value: dict[str, JsonValue], redactor: Redactor, max_bytes: int
+    entry: BoundTool,
+    value: dict[str, JsonValue],
+    redactor: Redactor,
+    max_bytes: int,
+    unread: int = 0,
 ) -> Rendered:
-    """Raises CallFailed: output_invalid, or redaction_failed with nothing of the result."""
+    """The result as JSON; `unread` entries of answers could not be read, which it states.
+
+    Raises CallFailed: output_invalid, or redaction_failed with nothing of the result.
+    """
     opaque: dict[str, JsonValue] = {}
     try:
         clean = clean_value(entry.allowlist.apply(value))
@@ -70,7 +78,8 @@ def rendered(
         for name in entry.contract.opaque & clean.keys():
             opaque[name] = clean.pop(name)
         redacted = redacted_value(clean, redactor)
-        whole, cut = capped({**redacted, **opaque}, max_bytes)
+        stated: dict[str, JsonValue] = {UNREAD_ENTRIES: unread} if unread else {}
+        whole, cut = capped({**redacted, **opaque, **stated}, max_bytes)
         content = to_json(whole)
     except NotStrictJson as error:
         raise CallFailed(ToolErrorCode.OUTPUT_INVALID, UNEXPECTED) from error

@@ -31,6 +31,7 @@ from tools.failure import (
     failure_of,
 )
 from tools.output import clean_text, weight
+from tools.outside_json import counting_unread
 from tools.policy import ToolPolicy
 from tools.recent_calls import NOTE_BYTES, Breaker, Kept, key_of, result_cache, with_age
 from tools.records import (
@@ -86,6 +87,7 @@ class _Call:
     longest_s: float
     arguments: dict[str, JsonValue]
     output: BaseModel | None = None
+    unread: int = 0
 
     @property
     def short_name(self) -> str:
@@ -140,10 +142,11 @@ class ToolRunner:
         """
         if ctx.tool_call_id != call_id:
             ctx = replace(ctx, tool_call_id=call_id)
-        loop = asyncio.get_running_loop()
+        # A name that a model invented may hold anything: only a registered one is repeated.
+        known_name = name if self._catalog.get(name) is not None else "unknown"
         call = _Call(
-            call_id, self._safe_name(name), arguments, ctx, on_event,
-            self._clock.now(), loop.time(), longest_s, {},
+            call_id, known_name, arguments, ctx, on_event,
+            self._clock.now(), asyncio.get_running_loop().time(), longest_s, {},
         )  # fmt: skip
         try:
             outcome = await self._recorded(call, await self._attempt(call, name))
@@ -164,7 +167,8 @@ class ToolRunner:
                 return self._again(call, kept)
             outcome = await self._finished(call, admitted, await self._execute(call, admitted))
             if key is not None:
-                self._cache[key] = _kept(outcome, call.started_s)
+                cut = outcome.record.truncated
+                self._cache[key] = Kept(outcome.content, outcome.summary, cut, call.started_s)
             return outcome
         except asyncio.CancelledError as error:
             if _really_cancelled():
@@ -200,11 +204,13 @@ class ToolRunner:
         longest_s = min(admitted.limits.call_time_s, call.longest_s)
         deadline = asyncio.timeout(min(self._timeout_s(contract), longest_s))
         try:
-            async with deadline:
-                answer: object = await tool.execute(
-                    admitted.arguments, admitted.context, self._capabilities
-                )
-                return answer
+            with counting_unread() as unread:
+                async with deadline:
+                    answer: object = await tool.execute(
+                        admitted.arguments, admitted.context, self._capabilities
+                    )
+            call.unread = unread.count
+            return answer
         except Exception as error:
             if deadline.expired():
                 raise CallFailed(ToolErrorCode.TOOL_TIMEOUT, "timed out") from error
@@ -216,11 +222,10 @@ class ToolRunner:
         entry = admitted.entry
         call.output = validated(entry.contract, output)
         value = dumped(call.output)
-        parts = (entry, value, self._redactor, admitted.limits.result_bytes - NOTE_BYTES)
-        if weight(value, OFF_LOOP_CHARS) > OFF_LOOP_CHARS:
-            answer = await asyncio.to_thread(rendered, *parts)
-        else:
-            answer = rendered(*parts)
+        cap = admitted.limits.result_bytes - NOTE_BYTES
+        parts = (entry, value, self._redactor, cap, call.unread)
+        is_large = weight(value, OFF_LOOP_CHARS) > OFF_LOOP_CHARS
+        answer = await asyncio.to_thread(rendered, *parts) if is_large else rendered(*parts)
         proposal = getattr(call.output, "proposal_id", None)
         return ToolOutcome(
             record=self._record(call, None, "", answer.content, truncated=answer.cut),
@@ -238,7 +243,9 @@ class ToolRunner:
         """A summary is a courtesy: one that fails is left out, the result is not."""
         try:
             words = admitted.entry.tool.summarise(call.output, admitted.arguments)
-            return clean_text(redacted_text(words, self._redactor))[:MAX_SUMMARY_CHARS]
+            words = clean_text(redacted_text(words, self._redactor))
+            unread = f", {call.unread} entries unreadable" if call.unread else ""
+            return words[: MAX_SUMMARY_CHARS - len(unread)] + unread
         except Exception as error:  # noqa: BLE001 - a tool's bug again, with the result at hand
             self._report(call, error)
             return ""
@@ -325,10 +332,6 @@ class ToolRunner:
         chosen = self._timeouts.get(contract.id, self._timeouts.get(contract.short_name))
         return min(chosen or contract.timeouts.default_s, contract.timeouts.ceiling_s)
 
-    def _safe_name(self, name: str) -> str:
-        """A name a model invented may hold anything; only a registered one is repeated."""
-        return name if self._catalog.get(name) is not None else "unknown"
-
     def _emit(self, call: _Call, event: CallEvent) -> None:
         try:
             call.on_event(event)
@@ -350,10 +353,6 @@ class ToolRunner:
         )  # fmt: skip
 
 
-def _kept(outcome: ToolOutcome, at_s: float) -> Kept:
-    return Kept(outcome.content, outcome.summary, outcome.record.truncated, at_s)
-
-
 def _sent(arguments: BaseModel) -> dict[str, JsonValue]:
     """The arguments that were given, without defaults."""
     value: dict[str, JsonValue] = arguments.model_dump(
@@ -364,5 +363,4 @@ def _sent(arguments: BaseModel) -> dict[str, JsonValue]:
 
 def _really_cancelled() -> bool:
     """Whether somebody cancelled this task; a tool may also leak a CancelledError of its own."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
+    return (task := asyncio.current_task()) is None or task.cancelling() > 0

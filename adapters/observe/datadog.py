@@ -24,7 +24,7 @@ from adapters.observe.metric_source import Asked, Catalogue, How, Row, Rows
 from adapters.observe.signal_map import Known
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
-from tools.outside_json import Entries, OutsideModel, parse
+from tools.outside_json import Entries, OutsideModel, left_out, parse
 from tools.signals import UNKNOWN, Place
 
 SERVICE: Final = "service"  # of unified service tagging, with env and version
@@ -209,6 +209,7 @@ class Datadog:
         asked_for = [one for one in found.series if one.query < len(part)]
         foreign = len(found.series) - len(asked_for)
         if foreign:
+            left_out(foreign)
             _log.warning("metrics.unreadable_series", backend=self.name, count=foreign)
         if foreign and not asked_for:
             raise UpstreamFailed("Datadog: series of other queries", answer.status)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
@@ -11,13 +10,13 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from adapters.observe.backend import Answer
 from tools.capabilities import Series
 from tools.errors import UpstreamFailed
-from tools.outside_json import Entries, EpochSeconds, OutsideModel, parse, readable
+from tools.outside_json import Entries, EpochSeconds, OutsideModel, Texts, left_out, parse, readable
 
 SweptRow = tuple[Mapping[str, str], Sequence[tuple[float, float]]]
 
 
 class _Row(OutsideModel):
-    metric: dict[str, str] = Field(default_factory=dict)
+    metric: Texts = Field(default_factory=dict)
     # The value is text, "NaN" and "+Inf" among it. Absent where all samples are native histograms.
     values: list[tuple[EpochSeconds, float]] | None = None
     value: tuple[EpochSeconds, float] | None = None
@@ -55,7 +54,7 @@ class _Names(OutsideModel):
 
 _ENVELOPE: Final = TypeAdapter(_Envelope)
 _ROWS: Final = TypeAdapter(Entries[_Row])
-_ABOUT: Final = TypeAdapter(list[_About])
+_ABOUT: Final = TypeAdapter(Entries[_About])
 _FAILURE: Final = TypeAdapter(_Failure)
 _METADATA: Final = TypeAdapter(_Metadata)
 _NAMES: Final = TypeAdapter(_Names)
@@ -116,20 +115,22 @@ def metadata_of(answer: Answer) -> Mapping[str, tuple[str, str]]:
         raise UpstreamFailed("not metadata of metrics", answer.status) from error
     found = {}
     for name, entries in data.items():
-        with suppress(ValidationError):
-            for about in _ABOUT.validate_python(entries)[:1]:
-                found[name] = (about.type, about.unit)
+        about, _unread = readable(_ABOUT, entries if isinstance(entries, list) else [entries])
+        if about:
+            found[name] = (about[0].type, about[0].unit)
     return found
 
 
 def names_of(answer: Answer) -> Sequence[str]:
-    """The values of a label, without entries that are no text. Raises UpstreamFailed."""
+    """The values of a label. Entries that are no text are counted. Raises UpstreamFailed."""
     _check(answer)
     try:
         data = parse(_NAMES, answer.body).data
     except ValidationError as error:
         raise UpstreamFailed("not a list of label values", answer.status) from error
-    return sorted(name for name in data if isinstance(name, str))
+    names = sorted(name for name in data if isinstance(name, str))
+    left_out(len(data) - len(names))
+    return names
 
 
 def _rows(
@@ -144,7 +145,9 @@ def _rows(
     result = envelope.data.result if envelope.data else []
     if _is_scalar(result):
         result = [{"value": result}]
-    rows = [row for row in readable(_ROWS, result)[0] if is_shaped(row)]
+    read, _unread = readable(_ROWS, result)
+    rows = [row for row in read if is_shaped(row)]
+    left_out(len(read) - len(rows))
     unreadable = len(result) - len(rows)
     if result and unreadable == len(result):
         raise UpstreamFailed(problem, answer.status)

@@ -2,12 +2,24 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final, Generic, TypeVar
 
+from tools.outside_json import counting_unread, left_out
+
 T = TypeVar("T")
 _MOST: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept(Generic[T]):
+    """An answer. `unread` entries of it could not be read, which each caller is to hear."""
+
+    at_s: float
+    answer: T
+    unread: int
 
 
 class Remembered(Generic[T]):
@@ -16,7 +28,7 @@ class Remembered(Generic[T]):
     def __init__(self, lasts: timedelta, most: int = _MOST) -> None:
         self._lasts_s = lasts.total_seconds()
         self._most = most
-        self._kept: dict[Hashable, tuple[float, T]] = {}
+        self._kept: dict[Hashable, _Kept[T]] = {}
         self._asking: dict[Hashable, asyncio.Lock] = {}
 
     @property
@@ -30,25 +42,26 @@ class Remembered(Generic[T]):
         try:
             async with lock:
                 kept = self._kept.get(key)
-                if kept is not None and monotonic() - kept[0] < self._lasts_s:
-                    return kept[1]
-                answer = await ask()
-                self._keep(key, answer)
-                return answer
+                if kept is None or monotonic() - kept.at_s >= self._lasts_s:
+                    with counting_unread() as unread:
+                        answer = await ask()
+                    kept = self._keep(key, _Kept(monotonic(), answer, unread.count))
+                left_out(kept.unread)
+                return kept.answer
         finally:
             if not lock.locked():
                 self._asking.pop(key, None)
 
-    def _keep(self, key: Hashable, answer: T) -> None:
-        at = monotonic()
+    def _keep(self, key: Hashable, kept: _Kept[T]) -> _Kept[T]:
         self._kept.pop(key, None)
-        self._kept[key] = (at, answer)
+        self._kept[key] = kept
         while len(self._kept) > self._most:
             self._kept.pop(next(iter(self._kept)))
-        asyncio.get_running_loop().call_later(self._lasts_s, self._forget, key, at)
+        asyncio.get_running_loop().call_later(self._lasts_s, self._forget, key, kept.at_s)
+        return kept
 
-    def _forget(self, key: Hashable, at: float) -> None:
-        if key in self._kept and self._kept[key][0] == at:
+    def _forget(self, key: Hashable, at_s: float) -> None:
+        if key in self._kept and self._kept[key].at_s == at_s:
             del self._kept[key]
 
 

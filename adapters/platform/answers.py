@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from tools.errors import UpstreamFailed
-from tools.outside_json import Entries, OutsideModel, parse, shaped
+from tools.outside_json import Entries, OutsideModel, left_out, parse, shaped
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow, WorkflowStep
 
 # Of a resource's properties only what describes it: the others hold addresses with passwords in them.
@@ -183,6 +183,7 @@ def _each(entries: Sequence[JsonValue], read: Callable[[JsonValue], ValueT]) -> 
     if unreadable and not found:
         raise UpstreamFailed("the platform answered something else than promised")
     if unreadable:
+        left_out(unreadable)
         _log.warning("platform.unreadable_entries", count=unreadable)
     return found
 

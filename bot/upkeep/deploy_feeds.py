@@ -14,6 +14,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore
 from tools.capabilities import Clock
 from tools.errors import ToolError
+from tools.outside_json import counting_unread
 
 log = structlog.get_logger(__name__)
 
@@ -65,13 +66,16 @@ class FeedSweep:
         now = self._clock.now()
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                found = await self._feed.since(self._from(now))
+                with counting_unread() as unread:
+                    found = await self._feed.since(self._from(now))
                 added = await self._events.add(found)
         except (AdapterError, ToolError, StorageUnavailable, TimeoutError) as error:
             self._failed(error)
             return 0
         if self._failures:
             log.info("deploy_feed.answers_again", feed=self._name)
+        if unread.count:
+            log.warning("deploy_feed.unreadable_entries", feed=self._name, count=unread.count)
         self._failures = 0
         self._told_until = now
         return added

@@ -26,6 +26,7 @@ from tests.odd_json import ODD
 from tools.capabilities import Interval
 from tools.cluster_objects import ObjectQuery
 from tools.errors import ToolError
+from tools.outside_json import counting_unread
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 DAY = Interval(NOW - timedelta(days=1), NOW)
@@ -200,9 +201,10 @@ def bodies(answers: Mapping[str, str], entries: Sequence[str]) -> Mapping[str, s
 async def test_sound_entry_is_read_and_the_odd_one_logged(name: str, odd: str) -> None:
     read, answers, sound, expected, _odd = FAMILIES[name]
     async with serving(answering(bodies(answers, [odd, sound, odd]))) as url:
-        with capture_logs() as logged:
+        with capture_logs() as logged, counting_unread() as unread:
             assert await read(url) == expected
     assert sum(one["count"] for one in logged if "unreadable" in one["event"]) >= 2
+    assert unread.count >= 2
 
 
 async def test_an_odd_column_moves_no_cell_to_another_column() -> None:

@@ -18,6 +18,7 @@ from tests.fakes.aws import cloudwatch_logs
 from tests.odd_json import ODD
 from tools.capabilities import Interval, LogQuery, Logs
 from tools.errors import UpstreamFailed
+from tools.outside_json import counting_unread
 
 NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
 HOUR = Interval(NOW - timedelta(hours=1), NOW)
@@ -113,9 +114,11 @@ CASES = [(kind, odd) for kind, wire in WIRES.items() for odd in (*ODD, *wire[3])
 @pytest.mark.parametrize(("kind", "odd"), CASES)
 async def test_sound_line_is_shown_and_the_odd_one_counted(kind: str, odd: str) -> None:
     sound = WIRES[kind][2]
-    page = await opened(kind, [odd, odd, sound]).query(QUERY)
+    with counting_unread() as unread:
+        page = await opened(kind, [odd, odd, sound]).query(QUERY)
     assert [line.message for line in page.lines if line.message] == ["refused"]
     assert page.notes == ("2 log lines could not be read",)
+    assert unread.count >= 2
     assert page.next_cursor == ""
 
 

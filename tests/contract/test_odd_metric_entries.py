@@ -14,6 +14,7 @@ from tests.fakes.aws import cloudwatch
 from tests.odd_json import ODD
 from tools.capabilities import Interval
 from tools.errors import UpstreamFailed
+from tools.outside_json import counting_unread
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 HOUR = Interval(NOW - timedelta(hours=1), NOW)
@@ -72,12 +73,13 @@ CASES = [
 async def test_sound_metric_is_found_and_read(kind: str, odd: str) -> None:
     odd = "[]" if kind == "datadog" and odd.startswith("{") else odd
     source = opened(kind, [odd])
-    with capture_logs() as logged:
+    with capture_logs() as logged, counting_unread() as unread:
         catalogue = await source.catalogue(["checkout"], HOUR)
         rows = await source.read([SOURCES[kind][2]], HOUR, 60.0)
     assert [known.metric for known in catalogue.known] == [SOURCES[kind][2].metric]
     assert [value for row in rows.rows for _at, value in row.points] == [5.0]
     assert sum(one["count"] for one in logged if "unreadable" in one["event"]) >= 4
+    assert unread.count >= 4
 
 
 @pytest.mark.parametrize("kind", SOURCES)

@@ -10,6 +10,7 @@ from adapters.observe.tempo import TempoTraces
 from tests.odd_json import ODD
 from tools.capabilities import Interval, TraceQuery, Traces
 from tools.errors import UpstreamFailed
+from tools.outside_json import counting_unread
 
 ID = "0af7651916cd43dd8448eb211c80319c"
 START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
@@ -46,7 +47,9 @@ def resources(*spans: str) -> str:
 async def test_tempo_finds_the_sound_traces_of_a_search(odd: str) -> None:
     odd = '{"startTimeUnixNano": "x"}' if odd.startswith("{") else odd  # no field is required
     client = answering(f'{{"traces": [{odd}, {SUMMARY}, {odd}], "metrics": null}}')
-    found = await TempoTraces(client).search(QUERY)
+    with counting_unread() as unread:
+        found = await TempoTraces(client).search(QUERY)
+    assert unread.count >= 2
     assert [trace.operation for trace in found.traces] == ["pay"]
     assert "2 traces could not be read" in found.notes
 
@@ -71,7 +74,9 @@ def jaeger(odd: str, api: str) -> Traces:
 @pytest.mark.parametrize("api", ["v1", "v3"])
 @pytest.mark.parametrize("odd", [one for one in ODD if not one.startswith("{")])
 async def test_jaeger_finds_the_sound_traces_of_a_search(odd: str, api: str) -> None:
-    found = await jaeger(odd, api).search(QUERY)
+    with counting_unread() as unread:
+        found = await jaeger(odd, api).search(QUERY)
+    assert unread.count >= 2
     assert [trace.operation for trace in found.traces] == ["pay"]
     assert "2 traces or spans of Jaeger could not be read" in found.notes
 

@@ -107,7 +107,17 @@ def _is_told_by_cluster(case: Case) -> bool:
     )
 
 
+def _unread_entries(case: Case) -> Iterator[str]:
+    """Entries of answers that no reader understood: what they say is not known."""
+    for seen in case.seen:
+        number = round(seen.number("unread_entries") or 0)
+        if seen.ok and number:
+            entries = "1 entry" if number == 1 else f"{number} entries"
+            yield f"{_WORDS.get(seen.tool, plain(seen.tool))}: {entries} could not be read"
+
+
 def _blind(case: Case) -> Iterator[str]:
+    yield from _unread_entries(case)
     metrics = case.of(METRICS)
     if metrics is not None:
         yield from _blind_in_metrics(case, metrics)

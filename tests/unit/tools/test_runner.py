@@ -1,6 +1,8 @@
 """The one path: what a call passes, what each failure looks like, and that nothing escapes."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import orjson
 import pytest
@@ -9,8 +11,10 @@ from structlog.testing import capture_logs
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.tools import ALL, INSTANT, EchoOutput, FakeTool, bench, contract
+from tools.capabilities import CallContext, Capabilities
 from tools.contract import PROPOSE_TOOL_ID, Effect, Timeouts
 from tools.errors import CapabilityUnavailable, InvalidArguments, ToolErrorCode, UpstreamFailed
+from tools.outside_json import left_out
 from tools.policy import ToolPolicy
 from tools.records import CallEnded, CallSlow, CallStarted
 from tools.runner import OnRecord
@@ -38,6 +42,49 @@ async def test_a_call_starts_ends_and_is_recorded_under_one_id() -> None:
     ]
     assert b.records == [outcome.record]
     assert (outcome.record.ok, outcome.record.bytes) == (True, len(outcome.content))
+
+
+async def _reads_on_a_thread() -> None:
+    await asyncio.to_thread(left_out, 2)
+
+
+async def _reads_in_a_task() -> None:
+    await asyncio.create_task(_reads_on_a_thread())
+
+
+@pytest.mark.parametrize("read", [_reads_on_a_thread, _reads_in_a_task])
+async def test_a_result_states_how_many_entries_of_answers_could_not_be_read(
+    read: Callable[[], Awaitable[None]],
+) -> None:
+    class Reader(FakeTool):
+        async def execute(self, arguments: Any, call: CallContext, caps: Capabilities) -> Any:
+            await read()
+            return EchoOutput(text="rest")
+
+    b = bench([Reader()])
+    first, again = await b.run(), await b.run()
+    assert orjson.loads(first.content) == {"text": "rest", "unread_entries": 2}
+    assert orjson.loads(again.content)["unread_entries"] == 2
+    assert first.summary == "echoed 4 characters, 2 entries unreadable"
+
+
+def _leaving_one_out(_arguments: object) -> EchoOutput:
+    left_out(1)
+    return EchoOutput()
+
+
+async def test_entries_that_one_call_could_not_read_are_no_other_calls() -> None:
+    gate = asyncio.Event()
+    odd = FakeTool(contract(id="core__odd"), answer=_leaving_one_out)
+    whole = FakeTool(contract(id="core__whole"), gate=gate)
+    b = bench([odd, whole])
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(b.run(name="core__whole"))
+        await whole.started.wait()
+        outcome = await b.run(name="core__odd")
+        gate.set()
+    assert "unread_entries" in outcome.content
+    assert "unread_entries" not in waiting.result().content
 
 
 @pytest.mark.parametrize(

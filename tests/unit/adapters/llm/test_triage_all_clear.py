@@ -58,6 +58,7 @@ async def test_all_that_exists_was_compared_and_nothing_moved() -> None:
             {"within": dict.fromkeys(PRODUCTS, "errors")}, "is checkout slow?", id="complaint"
         ),
         pytest.param({"truncated": True}, "what is wrong?", id="more than is told"),
+        pytest.param({"unread_entries": 1}, "is checkout ok?", id="an entry nobody could read"),
     ],
 )
 async def test_what_was_not_compared_forbids_the_all_clear(

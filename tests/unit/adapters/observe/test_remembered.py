@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.observe.remembered import Remembered
+from tools.outside_json import counting_unread, left_out
 
 
 class Asked:
@@ -44,6 +45,20 @@ async def test_a_failure_is_asked_for_again() -> None:
     with pytest.raises(LookupError):
         await kept.get("a", _fails)
     assert await kept.get("a", Asked()) == 1
+
+
+async def test_a_remembered_answer_states_again_how_many_entries_it_lacks() -> None:
+    async def ask() -> int:
+        left_out(2)
+        return 1
+
+    kept: Remembered[int] = Remembered(timedelta(minutes=1))
+    counts = []
+    for _ in range(2):
+        with counting_unread() as unread:
+            await kept.get("a", ask)
+        counts.append(unread.count)
+    assert counts == [2, 2]
 
 
 async def _list() -> list[int]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from adapters.errors import AdapterError, NotFound, RateLimited, Refused, Unreachable
 from adapters.told import IngestedEvent
@@ -12,6 +13,7 @@ from bot.upkeep.deploy_feeds import FIRST_LOOK, LOOK, START_S, TICK_S, FeedRound
 from tests.fakes.set_clock import SetClock
 from tests.fakes.stores import MemoryEvents
 from tools.errors import CapabilityUnavailable
+from tools.outside_json import left_out
 
 NOW = datetime(2026, 4, 7, 15, 0, tzinfo=UTC)
 EVERY_S = 60.0
@@ -23,12 +25,14 @@ class Feed:
 
     def __init__(self) -> None:
         self.fails: Exception | None = None
+        self.unread = 0
         self.back: list[timedelta] = []
 
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
         self.back.append(NOW - at)
         if self.fails is not None:
             raise self.fails
+        left_out(self.unread)
         return [DEPLOY]
 
 
@@ -70,6 +74,15 @@ async def test_it_is_asked_soon_after_the_start_and_then_every_so_often(sweeping
         sweeping.seconds += TICK_S
 
     assert len(sweeping.feed.back) == 1 + 2  # at 1, 61 and 121 s
+
+
+async def test_the_log_says_how_many_entries_of_a_feed_could_not_be_read(
+    sweeping: Sweeping,
+) -> None:
+    sweeping.feed.unread = 2
+    with capture_logs() as logged:
+        await sweeping.sweep.run()
+    assert [(one["feed"], one["count"]) for one in logged] == [("github", 2)]
 
 
 @pytest.mark.parametrize("hours", [-3, 2, 30])
