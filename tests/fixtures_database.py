@@ -21,10 +21,10 @@ import pytest
 import sqlalchemy as sa
 from dbos import DBOS
 
+from bot.app.rules import engine_database
 from bot.store.address import addressed
 from bot.store.database import Database
 from bot.store.schema import migrate
-from bot.wiring.rules import engine_database
 
 _Connection = psycopg.AsyncConnection[tuple[object, ...]]
 TEMPLATE = "kortex_template"

@@ -15,6 +15,7 @@ from blockbuster import BlockBuster
 from dbos import DBOSConfig
 from pydantic import JsonValue
 
+from bot.app.rules import engine_database
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine.config import WORKFLOW_VERSION, EngineConfig
@@ -25,7 +26,6 @@ from bot.ports.proposals import Decision
 from bot.store.database import Database
 from bot.store.tables import tickets
 from bot.store.tickets import Tickets
-from bot.wiring.rules import engine_database
 from tests.fixtures_database import new_database
 from tests.held_connection import reading
 from tools.redactor import Redacted

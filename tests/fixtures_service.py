@@ -17,18 +17,18 @@ import pytest
 import pytest_asyncio
 from blockbuster import BlockBuster
 
+from bot.app.start import serving
+from bot.app.stores import open_redactor
+from bot.app.worker import Times
 from bot.demo.workspace.app import serving as workspace_serving
 from bot.demo.workspace.one_slack import OneSlack
 from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import RESPONDERS
 from bot.demo.workspace.state import Setup, Workspace
-from bot.service.lifecycle import serving
-from bot.service.times import Times
 from bot.settings.model import Settings
 from bot.slack.delivery.pacing import Rates
 from bot.slack.ingress.http_mode import PATH
 from bot.telemetry import logs
-from bot.wiring.stores import open_redactor
 from tests.fakes.control_plane_server import ControlPlaneServer, control_plane_server
 from tests.fakes.model_server import ModelServer, Script
 from tests.fixtures_database import place_sqlite

@@ -16,13 +16,13 @@ import pytest
 import pytest_asyncio
 from dbos import DBOSPortableJSONSerializer
 
-from bot.app import Base, Conversation, build_base, build_conversation
+from bot.app.build import Base, Conversation, build_base, build_conversation
+from bot.app.platforms import Directory
 from bot.cli.headless import NamedByUser, NeverStopped, headless_ask
 from bot.domain.ids import MessageTs, UserId
 from bot.domain.turn_events import TurnFinished
 from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
-from bot.wiring.in_force import Directory
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.model_server import Call, ModelServer, Round
 from tests.fakes.recording_chat import RecordingChat

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.app.start import Service
 from bot.demo.workspace import interactions
 from bot.demo.workspace.delivery import Ack
 from bot.demo.workspace.json_access import JsonObject
@@ -20,7 +21,6 @@ from bot.demo.workspace.people import User
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.stored_messages import Message
-from bot.service.lifecycle import Service
 from bot.settings.model import Settings
 from bot.slack.views.modals import REFUSED
 from bot.slack.views.sources import OPEN_ACTION, OVERVIEW_ACTION

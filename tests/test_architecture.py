@@ -39,8 +39,8 @@ BROAD_EXCEPT_SEAMS = {
     "bot/chat/turn.py",
     "bot/engine/workflows.py",
     "bot/engine/lease.py",
-    "bot/service/alerting.py",
-    "bot/service/workspaces.py",
+    "bot/app/http_server.py",
+    "bot/app/workspaces.py",
     "bot/upkeep/jobs.py",
     "bot/web/api/chat/surface.py",
     "bot/upkeep/reload.py",
@@ -198,7 +198,9 @@ PLANTED = {
     "a new file of Slack's chooses its room": ("bot/slack/odds.py", '"""Nowhere."""'),
     "answers know no platform": ("bot/chat/turn.py", "import bot.slack.text.limits"),
     "actions know no platform": ("bot/actions/propose.py", "import bot.slack.text.limits"),
-    "the demo's world is apart": ("bot/service/lifecycle.py", "import bot.demo.setup"),
+    "the demo's world is apart": ("bot/app/start.py", "import bot.demo.setup"),
+    "parts know nothing of the start": ("bot/app/rules.py", "import bot.app.start"),
+    "a new file of the composition root chooses its layer": ("bot/app/odds.py", '"""Nowhere."""'),
     "a new file chooses its layer": ("bot/odds.py", '"""Nowhere."""'),
 }
 

@@ -27,7 +27,7 @@ LEASE_S = 30.0
 # A record of the log takes 0.1 to 0.2 ms of the loop, of which most is redaction, and the loop comes round
 # after so many. Live answers write a hundred in the time from one run to the next.
 LOG_ROWS = 4
-RUN_S = 1.5  # within the clock's tick, `bot.wiring.audit_outlets`
+RUN_S = 1.5  # within the clock's tick, `bot.app.audit`
 TELL_AGAIN_S = 60.0
 FAR_ROWS = 1_000
 STALLED_S = 60.0  # no row waits so long for a sink that works

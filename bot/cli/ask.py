@@ -9,7 +9,9 @@ import click
 from pydantic import JsonValue
 
 from adapters.llm.triage.provider import NAME as TRIAGE
-from bot.app import Base, build_base, build_conversation
+from bot.app.backend_selection import World
+from bot.app.build import Base, build_base, build_conversation
+from bot.app.platforms import Directory
 from bot.chat.evidence_need import REPLACED
 from bot.cli.display import print_answer, print_json
 from bot.cli.exit_codes import FAILED, OK
@@ -29,8 +31,6 @@ from bot.domain.ids import Person, UserId
 from bot.domain.session import Ask
 from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
-from bot.wiring.in_force import Directory
-from bot.wiring.observed import World
 from tools.redactor import Redacted
 
 _NOBODY_DECIDES = (

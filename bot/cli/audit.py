@@ -8,6 +8,9 @@ from pathlib import Path
 import click
 from pydantic import JsonValue
 
+from bot.app import rules
+from bot.app.audit import kept_outside
+from bot.app.stores import open_stores
 from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.verify import Summary
 from bot.cli.database import opened
@@ -24,9 +27,6 @@ from bot.store.audit_reading import StoredTrail
 from bot.store.audit_reading import verify as verify_trail
 from bot.store.database import Database
 from bot.store.person import UnknownWorkspace
-from bot.wiring import rules
-from bot.wiring.stores import open_stores
-from bot.wiring.trail import kept_outside
 
 PAGE_ROWS = 1_000
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from bot.app import rules
+from bot.app.stores import open_redactor, open_restore_guard
 from bot.cli.exit_codes import OK
 from bot.cli.invocation import configured
 from bot.engine.config import LEASE_S, take_lock
@@ -16,8 +18,6 @@ from bot.store.backup import BackupRefused, write_backup
 from bot.store.database import Database
 from bot.store.restore_guard import RestoreGuard, Standing
 from bot.store.sealing import Sealing
-from bot.wiring import rules
-from bot.wiring.stores import open_redactor, open_restore_guard
 
 
 @click.command()

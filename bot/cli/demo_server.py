@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.app.stores import open_redactor
 from bot.cli import demo_state
 from bot.cli.ask import ask_with
 from bot.cli.exit_codes import OK
@@ -15,7 +16,6 @@ from bot.demo.setup import demo_control_plane, demo_incidents, demo_settings, lo
 from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.signals import Signals
-from bot.wiring.stores import open_redactor
 
 if TYPE_CHECKING:
     from bot.demo.workspace.state import Workspace

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from bot.app import rules
+from bot.app.stores import Stores, open_redactor, open_stores
 from bot.audit.checkpoint import Checkpoint, sign
 from bot.cli.exit_codes import FAILED, OK
 from bot.cli.headless import TEAM as HEADLESS
@@ -37,8 +39,6 @@ from bot.slack.views.surface import SlackSurface
 from bot.slack.views.threads import SlackThreads
 from bot.store.audit_reading import verify
 from bot.store.dossiers import Dossiers
-from bot.wiring import rules
-from bot.wiring.stores import Stores, open_redactor, open_stores
 from tools.redactor import Redactor
 
 LOOK_UP_TIMEOUT_S = 30.0

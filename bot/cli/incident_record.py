@@ -32,7 +32,8 @@ from adapters.recorded.packs.capture import (
 )
 from adapters.recorded.packs.cluster_capture import take_cluster
 from adapters.recorded.packs.writing import NotWritten, WrittenCase, write_case
-from bot.app import build_base
+from bot.app.backend_selection import Observed
+from bot.app.build import build_base
 from bot.cli.exit_codes import FAILED, OK
 from bot.cli.invocation import complain, configured, operator
 from bot.cli.options import WHEN, instant
@@ -42,7 +43,6 @@ from bot.ports.feedback import Feedback
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.section import duration
-from bot.wiring.observed import Observed
 from tools.capabilities import Interval
 from tools.redactor import RedactionFailed, Redactor
 

@@ -12,6 +12,7 @@ import click
 
 from adapters.plugins.yaml_source import ManifestInvalid
 from bot.actions.catalog import CatalogError
+from bot.app.stores import open_redactor
 from bot.cli.exit_codes import FAILED, USAGE
 from bot.engine.config import SecondProcess
 from bot.ports.failures import StorageUnavailable
@@ -21,7 +22,6 @@ from bot.slack.ingress.access import StartupError
 from bot.store import schema
 from bot.store.restore_guard import CopyInDoubt
 from bot.telemetry import logs
-from bot.wiring.stores import open_redactor
 
 Options = ParamSpec("Options")
 Work = Callable[Concatenate[Settings, Options], Coroutine[Any, Any, int]]

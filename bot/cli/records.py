@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 import click
 from pydantic import JsonValue
 
+from bot.app import rules
 from bot.cli.database import opened
 from bot.cli.display import print_json_line
 from bot.cli.exit_codes import OK
@@ -21,7 +22,6 @@ from bot.store.audit_reading import StoredTrail
 from bot.store.data_export import StillOpen, Subject, SubjectRecords
 from bot.store.database import Database
 from bot.store.person import UnknownWorkspace
-from bot.wiring import rules
 
 PAGE_ROWS = 1_000
 

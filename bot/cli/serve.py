@@ -6,9 +6,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+from bot.app.start import Service, serving
 from bot.cli.exit_codes import OK, announce
 from bot.cli.invocation import guarded, loaded
-from bot.service.lifecycle import Service, serving
 from bot.settings.reading import load
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.signals import Signals

@@ -15,6 +15,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from adapters.errors import AdapterError
 from adapters.http.client import http_client
 from adapters.http.errors import check_status, mapped_errors
+from bot.app.operator_tools import open_plugins
+from bot.app.providers import asked_in_order, make_providers
+from bot.app.toolboxes import policy_of
 from bot.chat.rounds import Rounds
 from bot.cli.display import print_json, print_rows
 from bot.cli.exit_codes import OK
@@ -28,9 +31,6 @@ from bot.settings.http import HttpSettings, own_address
 from bot.settings.model import Settings
 from bot.web.api.reports import PROVIDERS_PATH
 from bot.web.api.reports import TOOLS_PATH as PATH
-from bot.wiring.backends import asked_in_order, make_providers
-from bot.wiring.plugins import open_plugins
-from bot.wiring.toolboxes import policy_of
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 

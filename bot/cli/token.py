@@ -9,6 +9,7 @@ from typing import Final
 import click
 from pydantic import JsonValue
 
+from bot.app.stores import open_stores
 from bot.cli.display import print_json, print_rows
 from bot.cli.exit_codes import FAILED, OK
 from bot.cli.invocation import complain, configured, operator
@@ -18,7 +19,6 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.section import LONGEST, duration
 from bot.store.callers import CallerDiffers
-from bot.wiring.stores import open_stores
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 # https://docs.slack.dev/reference/objects/user-object: U or W, and T of a workspace.

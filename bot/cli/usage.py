@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 import click
 from pydantic import JsonValue
 
+from bot.app import rules
+from bot.app.stores import Stores, open_stores
 from bot.chat.budget_report import BudgetReport, budget_report
 from bot.cli.display import print_json, print_json_line
 from bot.cli.exit_codes import OK
@@ -19,8 +21,6 @@ from bot.ports.ledger import DatedEntry
 from bot.settings.model import Settings
 from bot.web.api.naming import Naming
 from bot.web.api.spending import budget_told, labels
-from bot.wiring import rules
-from bot.wiring.stores import Stores, open_stores
 
 _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)

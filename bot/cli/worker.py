@@ -6,11 +6,11 @@ from pathlib import Path
 
 import structlog
 
+from bot.app.start import RELOADED, Service, serving
+from bot.app.stores import open_redactor
+from bot.app.worker import Times, Worker
 from bot.cli.invocation import guarded
 from bot.cli.serve import stay
-from bot.service.lifecycle import RELOADED, Service, serving
-from bot.service.times import Times
-from bot.service.worker import Worker
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
 from bot.slack.delivery.pacing import Rates
@@ -18,7 +18,6 @@ from bot.telemetry import logs
 from bot.upkeep.reload import changed
 from bot.upkeep.signals import Signals, heeding
 from bot.upkeep.supervisor import Link
-from bot.wiring.stores import open_redactor
 
 _log = structlog.get_logger(__name__)
 

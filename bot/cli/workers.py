@@ -7,11 +7,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from bot.app import rules
+from bot.app.worker import Times, Worker
 from bot.cli.exit_codes import announce
 from bot.cli.invocation import loaded, mendable
 from bot.cli.serve import STOPPING
-from bot.service.times import Times
-from bot.service.worker import Worker
 from bot.settings.environment import environment
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -20,7 +20,6 @@ from bot.telemetry import logs
 from bot.upkeep.signals import Signals
 from bot.upkeep.supervisor import Supervisor
 from bot.web.listener import bind_problem
-from bot.wiring import rules
 
 # An app has at most ten connections of Socket Mode, and one more while Slack renews another
 # (https://docs.slack.dev/apis/events-api/using-socket-mode).

@@ -13,7 +13,10 @@ from pydantic import SecretStr, ValidationError
 
 from adapters.errors import AdapterError
 from adapters.llm.port import Provider
-from bot.app import Base
+from bot.app.backend_selection import Played
+from bot.app.build import Base
+from bot.app.start import Service, serving
+from bot.app.stores import open_redactor
 from bot.demo.alert import SCRIPT, alert_script
 from bot.demo.on_call import ROTA_PATH, create_on_call
 from bot.demo.setup import (
@@ -29,7 +32,6 @@ from bot.demo.workspace.app import serving as workspace_serving
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.provider_choice import ProviderOption
 from bot.demo.workspace.state import Workspace
-from bot.service.lifecycle import Service, serving
 from bot.settings.database import DatabaseSettings
 from bot.settings.environment import environment
 from bot.settings.model import Settings
@@ -37,8 +39,6 @@ from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.telemetry import logs
 from bot.web.listener import bind_problem
-from bot.wiring.observed import Played
-from bot.wiring.stores import open_redactor
 
 TRIAGE_PACE_S = 0.03  # a word every 30 ms reads like a model that answers quickly
 USUAL_PORT = 8420

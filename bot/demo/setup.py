@@ -12,12 +12,12 @@ from aiohttp import web
 from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.simulator.incidents import RecordedIncidents
 from adapters.recorded.simulator.topology import SERVICES
+from bot.app.backend_selection import SystemClock
 from bot.demo.control_plane import create_control_plane
 from bot.demo.on_call import ROTA_PATH
 from bot.settings.environment import environment
 from bot.settings.model import Settings
 from bot.settings.reading import parse
-from bot.wiring.observed import SystemClock
 
 _ONLY_TO_ACT = (
     "KORTEX_DEMO_APP_TOKEN",

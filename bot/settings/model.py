@@ -206,7 +206,7 @@ class KubernetesSettings(Section):
 
 
 class AdapterSettings(AccessSettings):
-    """`[adapters.NAME]`: where a tool of your own asks (`bot/wiring/bindings.py`)."""
+    """`[adapters.NAME]`: where a tool of your own asks (`bot/app/backend_kinds.py`)."""
 
     url: str
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from adapters.mcp.definition import ToolState
+from bot.app.operator_tools import McpServers, open_mcp
 from bot.settings.model import Settings
-from bot.wiring.mcp_servers import McpServers, open_mcp
 from tests.fakes.tools import Bench, bench
 from tools.errors import ToolErrorCode
 from tools.policy import ToolPolicy

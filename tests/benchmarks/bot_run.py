@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from bot.service.lifecycle import serving
+from bot.app.start import serving
+from bot.app.stores import open_redactor
 from bot.settings.model import Settings
 from bot.settings.reading import parse
 from bot.slack.delivery.pacing import Rates
 from bot.telemetry import logs
-from bot.wiring.stores import open_redactor
 from tests.benchmarks.child import Child, child, say
 from tests.benchmarks.figures import loop_lag, peak_rss_mb, quantile
 from tests.benchmarks.floor import floor_client, floor_turn

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from bot.app.stores import open_redactor
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.settings.database import DatabaseSettings
 from bot.slack.delivery.pacing import Rates
 from bot.store.dialect import DAY_US
 from bot.telemetry import logs
-from bot.wiring.stores import open_redactor
 from tests.benchmarks.bot_run import bot_load, bot_of, settings_for
 from tests.benchmarks.child import Child, child, say
 from tests.fixtures_audit import chain_of

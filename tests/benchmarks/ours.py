@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from adapters.llm.config import ProviderConfig
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolSpec
 from adapters.llm.registry import create
+from bot.app.backend_selection import SystemClock
 from bot.chat.conversation import Conversation
 from bot.chat.loop import Emit, Loop
 from bot.chat.round_record import RoundRecord
@@ -28,7 +29,6 @@ from bot.store.database import Database
 from bot.store.step_rows import StepRows
 from bot.store.turn_steps import Step, TurnSteps
 from bot.telemetry.metrics import Metrics
-from bot.wiring.observed import SystemClock
 from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fixtures_rounds import unlimited

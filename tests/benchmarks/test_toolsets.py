@@ -2,8 +2,8 @@
 
 import pytest
 
+from bot.app.rules import TOOLSETS
 from bot.reports.tools import toolset_costs
-from bot.wiring.rules import TOOLSETS
 from tests.benchmarks.figures import show
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner

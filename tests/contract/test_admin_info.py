@@ -13,9 +13,9 @@ from adapters.http.client import http_client
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.incidents import INCIDENTS
 from adapters.recorded.simulator.platform import RecordedAdminInfo
+from bot.app.backend_kinds import make_admin_info
 from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError
-from bot.wiring.observed import make_admin_info
 from tests.fakes.capabilities import call_context
 from tests.fakes.set_clock import SetClock
 from tools.capabilities import AdminInfo

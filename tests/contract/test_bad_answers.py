@@ -9,7 +9,7 @@ import pytest
 
 from adapters.plugins.manifest import checked
 from adapters.plugins.yaml_source import parse_yaml
-from bot.wiring.plugins import open_plugin
+from bot.app.operator_tools import open_plugin
 from tests.fakes.plugin_bridge import NAME, TOKEN, manifest
 from tests.fakes.tools import bench
 from tools.errors import ToolErrorCode

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from bot.app.backend_kinds import open_logs, open_metrics, open_traces
 from bot.settings.reading import ConfigurationError, parse
-from bot.wiring.backend_kinds import open_logs, open_metrics, open_traces
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_http import serving
 from tools.capabilities import Interval, Metrics, Traces

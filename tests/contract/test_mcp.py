@@ -19,8 +19,8 @@ from adapters.errors import AdapterError
 from adapters.http.egress import LocalHosts, confined_to
 from adapters.mcp.definition import Definition
 from adapters.mcp.session import over_stdio
+from bot.app.operator_tools import McpServers, open_mcp
 from bot.settings.model import Settings
-from bot.wiring.mcp_servers import McpServers, open_mcp
 from tests.fakes import mcp_server
 from tests.fakes.mcp_http import TOKEN, TOOL, McpHttp
 from tests.fakes.tools import bench

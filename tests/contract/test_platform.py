@@ -12,9 +12,9 @@ from aiohttp.test_utils import TestServer
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.incidents import INCIDENTS
 from adapters.recorded.simulator.platform import RecordedPlatform
+from bot.app.backend_kinds import make_platform
 from bot.domain.roles import ConnectionRule, connections_of
 from bot.settings.model import PlatformSettings
-from bot.wiring.observed import make_platform
 from tests.fakes.capabilities import call_context
 from tests.fakes.platform_server import TOKENS, PlatformServer
 from tests.fakes.set_clock import SetClock

@@ -13,8 +13,8 @@ from aiohttp import web
 
 from adapters.plugins.manifest import checked
 from adapters.plugins.yaml_source import parse_yaml
+from bot.app.operator_tools import open_plugin, open_plugins, plugin_secrets
 from bot.settings.model import Settings
-from bot.wiring.plugins import open_plugin, open_plugins, plugin_secrets
 from tests.fakes.plugin_bridge import NAME, TOKEN, Bridge, manifest
 from tests.fakes.tools import Bench, bench
 from tests.fixtures_http import serving

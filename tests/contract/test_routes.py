@@ -17,13 +17,14 @@ from adapters.http.client import http_client
 from adapters.http.egress import LocalHosts, ReachableAddresses, confined_to
 from adapters.http.errors import mapped_errors
 from adapters.http.tls import MAX_FILE_BYTES
-from bot.app import build_base
+from bot.app.backend_kinds import make_admin_info, make_platform
+from bot.app.backend_selection import make_observed
+from bot.app.build import build_base
+from bot.app.http_access import backend_client, orders_client, route_of
+from bot.app.live_config import role_members
 from bot.settings.access import AccessSettings
 from bot.settings.model import ControlPlaneSettings, Settings
 from bot.settings.reading import ConfigurationError
-from bot.wiring.in_force import role_members
-from bot.wiring.observed import make_admin_info, make_observed, make_platform
-from bot.wiring.routes import backend_client, orders_client, route_of
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.proxy import proxying
 from tests.fixtures_http import serving
@@ -315,7 +316,7 @@ async def test_files_are_read_at_the_start_and_off_the_loop(
     def reads(*_: str) -> None:
         on_the_loop.append(threading.current_thread() is threading.main_thread())
 
-    monkeypatch.setattr("bot.wiring.routes.own_trust", reads)
+    monkeypatch.setattr("bot.app.http_access.own_trust", reads)
     ca = {"ca_file": "ca.pem"}
     oncall = {"kind": "json", "url": "https://rota", "path": "[]", **ca}
     settings = Settings.model_validate(

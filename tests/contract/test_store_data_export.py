@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer
 from pydantic import JsonValue
 
+from bot.app.rules import engine_database
 from bot.audit.chain import AuditKeys
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
@@ -23,7 +24,6 @@ from bot.store.database import Database
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from bot.store.tables import evidence, messages, proposals, sessions, turns
-from bot.wiring.rules import engine_database
 from tests.contract.test_store_alerts import alert, file
 from tests.contract.test_store_retention import ask, turn
 from tests.fixtures_database import database, database_url

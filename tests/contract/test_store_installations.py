@@ -12,7 +12,8 @@ from cryptography.fernet import Fernet
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
-from bot.app import Base, _notes
+from bot.app.build import Base, _notes
+from bot.app.platforms import Directory
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.callers import CallerKind, KnownCaller
@@ -58,7 +59,6 @@ from bot.store.tables import tickets as waiting_turns
 from bot.store.tenant_filter import TenantScope
 from bot.store.workspace_tables import installations as table
 from bot.store.workspace_tables import oauth_states
-from bot.wiring.in_force import Directory
 from tests.contract.test_store_alerts import RULE, alert, file
 from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import HELD, ROUND, stand_in_line

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bot.app import audit
+from bot.app.audit import check_behind, sinks_behind
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState
@@ -14,8 +16,6 @@ from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
 from bot.store.levels import Behind, StoredLevels
 from bot.store.proposals import StoredProposals
-from bot.wiring import audit_outlets
-from bot.wiring.audit_outlets import check_behind, sinks_behind
 from tests.fixtures_database import database, database_url
 from tests.slack_ingress import proposal
 
@@ -69,7 +69,7 @@ async def test_a_sink_is_stalled_once_a_row_has_waited_for_long(
     row = replace(proposal(), id=ProposalId("one"), state=ProposalState.PENDING)
     await StoredProposals(database).create(row, EVENT)
     before = await sinks_behind(Settings(), database)
-    monkeypatch.setattr(audit_outlets, "STALLED_S", 0.0)
+    monkeypatch.setattr(audit, "STALLED_S", 0.0)
     stalled = await sinks_behind(Settings(), database)
 
     assert before == []
@@ -79,16 +79,16 @@ async def test_a_sink_is_stalled_once_a_row_has_waited_for_long(
 async def test_a_check_says_which_sink_is_far_behind(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_outlets, "FAR_ROWS", 2)
+    monkeypatch.setattr(audit, "FAR_ROWS", 2)
     for name in ("one", "two"):
         row = replace(proposal(), id=ProposalId(name), state=ProposalState.PENDING)
         await StoredProposals(database).create(row, EVENT)
     cursors = SinkCursors(database)
     await cursors.claim("log", 1.0)
     await cursors.advance("log", 1)
-    audit = AuditSettings(events_url="https://collector.example")
+    settings = Settings(audit=AuditSettings(events_url="https://collector.example"))
 
-    (found,) = await check_behind(Settings(audit=audit), database)
+    (found,) = await check_behind(settings, database)
 
     assert found.mark == "WARNING"
     assert found.detail.startswith("http is 2 rows behind, the oldest has waited for ")

@@ -8,11 +8,11 @@ import pytest
 import sqlalchemy as sa
 from blockbuster import BlockBuster
 
+from bot.app.rules import engine_database
 from bot.domain.ids import SessionId, TurnId
 from bot.store.database import Database
 from bot.store.sessions import StoredSessions
 from bot.store.tables import messages, sessions, turns
-from bot.wiring.rules import engine_database
 from tests.fixtures_database import database, database_url
 from tests.grown import analyse, fill
 from tests.plans import in_postgresql, in_sqlite, readings

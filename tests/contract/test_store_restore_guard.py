@@ -9,6 +9,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.app.rules import engine_database
+from bot.app.start import settling
 from bot.audit.chain import AuditKeys
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
@@ -16,7 +18,6 @@ from bot.domain.proposal import OPEN, ProposalState
 from bot.engine.records import EngineRecords
 from bot.ports.failures import DatabaseReplaced, StorageUnavailable
 from bot.ports.proposals import WatchKind
-from bot.service.keeping import settling
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
@@ -31,7 +32,6 @@ from bot.store.restored import UNKNOWN, close_restored
 from bot.store.tables import proposals
 from bot.store.undelivered import StoredUndelivered
 from bot.store.watches import StoredWatches
-from bot.wiring.rules import engine_database
 from tests.contract.test_store_alerts import alert, file
 from tests.contract.test_store_undelivered import final
 from tests.fixtures_database import (

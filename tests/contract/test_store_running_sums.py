@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from bot.app.rules import engine_database
 from bot.store import schema
 from bot.store.address import addressed
 from bot.store.allowance import COUNTED
@@ -23,7 +24,6 @@ from bot.store.dialect import INSERT
 from bot.store.ledger import StoredLedger
 from bot.store.ledger_tables import session_tokens, spending, spent_days
 from bot.store.tables import sessions
-from bot.wiring.rules import engine_database
 from tests.fixtures_database import database_url, empty_url, new_database
 from tests.fixtures_migrations import migrated_to
 from tests.held_connection import writing

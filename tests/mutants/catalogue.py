@@ -534,7 +534,7 @@ MUTANTS = (
     ),
     Mutant(
         "an order leaves before the mark that tells copies from the database",
-        "bot/wiring/stores.py",
+        "bot/app/stores.py",
         "StoredProposals(database, origin.mark)",
         "StoredProposals(database)",
         ("tests/scenario/test_restored.py::test_an_order_leaves_a_mark_before_it_is_sent",),
@@ -584,8 +584,6 @@ MUTANTS = (
         "tools/admission.py",
         "if entry is None or not self.policy.allows(entry.contract, context):",
         "if entry is None:",
-        (
-            "tests/unit/bot/wiring/test_tool_rules.py::test_the_runner_enforces_what_the_catalog_hides",
-        ),
+        ("tests/unit/bot/app/test_tool_rules.py::test_the_runner_enforces_what_the_catalog_hides",),
     ),
 )

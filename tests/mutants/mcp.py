@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 _ARGUMENTS = "tests/unit/adapters/mcp/test_arguments.py::"
 _CONTRACT = "tests/contract/test_mcp.py::"
 _DEFINITION = "tests/unit/adapters/mcp/test_definition.py::"
-_REPORT = "tests/unit/bot/wiring/test_mcp_servers.py::"
+_REPORT = "tests/unit/bot/app/test_mcp_servers.py::"
 _SUPERVISOR = "tests/unit/adapters/mcp/test_supervisor.py::"
 
 MCP_MUTANTS = (
@@ -86,7 +86,7 @@ MCP_MUTANTS = (
     ),
     Mutant(
         "mcp: a past that somebody made up is shown",
-        "bot/wiring/mcp_definitions.py",
+        "adapters/mcp/accepted_definitions.py",
         "return found if found.sha256() == sha256 else None",
         "return found",
         (f"{_REPORT}test_a_file_that_was_tampered_with_shows_no_false_past",),

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from pydantic import JsonValue
 
+from bot.app.worker import Times
 from bot.demo.workspace.seeds import CHECKOUT
-from bot.service.times import Times
 from tests.fakes.alert_senders import SECRET
 from tests.fixtures_service import shared_stage
 from tests.scenario.test_alerts import alert, group, openings, send

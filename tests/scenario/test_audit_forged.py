@@ -11,6 +11,8 @@ from blockbuster import BlockBuster
 from hypothesis import HealthCheck, assume, given, settings
 from pydantic import SecretStr
 
+from bot.app.audit import verified
+from bot.app.stores import open_stores
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.audit.checkpoint import sign
 from bot.cli.check.storage import check_audit
@@ -24,8 +26,6 @@ from bot.store.audit_reading import StoredTrail, verify, verify_end
 from bot.store.database import Database
 from bot.store.schema import migrate
 from bot.store.sealing import Sealing
-from bot.wiring.stores import open_stores
-from bot.wiring.trail import verified
 from tests.fixtures_audit import verdict
 from tests.fixtures_forgery import COLUMNS, FORGERIES, GUARDS, Forgery
 

@@ -4,10 +4,10 @@ import asyncio
 import sys
 
 NOT_NEEDED = {
-    "bot.app",
+    "bot.app.build",
     "bot.chat.turn",
     "bot.chat.loop",
-    "bot.service.lifecycle",
+    "bot.app.start",
     "dbos",
     "slack_bolt",
 }

@@ -13,11 +13,11 @@ import pytest
 import pytest_asyncio
 from blockbuster import BlockBuster
 
+from bot.app.start import RELOADED
 from bot.cli import main as cli
 from bot.cli.check.parts import examine
 from bot.demo.workspace.seeds import RESPONDER, RESPONDERS
 from bot.demo.workspace.stored_messages import Message
-from bot.service.lifecycle import RELOADED
 from bot.settings.reading import load
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from bot.app import Base, build_base, build_conversation
+from bot.app.build import Base, build_base, build_conversation
+from bot.app.platforms import Directory
 from bot.cli.headless import NamedByUser, NeverStopped, headless_ask
 from bot.domain.ids import UserId
 from bot.domain.turn_events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.ports.durability import Journal
 from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
-from bot.wiring.in_force import Directory
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.model_server import Call, Failure, ModelServer, Recorded, Round
 from tests.fakes.recording_chat import RecordingChat

@@ -14,9 +14,9 @@ import pytest
 import sqlalchemy as sa
 from blockbuster import BlockBuster
 
+from bot.app.rules import engine_database
+from bot.app.worker import Times
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
-from bot.service.times import Times
-from bot.wiring.rules import engine_database
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import caller
 from tests.fixtures_database import new_database, place_sqlite

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from bot.app.live_config import InForce
+from bot.app.operator_tools import Plugins
+from bot.app.providers import check_edited, local_hosts
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.wiring import confinement
-from bot.wiring.in_force import InForce
-from bot.wiring.plugins import Plugins
 from tests.fakes.model_server import Call, ModelServer, Round
 from tests.fixtures_service import Start, stage
 
@@ -122,11 +122,11 @@ async def test_a_backend_outside_is_refused_at_start_unless_declared(key: str) -
     settings = Settings.model_validate({**BACKENDS[key], "llm": {"mode": "local-only"}})
 
     with pytest.raises(ConfigurationError) as refused:
-        confinement.local_hosts(settings, {})
+        local_hosts(settings, {})
 
     assert str(refused.value).startswith(f"{key}: ")
     declared = {"mode": "local-only", "privacy": {"local_hosts": ["*.example"]}}
-    assert "logs.example" in confinement.local_hosts(
+    assert "logs.example" in local_hosts(
         Settings.model_validate({**BACKENDS[key], "llm": declared}), {}
     )
 
@@ -137,7 +137,7 @@ async def test_a_backend_outside_is_refused_at_start_unless_declared(key: str) -
 async def test_a_host_outside_cannot_be_edited_in(mode: str, refused: bool) -> None:
     started = Settings.model_validate({"llm": {"mode": mode}})
     edited = Settings.model_validate(BACKENDS["actions[1].endpoint.url"])
-    in_force = InForce(started, partial(confinement.check_edited, started, {}))
+    in_force = InForce(started, partial(check_edited, started, {}))
 
     outcome = (await asyncio.gather(in_force.prepare(edited), return_exceptions=True))[0]
 
@@ -190,7 +190,7 @@ def test_no_spelling_of_an_address_passes_the_start(url: str) -> None:
         }
     )
     with pytest.raises(ConfigurationError, match=r"^observe\.logs\.url: "):
-        confinement.local_hosts(settings, {})
+        local_hosts(settings, {})
 
 
 @pytest.mark.parametrize(("declared", "problems"), [((), 1), (("bridge.example",), 0)])

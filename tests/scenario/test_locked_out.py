@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from bot.app.worker import Times
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
-from bot.service.times import Times
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import Stage, turn_of

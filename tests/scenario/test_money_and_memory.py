@@ -5,8 +5,8 @@ from contextlib import closing
 
 import aiohttp
 
+from bot.app.worker import Times
 from bot.demo.workspace.seeds import CHECKOUT, DIRECT, RESPONDER
-from bot.service.times import Times
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import INGEST_TOKEN, Start, stage
 from tests.stage import Stage

@@ -9,13 +9,13 @@ import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
 
+from bot.app.operator_tools import Plugins
 from bot.cli.check.parts import examine
 from bot.cli.check.tools import check_plugins
 from bot.cli.status import tools_report_of
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.settings.model import Settings
 from bot.settings.policy import PolicySettings
-from bot.wiring.plugins import Plugins
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fakes.plugin_bridge import NAME, TOKEN, Bridge, manifest
 from tests.fixtures_http import serving

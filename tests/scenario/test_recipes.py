@@ -133,7 +133,7 @@ def test_a_tool_that_asks_something_outside_is_one_more_file_and_one_line(tmp_pa
     tool = tool.replace("from tools.prod", "from tools.port import Port\nfrom tools.prod")
     (tmp_path / "tools" / "core" / "count_tickets.py").write_text(tool)  # the recipe above
     scratch.write("adapters/own/tickets.py", ADAPTER)
-    bindings = "bot/wiring/bindings.py"
+    bindings = "bot/app/backend_kinds.py"
     imports = "from adapters.own.tickets import HttpTickets\nfrom tools.core.count_tickets import TICKETS\n"
     scratch.edit(
         bindings, "from tools.port import Port\n", f"{imports}from tools.port import Port\n"

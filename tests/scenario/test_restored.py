@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
+from bot.app.start import serving
+from bot.app.worker import Times
 from bot.cli.main import main
 from bot.demo.workspace.seeds import RESPONDER
-from bot.service.lifecycle import serving
-from bot.service.times import Times
 from bot.store.backup import write_backup
 from bot.store.restore_guard import CopyInDoubt
 from tests.fakes.model_server import Call, Recorded, Round

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import Base, Conversation, build_base, build_conversation
+from bot.app.build import Base, Conversation, build_base, build_conversation
+from bot.app.platforms import Directory
+from bot.app.stores import open_redactor
 from bot.cli.headless import HeadlessSurface, NamedByUser, NeverStopped
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
-from bot.wiring.in_force import Directory
-from bot.wiring.stores import open_redactor
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.tools import FakeTool, contract
 from tools.capabilities import CallContext

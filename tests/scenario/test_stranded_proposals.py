@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
+from bot.app.start import serving
 from bot.demo.workspace.seeds import RESPONDER
-from bot.service.lifecycle import serving
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import QUICK, on_stage
 from tests.stage import Asked, Stage, results

@@ -16,16 +16,16 @@ import pytest
 from aiohttp import web
 
 from adapters.llm.messages import ToolCall
-from bot.app import Base, Conversation, build_base, build_conversation
+from bot.app.backend_selection import evidence_links
+from bot.app.build import Base, Conversation, build_base, build_conversation
+from bot.app.platforms import Directory
+from bot.app.stores import open_redactor
 from bot.chat.stopping import Signal
 from bot.cli.headless import HeadlessSurface, NamedByUser, NeverStopped
 from bot.domain.channel import ChannelRule, ChosenBackends
 from bot.domain.ids import TeamId
 from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
-from bot.wiring.chosen import evidence_links
-from bot.wiring.in_force import Directory
-from bot.wiring.stores import open_redactor
 from tests.fakes.capabilities import call_context, nanoseconds
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.tempo_server import TempoServer

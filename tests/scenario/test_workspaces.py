@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from cryptography.fernet import Fernet
 
+from bot.app.worker import Times
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.one_slack import OneSlack
 from bot.demo.workspace.ratelimit import RateLimits
@@ -20,7 +21,6 @@ from bot.demo.workspace.state import Setup, Workspace
 from bot.domain.ids import TeamId, UserId
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import TokenSeal
-from bot.service.times import Times
 from bot.slack.ingress.oauth import INSTALL_PATH, REDIRECT_PATH
 from bot.store.installations import StoredInstallations
 from tests.fakes.control_plane_server import says

@@ -14,6 +14,8 @@ from adapters.http.client import reach_alone
 from adapters.llm.triage.case import ROLLBACK_ACTION
 from adapters.llm.triage.provider import NAME as TRIAGE
 from bot.actions.catalog import ActionCatalog, ActionRule, CatalogError
+from bot.app import rules
+from bot.app.http_access import plane_host
 from bot.cli.check import time_budget
 from bot.cli.check.backends import REACHED, reached
 from bot.cli.check.installation import Asked
@@ -23,8 +25,6 @@ from bot.reports.finding import Finding
 from bot.settings.actions import ActionSettings
 from bot.settings.model import ControlPlaneSettings, Settings
 from bot.settings.reflexes import ReflexAction
-from bot.wiring import rules
-from bot.wiring.routes import plane_host
 from tools.capabilities import Interval, MetricQuery, Metrics
 from tools.errors import ToolError
 from tools.signals import Discovered

@@ -16,19 +16,18 @@ from adapters.errors import AdapterError
 from adapters.http.client import REACH_S, http_client, reach
 from adapters.http.errors import mapped_errors
 from adapters.kubernetes.kinds import kind_of
+from bot.app import rules
+from bot.app.backend_kinds import Cluster
+from bot.app.http_access import backend_client, make_tokens
+from bot.app.telemetry import make_collector
 from bot.cli.check import time_budget
 from bot.cli.check.installation import Asked
 from bot.cli.check.time_budget import failed, probed, unset
 from bot.reports.finding import Finding
-from bot.service.signing_in import make_tokens
 from bot.settings.access import RouteSettings
 from bot.settings.http import HttpSettings, own_address
 from bot.settings.reading import ConfigurationError
 from bot.web.listener import bind_problem
-from bot.wiring import rules
-from bot.wiring.backends import Cluster
-from bot.wiring.routes import backend_client
-from bot.wiring.telemetry import make_collector
 from tools.cluster_objects import ObjectQuery
 from tools.core.cluster_reading import ALWAYS, PODS, STORAGE
 from tools.errors import InvalidArguments, ToolError

@@ -11,6 +11,9 @@ from pydantic import JsonValue
 
 from adapters.http.egress import LocalHosts, confined_to
 from adapters.plugins.manifest import ReadManifest, read_manifest
+from bot.app.backend_selection import SystemClock
+from bot.app.operator_tools import open_plugin
+from bot.app.providers import installation_key
 from bot.cli.check.parts import examine
 from bot.cli.check.time_budget import UnwaitedThreads, process_age
 from bot.cli.display import print_json, print_rows
@@ -21,9 +24,6 @@ from bot.privacy.redactor import TextRedactor
 from bot.reports.finding import Finding
 from bot.settings.environment import environment
 from bot.settings.model import Settings
-from bot.wiring.backends import installation_key
-from bot.wiring.observed import SystemClock
-from bot.wiring.plugins import open_plugin
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import ToolCatalog
 from tools.policy import ToolPolicy

@@ -10,17 +10,15 @@ from typing import TypeVar
 from adapters.deploys.feed import DeployFeed
 from adapters.http.egress import LocalHosts, confined_to
 from adapters.llm.port import Provider
+from bot.app.backend_kinds import Cluster, bound, make_feeds, open_cluster
+from bot.app.backend_selection import Observed, ObservedIn, SystemClock, make_observed
+from bot.app.operator_tools import Plugins, open_plugins
+from bot.app.providers import asked_in_order, local_hosts, make_providers
 from bot.domain.channel import UNKNOWN, ChannelRule, ChosenBackends
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.ingress.payloads import SlackIdentity
-from bot.wiring.backends import Cluster, asked_in_order, make_providers, open_cluster
-from bot.wiring.bindings import bound
-from bot.wiring.confinement import local_hosts
-from bot.wiring.feeds import make_feeds
-from bot.wiring.observed import Observed, ObservedIn, SystemClock, make_observed
-from bot.wiring.plugins import Plugins, open_plugins
 from tools.capabilities import CallContext, Deploy, IncidentQuery, Interval, PastIncident
 
 Made = TypeVar("Made")

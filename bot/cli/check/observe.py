@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from bot.app.backend_selection import Observed, named_of
 from bot.cli.check import time_budget
 from bot.cli.check.backends import RECENT, answers
 from bot.cli.check.installation import Asked, Installation
@@ -14,8 +15,6 @@ from bot.reports.finding import Finding
 from bot.settings.error_tracker import ErrorsBackend
 from bot.settings.named_backends import FAMILIES, Family
 from bot.settings.observe import ObserveSettings
-from bot.wiring.chosen import named_of
-from bot.wiring.observed import Observed
 from tools.capabilities import Interval, Logs, Metrics, Traces
 from tools.error_issues import ErrorIssues, IssueQuery
 from tools.errors import ToolError

@@ -11,6 +11,7 @@ from typing import Final
 
 from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
+from bot.app import rules
 from bot.cli.check import time_budget
 from bot.cli.check.actions import check_actions, declared
 from bot.cli.check.backends import (
@@ -42,7 +43,6 @@ from bot.reports.finding import Finding
 from bot.reports.mending import BY_PART
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.wiring import rules
 from tools.errors import ToolError
 from tools.output import clean_text
 

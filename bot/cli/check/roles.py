@@ -11,6 +11,8 @@ from itertools import product
 from adapters.fault import fault_of
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
+from bot.app import rules
+from bot.app.live_config import RolesOfTenant, role_members
 from bot.cli.check import time_budget
 from bot.cli.check.installation import Asked
 from bot.cli.check.time_budget import probed
@@ -22,9 +24,6 @@ from bot.slack.api.web_api import create_api, slack_session
 from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
-from bot.wiring import rules
-from bot.wiring.in_force import role_members
-from bot.wiring.tenants import RolesOfTenant
 
 Holders = Mapping[str, frozenset[str]]
 

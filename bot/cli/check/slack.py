@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ValidationError
 
 from adapters.fault import Fault, fault_of
+from bot.app import rules
+from bot.app.rules import alert_wires
 from bot.cli.check import time_budget
 from bot.cli.check.installation import Asked
 from bot.domain.alerts import AlertRule
@@ -24,8 +26,6 @@ from bot.slack.ingress.startup import check_shape, check_slack
 from bot.store.database import Database
 from bot.store.installations import StoredInstallations
 from bot.web.alerts import PATH
-from bot.wiring import rules
-from bot.wiring.alert_wires import alert_wires
 
 MOST_AT_ONCE = 8  # auth.test is answered in a tenth of a second; hundreds at once are not
 _ID = (

@@ -14,6 +14,9 @@ from typing import Final
 import sqlalchemy as sa
 
 from adapters.fault import Fault, fault_of
+from bot.app import rules
+from bot.app.audit import check_behind, check_sinks, verified
+from bot.app.stores import open_stores
 from bot.cli.check import time_budget
 from bot.cli.check.backends import reached
 from bot.cli.check.installation import Asked
@@ -29,10 +32,6 @@ from bot.store import schema
 from bot.store.address import POSTGRESQL, addressed
 from bot.store.database import Database
 from bot.store.engines import CONNECT_TIMEOUT_S
-from bot.wiring import rules
-from bot.wiring.audit_outlets import check_behind, check_sinks
-from bot.wiring.stores import open_stores
-from bot.wiring.trail import verified
 
 # What PostgreSQL answers who wants to come in, in words: libpq has no codes there.
 _REFUSALS: Final = (

@@ -23,6 +23,11 @@ from adapters.mcp.effect import Guess
 from adapters.mcp.supervisor import ServerState, Supervisor
 from adapters.mcp.tool import McpTool, NotATool
 from adapters.plugins.tool import PluginTool
+from bot.app import rules
+from bot.app.backend_selection import named_of, picked_words, picks_of
+from bot.app.operator_tools import McpServers, Plugins, open_mcp, shown_id
+from bot.app.stores import open_redactor
+from bot.app.toolboxes import OwnTools, policy_of
 from bot.cli.check import time_budget
 from bot.cli.check.installation import Asked
 from bot.cli.check.time_budget import probed, unset
@@ -32,12 +37,6 @@ from bot.reports.tools import Purpose, toolset_costs
 from bot.settings.model import Settings
 from bot.settings.named_backends import FAMILIES
 from bot.settings.reading import ConfigurationError
-from bot.wiring import rules
-from bot.wiring.chosen import named_of, picked_words, picks_of
-from bot.wiring.mcp_servers import McpServers, open_mcp, shown_id
-from bot.wiring.plugins import Plugins
-from bot.wiring.stores import open_redactor
-from bot.wiring.toolboxes import OwnTools, policy_of
 from tools.contract import AnyTool
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner

@@ -17,15 +17,15 @@ from adapters.recorded.packs.plain_rules import PlainAnswer, plain_answer
 from adapters.recorded.packs.recording import Recording, read_recording
 from adapters.recorded.packs.schema import Case, document_of
 from adapters.recorded.packs.variants import Variant, varied
+from bot.app.backend_kinds import conventions_of
+from bot.app.backend_selection import Observed, World
+from bot.app.recorded_world import with_logs_at, with_metrics_at, world_of
+from bot.app.stores import open_redactor
 from bot.cli.ask import answer_here
 from bot.cli.eval.score import PossibleTruth, Result, Truth
 from bot.settings.database import DatabaseSettings
 from bot.settings.model import ChannelSettings, Settings
 from bot.telemetry import logs
-from bot.wiring.backend_kinds import conventions_of
-from bot.wiring.observed import Observed, World
-from bot.wiring.packed import with_logs_at, with_metrics_at, world_of
-from bot.wiring.stores import open_redactor
 
 _CHANNEL = "incident-eval"
 

@@ -24,6 +24,7 @@ from adapters.recorded.packs.archive import BadPack, CaseFiles, case_files
 from adapters.recorded.packs.recording import read_case
 from adapters.recorded.packs.server_import import NotLoaded
 from adapters.recorded.packs.variants import KINDS, Variant, VariantKind, variants_of
+from bot.app.stores import open_redactor
 from bot.cli.display import print_json
 from bot.cli.eval.cases import AskedCase, CaseAsker, database_url, truth_of
 from bot.cli.eval.comparison import Comparison, Scored, compared, earlier_results
@@ -36,7 +37,6 @@ from bot.settings.observe import MetricsSettings, ObserveSettings
 from bot.settings.reading import ConfigurationError, load
 from bot.store import schema
 from bot.telemetry import logs
-from bot.wiring.stores import open_redactor
 
 
 def judged_cases(packs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[CaseFiles]:

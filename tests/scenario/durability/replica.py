@@ -15,15 +15,15 @@ from typing import cast
 
 from dbos import Queue
 
+from bot.app.start import serving
+from bot.app.stores import open_redactor
+from bot.app.worker import Times
 from bot.cli.invocation import guarded
 from bot.cli.serve import stay
-from bot.service.lifecycle import serving
-from bot.service.times import Times
 from bot.settings.reading import load
 from bot.slack.delivery.pacing import Rates
 from bot.telemetry import logs
 from bot.upkeep.signals import Signals
-from bot.wiring.stores import open_redactor
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.scenario.durability.preloaded"])

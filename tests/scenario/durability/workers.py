@@ -11,8 +11,8 @@ from pathlib import Path
 
 import orjson
 
+from bot.app.worker import Times
 from bot.cli.workers import run_workers
-from bot.service.times import Times
 from bot.upkeep.signals import Signals
 from tests.scenario.durability.replica import CONTEXT, TIMES
 from tests.scenario.durability.world import TIMEOUT_S, World

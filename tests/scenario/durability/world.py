@@ -16,13 +16,13 @@ import sqlalchemy as sa
 from aiohttp import web
 
 from bot.actions.display import CLAIM_CALLS
+from bot.app.worker import Times
 from bot.demo.control_plane import create_control_plane
 from bot.demo.workspace.app import create_app
 from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Setup, Workspace
 from bot.demo.workspace.stored_messages import Message
-from bot.service.times import Times
 from bot.store import tables
 from bot.store.database import Database
 from bot.store.tickets import workflow_status

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.wiring.rules import TOOLSETS
+from bot.app.rules import TOOLSETS
 from tools.contract import AnyTool
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner

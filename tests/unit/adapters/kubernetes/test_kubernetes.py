@@ -21,11 +21,11 @@ from adapters.kubernetes.kinds import KINDS
 from adapters.kubernetes.offer import KubernetesOffer
 from adapters.kubernetes.reader import KubernetesReader
 from adapters.kubernetes.rollouts import KubernetesRollouts
-from bot.service.lifecycle import warn_of_excess
+from bot.app.backend_kinds import Cluster, open_cluster
+from bot.app.backend_selection import make_observed
+from bot.app.start import warn_of_excess
 from bot.settings.model import KubernetesSettings, Settings
 from bot.settings.reading import ConfigurationError
-from bot.wiring.backends import Cluster, open_cluster
-from bot.wiring.observed import make_observed
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fixtures_http import serving

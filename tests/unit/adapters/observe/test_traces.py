@@ -15,8 +15,8 @@ from adapters.observe.jaeger_answer import JaegerTrace
 from adapters.observe.otlp_answer import ResourceSpans, spans_of
 from adapters.observe.tempo import TempoTraces
 from adapters.observe.trace_ids import hex_id, spellings
+from bot.app.backend_selection import make_observed
 from bot.settings.model import Settings
-from bot.wiring.observed import make_observed
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.jaeger_server import JaegerServer
 from tests.fakes.tempo_server import TempoServer

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bot.alerts.intake import AlertIntake, Taken
 from bot.alerts.words import note, question
+from bot.app.rules import alert_rules
 from bot.domain.alerts import (
     Alert,
     AlertRule,
@@ -21,7 +22,6 @@ from bot.domain.alerts import (
 from bot.domain.ids import ChannelId
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, parse
-from bot.wiring.rules import alert_rules
 from tests.fakes.redactor import FakeRedactor
 from tools.product_names import product_in
 from tools.redactor import RedactionFailed

@@ -4,11 +4,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from bot.app.toolboxes import policy_of
 from bot.cli.check.installation import Asked, made
 from bot.cli.check.observe import check_observed
 from bot.cli.check.tools import check_channels
 from bot.settings.model import Settings
-from bot.wiring.toolboxes import policy_of
 
 NONE = "none ([observe.errors] itself has none, only those by name)"
 AWAY = "http://127.0.0.1:9"

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from bot.app.backend_selection import Observed
 from bot.cli.check.observe import sight
 from bot.settings.named_backends import FAMILIES, Family
 from bot.settings.observe import ObserveSettings
-from bot.wiring.observed import Observed
 from tests.fakes.capabilities import NOW, FakeLogs, FakeMetrics
 from tools.capabilities import LogLine, Logs, Metrics, Series
 from tools.errors import UpstreamFailed

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
+from bot.app.stores import open_installations
 from bot.privacy.token_seal import SealBroken, TokenSeal
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.database import Database
-from bot.wiring.workspace_rows import open_installations
 
 KEY = Fernet.generate_key().decode()
 SETTINGS = Settings.model_validate(

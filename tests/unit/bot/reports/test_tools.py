@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from bot.app.rules import TOOLSETS
 from bot.domain.tool_status import ToolHealth, ToolReport, report_from_json
 from bot.reports.tools import tool_report, toolset_costs
 from bot.telemetry.metrics import Metrics
 from bot.web.api.models import Tools
-from bot.wiring.rules import TOOLSETS
 from tests.fakes.capabilities import NOW, fake_capabilities
 from tests.fakes.tools import FakeTool, contract
 from tools.core.all import core_tools

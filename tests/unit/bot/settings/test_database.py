@@ -4,9 +4,9 @@ import pytest
 import sqlalchemy as sa
 from pydantic import ValidationError
 
+from bot.app.rules import engine_database
 from bot.settings.database import DatabaseSettings
 from bot.store.address import addressed, is_behind_pgbouncer
-from bot.wiring.rules import engine_database
 
 ADDRESS = "postgresql://kortex:secret-pw@db.example.com/kortex"
 AS_BEFORE = "postgresql+asyncpg://kortex:secret-pw@db.example.com/kortex"

@@ -7,10 +7,10 @@ import pytest
 from pydantic import BaseModel
 
 from bot.actions.catalog import ActionCatalog
+from bot.app.rules import action_rules
 from bot.settings.model import Settings
 from bot.settings.reading import load, parse
 from bot.settings.reflexes import ReflexGuards, ReflexSettings
-from bot.wiring.rules import action_rules
 
 EXAMPLE = Path(__file__).parents[4] / "docs" / "kortex.example.toml"
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
+from bot.app import rules
 from bot.cli.ask import ask_with
 from bot.settings.model import Settings
 from bot.settings.named_backends import NAMED
 from bot.settings.reading import ConfigurationError, parse
 from bot.settings.section import LONGEST
-from bot.wiring import rules
 
 Path = tuple[str, ...]
 

@@ -3,13 +3,13 @@
 import pytest
 from cryptography.fernet import Fernet
 
+from bot.app.live_config import InForce
 from bot.domain.channel import CLOSED, DIRECT, UNKNOWN, ChannelRule, channel_of, rules_for
 from bot.domain.ids import TeamId
 from bot.domain.roles import ConnectionRule, connections_of
 from bot.domain.tenancy import HOME, tenant_of
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, parse
-from bot.wiring.in_force import InForce
 from tools.products import Reading
 
 KEY = Fernet.generate_key().decode()

@@ -10,12 +10,12 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from bot.app import rules
 from bot.ports.failures import StorageUnavailable
 from bot.store import schema
 from bot.store.database import Database
 from bot.store.dialect import ConnectionLost
 from bot.store.tables import replicas
-from bot.wiring import rules
 from tests.fixtures_database import (
     database,
     database_url,

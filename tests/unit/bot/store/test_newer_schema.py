@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from aiohttp.test_utils import TestClient, TestServer
 from blockbuster import BlockBuster
 
+from bot.app.stores import open_stores
 from bot.cli import main as cli
 from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
@@ -17,7 +18,6 @@ from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.database import Database
 from bot.web.server import create_web_app
-from bot.wiring.stores import open_stores
 from tests.fixtures_database import empty_url, postgres_url
 from tests.fixtures_migrations import migrations_in
 from tests.held_connection import writing

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.app.live_config import SECTIONS, InForce
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
 from bot.upkeep.reload import Prepared, Reload
-from bot.wiring.in_force import SECTIONS, InForce
 
 BEFORE = """
 [roles.responder]

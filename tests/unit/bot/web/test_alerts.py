@@ -10,11 +10,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from bot.alerts.intake import Taken
+from bot.app.rules import alert_wires
 from bot.domain.alerts import Alert
 from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
 from bot.web.alerts import PATH, alert_routes
-from bot.wiring.alert_wires import alert_wires
 from tests.fakes.alert_senders import SECRET, Sender, senders
 from tests.fakes.set_clock import SetClock
 from tests.unit.bot.web.test_webhooks import NOW

@@ -1,0 +1,121 @@
+"""Charts that people ask for: read by the tools of their channel, as in an answer to them."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+import orjson
+from pydantic import JsonValue
+
+from adapters.llm.messages import ToolCall
+from bot.app.build import Base, Conversation
+from bot.chat.stopping import Signal
+from bot.domain.chart import Chart
+from bot.domain.chart_request import Charted, ChartRequest
+from bot.domain.charted import charts_of
+from bot.domain.ids import SessionId, TurnId
+from bot.domain.tenancy import scope_of
+from bot.domain.turn_events import Evidence
+from tools.capabilities import CallContext
+from tools.errors import InvalidArguments
+from tools.records import ToolOutcome
+from tools.timerange import parse_time_range
+
+GET: Final = "core__get_metrics"
+
+COMPARE: Final = "core__compare_to_baseline"
+
+FIND: Final = "core__find_metrics"
+
+LONGEST_COMPARED: Final = timedelta(hours=24)
+
+MOST_NAMES: Final = 20
+
+
+class Charting:
+    """Over this process's tools."""
+
+    def __init__(self, base: Base, conversation: Conversation) -> None:
+        self._clock = base.clock
+        self._tenant_of = base.in_force.tenant_of
+        self._conversation = conversation
+
+    async def chart(self, request: ChartRequest) -> Charted:
+        """Never raises for a backend that is away. Raises StorageUnavailable."""
+        at = await self._context(request)
+        try:
+            when = parse_time_range(request.time_range, at.now)
+        except InvalidArguments as error:
+            return Charted(f"No chart: {error.message}")
+        asked: Mapping[str, JsonValue] = {
+            "product": request.product,
+            "metric_name": request.metric,
+            "time_range": when.text,
+        }
+        is_short = when.interval.end - when.interval.start <= LONGEST_COMPARED
+        async with asyncio.TaskGroup() as reading:
+            course = reading.create_task(self._run(GET, at, **asked))
+            past = reading.create_task(self._run(COMPARE, at, **asked)) if is_short else None
+        read, compared = course.result(), past.result() if past else None
+        drawn = _drawn(read, compared, asked)
+        if drawn is not None:
+            told = (compared if compared and compared.record.ok else read).summary
+            return Charted(f"**{request.product}**: {told}, {request.time_range}", drawn)
+        if not read.record.ok:
+            return Charted(f"No chart: {read.record.message or 'the metrics could not be read'}")
+        found = await self._run(FIND, at, product=request.product, time_range=when.text)
+        return Charted(_nothing(request, found))
+
+    async def _run(self, tool: str, at: CallContext, **arguments: JsonValue) -> ToolOutcome:
+        call = ToolCall(f"{at.turn_id}:{tool}", tool, orjson.dumps(arguments).decode())
+        return await self._conversation.tools.run(call, at, lambda _event: None, Signal())
+
+    async def _context(self, request: ChartRequest) -> CallContext:
+        place, person = request.place, request.person
+        channel = await self._conversation.channel_now(place)
+        roles = await self._conversation.roles_of(place, person)
+        # Of nobody else and nowhere else: results are remembered by session.
+        own = f"chart:{place.team}:{place.channel}:{person.user}"
+        return CallContext(
+            actor=person.user,
+            team=person.team,
+            channel=channel.name,
+            session_id=SessionId(own),
+            session_name=channel.session_name,
+            turn_id=TurnId(own),
+            tool_call_id="",
+            purpose=channel.rule.toolset,
+            now=self._clock.now(),
+            products=channel.rule.products,
+            channel_id=scope_of(place.channel, self._tenant_of(place.team)),
+            roles=roles.held,
+            reading=channel.rule.tools_read,
+        )
+
+
+def _drawn(
+    read: ToolOutcome, compared: ToolOutcome | None, asked: Mapping[str, JsonValue]
+) -> Chart | None:
+    """The course, with what is usual where the comparison was of the same one series."""
+    charts = charts_of(Evidence.of(0, read), asked)
+    past = charts_of(Evidence.of(0, compared), asked) if compared else ()
+    if not charts:
+        return None
+    if not past or len(charts[0].lines) > 1:
+        return charts[0]
+    return replace(charts[0], usual=past[0].usual, since=past[0].since)
+
+
+def _nothing(request: ChartRequest, found: ToolOutcome) -> str:
+    said = f"No chart: {request.product} has no points of {request.metric}, {request.time_range}."
+    try:
+        rows = orjson.loads(found.content)["found"]
+        names = list(dict.fromkeys(str(row["name"]) for row in rows))
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        names = []
+    if not found.record.ok or not names:
+        return f"{said} Nothing else of it is measured here, as far as I can see."
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{said} There are: {', '.join(f'`{name}`' for name in names[:MOST_NAMES])}{more}."

@@ -1,0 +1,323 @@
+"""Jobs by the clock: sweeps, retention, budget alerts, probes, deploy feeds, levels for `/metrics`."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Final
+
+import orjson
+import structlog
+from pydantic import BaseModel, ValidationError
+
+from adapters.deploys.feed import DeployFeed
+from adapters.llm.messages import ToolCall
+from bot.actions.decide import ExpirySweep
+from bot.actions.display import CardSweep
+from bot.actions.effect import Deviation, EffectCheck, rollback_context
+from bot.actions.propose import Venue
+from bot.actions.stranded import StrandedSweep
+from bot.actions.watch import WatchSweep
+from bot.app import rules
+from bot.app.audit import sinks_of
+from bot.app.backend_kinds import make_feeds
+from bot.app.build import Base, Conversation
+from bot.app.http_server import Alerting
+from bot.app.worker import Times
+from bot.app.workspace import (
+    SlackWorkspace,
+    audit_of,
+    limits_of,
+    providers_report,
+)
+from bot.app.workspaces import Workspaces
+from bot.chat.budget_alert import BudgetAlert
+from bot.chat.delivery import Redelivery
+from bot.chat.stopping import Signal
+from bot.domain.charted import charts_of
+from bot.domain.ids import TeamId
+from bot.domain.proposal import Proposal
+from bot.domain.tenancy import HOME
+from bot.domain.turn_events import Evidence
+from bot.engine.engine import Engine
+from bot.engine.library import forget_ended
+from bot.ports.failures import StorageUnavailable
+from bot.ports.platform import AnswerSurface
+from bot.slack.api.calls import WatchedCalls
+from bot.store.ledger import StoredAlertDays, StoredLedger
+from bot.store.levels import StoredLevels
+from bot.store.retention import StoredRetention
+from bot.store.stranded import StrandedProposals
+from bot.telemetry.levels import Levels
+from bot.upkeep.deploy_feeds import TICK_S, FeedRound, FeedSweep
+from bot.upkeep.jobs import Job
+from bot.upkeep.retention import RECORDS_S, SWEEP_S, KeptFor, RecordsSweep, RetentionSweep
+from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
+
+STRANDED_S = 30.0
+
+
+def _jobs(
+    base: Base, conversation: Conversation, workspaces: Workspaces, times: Times
+) -> dict[str, Job]:
+    tick_s = times.tick_s
+    stranded = StrandedSweep(
+        StrandedProposals(base.stores.database).find,
+        base.stores.proposals,
+        conversation.display,
+        on_state=base.metrics.proposal_became,
+    )
+    return {
+        "freeze": Job(tick_s, base.freezes.switch.sync),
+        "origin": Job(tick_s, base.stores.origin.note),
+        "idle sessions": Job(IDLE_S, base.stores.sessions.close_idle),
+        "stranded": Job(STRANDED_S, stranded.run),
+        **retention_jobs(base),
+        "workspaces": Job(tick_s, workspaces.sync),
+        **probe_jobs(workspaces.all, times),
+        **budget_jobs(base, workspaces.all, tick_s),
+    }
+
+
+def _sweeps(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    redelivery: Redelivery,
+    alerts: Alerting,
+    tick_s: float,
+) -> dict[str, Job]:
+    """Jobs over rows of proposals, threads, alerts and answers that could not be shown."""
+    stores = base.stores
+    return {
+        "cards": Job(tick_s, CardSweep(stores.cards, conversation.display).run),
+        "expiry": Job(tick_s, ExpirySweep(stores.proposals, engine).run),
+        "watches": Job(tick_s, watch_sweep(base, conversation).run),
+        "alerts": Job(tick_s, alerts.show),
+        "delivery": Job(tick_s, redelivery.run),
+        "threads": Job(tick_s, engine.look_after_threads),
+    }
+
+
+IDLE_S = 60.0
+
+
+def retention_jobs(base: Base) -> Mapping[str, Job]:
+    """By `[retention]`, and by what privacy asks for."""
+    days = base.settings.retention
+    nothing = base.settings.llm.privacy.do_not_retain_default
+    kept = KeptFor(days.messages_days, days.results_days, nothing)
+    return {
+        "retention": Job(SWEEP_S, RetentionSweep(StoredRetention(base.stores.database), kept).run),
+        "records": Job(RECORDS_S, RecordsSweep(forget_ended, kept).run),
+    }
+
+
+def budget_jobs(
+    base: Base, served: Callable[[], Sequence[SlackWorkspace]], tick_s: float
+) -> Mapping[str, Job]:
+    """Tell admins once a day that money is short, and forget what dead processes held.
+
+    Of the budget of all, home's admins; of a workspace's own, its own.
+    """
+    ledger = base.stores.ledger
+
+    async def tell() -> None:
+        for each in served():
+            await _budget_alert(base, each).run()
+
+    return {"budget alert": Job(tick_s, tell), "holds": Job(IDLE_S, ledger.forget_dead)}
+
+
+def _budget_alert(base: Base, workspace: SlackWorkspace) -> BudgetAlert:
+    stores, tenant = base.stores, workspace.tenant
+    own = stores.ledger if tenant == HOME else StoredLedger(stores.database, tenant)
+    days, audit = StoredAlertDays(stores.database), audit_of(stores.audit, tenant)
+    limits, tell = limits_of(base, tenant), workspace.admins.tell
+    return BudgetAlert(own, days, audit, limits, tell, tenant)
+
+
+def redelivery_of(
+    base: Base, served: Callable[[], Sequence[SlackWorkspace]], surface: AnswerSurface
+) -> Redelivery:
+    """While any of `served` is open, which are home and what is open beside it."""
+
+    async def tell(team: TeamId, text: str) -> int:
+        """In its own workspace; what was asked over HTTP is home's."""
+        tenant = base.in_force.tenant_of(team)
+        found = [each for each in served() if each.tenant == tenant]
+        return await found[0].admins.tell(text) if found else 0
+
+    return Redelivery(
+        surface,
+        base.stores.sessions,
+        base.stores.undelivered,
+        base.stores.audit,
+        tell,
+        lambda: any(each.access.is_open for each in served()),
+        base.stores.proposals.of_session,
+    )
+
+
+def probe_jobs(served: Callable[[], Sequence[SlackWorkspace]], times: Times) -> Mapping[str, Job]:
+    """Every tick on every replica."""
+
+    async def probe() -> None:
+        await asyncio.gather(*(each.access.probe(times.probe_s) for each in served()))
+
+    return {"probe": Job(times.tick_s, probe)}
+
+
+async def feed_jobs(base: Base, stack: AsyncExitStack) -> Mapping[str, Job]:
+    """Ask each of `[deploys]` what it deployed. Raises ConfigurationError."""
+    feeds = await asyncio.to_thread(make_feeds, base.settings, base.cluster, stack)
+    return {
+        f"deploys.{name}": Job(TICK_S, _round(base, name, of).run) for name, of in feeds.items()
+    }
+
+
+def _round(base: Base, table: str, feeds: Mapping[str, DeployFeed]) -> FeedRound:
+    every_s = base.settings.deploys[table].every.total_seconds()
+    return FeedRound(
+        [
+            FeedSweep(f"{table}, {name}", feed, base.stores.events, base.clock, every_s)
+            for name, feed in feeds.items()
+        ]
+    )
+
+
+COMPARE = "core__compare_to_baseline"
+
+
+_UNITS: Final = {"seconds": " s", "milliseconds": " ms", "percent": " %", "ratio": ""}
+
+
+class _Compared(BaseModel):
+    """What is read of the tool's result."""
+
+    anomalous: bool
+    unit: str | None = None
+    window_mean: float | None = None
+    window_median: float | None = None
+    relative_change: float | None = None
+    max_z_score: float | None = None
+
+
+def watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
+    """Over this process's tools and executors."""
+    display = conversation.display
+
+    async def context(row: Proposal) -> CallContext:
+        channel = await conversation.channel_now(row.place)
+        roles = await conversation.roles_of(row.place, row.asked_by)
+        return rollback_context(row, channel, roles.held, base.clock)
+
+    async def measure(row: Proposal, metric: str, time_range: str) -> Deviation | None:
+        arguments = {"product": row.product, "metric_name": metric, "time_range": time_range}
+        call = ToolCall(f"effect:{row.id}", COMPARE, orjson.dumps(arguments).decode())
+        outcome = await conversation.tools.run(
+            call, await context(row), lambda _event: None, Signal()
+        )
+        found = deviation(outcome.content, outcome.summary) if outcome.record.ok else None
+        charts = charts_of(Evidence.of(0, outcome), outcome.record.arguments)
+        return found and replace(found, chart=charts[0] if charts else None)
+
+    async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
+        venue = Venue(row.place, await conversation.channel_now(row.place))
+        return await conversation.desk.propose_at(draft, await context(row), venue)
+
+    effect = EffectCheck(base.actions, measure, propose, display, base.stores.audit, base.clock)
+    return WatchSweep(
+        base.stores.watches,
+        base.stores.proposals,
+        base.actions,
+        conversation.executors,
+        display,
+        base.redactor,
+        effect,
+        on_state=base.metrics.proposal_became,
+    )
+
+
+def deviation(content: str, summary: str) -> Deviation | None:
+    """From the tool's result; None when it holds no comparison."""
+    try:
+        found = _Compared.model_validate_json(content)
+    except ValidationError:
+        return None
+    distance = found.relative_change if found.relative_change is not None else found.max_z_score
+    if found.window_mean is None or distance is None:
+        return None
+    return Deviation(found.anomalous, abs(distance), _said(summary), _figure(found))
+
+
+def _figure(found: _Compared) -> str:
+    """`0.21 s`."""
+    value = found.window_mean if found.window_median is None else found.window_median
+    unit = found.unit or ""
+    return f"{value:.3g}{_UNITS.get(unit.lower(), f' {unit}' if unit else '')}"
+
+
+def _said(summary: str) -> str:
+    """Without the metric's name, which is told beside it."""
+    return summary.partition(" ")[2] or summary
+
+
+log = structlog.get_logger(__name__)
+
+EVERY_S = 15.0  # twice within the shortest `for` of deploy/alerts.yaml
+
+Connected = Callable[[], Awaitable[bool]]
+
+LOOK_S = 10.0  # a database that takes longer counts as lost: the next look is due soon
+
+
+class LevelsLook:
+    """One look sets every level; what fails makes its own level absent and no other."""
+
+    def __init__(self, base: Base, access: WatchedCalls, connected: Connected | None) -> None:
+        self._base = base
+        self._access = access
+        self._connected = connected
+        self._levels = Levels(base.metrics.registry)
+        self._stored = StoredLevels(base.stores.database)
+        self._providers = providers_report(base)
+        self._sinks = sinks_of(base.settings.audit)
+
+    async def run(self) -> None:
+        """Look once. Raises nothing of the database's."""
+        told = await self._providers()
+        self._levels.providers({each.name: each.available for each in told if each.turn})
+        self._levels.slack_refused(not self._access.is_open)
+        if self._connected is not None:
+            await self._look_at_connection(self._connected)
+        try:
+            async with asyncio.timeout(LOOK_S):
+                await self._look_at_database()
+        except (StorageUnavailable, TimeoutError):
+            self._levels.database_lost()
+
+    async def _look_at_connection(self, connected: Connected) -> None:
+        try:
+            async with asyncio.timeout(LOOK_S):
+                self._levels.slack_connected(await connected())
+        except TimeoutError:
+            self._levels.slack_connection_lost()
+
+    async def _look_at_database(self) -> None:
+        begun = time.monotonic()
+        await self._stored.touch()
+        took_s = time.monotonic() - begun
+        limit = rules.budget_limits(self._base.settings).daily_usd_micros
+        today = await self._base.stores.ledger.today()
+        self._levels.budget_used(today.used_usd_micros / limit if limit else 0.0)
+        for sink, behind in (await self._stored.behind(self._sinks)).items():
+            self._levels.audit_behind(sink, behind.rows, behind.seconds)
+        self._levels.proposals_stuck(await self._stored.stuck_s())
+        self._levels.database_answered(took_s)
+
+
+def level_jobs(base: Base, access: WatchedCalls, connected: Connected | None) -> dict[str, Job]:
+    """By the clock, on every replica. `connected` is None where Slack comes to us."""
+    return {"levels": Job(EVERY_S, LevelsLook(base, access, connected).run)}

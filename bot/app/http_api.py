@@ -1,0 +1,321 @@
+"""The HTTP API and the page: who may call, conversations over HTTP, and reports for operators."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import structlog
+from aiohttp import web
+from pydantic import JsonValue
+
+from bot.actions.judge import Judge
+from bot.actions.versions import VersionCheck
+from bot.app import rules
+from bot.app.audit import kept_outside
+from bot.app.build import Base, Conversation
+from bot.app.http_access import make_tokens
+from bot.app.platforms import Directory, Platform
+from bot.app.workspace import SlackWorkspace, deploys_of, providers_report, tools_report
+from bot.audit.verify import Summary
+from bot.chat.budget_report import BudgetReport, budget_report
+from bot.domain.channel import rule_for
+from bot.domain.chats import ChatSession
+from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.proposal import Proposal
+from bot.domain.roles import HeldRoles
+from bot.domain.tenancy import HOME
+from bot.engine.engine import Engine
+from bot.ports.platform import NamedByPlace, RoleDirectory
+from bot.settings.http import OidcSettings
+from bot.settings.model import Settings
+from bot.settings.page import PageSettings
+from bot.settings.reading import needing_extra
+from bot.store.audit_reading import StoredTrail, verify
+from bot.store.ledger import StoredLedger
+from bot.store.overview import StoredOverview
+from bot.web.api.callers import CallerDoor, ClaimRules, ClaimsOf, Rate, no_cookie
+from bot.web.api.chat.bells import Bells
+from bot.web.api.chat.people import UNKNOWN, CallerRoles
+from bot.web.api.chat.stream import Desk
+from bot.web.api.chat.surface import ChatLogSurface
+from bot.web.api.document import document_route
+from bot.web.api.naming import Naming
+from bot.web.api.operations import Operation, routes
+from bot.web.api.proposals import Deciding
+from bot.web.api.reports import Reports, Verified
+from bot.web.api.sessions import Conversations
+from bot.web.api.standing import Standing
+from bot.web.api.streams import OpenStreams, Streams
+from bot.web.page import PageSessions, page_routes
+
+log = structlog.get_logger(__name__)
+
+ASKS_PER_MINUTE = 20  # of one caller; as of a person in Slack
+
+PAGE_ROWS = 1_000  # of the trail judged at a stretch on the loop: some 8 ms
+
+
+@dataclass(frozen=True, slots=True)
+class Chats:
+    """Conversations over HTTP. `platform` is where turns and cards reach them."""
+
+    platform: Platform
+    people: CallerRoles
+    bells: Bells
+
+
+async def open_chats(base: Base, stack: AsyncExitStack) -> Chats:
+    """Answers grow as long as the stack is open."""
+    bells, people = Bells(), CallerRoles(base.stores.callers)
+
+    def redact(session: ChatSession, text: str) -> str:
+        with base.placeholders.within(session.place.key):
+            return base.redactor.redact(text)
+
+    def products_of(channel: str) -> Sequence[str]:
+        return rule_for(base.in_force.channels_at(API), channel).products
+
+    surface = ChatLogSurface(Desk(base.stores.chats, redact, products_of, bells.ring))
+    await stack.enter_async_context(surface.running())
+    directory = Directory(people.name, NamedByPlace(), people)
+    platform = Platform(surface, directory, surface.show_waiting, surface.show_in_line)
+    return Chats(platform, people, bells)
+
+
+class HomeRoles:
+    """`RoleDirectory` of callers: people of the home workspace by its directory, others by their tokens.
+
+    Another workspace's people hold nothing here, whatever its roles are called.
+    """
+
+    def __init__(self, by_team: Mapping[TeamId, RoleDirectory]) -> None:
+        self._by_team = by_team
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """See `RoleHolders.held`."""
+        directory = self._by_team.get(person.team)
+        return await directory.held(person, roles) if directory else HeldRoles(unread=tuple(roles))
+
+    async def refusal(
+        self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
+    ) -> str | None:
+        """See `RoleDirectory.refusal`."""
+        directory = self._by_team.get(person.team)
+        return await directory.refusal(person, roles, also) if directory else UNKNOWN
+
+    async def outsider(self, person: Person) -> str | None:
+        """See `RoleDirectory.outsider`."""
+        directory = self._by_team.get(person.team)
+        return await directory.outsider(person) if directory else UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class HttpApi:
+    """Its routes, and who may call them; `streams.closing` ends what is followed."""
+
+    routes: Sequence[web.RouteDef]
+    operations: Sequence[Operation]
+    door: CallerDoor
+    standing: Standing
+    streams: OpenStreams
+
+
+def http_api(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    chats: Chats,
+    home: SlackWorkspace,
+    processes: int,
+) -> HttpApi:
+    """Over this process's engine; callers get this process's part of each limit.
+
+    Raises ConfigurationError.
+    """
+    settings, stores = base.settings.http, base.stores
+    claims_of = checked_claims(base.settings.oidc)
+    streams = OpenStreams(_part(settings.callers.streams, processes))
+    door = _door(base, home.team, claims_of, processes)
+    roles = HomeRoles({home.team: home.roles, API: chats.people})
+    force = base.in_force
+    standing = Standing(
+        roles, force.channels_of(HOME), force.admin_roles, _is_home(base), stores.audit
+    )
+
+    async def name_of(user: UserId) -> str:
+        return await (chats.people.name if user.startswith("@") else home.directory.name_of)(user)
+
+    naming = Naming(stores.names.last_read, name_of, _link_of(home), time.monotonic)
+    deciding = _deciding(base, conversation, engine, standing, name_of, naming)
+    conversations = Conversations(
+        stores.chats,
+        stores.sessions,
+        standing,
+        engine,
+        engine,
+        base.redactor,
+        base.placeholders,
+        Streams(stores.chats, chats.bells, base.placeholders, door, streams),
+        Rate(_part(ASKS_PER_MINUTE, processes), time.monotonic),
+    )
+    operations = (
+        *conversations.operations(),
+        *deciding.operations(),
+        *_reports(base, conversation, standing, naming).operations(),
+    )
+    served = [*routes(operations, door), document_route(operations)]
+    if settings.nirmata_wire:
+        from bot.web.api.nirmata import NirmataWire
+
+        served += NirmataWire(door, conversations).routes()
+    served += page_of(base.settings, door, claims_of)
+    return HttpApi(served, operations, door, standing, streams)
+
+
+def _deciding(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    standing: Standing,
+    name_of: Callable[[UserId], Awaitable[str]],
+    naming: Naming,
+) -> Deciding:
+    stores = base.stores
+    return Deciding(
+        stores.proposals,
+        StoredOverview(stores.database, HOME),
+        standing,
+        Judge(
+            standing.roles,
+            conversation.channel_now,
+            base.actions.roles_of,
+            base.freezes,
+            name_of,
+        ),
+        engine,
+        stores.audit,
+        base.redactor,
+        name_of,
+        naming,
+        VersionCheck(partial(deploys_of, base)).warning,
+    )
+
+
+def _part(limit: int, processes: int) -> int:
+    return max(1, limit // processes)
+
+
+def _door(base: Base, home: TeamId, claims_of: ClaimsOf | None, processes: int) -> CallerDoor:
+    settings = base.settings.http
+    rate = Rate(_part(settings.callers.requests_per_minute, processes), time.monotonic)
+    token = settings.api_token.get_secret_value()
+    page, told = base.settings.page, claim_rules(base.settings.oidc)
+    cookie_of = page_sessions(page).token if page.enabled else no_cookie
+    return CallerDoor(base.stores.callers, token, home, rate, claims_of, told, cookie_of)
+
+
+def _is_home(base: Base) -> Callable[[Proposal], bool]:
+    return lambda row: base.in_force.tenant_of(row.place.team) == HOME
+
+
+def _link_of(home: SlackWorkspace) -> Callable[[Place, MessageTs], str]:
+    threads = home.directory.threads
+
+    def link(place: Place, ts: MessageTs) -> str:
+        return threads.link(place, ts) if threads and place.team == home.team else ""
+
+    return link
+
+
+def _reports(base: Base, conversation: Conversation, standing: Standing, naming: Naming) -> Reports:
+    stores, limits = base.stores, rules.budget_limits(base.settings)
+    tell_providers, tell_tools = providers_report(base), tools_report(base, conversation)
+
+    async def providers() -> JsonValue:
+        return [status.as_json() for status in await tell_providers()]
+
+    async def budget() -> BudgetReport:
+        return await budget_report(StoredLedger(stores.database, HOME), limits)
+
+    async def tools() -> JsonValue:
+        return tell_tools().as_json()
+
+    keys = rules.audit_keys(base.settings)
+
+    async def whole() -> Summary:
+        witnesses = await asyncio.to_thread(kept_outside, base.settings)
+        return await verify(stores.trail, keys, witnesses, page_rows=PAGE_ROWS)
+
+    verified = Verified(
+        whole,
+        lambda: datetime.now(UTC),
+        time.monotonic,
+    )
+    overview = StoredOverview(stores.database, HOME)
+    return Reports(
+        standing,
+        lambda: tuple(base.in_force.roles),
+        providers,
+        budget,
+        tools,
+        overview,
+        StoredTrail(stores.database, HOME),
+        verified,
+        naming,
+    )
+
+
+def checked_claims(settings: OidcSettings) -> ClaimsOf | None:
+    """What the configured provider says of whoever shows a token of it. Raises ConfigurationError."""
+    if not settings.issuer:
+        return None
+    tokens = make_tokens(settings)
+    from adapters.oidc.tokens import TokenRefused
+
+    async def claims_of(token: str) -> Mapping[str, JsonValue] | None:
+        try:
+            return await tokens.claims(token)
+        except TokenRefused as error:
+            log.info("oidc.refused", why=str(error))
+            return None
+
+    return claims_of
+
+
+def claim_rules(settings: OidcSettings) -> ClaimRules:
+    """How claims become a caller."""
+    return ClaimRules(
+        settings.name_claim, settings.roles_claim, settings.roles, settings.account_claim
+    )
+
+
+def page_sessions(page: PageSettings) -> PageSessions:
+    """Whose cookies are taken."""
+    hosts = frozenset(name.lower() for name in page.hosts)
+    return PageSessions(hosts, round(page.sign_in_lasts.total_seconds()))
+
+
+def page_of(
+    settings: Settings, door: CallerDoor, claims_of: ClaimsOf | None
+) -> Sequence[web.RouteDef]:
+    """The page's routes; none where it is switched off."""
+    if not settings.page.enabled:
+        return []
+    sessions, oidc = page_sessions(settings.page), settings.oidc
+    hosts = settings.slack.link_hosts
+    if claims_of is None or not oidc.sign_in:
+        return page_routes(sessions, door.shown, link_hosts=hosts)
+    with needing_extra("oidc", "oidc.sign_in"):
+        from adapters.oidc.sign_in import OidcSignIn, SignInClient
+    from bot.web.page_sign_in import ProviderDoor
+
+    secret = oidc.client_secret.get_secret_value()
+    at_provider = OidcSignIn(SignInClient(oidc.issuer, oidc.audience, secret))
+    return [
+        *page_routes(sessions, door.shown, at_provider=True, link_hosts=hosts),
+        *ProviderDoor(at_provider, claims_of, door.shown, sessions).routes(),
+    ]

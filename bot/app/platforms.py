@@ -1,0 +1,439 @@
+"""Several chat platforms and workspaces behind the ports of one, chosen by `place.team`.
+
+A team that no workspace here serves gets nothing: no other workspace shows, names or judges for it.
+People are looked up where they are known. The workspace that invited a person from a foreign team
+judges that person, and knows strangers as such."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from adapters.llm.messages import Picture
+from adapters.llm.on_call import asks_who_is_on_call, on_call_note
+from bot.actions.propose import Venue
+from bot.chat.pictures import PictureOf, no_picture
+from bot.domain.channel import UNKNOWN, Channel, ChannelRule, Readers, channel_of
+from bot.domain.chart import Chart
+from bot.domain.ids import API, MessageTs, Person, Place, SessionId, TeamId, TurnId, UserId
+from bot.domain.proposal import Proposal
+from bot.domain.roles import HeldRoles
+from bot.domain.session import Ask
+from bot.domain.thread import ThreadRead
+from bot.domain.turn_events import TurnEvent, TurnFinished
+from bot.engine.queue import ShowWaiting
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.platform import (
+    AnswerStream,
+    ChannelNames,
+    ChatSurface,
+    OnCallNow,
+    OnCallOf,
+    OnPart,
+    PlatformTraits,
+    ReadersOf,
+    RoleHolders,
+    ThreadReader,
+    ZoneOf,
+    no_part,
+    no_rotas,
+    own_readers,
+    unknown_zone,
+)
+from bot.ports.sessions import SessionStore
+from tools.attached import AttachedFile, FileText
+from tools.capabilities import CallContext
+from tools.core.read_attachment import Attachments
+from tools.errors import NobodyToAsk
+
+NameOf = Callable[[UserId], Awaitable[str]]
+
+
+ON_CALL_S = 4.0  # a rota and its accounts take 2 s at most each
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """What the chat platform knows of people and channels. `name_of` tells a person's name.
+
+    Without `attachments` no file is read.
+    """
+
+    name_of: NameOf
+    channels: ChannelNames
+    roles: RoleHolders
+    zone_of: ZoneOf = unknown_zone
+    readers_of: ReadersOf = own_readers
+    attachments: Attachments | None = None
+    threads: ThreadReader | None = None
+    picture_of: PictureOf = no_picture
+    on_call_of: OnCallOf = no_rotas
+
+    async def name_at(self, place: Place, user: UserId) -> str:  # noqa: ARG002 - of one workspace
+        """What somebody is called in that place."""
+        return await self.name_of(user)
+
+    async def held_at(self, place: Place, person: Person, roles: Sequence[str]) -> HeldRoles:  # noqa: ARG002 - of one workspace
+        """Of those roles the ones that somebody holds in that place. Never raises."""
+        return await self.roles.held(person, roles)
+
+    async def on_call_at(self, place: Place) -> OnCallNow:  # noqa: ARG002 - of one workspace
+        """The names of those on call there, by role. Never raises."""
+        return await self.on_call_of()
+
+    async def on_call_notes(self, place: Place, question: str) -> Sequence[str]:
+        """Who is on call, where the question asks for it; for any other no rota is read."""
+        if not asks_who_is_on_call(question):
+            return ()
+        try:
+            async with asyncio.timeout(ON_CALL_S):
+                return (on_call_note(await self.on_call_at(place)),)
+        except TimeoutError:
+            return (on_call_note({"on-call": None}),)
+
+    async def picture_at(self, place: Place, file: AttachedFile) -> Picture:  # noqa: ARG002 - of one workspace
+        """An image attached in that place. Never raises."""
+        return await self.picture_of(file)
+
+
+@dataclass(frozen=True, slots=True)
+class Venues:
+    """Every method raises StorageUnavailable."""
+
+    rules_at: Callable[[TeamId], Sequence[ChannelRule]]
+    names: ChannelNames
+    sessions: SessionStore
+
+    async def of_call(self, call: CallContext) -> Venue:
+        """Where what a call proposes is shown."""
+        session = await self.sessions.get(SessionId(call.session_id))
+        if session is None:
+            raise StorageUnavailable("the session of this call is not stored")
+        name = await self.names.for_asking(session.place)
+        return Venue(session.place, channel_of(self.rules_at(session.place.team), name))
+
+    async def now(self, place: Place) -> Channel:
+        """What a decision is judged by."""
+        name = await self.names.for_deciding(place)
+        return channel_of(self.rules_at(place.team), name)
+
+
+_log = structlog.get_logger(__name__)
+
+RESERVED = "@"  # begins the names of our own teams and people, and no platform's
+
+SOMEBODY = "somebody"
+
+
+async def _nowhere_else(_team: TeamId) -> None:
+    """Where no workspace comes by itself."""
+
+
+def _nothing_shown(_turn: TurnId) -> None:
+    """Where a second writer is refused by the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One workspace. `show_waiting` and `show_in_line` tell people that their turn waits.
+
+    `leave` ends at once what is shown of a turn that another process has by now.
+    """
+
+    surface: ChatSurface
+    directory: Directory
+    show_waiting: ShowWaiting
+    show_in_line: ShowWaiting
+    leave: Callable[[TurnId], None] = _nothing_shown
+
+
+class Platforms:
+    """Those served, by team. `home` knows people and files of which nothing tells the team.
+
+    The mapping is read at each use: workspaces may come and go. `reach` opens one that was installed
+    through another replica, if there is one; it may raise StorageUnavailable.
+    """
+
+    def __init__(
+        self,
+        by_team: Mapping[TeamId, Platform],
+        home: TeamId,
+        reach: Callable[[TeamId], Awaitable[None]] = _nowhere_else,
+    ) -> None:
+        self._by_team = by_team
+        self._home = home
+        self._reach = reach
+
+    async def reached(self, place: Place) -> Platform:
+        """Raises SurfaceGone where nobody serves that team, SurfaceFailed where that cannot be told."""
+        if place.team not in self._by_team:
+            try:
+                await self._reach(place.team)
+            except StorageUnavailable as error:
+                raise SurfaceFailed(f"workspace {place.team}: {error}", retryable=True) from error
+        return self.at(place)
+
+    def is_others(self, team: TeamId) -> bool:
+        """Whether it is another workspace's, in which nothing is home's to judge or to name."""
+        return not team.startswith(RESERVED) and team != self._home
+
+    def at(self, place: Place) -> Platform:
+        """Raises SurfaceGone where nobody serves that team."""
+        found = self._by_team.get(place.team)
+        if found is None:
+            raise SurfaceGone(f"no workspace {place.team} is served here")
+        return found
+
+    def of_team(self, team: TeamId) -> Platform | None:
+        """Who judges people of that team."""
+        if team.startswith(RESERVED):
+            return self._by_team.get(team)
+        return self._by_team.get(team) or self._by_team.get(self._home)
+
+    def of_user(self, user: str, place: Place) -> Platform | None:
+        """Who knows what that id is called there."""
+        if user.startswith(RESERVED):
+            return self._by_team.get(API)
+        return self._by_team.get(place.team if self.is_others(place.team) else self._home)
+
+    def of_place(self, team: TeamId) -> Platform | None:
+        """Who serves that team."""
+        return self._by_team.get(team)
+
+    async def show_waiting(self, ask: Ask) -> None:
+        """Tell that the turn waits for others, where its workspace is served."""
+        if (platform := self._by_team.get(ask.place.team)) is not None:
+            await platform.show_waiting(ask)
+
+    async def show_in_line(self, ask: Ask) -> None:
+        """Tell that it waits in its thread, where its workspace is served."""
+        if (platform := self._by_team.get(ask.place.team)) is not None:
+            await platform.show_in_line(ask)
+
+    def leave(self, turn: TurnId) -> None:
+        """Show no more of it, wherever it was shown."""
+        for platform in self._by_team.values():
+            platform.leave(turn)
+
+
+class RoutedSurface:
+    """`bot.ports.platform.ChatSurface`. `traits` are those of the platform that can show least."""
+
+    def __init__(self, platforms: Platforms, traits: PlatformTraits) -> None:
+        self._platforms = platforms
+        self._traits = traits
+
+    @property
+    def traits(self) -> PlatformTraits:
+        """What every platform can do."""
+        return self._traits
+
+    async def open_answer(self, ask: Ask) -> MessageTs:
+        """See `AnswerSurface.open_answer`. Raises SurfaceGone, SurfaceFailed."""
+        return await (await self._platforms.reached(ask.place)).surface.open_answer(ask)
+
+    def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
+        """See `AnswerSurface.stream`."""
+        try:
+            return self._platforms.at(ask.place).surface.stream(ask, ts)
+        except SurfaceGone as error:
+            return _Nowhere(str(error))
+
+    async def show_card(self, proposal: Proposal) -> MessageTs:
+        """See `CardSurface.show_card`."""
+        return await (await self._platforms.reached(proposal.place)).surface.show_card(proposal)
+
+    async def say(
+        self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()
+    ) -> MessageTs:
+        """See `CardSurface.say`."""
+        surface = (await self._platforms.reached(place)).surface
+        return await surface.say(place, text, key, charts)
+
+    async def whisper(
+        self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
+    ) -> None:
+        """See `PrivateSurface.whisper`. A platform is not asked to tell somebody it does not know."""
+        if user.startswith(RESERVED) and place.team != API:
+            return  # who decides over HTTP is told in the answer to the request
+        try:
+            surface = (await self._platforms.reached(place)).surface
+            await surface.whisper(place, user, text, charts)
+        except (SurfaceGone, SurfaceFailed) as error:
+            _log.info("whisper.undelivered", error=str(error))
+
+
+class _Nowhere:
+    """The stream of an answer whose workspace nobody serves."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def feed(self, event: TurnEvent) -> None:
+        """Nobody reads it."""
+
+    async def finish(
+        self,
+        final: TurnFinished,  # noqa: ARG002 - the port's
+        on_part: OnPart = no_part,  # noqa: ARG002
+    ) -> None:
+        """Raises SurfaceGone."""
+        raise SurfaceGone(self._why)
+
+    async def aclose(self) -> None:
+        """Nothing was open."""
+
+
+class _Channels:
+    """`bot.ports.platform.ChannelNames`."""
+
+    def __init__(self, platforms: Platforms) -> None:
+        self._platforms = platforms
+
+    async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
+        """Unknown where nobody serves the team."""
+        try:
+            channels = (await self._platforms.reached(place)).directory.channels
+        except (SurfaceGone, SurfaceFailed):
+            return UNKNOWN
+        return await channels.for_asking(place, patience_s)
+
+    async def for_deciding(self, place: Place) -> str:
+        """Unknown where nobody serves the team."""
+        try:
+            channels = (await self._platforms.reached(place)).directory.channels
+        except (SurfaceGone, SurfaceFailed):
+            return UNKNOWN
+        return await channels.for_deciding(place)
+
+
+class _Roles:
+    """`bot.ports.platform.RoleHolders`."""
+
+    def __init__(self, platforms: Platforms) -> None:
+        self._platforms = platforms
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """None where nobody knows the person."""
+        platform = self._platforms.of_team(person.team)
+        if platform is None:
+            return HeldRoles(unread=tuple(roles))
+        return await platform.directory.roles.held(person, roles)
+
+
+class _Threads:
+    """`bot.ports.platform.ThreadReader`."""
+
+    def __init__(self, platforms: Platforms) -> None:
+        self._platforms = platforms
+
+    async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
+        """Nothing where messages cannot be read."""
+        threads = self._of(place)
+        if threads is None:
+            return ThreadRead((), "what was said here cannot be read")
+        return await threads.read(place, before, most)
+
+    def link(self, place: Place, ts: MessageTs) -> str:
+        """Empty where messages have no address."""
+        threads = self._of(place)
+        return threads.link(place, ts) if threads is not None else ""
+
+    async def name(self, place: Place, user: str) -> str:
+        """What people call somebody."""
+        platform = self._platforms.of_user(user, place)
+        return await platform.directory.name_of(UserId(user)) if platform else SOMEBODY
+
+    def _of(self, place: Place) -> ThreadReader | None:
+        try:
+            return self._platforms.at(place).directory.threads
+        except SurfaceGone:
+            return None
+
+
+class _Files:
+    """`tools.core.read_attachment.Attachments`, by the workspace that the call's session names."""
+
+    def __init__(self, platforms: Platforms, home: Attachments) -> None:
+        self._platforms = platforms
+        self._home = home
+
+    async def read(self, file: AttachedFile, call: CallContext) -> FileText:
+        """See `Attachments.read`."""
+        team = TeamId(call.session_id.partition(":")[2].partition(":")[0])
+        found = self._home
+        if self._platforms.is_others(team):
+            platform = self._platforms.of_place(team)
+            if platform is None or platform.directory.attachments is None:
+                raise NobodyToAsk("the workspace of this file is not connected any more")
+            found = platform.directory.attachments
+        return await found.read(file, call)
+
+
+@dataclass(frozen=True, slots=True)
+class _Everywhere(Directory):
+    """What is asked of a place is asked of its own workspace."""
+
+    platforms: Platforms = field(kw_only=True)
+
+    async def name_at(self, place: Place, user: UserId) -> str:
+        platform = self.platforms.of_user(user, place)
+        return await platform.directory.name_of(user) if platform else SOMEBODY
+
+    async def held_at(self, place: Place, person: Person, roles: Sequence[str]) -> HeldRoles:
+        if not self.platforms.is_others(place.team):
+            return await self.roles.held(person, roles)
+        try:
+            platform = await self.platforms.reached(place)
+        except (SurfaceGone, SurfaceFailed):
+            return HeldRoles(unread=tuple(roles))
+        return await platform.directory.roles.held(person, roles)
+
+    async def on_call_at(self, place: Place) -> OnCallNow:
+        if not self.platforms.is_others(place.team):
+            return await self.on_call_of()
+        try:
+            platform = await self.platforms.reached(place)
+        except (SurfaceGone, SurfaceFailed):
+            return {}
+        return await platform.directory.on_call_of()
+
+    async def picture_at(self, place: Place, file: AttachedFile) -> Picture:
+        if not self.platforms.is_others(place.team):
+            return await self.picture_of(file)
+        try:
+            platform = await self.platforms.reached(place)
+        except (SurfaceGone, SurfaceFailed):
+            return await no_picture(file)
+        return await platform.directory.picture_of(file)
+
+
+def routed_directory(platforms: Platforms, home: Directory) -> Directory:
+    """Of all platforms. Files of our own teams are read by `home`: they attach none."""
+
+    async def name_of(user: UserId) -> str:
+        return SOMEBODY if user.startswith(RESERVED) else await home.name_of(user)
+
+    async def zone_of(person: Person) -> str:
+        platform = platforms.of_team(person.team)
+        return await platform.directory.zone_of(person) if platform else ""
+
+    async def readers_of(place: Place) -> Readers:
+        try:
+            return await (await platforms.reached(place)).directory.readers_of(place)
+        except (SurfaceGone, SurfaceFailed):
+            return Readers.UNKNOWN
+
+    return _Everywhere(
+        name_of,
+        _Channels(platforms),
+        _Roles(platforms),
+        zone_of,
+        readers_of,
+        _Files(platforms, home.attachments) if home.attachments else None,
+        _Threads(platforms),
+        home.picture_of,
+        home.on_call_of,
+        platforms=platforms,
+    )

@@ -1,0 +1,315 @@
+"""Start, serve and drain: Slack, HTTP and the clock around one conversation, in order."""
+
+import asyncio
+from collections import ChainMap
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import aiohttp
+import structlog
+from slack_bolt.async_app import AsyncApp
+
+from bot.app import rules
+from bot.app.audit import audit_jobs
+from bot.app.backend_kinds import Cluster
+from bot.app.backend_selection import UNPLAYED, Played
+from bot.app.build import Base, Conversation, build_base, build_conversation
+from bot.app.due_jobs import (
+    _jobs,
+    _sweeps,
+    feed_jobs,
+    level_jobs,
+    redelivery_of,
+)
+from bot.app.http_api import http_api, open_chats
+from bot.app.http_server import alerting, listen
+from bot.app.live_config import SECTIONS
+from bot.app.platforms import Platform, Platforms, RoutedSurface, routed_directory
+from bot.app.stores import open_installations
+from bot.app.telemetry import open_telemetry
+from bot.app.worker import Times, Worker, count_of
+from bot.app.workspace import SlackWorkspace, incoming, open_workspace
+from bot.app.workspaces import Workspaces, install_routes
+from bot.domain.ids import API, TeamId
+from bot.engine.config import EngineConfig
+from bot.engine.engine import Engine, EngineRows
+from bot.engine.records import EngineRecords
+from bot.settings.model import Settings
+from bot.slack.api.web_api import slack_session
+from bot.slack.delivery.pacing import Rates
+from bot.slack.delivery.scheduler import EditScheduler
+from bot.slack.ingress.payloads import SlackIdentity
+from bot.slack.ingress.startup import check_slack
+from bot.slack.ingress.workspace_routing import TeamApps
+from bot.slack.listeners.background_tasks import BackgroundTasks
+from bot.store.address import is_behind_pgbouncer
+from bot.store.database import Database
+from bot.store.restore_guard import CopyInDoubt, RestoreGuard, Standing
+from bot.store.restored import close_restored
+from bot.upkeep.jobs import running
+from bot.upkeep.reload import ReadSettings, Reload, started
+from tools.errors import ToolError
+
+if TYPE_CHECKING:
+    from bot.slack.ingress.socket_mode import SocketMode
+
+
+SOCKET_GRACE_S = 3.0
+
+REVIEW_TIMEOUT_S = 5.0
+
+# The tables of kortex.toml that a reload puts in force.
+RELOADED: Final = (*SECTIONS, "plugins", "mcp", "policy")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What runs. `http_port` is where the web app listens."""
+
+    base: Base
+    conversation: Conversation
+    engine: Engine
+    scheduler: EditScheduler
+    http_port: int
+    reload: Reload
+    workspaces: Workspaces
+
+
+@asynccontextmanager
+async def serving(
+    settings: Settings,
+    rates: Rates | None = None,
+    *,
+    played: Played = UNPLAYED,
+    times: Times = Times(),  # noqa: B008 - frozen
+    read: ReadSettings | None = None,
+    worker: Worker | None = None,
+) -> AsyncIterator[Service]:
+    """Start everything, run until the body ends, then take nothing new and drain.
+
+    `read` gives the settings as they are now, for a reload. A `worker` shares the port, and gets its
+    part of every allowance. Raises ConfigurationError, StartupError, StorageUnavailable,
+    SecondProcess before anything of Slack's is acknowledged.
+    """
+    async with AsyncExitStack() as stack:
+        base = await build_base(settings, stack, played=played)
+        identity = await check_slack(rules.slack_access(settings))
+        session = await stack.enter_async_context(slack_session())
+        engine = await asyncio.to_thread(_engine, base, times.lease_s, stack)
+        pace = _pace(settings, rates, worker)
+        workspaces = await _workspaces(base, engine, session, identity, pace, stack)
+        own, chats = workspaces.home, await open_chats(base, stack)
+        served = ChainMap(workspaces.by_team, {API: chats.platform})
+        platforms = Platforms(served, identity.team, workspaces.reach)
+        everywhere = RoutedSurface(platforms, own.surface.traits)
+        conversation = _conversation(base, platforms, everywhere, own.platform, engine, times)
+        errands = BackgroundTasks()
+        slack = await _incoming(base, conversation, engine, errands, workspaces, stack)
+        witnesses = await asyncio.to_thread(
+            audit_jobs, settings, base.stores.database, own.surface, identity.team, stack
+        )
+        await stack.enter_async_context(_engine_running(engine, conversation, platforms, times))
+        socket = _socket(settings, slack)
+        showing = alerting(base, own.outbox, engine, identity.team, times)
+        alerts = await stack.enter_async_context(showing)
+        api = http_api(base, conversation, engine, chats, own, count_of(worker))
+        routes = [*install_routes(base, workspaces, session), *api.routes]
+        way_in = (slack, socket, own.access, alerts.take, routes, api.streams.closing)
+        port = await listen(base, stack, *way_in, worker=worker)
+        due = _jobs(base, conversation, workspaces, times)
+        due |= level_jobs(base, own.access, socket.is_connected if socket else None)
+        due |= await feed_jobs(base, stack)
+        redelivery = redelivery_of(base, workspaces.all, everywhere)
+        due |= _sweeps(base, conversation, engine, redelivery, alerts, times.tick_s)
+        await stack.enter_async_context(running({**due, **witnesses}, base.metrics.job_failed))
+        await _open_for_slack(socket, errands, stack)
+        await _tell_of_start(base, identity.team)
+        reload = _reload(base, conversation, read, worker)
+        yield Service(base, conversation, engine, own.scheduler, port, reload, workspaces)
+
+
+def _pace(settings: Settings, rates: Rates | None, worker: Worker | None) -> Rates:
+    whole = rates or Rates.with_edits(settings.slack.edits_per_minute)
+    return whole.divided(count_of(worker))
+
+
+def _conversation(
+    base: Base,
+    platforms: Platforms,
+    everywhere: RoutedSurface,
+    home: Platform,
+    engine: Engine,
+    times: Times,
+) -> Conversation:
+    directory = routed_directory(platforms, home.directory)
+    card_call_s = times.card_call_s
+    return build_conversation(base, everywhere, engine, directory, card_call_s=card_call_s)
+
+
+def _reload(
+    base: Base, conversation: Conversation, read: ReadSettings | None, worker: Worker | None
+) -> Reload:
+    number = worker.number if worker else None
+    reload = Reload(base.settings, read, base.stores.audit, number)
+    reload.add("rules", SECTIONS, base.in_force.prepare)
+    reload.add("plugins", ("plugins",), base.plugins.prepare)
+    reload.add("mcp", ("mcp",), base.mcp.prepare)
+    reload.add("policy", ("policy",), conversation.toolboxes.prepare)
+    return reload
+
+
+async def _tell_of_start(base: Base, team: TeamId) -> None:
+    await base.stores.audit.append(started(base.settings, team))
+    await warn_of_excess(base.cluster)
+
+
+async def warn_of_excess(cluster: Cluster | None) -> None:
+    """Say loudly when the cluster would let this identity write or read secrets."""
+    if cluster is None:
+        return
+    log = structlog.get_logger("kortex.kubernetes")
+    try:
+        async with asyncio.timeout(REVIEW_TIMEOUT_S):
+            excess = await cluster.api.excess(cluster.reader.namespaces)
+    except (ToolError, TimeoutError) as error:
+        log.warning("permissions could not be checked", reason=str(error) or "no answer")
+        return
+    if excess:
+        log.error("this identity may do more than read", may=excess)
+
+
+def _engine(base: Base, lease_s: float, stack: AsyncExitStack) -> Engine:
+    """The engine, its turns traced. Reads certificates."""
+    traces = open_telemetry(base.settings.otel, base.redactor, base.metrics, stack)
+    path, database = rules.sqlite_file(base.settings), base.stores.database
+    url = base.settings.database.url.get_secret_value()
+    address, pgbouncer = rules.engine_database(url), is_behind_pgbouncer(url)
+    config = EngineConfig(address, path, lease_s, base.settings.turns.max_live, pgbouncer=pgbouncer)
+    records = EngineRecords(address, pgbouncer=pgbouncer)
+    settle = settling(base.stores.origin, database, records, lease_s)
+    return Engine(config, EngineRows.of(database, config.version), settle, traces)
+
+
+@asynccontextmanager
+async def _engine_running(
+    engine: Engine, conversation: Conversation, platforms: Platforms, times: Times
+) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as background:
+        await engine.start(
+            background,
+            conversation.turns.answer,
+            conversation.decide.run,
+            conversation.turns.end_lost,
+            platforms.show_waiting,
+            platforms.show_in_line,
+            platforms.leave,
+        )
+        try:
+            yield
+        finally:
+            await engine.stop(times.grace_s)
+
+
+async def _workspaces(
+    base: Base,
+    engine: Engine,
+    session: aiohttp.ClientSession,
+    identity: SlackIdentity,
+    rates: Rates,
+    stack: AsyncExitStack,
+) -> Workspaces:
+    base.in_force.home = identity.team
+    token = base.settings.slack.bot_token.get_secret_value()
+    home = await open_workspace(base, engine, session, identity, token, rates, stack)
+    rows = await open_installations(base.settings, base.stores.database)
+    return Workspaces(base, engine, session, rates, rows, home)
+
+
+async def _incoming(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    errands: BackgroundTasks,
+    workspaces: Workspaces,
+    stack: AsyncExitStack,
+) -> TeamApps:
+    def of(one: SlackWorkspace) -> AsyncApp:
+        removed = partial(workspaces.look_after, one.team)
+        return incoming(base, conversation, engine, one, errands, removed)
+
+    await stack.enter_async_context(workspaces.running(of))
+    home = incoming(base, conversation, engine, workspaces.home, errands)
+    return TeamApps(home, workspaces.app_of, base.metrics.acknowledged)
+
+
+def _socket(settings: Settings, slack: TeamApps) -> "SocketMode | None":
+    if settings.slack.mode != "socket":
+        return None
+    from bot.slack.ingress.socket_mode import SocketMode
+
+    token = settings.slack.app_token.get_secret_value()
+    return SocketMode(slack, token, settings.slack.api_base_url)
+
+
+async def _open_for_slack(
+    socket: "SocketMode | None", errands: BackgroundTasks, stack: AsyncExitStack
+) -> None:
+    stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
+    if socket is not None:
+        stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
+        await socket.start()
+
+
+log = structlog.stdlib.get_logger(__name__)
+
+_DOUBT = (
+    "the database may be an older copy of itself: {why}, and {open} of its proposals could still be "
+    "sent. Nothing was started. If it was restored from a copy, say so: `kortex restored`; they end "
+    "as unknown and nothing is sent. If it is the database itself: `kortex restored --moved`."
+)
+
+
+def settling(
+    origin: RestoreGuard, database: Database, records: EngineRecords, lease_s: float
+) -> Callable[[], Coroutine[None, None, None]]:
+    """What to do before anything of that database is resumed.
+
+    It raises CopyInDoubt, StorageUnavailable.
+    """
+
+    async def settle() -> None:
+        async with origin.alone():
+            standing = await origin.judge()
+            if standing is Standing.ITSELF:
+                await origin.settle()
+                return
+            if await origin.is_served(lease_s):
+                await _beside_others(origin, standing)
+                return
+            if standing is Standing.COPY:
+                ended = await records.end_unfinished()
+                closed = await close_restored(database)
+                log.warning(
+                    "database_restored",
+                    workflows=ended,
+                    proposals=closed.proposals,
+                    turns=closed.turns,
+                )
+            elif open_ := await origin.at_stake():
+                raise CopyInDoubt(_DOUBT.format(why=origin.why_in_doubt, open=open_))
+            await origin.settle()
+
+    return settle
+
+
+async def _beside_others(origin: RestoreGuard, standing: Standing) -> None:
+    """Those that run were there before: a standby took over under them, or nobody knows."""
+    if standing is Standing.COPY:
+        raise CopyInDoubt(
+            "the database was restored from a copy while other replicas ran on it. Nothing was "
+            "started. Stop all of them, then start one: it closes what the copy had open."
+        )
+    await origin.settle()

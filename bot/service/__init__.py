@@ -1,1 +1,0 @@
-"""A running bot, from its start to its drained end. Part of the composition root (docs/adr/0008)."""

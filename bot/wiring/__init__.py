@@ -1,1 +1,0 @@
-"""From settings to parts. With `bot.app` and `bot.service` the composition root (docs/adr/0008)."""

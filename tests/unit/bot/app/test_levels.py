@@ -1,0 +1,99 @@
+"""Levels tell how things stand, and nothing about what could not be read."""
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from bot.app.audit import sinks_of
+from bot.app.build import Base
+from bot.app.due_jobs import LevelsLook
+from bot.chat.rounds import Rounds
+from bot.ports.failures import StorageUnavailable
+from bot.settings.model import AuditSettings, Settings
+from bot.slack.api.calls import WatchedCalls
+from bot.store.levels import StoredLevels
+from bot.telemetry.levels import Levels
+from bot.telemetry.metrics import Metrics
+from tests.fakes.scripted_provider import ScriptedProvider
+
+
+def test_what_could_not_be_read_is_absent_and_not_what_it_was() -> None:
+    registry = Metrics().registry
+    levels = Levels(registry)
+    levels.budget_used(0.9)
+    levels.audit_behind("http", 7, 60.0)
+    levels.proposals_stuck({"expired": 60.0})
+    levels.database_answered(0.01)
+    assert registry.get_sample_value("kortex_audit_behind_rows", {"sink": "http"}) == 7
+
+    levels.database_lost()
+
+    assert registry.get_sample_value("kortex_database_up") == 0
+    assert registry.get_sample_value("kortex_audit_behind_rows", {"sink": "http"}) is None
+    assert registry.get_sample_value("kortex_audit_behind_seconds", {"sink": "http"}) is None
+    assert registry.get_sample_value("kortex_proposal_stuck_seconds", {"state": "expired"}) is None
+    assert not (registry.get_sample_value("kortex_budget_used_ratio") or 1) < 1
+
+
+def test_a_provider_that_is_no_longer_configured_is_told_no_more() -> None:
+    registry = Metrics().registry
+    levels = Levels(registry)
+    levels.providers({"openai": True, "ollama": False})
+    levels.providers({"openai": False})
+
+    assert registry.get_sample_value("kortex_provider_available", {"provider": "openai"}) == 0
+    assert registry.get_sample_value("kortex_provider_available", {"provider": "ollama"}) is None
+
+
+def test_only_sinks_that_are_configured_can_be_behind() -> None:
+    assert sinks_of(AuditSettings()) == ["log"]
+    assert sinks_of(AuditSettings(events_url="https://collector.example")) == ["log", "http"]
+
+
+@pytest.mark.parametrize("error", [StorageUnavailable("gone"), TimeoutError()])
+async def test_a_look_that_finds_no_database_says_so_and_still_tells_of_the_rest(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def lost(_: StoredLevels) -> None:
+        raise error
+
+    monkeypatch.setattr(StoredLevels, "touch", lost)
+    provider, metrics = ScriptedProvider([]), Metrics()
+    base = SimpleNamespace(
+        metrics=metrics,
+        stores=SimpleNamespace(database=None),
+        settings=Settings(),
+        providers={"scripted": provider},
+        rounds=Rounds([provider]),
+    )
+
+    async def connected() -> bool:
+        return False
+
+    access = cast("WatchedCalls", SimpleNamespace(is_open=False))
+    look = LevelsLook(cast("Base", base), access, connected)
+
+    await look.run()
+
+    found = metrics.registry.get_sample_value
+    assert found("kortex_database_up") == 0
+    assert found("kortex_provider_available", {"provider": "scripted"}) == 1
+    assert found("kortex_slack_token_refused") == 1
+    assert found("kortex_slack_connected", {"mode": "socket"}) == 0
+
+
+def test_a_connection_that_cannot_be_looked_at_is_absent() -> None:
+    registry = Metrics().registry
+    levels = Levels(registry)
+    levels.slack_connected(True)
+    levels.slack_connection_lost()
+
+    assert registry.get_sample_value("kortex_slack_connected", {"mode": "socket"}) is None
+
+
+def test_where_slack_comes_to_us_no_connection_is_missing() -> None:
+    registry = Metrics().registry
+    Levels(registry)
+
+    assert registry.get_sample_value("kortex_slack_connected", {"mode": "socket"}) is None
