@@ -1,6 +1,6 @@
 """What a series is by its values: a counter, a share of a whole, a flag. Names only confirm it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -8,27 +8,37 @@ from typing import Final, Literal
 
 from tools.analysis.shift import Points
 from tools.analysis.usual import quantile
-from tools.signals import UNKNOWN, USUAL, Signal, Worse
+from tools.signals import UNKNOWN, USUAL, Role, Signal, Worse
 
 Kind = Literal["counter", "ratio", "percent", "flag", ""]
 
+_FILLING: Final = frozenset[Role]({"cpu", "memory", "disk", "pool"})
 _FEWEST: Final = 20  # samples of all products; fewer show no shape
 _AT_TOP: Final = 0.9  # of the whole: most samples of a share of successes are above
 _NEARLY_ALL: Final = 0.99
+_ROUNDING: Final = 0.01  # of the whole: a CPU's share of a window may exceed it by that
+_STAYS: Final = 3  # samples in a row
 _MOSTLY: Final = 0.75
 _RESET: Final = 0.1  # of the value before: a counter starts again from nought
 _GROWS: Final = 0.8  # of the steps of a counter that is in use
 _FEWEST_STEPS: Final = 10
+_CHI: Final = 2 * 0.455  # the median square of a difference, over the variance of a sample
+_COUNTED: Final = 3  # products of which samples are needed to take a metric for a count of requests
+_OVER_POISSON: Final = (0.2, 100.0)  # variance over mean of requests that arrive by themselves
 # From this usual value on a duration is hardly in seconds: requests that take 20 s have timed out.
 _UNITS_OF_DURATIONS: Final = ((2e7, "nanoseconds"), (2e4, "microseconds"), (20.0, "milliseconds"))
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`good` of a share: its usual value is the good end. None where the values do not show it."""
+    """`good` of a share: its usual value is the good end. None where the values do not show it.
+
+    `is_usage`: parts of a whole that is mostly far from full and gets full, as a CPU's does.
+    """
 
     kind: Kind
     good: bool | None = None
+    is_usage: bool = False
 
 
 def shape_of(series: Sequence[Points]) -> Shape:
@@ -38,11 +48,15 @@ def shape_of(series: Sequence[Points]) -> Shape:
         return Shape("")
     if all(value in (0, 1) for value in values):
         return Shape("flag", median(values) > 0) if any(values) else Shape("")
-    if max(values) <= 1:
-        return _share(values, "ratio", 1.0)
+    if max(values) <= 1 and (share := _share(values, "ratio", 1.0)).kind:
+        return share
+    if max(values) <= 1 + _ROUNDING:
+        return _usage(series, "ratio", 1.0)
     if all(is_counter(points) for points in series if len(points) > 1):
         return Shape("counter")
-    return _share(values, "percent", 100.0) if max(values) <= 100 else Shape("")
+    if max(values) <= 100 and (share := _share(values, "percent", 100.0)).kind:
+        return share
+    return _usage(series, "percent", 100.0) if max(values) <= 100 * (1 + _ROUNDING) else Shape("")
 
 
 def is_counter(points: Points) -> bool:
@@ -70,9 +84,13 @@ def with_shape(signal: Signal, series: Sequence[Points]) -> Signal:
 
     A name that is known stays. Words in a name may be contradicted: a share of failures is not 1.
     """
-    if signal.reading != "gauge" or signal.rank < USUAL:
+    if signal.reading != "gauge":
         return signal
     shape = shape_of(series)
+    if shape.is_usage and signal.unit is None and _is_of_usage(signal):
+        return replace(signal, unit=shape.kind)
+    if signal.rank < USUAL:
+        return signal
     if shape.kind not in ("ratio", "percent") or shape.good is None:
         return signal
     worse: Worse = "down" if shape.good else "up"
@@ -81,6 +99,29 @@ def with_shape(signal: Signal, series: Sequence[Points]) -> Signal:
     if signal.role != "other" or signal.rank != UNKNOWN:
         return signal
     return replace(signal, role="errors", worse=worse, unit=shape.kind, is_inferred=True)
+
+
+def dispersion_of_counts(series: Sequence[Points]) -> float | None:
+    """The variance over the mean of whole numbers from sample to sample, by the median product.
+
+    It is near 1 for events that arrive independently, such as requests. None where the values count no
+    events: parts of one, levels that hardly vary, and bytes, which vary far more.
+    """
+    counts = [[value for _, value in points] for points in series if len(points) >= _FEWEST]
+    if len(counts) < _COUNTED or any(value < 0 or value % 1 for one in counts for value in one):
+        return None
+    found = [
+        median((after - before) ** 2 for before, after in pairwise(one)) / (_CHI * median(one))
+        for one in counts
+        if median(one) > 0
+    ]
+    least, most = _OVER_POISSON
+    dispersion = median(found) if len(found) >= _COUNTED else 0.0
+    return dispersion if least <= dispersion <= most else None
+
+
+def _is_of_usage(signal: Signal) -> bool:
+    return signal.role in _FILLING or (signal.role == "other" and signal.rank == UNKNOWN)
 
 
 def unit_of_duration(series: Sequence[Points]) -> str | None:
@@ -104,3 +145,19 @@ def _share(values: Sequence[float], kind: Literal["ratio", "percent"], whole: fl
     if kind == "ratio" and is_nought and has_parts:
         return Shape(kind, good=False)
     return Shape("")
+
+
+def _usage(series: Sequence[Points], kind: Literal["ratio", "percent"], whole: float) -> Shape:
+    """Parts of a whole, mostly less than half of it, of which one stays at the whole for some samples."""
+    values = [value for points in series for _, value in points]
+    is_partly = any(value % 1 for value in values) and median(values) <= whole / 2
+    stays = (
+        all(value >= _NEARLY_ALL * whole for value in three)
+        for points in series
+        for three in _in_a_row([value for _, value in points])
+    )
+    return Shape(kind, is_usage=True) if is_partly and any(stays) else Shape("")
+
+
+def _in_a_row(values: Sequence[float]) -> Iterator[Sequence[float]]:
+    return (values[at : at + _STAYS] for at in range(len(values) - _STAYS + 1))

@@ -84,6 +84,8 @@ def _size(
 
 
 def _over(now: float, role: Role, unit: str | None, limit: float | None) -> float | None:
+    if role == "latency" and unit is None:
+        return None  # seconds or milliseconds: no limit is known
     if limit is None and role in _QUEUES and (unit or "").lower() in _WHOLE:
         limit = _FULL
     if limit is None or now < limit * scale_of(unit):

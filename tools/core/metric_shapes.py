@@ -1,13 +1,21 @@
 """The series of a sweep by what they are: signals as their values show them, counters as rates."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
-from tools.analysis.series_shape import growth_of, shape_of, unit_of_duration, with_shape
+from tools.analysis.series_shape import (
+    dispersion_of_counts,
+    growth_of,
+    shape_of,
+    unit_of_duration,
+    with_shape,
+)
 from tools.analysis.shift import Points
 from tools.capabilities import SweptSeries
-from tools.signals import UNKNOWN, Signal
+from tools.signals import MAIN, UNKNOWN, USUAL, Signal
 
 
 def understood(
@@ -35,6 +43,35 @@ def units_of(
         for name, points in _by_signal(series).items()
         if signals[name].role == "latency" and signals[name].unit is None
     }
+
+
+def request_signals(signals: Mapping[str, Signal], series: Sequence[SweptSeries]) -> frozenset[str]:
+    """The signals that tell how many requests a product gets.
+
+    Where no name says so, it is the one whose values vary as counted requests do.
+    """
+    named = {
+        name for name, one in signals.items() if one.role == "traffic" and one.rank in {MAIN, USUAL}
+    }
+    if named:
+        return frozenset(named)
+    dispersions = {
+        name: dispersion_of_counts([_counts(one, signals[name]) for one in points])
+        for name, points in _by_signal(series).items()
+        if signals[name].role == "other" and signals[name].rank == UNKNOWN
+    }
+    # Requests arrive by themselves: the nearer to 1, the likelier.
+    likely = {name: abs(math.log(one)) for name, one in dispersions.items() if one is not None}
+    return frozenset([min(likely, key=lambda name: (likely[name], name))] if likely else ())
+
+
+def _counts(points: Points, signal: Signal) -> Points:
+    """How many between two samples, of a counter that is read as a rate; else the values as they are."""
+    if signal.reading != "rate":
+        return points
+    return [
+        (at, round(value * (at - earlier), 3)) for (earlier, _), (at, value) in pairwise(points)
+    ]
 
 
 def _is_counter(signal: Signal, series: Sequence[Points]) -> bool:

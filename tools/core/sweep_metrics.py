@@ -19,7 +19,7 @@ from tools.core.metric_coverage import with_coverage
 from tools.core.metric_gaps import with_gaps
 from tools.core.metric_history import read_history
 from tools.core.metric_labels import LabelLook
-from tools.core.metric_shapes import understood, units_of
+from tools.core.metric_shapes import request_signals, understood, units_of
 from tools.core.metric_sweep import (
     Comparable,
     MetricShift,
@@ -28,7 +28,7 @@ from tools.core.metric_sweep import (
 )
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, at_text, products_of, window_of
 from tools.output import clean_text
-from tools.signals import MAIN, USUAL, Discovered, Role, Signal
+from tools.signals import Discovered, Role, Signal
 from tools.statistics import rounded
 from tools.timerange import instant_text, range_text
 
@@ -121,7 +121,8 @@ class _Judged:
         self.short: dict[str, set[Role]] = {}
         self.range_from: dict[str, float] = {}  # of those too short, where all are
         self.standing: list[tuple[str, Signal, Standing]] = []
-        self.traffic: dict[str, float] = {}
+        self.requests: dict[str, float] = {}  # by product, what its signal says in the range
+        self.infers_requests = False  # no name says which signal that is
         self.growing: list[MetricShift] = []
 
 
@@ -133,7 +134,7 @@ def _judged(
     step_s: float,
 ) -> _Judged:
     judged = _Judged()
-    units = units_of(signals, series)
+    units, counting = units_of(signals, series), request_signals(signals, series)
     start, end = window.start.timestamp(), window.end.timestamp()
     for one in series:
         signal = signals[one.signal]
@@ -156,8 +157,9 @@ def _judged(
         if signal.worse == "down" and moved.usual <= 0:
             continue  # it cannot get worse, so it says nothing
         judged.shifts.append((one.product, signal, moved))
-        if signal.role == "traffic" and signal.rank in {MAIN, USUAL}:
-            judged.traffic[one.product] = max(judged.traffic.get(one.product, 0.0), moved.middle)
+        if signal.name in counting:
+            judged.infers_requests |= signal.role != "traffic"
+            judged.requests[one.product] = max(judged.requests.get(one.product, 0.0), moved.middle)
     return judged
 
 
@@ -178,7 +180,7 @@ def _output(
 ) -> MetricSweep:
     grows = {(one.product, one.signal) for one in judged.growing}
     told = [
-        _told(product, signal, moved, judged.traffic.get(product), window, step_s)
+        _told(product, signal, moved, judged.requests.get(product), window, step_s)
         for product, signal, moved in judged.shifts
         if _score(signal, moved) >= WORTH_TELLING and (product, signal.name) not in grows
     ] + judged.growing
@@ -210,7 +212,7 @@ def _output(
         standing=[
             _stands(*one, start, step_s) for one in sorted(judged.standing, key=_worst_first)
         ][:MOST_STANDING],
-        traffic=_busiest(judged.traffic, found.products),
+        traffic={} if judged.infers_requests else _busiest(judged.requests, found.products),
         without=[product for product in found.products if product not in seen],
         requests=requests,
         truncated=len(told) > MOST_SHIFTS,

@@ -1,5 +1,6 @@
 """What the sweeps and the deploys told, as facts about products. No judgement and no text for people."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -77,7 +78,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class StandingFact:
-    """A signal that there is no time before of; fields as core__sweep_metrics tells them."""
+    """A signal that there is no time before of; fields as core__sweep_metrics tells them.
+
+    `is_alone`: of the product's signals without a known role no other one went a clear way.
+    """
 
     product: str
     role: str
@@ -91,6 +95,7 @@ class StandingFact:
     limit: float | None
     runs_out_s: float | None
     mark: str
+    is_alone: bool = True
 
     @property
     def is_bad(self) -> bool:
@@ -276,10 +281,11 @@ def _count_of(row: Mapping[str, JsonValue], name: str) -> float | None:
 def _standings(seen: Seen, subject: str, name: _Names) -> Iterator[StandingFact]:
     """What is bad for everybody; what only went some way where whoever is asked about has no past."""
     without_past = subject in seen.mapping("too_short") and subject not in seen.mapping("within")
-    for row in seen.rows("standing"):
-        fact = _standing(row, seen, name)
+    found = [_standing(row, seen, name) for row in seen.rows("standing")]
+    unnamed = Counter(fact.product for fact in found if fact.role == "other")
+    for fact in found:
         if without_past or fact.is_bad:
-            yield fact
+            yield replace(fact, is_alone=fact.role != "other" or unnamed[fact.product] < 2)
 
 
 def _standing(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> StandingFact:

@@ -21,6 +21,7 @@ from tools.log_templates import template_of
 # A deploy shows within minutes; what starts later than this has another cause.
 BLAMED_WITHIN: Final = timedelta(minutes=20)
 CLOCK_TOLERANCE: Final = timedelta(minutes=3)
+_WHOLE: Final = 0.99  # of a share of something unnamed
 SATURATED: Final = 0.9  # a pool or a CPU in use beyond this queues
 
 SUSPECTED: Final = 12.0  # points below which nobody is named
@@ -221,13 +222,14 @@ def _metric_points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[s
 
 def _capacity_points(moved: Moved) -> Iterator[tuple[str, Point]]:
     """Of what fills up; anything else that moved much counts a little."""
+    full, size = _fullness(moved), 10 * math.log2(1 + min(moved.score, 60.0))
     if moved.role in _FILLING:
-        full = _fullness(moved)
         if moved.score >= 4 and _grew(moved, 0.3 if is_full(moved) else 1.0):
-            points = 10 * math.log2(1 + min(moved.score, 60.0))
-            points *= 1.0 if full is not None and full >= 0.5 else 0.3
+            points = size * (1.0 if full is not None and full >= 0.5 else 0.3)
             is_weak = full is None
             yield moved.product, Point(moved.role, points, False, is_weak, moved, moved.over_since)
+    elif moved.score >= 6 and moved.beyond and full is not None and full >= _WHOLE:
+        yield moved.product, Point(moved.role, size, False, False, moved, moved.over_since)
     elif moved.score >= 6:
         points = min(8.0, math.log2(1 + moved.score))
         yield moved.product, Point(moved.role, points, True, True, moved, moved.over_since)

@@ -39,7 +39,7 @@ def _is_telling(one: Suspicion, subject: str, *, is_steady: bool) -> bool:
             case Moved() if is_figure(point) and point.fact.score >= UNUSUAL:
                 moved = True
                 beyond = max(beyond, point.points if point.fact.beyond else 0.0)
-            case StandingFact() if point.fact.role not in _LOAD:
+            case StandingFact() if _is_trouble(point.fact):
                 stands += point.points
             case SpanFact() | GoneFact():
                 stands += point.points
@@ -51,3 +51,10 @@ def _is_telling(one: Suspicion, subject: str, *, is_steady: bool) -> bool:
     if beyond and beyond + inherited >= _ALONE:
         return True
     return (moved and inherited > 0 and one.weight >= _TOGETHER) or stands + says >= _ALONE
+
+
+def _is_trouble(fact: StandingFact) -> bool:
+    """More of one signal without a known role may be good news; several at once hardly are."""
+    if fact.role == "other" and fact.is_alone and not fact.is_bad:
+        return False
+    return fact.role not in _LOAD

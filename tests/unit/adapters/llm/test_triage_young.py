@@ -58,3 +58,23 @@ async def test_nobody_is_the_first_to_look_at_for_its_traffic_alone() -> None:
     assert "web: traffic is 128/s (29/s at first)" in found.text
     assert "look first at" not in found.text
     assert "stands out is web" not in found.text
+
+
+def unnamed(signal: str) -> Mapping[str, object]:
+    row = {"product": "checkout", "role": "other", "signal": signal}
+    return {**row, "first": 29.0, "now": 128.0, "direction": "up", "size": 60.0}
+
+
+@pytest.mark.parametrize(
+    ("signals", "named"),
+    [(["feku"], False), (["feku", "burn"], True)],
+    ids=["one alone may be good news", "two at once hardly are"],
+)
+async def test_whom_to_look_at_by_signals_without_a_name(signals: list[str], named: bool) -> None:
+    swept = {"shifts": [], "within": {}, "too_short": {"checkout": "other"}}
+    standing = [unnamed(signal) for signal in signals]
+    told = world(around={"sweep_metrics": {**swept, "standing": standing}})
+    found = await investigate(told, "what is wrong with checkout?", PRODUCTS)
+
+    assert "other (feku) is 128 (29 at first)" in found.text
+    assert ("look first at checkout" in found.text) is named

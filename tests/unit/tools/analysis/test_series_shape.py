@@ -1,11 +1,15 @@
 """What a series is by its values, whatever its name."""
 
+import random
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.analysis.series_shape import (
     Shape,
+    dispersion_of_counts,
     growth_of,
     shape_of,
     unit_of_duration,
@@ -37,6 +41,16 @@ SHAPES = {
     "a queue": ([10.0, 12.0, 9.0, 11.0] * 10, Shape("")),
     "a latency": ([0.21, 0.24, 0.22, 0.2] * 10, Shape("")),
     "a CPU in percent": ([20.0, 35.5, 28.0, 91.0] * 10, Shape("")),
+    "a CPU that gets full": (
+        [4.5, 6.1, 5.2, 7.0] * 9 + [99.8, 100.0, 100.3, 99.9],
+        Shape("percent", is_usage=True),
+    ),
+    "a share that gets full": (
+        [0.2, 0.31, 0.24, 0.2] * 9 + [0.995, 1.0, 1.004, 1.0],
+        Shape("ratio", is_usage=True),
+    ),
+    "milliseconds that come near 100": ([4.5, 6.1, 5.2, 99.8] * 10, Shape("")),
+    "milliseconds beyond 100": ([4.5, 6.1, 5.2, 7.0] * 9 + [99.8, 100.0, 130.0], Shape("")),
     "a temperature below nought": ([-1.0, 2.0] * 20, Shape("")),
     "too few samples": ([1.0, 0.99], Shape("")),
 }
@@ -112,3 +126,62 @@ def test_a_duration_that_is_too_large_for_seconds_is_in_smaller_units(
     usual: float, unit: str | None
 ) -> None:
     assert unit_of_duration([each_minute([usual] * 30)]) == unit
+
+
+@pytest.mark.parametrize(
+    ("known", "unit"),
+    [
+        (signal("cpu", MAIN, "up"), "percent"),
+        (signal(), "percent"),
+        (signal("latency", USUAL, "up"), None),
+    ],
+    ids=["a CPU", "an unknown name", "a duration has another measure"],
+)
+def test_a_usage_without_a_unit_is_a_share_where_it_stays_full(
+    known: Signal, unit: str | None
+) -> None:
+    found = with_shape(known, [each_minute([4.5, 6.1, 5.2, 7.0] * 9 + [100.0] * 4)])
+
+    assert (found.role, found.unit) == (known.role, unit)
+
+
+def counted(chooser: random.Random, mean: float) -> float:
+    """Arrivals within a minute, each independent of the others."""
+    return float(sum(chooser.random() < mean / 1000 for _ in range(1000)))
+
+
+LEVELS: dict[str, Callable[[random.Random, float], float]] = {
+    "parts of one": lambda chooser, mean: mean * chooser.uniform(0.8, 1.2) + 0.25,
+    "a level that hardly varies": lambda chooser, mean: mean + chooser.choice((0, 0, 0, 1)),
+    "bytes": lambda chooser, mean: float(round(1e6 * mean * chooser.uniform(0.8, 1.2))),
+    "nought": lambda chooser, mean: 0.0 * mean * chooser.random(),
+    "below nought": lambda chooser, mean: -counted(chooser, mean),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_requests_of_several_products_vary_as_counted_events_do(seed: int) -> None:
+    chooser = random.Random(seed)
+    products = [[counted(chooser, mean) for _ in range(60)] for mean in (20, 90, 300)]
+
+    found = dispersion_of_counts([each_minute(values) for values in products])
+
+    assert found is not None
+    assert 0.4 < found < 2.5
+
+
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
+def test_other_values_are_no_counted_events(
+    level: Callable[[random.Random, float], float],
+) -> None:
+    chooser = random.Random(1)
+    products = [[level(chooser, mean) for _ in range(60)] for mean in (20.0, 90.0, 300.0)]
+
+    assert dispersion_of_counts([each_minute(values) for values in products]) is None
+
+
+def test_two_products_are_too_few_to_take_a_metric_for_requests() -> None:
+    chooser = random.Random(1)
+    products = [[counted(chooser, mean) for _ in range(60)] for mean in (20, 90)]
+
+    assert dispersion_of_counts([each_minute(values) for values in products]) is None

@@ -15,7 +15,7 @@ STEP = 60.0
 def stands(
     values: Sequence[float],
     role: Role = "queue",
-    unit: str = "seconds",
+    unit: str | None = "seconds",
     worse: Worse = "up",
     limit: float | None = None,
     step_s: float = STEP,
@@ -78,6 +78,11 @@ def test_a_limit_counts_without_any_past(
 )
 def test_only_how_it_ends_is_held_against_a_limit(values: Sequence[float]) -> None:
     assert stands(values, "cpu", "percent") is None
+
+
+def test_a_limit_in_seconds_says_nothing_of_a_duration_without_a_unit() -> None:
+    assert stands([1.1] * 8, "latency", "seconds", limit=0.02) is not None
+    assert stands([1.1] * 8, "latency", None, limit=0.02) is None
 
 
 def test_space_that_runs_out_within_hours_is_told_with_when() -> None:

@@ -1,5 +1,6 @@
 """The sweeps: what moved, changed or is ill, for all products at once, and what was not looked at."""
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ from tools.core.sweep_metrics import SweepMetrics
 from tools.core.sweep_traces import SweepTraces
 
 PRODUCTS = ("web", "cart", "db")
+LOADS = {"web": 200, "cart": 50, "db": 120}
 
 
 async def sweep(tool: Any, given: str = "{}", **stems: Any) -> dict[str, Any]:
@@ -61,6 +63,23 @@ async def test_what_moved_comes_first_and_the_rest_was_looked_at() -> None:
     assert moved["since"] == "2026-11-20T13:50:00Z"
     assert found["within"]["web"] == "latency"
     assert found["without"] == ["db"]
+
+
+def counted(name: str, product: str, mean: int) -> Mapping[str, object]:
+    chooser = random.Random(f"{name}/{product}")
+    values = [sum(chooser.random() < mean / 500 for _ in range(500)) for _ in range(240)]
+    points = list(zip(minutes(240), values, strict=False))
+    return {"name": name, "labels": {"service": product}, "points": points}
+
+
+async def test_an_unnamed_count_tells_how_many_requests_a_slow_product_gets() -> None:
+    rows = [counted("doorbell", product, mean) for product, mean in LOADS.items()]
+    rows.append(metric("http_request_duration_seconds_p99", "cart", 1.9))
+    found = await sweep(SweepMetrics, metrics=rows)
+
+    (slow,) = [one for one in found["shifts"] if one["role"] == "latency"]
+    assert 40 <= slow["requests"] <= 60
+    assert found["traffic"] == {}  # what is only likely to be requests is not told as traffic
 
 
 async def test_trouble_that_goes_on_and_trouble_that_is_over_are_told_apart() -> None:
