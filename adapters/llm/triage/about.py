@@ -21,7 +21,9 @@ def asked_first(case: Case, judgement: Judgement) -> str:
     """
     other, when = _other(case, judgement), period(case)
     if judgement.own_blind:
-        itself = judgement.own_blind.replace(": ", f"{when}: ", 1)
+        metrics = case.of(METRICS)
+        mark = f" [{metrics.mark}]" if metrics else ""
+        itself = f"{judgement.own_blind.replace(': ', f'{when}: ', 1)}{mark}"
     elif other and not own_trouble(case, judgement.facts):
         itself = f"{plain(case.subject)}{when}: {own_state(case)}"
     else:

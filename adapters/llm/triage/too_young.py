@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from adapters.llm.triage.case import Seen, instant, text_of
 from tools.analysis.comparable import least_age_s
 
+_MOST_MINUTES: Final = 120  # beyond them hours are told
 _WORTH_ASKING: Final = timedelta(minutes=5)  # a shorter range holds too few samples
 
 
@@ -22,7 +23,8 @@ def too_young(
     """
     what = f"its {', '.join(roles)} {'is' if len(roles) == 1 else 'are'} " if roles else ""
     minutes = _minutes(metrics)
-    takes = f": that takes data that is {minutes} minutes old" if minutes else ""
+    age = f"{minutes} minutes" if minutes < _MOST_MINUTES else f"{round(minutes / 60)} hours"
+    takes = f": that takes data that is {age} old" if minutes else ""
     return f"{what}measured, but not long enough to compare{takes}{_again(metrics, product, is_usual=is_usual)}"
 
 

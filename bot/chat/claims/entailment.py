@@ -117,7 +117,9 @@ def _frame(clause: Clause) -> tuple[frozenset[Kind], _Fits]:
     does = clause.does
     if Word.UNAVAILABLE in does:
         return frozenset({Kind.CALL, Kind.SIGNAL}), _is_unavailable
-    if not does.isdisjoint((Word.REVERTED, Word.DEPLOYED, Word.REPLACED)) or clause.versions:
+    if Word.REVERTED in does:
+        return frozenset({Kind.ROLLBACK, Kind.DEPLOY}), _is_rollback
+    if not does.isdisjoint((Word.DEPLOYED, Word.REPLACED)) or clause.versions:
         return frozenset({Kind.DEPLOY, Kind.COUNT}), _is_deploy
     if Word.RECOVERED in does:
         return frozenset({Kind.SIGNAL}), _has_recovered
@@ -147,18 +149,30 @@ def _is_deploy(fact: Fact, clause: Clause) -> bool:
         return is_bare and "deploy" in fact.terms.get("noun", NOTHING) and _counts(fact, clause)
     if clause.ways or clause.roles or any(slot == "count" for _, slot in clause.figures):
         return False
-    if Word.REVERTED in clause.does and "reverted" not in _states(fact):
-        return False
     if Word.FAILS in clause.does and "failed" not in _states(fact):
         return False
     return has_versions(fact, clause) and _values(fact, clause, ("at",))
 
 
+def _is_rollback(fact: Fact, clause: Clause) -> bool:
+    """Of a deploy it is only known that it was undone, not when and by whom."""
+    if clause.ways or clause.roles or clause.figures:
+        return False
+    if fact.kind is Kind.DEPLOY and (clause.times or clause.loose or len(clause.versions) > 1):
+        return False
+    return (
+        "reverted" in _states(fact)
+        and has_versions(fact, clause)
+        and _values(fact, clause, ("at",))
+    )
+
+
 def has_versions(fact: Fact, clause: Clause) -> bool:
     """Whether the versions of a clause are those of a deploy, the new one and the one before."""
+    back = "now" if fact.kind is Kind.ROLLBACK else "usual"
     return all(
-        version in fact.terms.get("previous" if slot == "usual" and at else "version", NOTHING)
-        for at, (version, slot) in enumerate(clause.versions)
+        version in fact.terms.get("previous" if slot == back else "version", NOTHING)
+        for version, slot in clause.versions
     )
 
 

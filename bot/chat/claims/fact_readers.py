@@ -16,8 +16,10 @@ from bot.chat.claims.facts import (
     is_number,
     names_of,
     numbers_of,
+    rollbacks_in,
     rows_in,
     text_of,
+    version_of,
     words_of,
 )
 from bot.chat.claims.metric_facts import factors, metric_facts
@@ -29,6 +31,8 @@ from tools.attached import READ_ATTACHMENT
 from tools.log_templates import without_clock
 
 MOST_FACTS: Final = 4_000
+_SHARES = frozenset({"failing", "cut"})  # of requests
+_SPAN_ROLES = {"failing": "errors", "cut": ""}
 _CHANGE_WORDS = {"new": "new", "grown": "more", "gone": "gone"}
 
 
@@ -58,12 +62,12 @@ def _spans_changed(result: Result) -> Iterator[Fact]:
         if not what or not is_number(before) or not is_number(after):
             continue
         fails = what == "failing"
-        family, size = ("ratio", 1.0) if fails else ("time", 1e-3)
+        family, size = ("ratio", 1.0) if what in _SHARES else ("time", 1e-3)
         now = (Known(after, after * size, family),)
         usual = (Known(before, before * size, family),)
         yield Fact(
             result.number, Kind.SIGNAL if fails else Kind.SPAN,
-            names_of(text_of(row, "product"), text_of(row, "callee")), "errors" if fails else "latency",
+            names_of(text_of(row, "product"), text_of(row, "callee")), _SPAN_ROLES.get(what, "latency"),
             "up" if after > before else "down" if after < before else "flat",
             {"now": now, "usual": usual, "factor": factors(now, usual)},
             terms={"operation": frozenset(folded(text_of(row, "operation")).split())},
@@ -113,21 +117,30 @@ def _found_traces(result: Result) -> Iterator[Fact]:
 
 def _deploys(result: Result) -> Iterator[Fact]:
     is_whole = result.fields.get("truncated") is not True
-    for row in rows_in(result.fields.get("deploys")):
+    rows = rows_in(result.fields.get("deploys"))
+    pairs = list(rollbacks_in(rows))
+    undone = {id(gone) for gone, _ in pairs}
+    for row in rows:
         at = at_of(row, at="ts").get("at", ())
         took = numbers_of(row, ("duration_s",), "time", 1.0)
         ends = tuple(one + timedelta(seconds=t.value) for one in at for t in took if t.value < 1e6)
         terms = {
-            "version": words_of(text_of(row, "version").lower().removeprefix("v")),
-            "previous": words_of(text_of(row, "previous_version").lower().removeprefix("v")),
+            "version": version_of(row, "version"),
+            "previous": version_of(row, "previous_version"),
             "actor": words_of(text_of(row, "actor").lower()),
-            "state": words_of(text_of(row, "status").lower(), "reverted" if row.get("rolled_back") is True else ""),
+            "state": words_of(text_of(row, "status").lower(), "reverted" if row.get("rolled_back") is True or id(row) in undone else ""),
             "commit": words_of(text_of(row, "commit").lower()),
             "host": words_of(text_of(row, "host").lower()),
         }  # fmt: skip
         yield Fact(
             result.number, Kind.DEPLOY, names_of(text_of(row, "product")), "", "", {"took": took},
             {"at": at, "until": ends}, terms, is_whole=is_whole,
+        )  # fmt: skip
+    for gone, back in pairs:
+        yield Fact(
+            result.number, Kind.ROLLBACK, names_of(text_of(back, "product")), times=at_of(back, at="ts"),
+            terms={"version": version_of(gone, "version"), "previous": version_of(back, "version"),
+                   "actor": words_of(text_of(back, "actor").lower()), "state": words_of("reverted")},
         )  # fmt: skip
 
 

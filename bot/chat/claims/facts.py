@@ -1,6 +1,6 @@
 """A fact: one row of a result, as far as a sentence can be entailed by it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -19,6 +19,7 @@ class Kind(StrEnum):
 
     SIGNAL = "signal"
     DEPLOY = "deploy"
+    ROLLBACK = "rollback"
     LOG = "log"
     OBJECT = "object"
     SPAN = "span"
@@ -83,3 +84,23 @@ def text_of(row: Fields, key: str) -> str:
     """A field that is text; empty where it is none."""
     value = row.get(key)
     return value if isinstance(value, str) else ""
+
+
+def version_of(row: Fields, key: str) -> frozenset[str]:
+    """A version without its `v`, in lower case; none where the row does not name it."""
+    return words_of(text_of(row, key).lower().removeprefix("v"))
+
+
+def rollbacks_in(deploys: Sequence[Fields]) -> Iterator[tuple[Fields, Fields]]:
+    """The deploys that went back to the version before, each as the one undone and the one that did."""
+    by_step: dict[tuple[str, str, str], list[Fields]] = {}
+    for row in deploys:
+        of = text_of(row, "product"), text_of(row, "version"), text_of(row, "previous_version")
+        if all(of):
+            by_step.setdefault(of, []).append(row)
+    for (product, version, before), backs in by_step.items():
+        gone = by_step.get((product, before, version), ())
+        for back in backs:
+            earlier = [row for row in gone if text_of(row, "ts") < text_of(back, "ts")]
+            if earlier and version != before:
+                yield max(earlier, key=lambda row: text_of(row, "ts")), back

@@ -53,7 +53,12 @@ _KEY_FAMILIES = (
 # What a row that says its own unit measures in it; its scores, counts and rates are in none.
 _IN_ROWS_UNIT = frozenset({"usual", "worst", "last", "now", "first", "limit"})
 # core__sweep_traces says by its kind of change what `before` and `after` are.
-_OF_CHANGE = {"failing": ("ratio", 1.0), "own": ("time", 1e-3), "way": ("time", 1e-3)}
+_OF_CHANGE = {
+    "failing": ("ratio", 1.0),
+    "cut": ("ratio", 1.0),
+    "own": ("time", 1e-3),
+    "way": ("time", 1e-3),
+}
 _TELLS_ITSELF = frozenset({"product", "unit", "what"})  # what a row's own figures are
 _OF_BEFORE = ("baseline", "before", "earlier", "yesterday", "usual", "expected")
 _LOGFMT_VALUE = re.compile(r"=(\d{1,12}(?:\.\d{1,9})?)(?![\w.])")

@@ -70,6 +70,7 @@ _PHRASES: Final = (
     ("latency fell", r"sped up|got faster|became faster"),
     ("mosttime", r"most of (?:the|its) time"),
     ("out", r"out of(?= (?:its|the) baseline)"),
+    ("to 0", r"to nothing"),
 )  # fmt: skip
 PHRASES: Final = tuple(
     (re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE), f" {word} ")
@@ -90,7 +91,7 @@ _WORDS: Final[dict[Word, str]] = {
         stayed remained kept began begin begins starts started start again further version release's answered
         way like old log logs entry usage use seems-not level's state status full place load""",
     Word.PRESENT: "is are has have now currently still stay stays remains keeps",
-    Word.RECOVERED: "recovered recovers recovering",
+    Word.RECOVERED: "recovered recovers recovering recovery",
     Word.SATURATED: "saturated exhausted maxed",
     Word.DEPLOYED: "deployed released shipped deploys deploy deployment release rollout pushed launched deploying installed",
     Word.REVERTED: "reverted rollback undone",

@@ -9,6 +9,7 @@ from typing import Final
 from bot.chat.claims.clauses import Clause, clauses_of
 from bot.chat.claims.clocks import clock
 from bot.chat.claims.entailment import has_versions, is_about
+from bot.chat.claims.excluded_causes import FELT
 from bot.chat.claims.facts import Fact, Kind
 from bot.chat.claims.lexicon import Word
 from bot.chat.claims.quantities import Figure, Known, Numbers, figures
@@ -113,15 +114,18 @@ def _lasts(lapse: Figure, earlier: Sequence[datetime], later: Sequence[datetime]
 def _times(clause: Clause, facts: Sequence[Fact]) -> list[_Event]:
     """When what a clause speaks of happened: a deploy, an onset, an event."""
     about = [fact for fact in facts if is_about(clause, fact)]
-    deploys = (
-        not clause.does.isdisjoint((Word.DEPLOYED, Word.REVERTED, Word.REPLACED)) or clause.versions
-    )
-    if deploys:
+    if Word.REVERTED in clause.does:
+        found = [f for f in about if f.kind is Kind.ROLLBACK and has_versions(f, clause)]
+        return [(at, fact.number) for fact in found for at in fact.times.get("at", ())]
+    if not clause.does.isdisjoint((Word.DEPLOYED, Word.REPLACED)) or clause.versions:
         found = [f for f in about if f.kind is Kind.DEPLOY and has_versions(f, clause)]
         return [(at, fact.number) for fact in found for at in fact.times.get("at", ())]
     if clause.states or "restarts" in clause.nouns or "event" in clause.nouns:
         found = [f for f in about if f.kind is Kind.OBJECT]
         return [(at, fact.number) for fact in found for at in fact.times.get("at", ())]
+    if Word.RECOVERED in clause.does:
+        found = [f for f in about if f.kind is Kind.SIGNAL and (clause.roles or f.role in FELT)]
+        return [(at, fact.number) for fact in found for at in fact.times.get("until", ())]
     if not clause.does.isdisjoint(_ONSET):
         kinds = (
             (Kind.SIGNAL, Kind.LOG)

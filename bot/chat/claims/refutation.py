@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from bot.chat.claims.clauses import Clause, clauses_of
@@ -32,6 +33,7 @@ _NOT_CAUSE = re.compile(
     r"\b(?:not|n['’]t|no|never|neither|rather than|instead of|nor|rule[sd]? out|excluded?|unlikely|hardly|if|whether|could|may|might)\b",
     re.IGNORECASE,
 )
+_DECIDED: Final = frozenset({"confirmed", "approved", "rejected", "proposed", "expired"})
 _NOTHING_WRONG = re.compile(
     r"\b(?:nothing (?:is|was|looks) (?:wrong|abnormal|unusual)|no (?:problems?|issues?|trouble|anomal(?:y|ies)|failures?) (?:in|with|of|on|for|at)|"
     r"nothing (?:moved|changed|stands out))\b",
@@ -54,6 +56,7 @@ def refutations(
     for clause in clauses:
         if order is None:
             yield from _deploy(clause, facts)
+            yield from _rollback(clause, facts)
             yield from _onset(clause, facts) if not clause.loose else ()
         yield from _scope(words, clause, facts)
         if not clause.loose:  # all of it is understood
@@ -65,10 +68,8 @@ def refutations(
 
 def _deploy(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
     """Never deployed though it was; another product's version; another person; another time."""
-    if (
-        clause.does.isdisjoint((Word.DEPLOYED, Word.REVERTED, Word.REPLACED))
-        or Word.SOFT in clause.does
-    ):
+    does = clause.does
+    if does.isdisjoint((Word.DEPLOYED, Word.REPLACED)) or does & {Word.SOFT, Word.REVERTED}:
         return
     deploys = [fact for fact in facts if fact.kind is Kind.DEPLOY]
     named = [fact for fact in deploys if is_about(clause, fact)]
@@ -82,7 +83,7 @@ def _deploy(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
         return
     one = own[0]
     if clause.is_denied or Word.NONE in clause.does:
-        if not clause.loose and not clause.times and Word.REVERTED not in clause.does:
+        if not clause.loose and not clause.times:
             yield one.number, _deployed(one)
         return
     is_one = len(clause.versions) == 1 and len(set(clause.subjects)) == 1
@@ -96,19 +97,46 @@ def _deploy(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
         wrong := people.intersection(clause.loose) - one.terms.get("actor", NOTHING)
     ):
         yield one.number, f"deployed by {_any(one.terms, 'actor')}, not by {min(wrong)}"
-    replaces = Word.REPLACED in clause.does and Word.REVERTED not in clause.does
-    if len(own) == 1 and replaces and len(clause.versions) == 2 and not has_versions(one, clause):
+    if (
+        len(own) == 1
+        and Word.REPLACED in does
+        and len(clause.versions) == 2
+        and not has_versions(one, clause)
+    ):
         yield (
             one.number,
             f"{_any(one.terms, 'version', 'v')} replaced {_any(one.terms, 'previous', 'v')}",
         )
-    is_plain = not (clause.ways or clause.roles or Word.REVERTED in clause.does)
+    is_plain = not (clause.ways or clause.roles)
     if (
         len(own) == 1
         and is_plain
         and any(not is_at(one, t, s, ("at", "until")) for t, s in clause.times if s != "since")
     ):
         yield one.number, _deployed(one)
+
+
+def _rollback(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
+    """Rolled back by another person, at another time, or from or to another version."""
+    own = [fact for fact in facts if fact.kind is Kind.ROLLBACK and is_about(clause, fact)]
+    is_open = clause.is_denied or not clause.does.isdisjoint((Word.SOFT, Word.NONE))
+    if Word.REVERTED not in clause.does or len(own) != 1 or is_open:
+        return
+    if not _DECIDED.isdisjoint(clause.loose):
+        return  # who confirmed it, and when, is no matter of deploys
+    one = own[0]
+    deploys = [fact for fact in facts if fact.kind is Kind.DEPLOY]
+    people = frozenset[str]().union(*(fact.terms.get("actor", NOTHING) for fact in deploys))
+    at = [name for name, slot in clause.times if slot != "since"]
+    if wrong := people.intersection(clause.loose) - one.terms.get("actor", NOTHING):
+        yield one.number, f"rolled back by {_any(one.terms, 'actor')}, not by {min(wrong)}"
+    elif not has_versions(one, clause):
+        yield (
+            one.number,
+            f"{_any(one.terms, 'version', 'v')} was rolled back to {_any(one.terms, 'previous', 'v')}",
+        )
+    elif any(not _is_near(one.times.get("at", ()), name.key) for name in at):
+        yield one.number, f"rolled back at {clock(one.times['at'][0])}"
 
 
 def _deployed(fact: Fact) -> str:
@@ -137,13 +165,13 @@ def _onset(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
         f for f in facts if f.kind is Kind.SIGNAL and is_about(clause, f) and f.times.get("since")
     ]
     own = [f for f in own if all(bears(way, denied, f) for way, denied in clause.ways)]
-    if own and not any(_is_near(f, name.key) for f in own for name, _ in since):
+    if own and not any(_is_near(f.times["since"], name.key) for f in own for name, _ in since):
         yield own[0].number, f"since {clock(own[0].times['since'][0])}"
 
 
-def _is_near(fact: Fact, minute: str) -> bool:
+def _is_near(times: Sequence[datetime], minute: str) -> bool:
     said = int(minute[:2]) * 60 + int(minute[3:])
-    apart = [abs(at.hour * 60 + at.minute - said) for at in fact.times["since"]]
+    apart = [abs(at.hour * 60 + at.minute - said) for at in times]
     return any(min(each, 1440 - each) <= 3 for each in apart)
 
 

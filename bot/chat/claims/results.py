@@ -10,13 +10,14 @@ from itertools import combinations
 import orjson
 from pydantic import JsonValue
 
-from bot.chat.claims.clocks import STAMP, clock
+from bot.chat.claims.clocks import STAMP, clock, instants
 from bot.chat.claims.json_index import NOBODY, PLAIN_NAME, JsonIndex, Reader, indexed
 from bot.chat.claims.names import Name, folded, stands_in
 from bot.chat.claims.per_product import Part, Whole, of_these, parts_of
 from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.rows import Row, rows_of
 from bot.domain.turn_events import Evidence
+from tools.analysis.comparable import least_age_s
 from tools.log_templates import without_clock
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
@@ -128,6 +129,7 @@ class Result:
         of_nobody.update(loose_numbers(STAMP.sub(" ", self.evidence.summary)))
         of_nobody.update(self._derived())
         of_nobody.update(_lapses(found.salient))
+        of_nobody.update(_age_needed(self.fields))
         for key in ("product", "app_name", "name"):
             if isinstance(value := self.arguments.get(key), str) and PLAIN_NAME.fullmatch(value):
                 found.names.add(value.lower())
@@ -175,6 +177,15 @@ class Result:
                     if isinstance(a, int | float) and isinstance(b, int | float) and b:
                         yield Known(a / b, a / b, "factor")
                         yield Known(a / b - 1, a / b - 1, "ratio")
+
+
+def _age_needed(fields: Mapping[str, JsonValue]) -> Iterator[Known]:
+    """How old data has to be for the range that a sweep looked at."""
+    before = fields.get("least_before_s")
+    ends = list(instants(str(fields.get("range"))))
+    if isinstance(before, int | float) and len(ends) == 2:
+        needed = least_age_s((ends[1] - ends[0]).total_seconds(), before)
+        yield Known(0.0, needed, "time")
 
 
 def _rows(value: JsonValue) -> list[Mapping[str, JsonValue]]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from bot.chat.claims.facts import Fields, rows_in
+from bot.chat.claims.facts import Fields, rollbacks_in, rows_in
 from bot.chat.claims.results import Compared, Result
 from bot.chat.claims.rows import Row, disagreeing, named_in
 from bot.chat.claims.sentences import (
@@ -91,8 +91,9 @@ def _not_none(words: str, result: Result) -> str:
 def _state(words: str, result: Result) -> str:
     rows = result.fields.get("deploys")
     if isinstance(rows, list) and rows and _ROLLED.search(words) and not _NEGATED.search(words):
-        undone = [r.get("rolled_back") for r in rows if isinstance(r, dict)]
-        if all(each is False for each in undone):
+        told = rows_in(rows)
+        undone = [row.get("rolled_back") for row in told]
+        if all(each is False for each in undone) and not any(rollbacks_in(told)):
             return "not rolled back"
     states = _states(result)
     if not states or _NEGATED.search(words):

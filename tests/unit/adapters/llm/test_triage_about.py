@@ -152,7 +152,7 @@ async def test_a_product_without_data_of_its_own_is_said_before_all_else() -> No
     found = await asked("why is web slow?", CHECKOUT_SLOW, within={"checkout": "traffic"})
 
     assert found.text.startswith(
-        "You asked about web: no metrics were found that are its own. What stands out is checkout [E1].\n\n"
+        "You asked about web: no metrics were found that are its own [E1]. What stands out is checkout [E1].\n\n"
     )
     assert all("checkout" in line for line in bullets(found)[:2])
     assert "Not looked at: web" not in found.text
@@ -161,7 +161,9 @@ async def test_a_product_without_data_of_its_own_is_said_before_all_else() -> No
 async def test_without_data_of_its_own_the_calm_of_others_is_not_told_as_its_own() -> None:
     found = await asked("is web fine?", within={"checkout": ALL})
 
-    assert found.text.startswith("You asked about web: no metrics were found that are its own.\n\n")
+    assert found.text.startswith(
+        "You asked about web: no metrics were found that are its own [E1].\n\n"
+    )
     assert "Nothing is wrong" not in found.text
     assert "- looked at metrics (none of web) [E1]" in found.text
 
@@ -233,7 +235,7 @@ async def test_what_is_measured_for_too_short_a_time_is_told_with_when_to_ask_ag
     assert found.text.startswith(
         "You asked about web: its errors, latency, traffic are measured, but not long enough to "
         "compare: that takes data that is 42 minutes old; ask again at 14:51 UTC, or about the "
-        "time since 14:21 UTC.\n\n"
+        "time since 14:21 UTC [E1].\n\n"
     )
     assert "neither latency nor errors are measured" not in found.text
     assert found.marks == ()
@@ -242,7 +244,7 @@ async def test_what_is_measured_for_too_short_a_time_is_told_with_when_to_ask_ag
 async def test_whoever_named_a_time_is_told_which_time_to_name_instead() -> None:
     found = await asked("is web slow since 14:05 UTC?", around=young())
 
-    assert "42 minutes old; ask about the time since 14:21 UTC.\n\n" in found.text
+    assert "42 minutes old; ask about the time since 14:21 UTC [E1].\n\n" in found.text
     assert "ask again" not in found.text
 
 
@@ -251,7 +253,7 @@ async def test_of_a_time_that_is_over_nobody_is_told_to_wait() -> None:
     found = await asked("is web slow?", around=young(comparable=ended))
 
     assert "ask again" not in found.text
-    assert "that takes data that is 42 minutes old." in found.text
+    assert "that takes data that is 42 minutes old [E1]." in found.text
 
 
 async def test_what_is_not_measured_is_said_so() -> None:

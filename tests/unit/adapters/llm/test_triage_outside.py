@@ -105,7 +105,7 @@ async def test_where_all_may_be_read_an_unknown_name_is_never_called_well() -> N
     found = await investigate(world(), "is orders fine?", reads_all=True)
 
     assert "Nothing is wrong" not in found.text
-    assert "You asked about orders: no metrics were found that are its own." in found.text
+    assert "You asked about orders: no metrics were found that are its own [E1]." in found.text
 
 
 async def test_where_all_may_be_read_a_part_of_the_system_is_no_product() -> None:

@@ -88,7 +88,7 @@ async def test_a_time_before_the_data_is_told_as_that_and_not_as_a_wrong_name() 
 
     assert found.text.startswith(
         "You asked about checkout between 2026-04-06 14:35 and 2026-04-06 15:35 UTC: no data of its "
-        "own was found of that time.\n\n"
+        "own was found of that time [E1].\n\n"
     )
     assert "no metrics were found that are its own" not in found.text
 

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -91,6 +92,35 @@ def test_each_rule_decides(text: str, state: ClaimState) -> None:
     world = release(2)
 
     assert _state(text.format_map(world.values), world) is state
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("v2.8.0 was rolled back to v2.7.3 at {undone} UTC [E2].", ClaimState.SUPPORTED),
+        ("v2.8.0 was rolled back to v2.7.3 by {who} [E2].", ClaimState.SUPPORTED),
+        ("{sick} was slow until it was rolled back at {undone} UTC [E2].", ClaimState.UNCHECKED),
+        ("A rollback of {sick} was confirmed by {who} [E2].", ClaimState.UNCHECKED),
+        ("v2.7.3 was rolled back to v2.8.0 [E2].", ClaimState.CONTRADICTED),
+        ("v2.8.0 was rolled back at {back_later} UTC [E2].", ClaimState.CONTRADICTED),
+        ("v2.8.0 was rolled back by {absent} [E2].", ClaimState.CONTRADICTED),
+    ],
+)
+@pytest.mark.parametrize("flagged", [True, False])
+def test_a_deploy_of_the_version_before_is_a_rollback(
+    text: str, state: ClaimState, flagged: bool
+) -> None:
+    """Whether or not the source of deploys calls it one."""
+    world = recovered(2)
+    later = (
+        f"{int(world.values['undone'][:2]):02d}:{(int(world.values['undone'][3:]) + 9) % 60:02d}"
+    )
+    deploys = world.evidence[1]
+    content = deploys.content if flagged else deploys.content.replace("true", "false")
+    told = (world.evidence[0], replace(deploys, content=content), *world.evidence[2:])
+    said = text.format_map({**world.values, "back_later": later})
+
+    assert _state(said, replace(world, evidence=told)) is state
 
 
 @pytest.mark.parametrize(
