@@ -11,9 +11,9 @@ from pathlib import Path
 
 from adapters.recorded.packs.archive import TRUTH_FILE, CaseFiles
 from adapters.recorded.packs.recording import read_recording
-from bot.commands.ask import answer_here
-from bot.commands.eval import judged_cases
-from bot.commands.eval_ask import database_url
+from bot.cli.ask import answer_here
+from bot.cli.eval.cases import database_url
+from bot.cli.eval.command import judged_cases
 from bot.settings.model import Settings
 from bot.store import schema
 from bot.telemetry import logs

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from bot.commands.eval import judged_cases
+from bot.cli.eval.command import judged_cases
 from tests.evals.own_marks import marked_sentences
 from tests.evals.stacks import CASES, write
 from tests.plain_logging import logging_put_back

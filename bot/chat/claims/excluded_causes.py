@@ -6,13 +6,13 @@ from typing import Final
 
 from bot.chat.claims.clauses import Clause
 from bot.chat.claims.clocks import clock
-from bot.chat.claims.entailment import NOTHING, has_versions, is_about, usage
+from bot.chat.claims.entailment import is_about
 from bot.chat.claims.facts import Fact, Kind
 from bot.chat.claims.lexicon import Word
+from bot.chat.claims.predicates import FELT, NOTHING, has_versions, usage
 
 Refuted = tuple[int, str]  # the number of the result, and what it says
 FREE: Final = 0.7  # the share in use under which nothing is full
-FELT: Final = frozenset({"latency", "errors"})
 ILL: Final = frozenset({"crashing", "failing", "pending", "evicted", "oomkilled", "failed"})
 _CRASH = re.compile(r"\bcrash\w*|\boom\w*|\bout of memory\b|\bkilled\b", re.IGNORECASE)
 _FULL = re.compile(

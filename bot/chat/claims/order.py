@@ -8,10 +8,10 @@ from typing import Final
 
 from bot.chat.claims.clauses import Clause, clauses_of
 from bot.chat.claims.clocks import clock
-from bot.chat.claims.entailment import has_versions, is_about
-from bot.chat.claims.excluded_causes import FELT
+from bot.chat.claims.entailment import is_about
 from bot.chat.claims.facts import Fact, Kind
 from bot.chat.claims.lexicon import Word
+from bot.chat.claims.predicates import FELT, has_versions
 from bot.chat.claims.quantities import Figure, Known, Numbers, figures
 
 _Event = tuple[datetime, int]  # when, and by which result

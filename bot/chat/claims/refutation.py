@@ -7,20 +7,13 @@ from typing import Final
 
 from bot.chat.claims.clauses import Clause, clauses_of
 from bot.chat.claims.clocks import clock
-from bot.chat.claims.entailment import (
-    NOTHING,
-    bears,
-    distributed,
-    has_versions,
-    is_about,
-    is_at,
-    usage,
-)
-from bot.chat.claims.excluded_causes import FELT, FREE, ILL, Refuted, excluded_causes, percent
+from bot.chat.claims.entailment import distributed, is_about
+from bot.chat.claims.excluded_causes import FREE, ILL, Refuted, excluded_causes, percent
 from bot.chat.claims.facts import Fact, Kind
 from bot.chat.claims.lexicon import Word
 from bot.chat.claims.mentioned import contrasted
 from bot.chat.claims.order import order_in, reversed_in
+from bot.chat.claims.predicates import FELT, NOTHING, bears, has_versions, is_at, usage
 from bot.chat.claims.sentences import CAUSAL
 
 _WELL: Final = frozenset({"running", "ready", "healthy", "up"})

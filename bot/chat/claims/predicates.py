@@ -1,0 +1,249 @@
+"""What a row has to say for a clause of each kind: of a deploy, a state, a way, a figure, a line."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from bot.chat.claims.clauses import Clause
+from bot.chat.claims.clocks import clock, near
+from bot.chat.claims.facts import Fact, Kind
+from bot.chat.claims.lexicon import Word
+from bot.chat.claims.names import Name, folded
+from bot.chat.claims.quantities import Figure, Known, Numbers
+
+NOTHING: Final = frozenset[str]()
+FELT: Final = frozenset({"latency", "errors"})  # by users
+USAGE: Final = frozenset({"pool", "cpu", "memory", "disk", "queue"})
+_SATURATED: Final = 0.85
+_LATE_S: Final = 30  # an onset in the second half of a minute is also of the next one
+Fits: TypeAlias = Callable[[Fact, Clause], bool]
+_Needs: TypeAlias = Callable[[Clause], bool]
+
+
+def frame(clause: Clause) -> tuple[frozenset[Kind], Fits]:
+    """The kinds of rows that can entail it, and what they have to say: the first that it needs."""
+    return next((kinds, fits) for needs, kinds, fits in _FRAMES if needs(clause))
+
+
+def _does(*words: Word) -> _Needs:
+    wanted = frozenset(words)
+    return lambda clause: not clause.does.isdisjoint(wanted)
+
+
+def _is_of_deploy(clause: Clause) -> bool:
+    return _does(Word.DEPLOYED, Word.REPLACED)(clause) or bool(clause.versions)
+
+
+def _is_of_state(clause: Clause) -> bool:
+    return bool(clause.states or "restarts" in clause.nouns) and not clause.quotes
+
+
+def _is_of_lines(clause: Clause) -> bool:
+    return _does(Word.SAYS, Word.MENTIONS)(clause) or bool(clause.quotes)
+
+
+def _is_of_ways(clause: Clause) -> bool:
+    return bool(clause.ways) or Word.SATURATED in clause.does
+
+
+def _counts_lines(clause: Clause) -> bool:
+    return "line" in clause.nouns and any(slot == "count" for _, slot in clause.figures)
+
+
+def _is_of_spans(clause: Clause) -> bool:
+    return _does(Word.SPENDS, Word.TOOK)(clause) or "trace" in clause.nouns
+
+
+def _is_of_values(clause: Clause) -> bool:
+    return bool(clause.roles) or Word.FAILS in clause.does
+
+
+def _is_unavailable(fact: Fact, clause: Clause) -> bool:
+    is_so = fact.kind is Kind.CALL or "unmeasured" in states(fact)
+    return is_so and not (clause.figures or clause.times)
+
+
+def _is_deploy(fact: Fact, clause: Clause) -> bool:
+    if fact.kind is Kind.COUNT:
+        is_bare = not (clause.versions or clause.times) and (clause.inherits or not clause.subjects)
+        return is_bare and "deploy" in fact.terms.get("noun", NOTHING) and _counts(fact, clause)
+    if clause.ways or clause.roles or any(slot == "count" for _, slot in clause.figures):
+        return False
+    if Word.FAILS in clause.does and "failed" not in states(fact):
+        return False
+    return has_versions(fact, clause) and _values(fact, clause, ("at",))
+
+
+def _is_rollback(fact: Fact, clause: Clause) -> bool:
+    """Of a deploy it is only known that it was undone, not when and by whom."""
+    if clause.ways or clause.roles or clause.figures:
+        return False
+    if fact.kind is Kind.DEPLOY and (clause.times or clause.loose or len(clause.versions) > 1):
+        return False
+    return (
+        "reverted" in states(fact) and has_versions(fact, clause) and _values(fact, clause, ("at",))
+    )
+
+
+def has_versions(fact: Fact, clause: Clause) -> bool:
+    """Whether the versions of a clause are those of a deploy, the new one and the one before."""
+    back = "now" if fact.kind is Kind.ROLLBACK else "usual"
+    return all(
+        version in fact.terms.get("previous" if slot == back else "version", NOTHING)
+        for version, slot in clause.versions
+    )
+
+
+def _has_recovered(fact: Fact, clause: Clause) -> bool:
+    return "recovered" in states(fact) and _values(fact, clause, ("until",))
+
+
+def _went(fact: Fact, clause: Clause) -> bool:
+    if Word.SATURATED in clause.does and not (fact.role in USAGE and usage(fact) >= _SATURATED):
+        return False
+    if not fact.role or (
+        not clause.roles and fact.role not in FELT and not clause.does & {Word.SATURATED}
+    ):
+        return False
+    if "recovered" in states(fact) and Word.PRESENT in clause.does:
+        return False
+    return all(bears(way, denied, fact) for way, denied in clause.ways) and _values(
+        fact, clause, ("since",)
+    )
+
+
+def bears(way: str, denied: bool, fact: Fact) -> bool:
+    """Whether a fact went that way, or did not where that is denied."""
+    if not fact.way:
+        return False
+    same = fact.way != "flat" if way == "odd" else fact.way == way
+    return same != denied
+
+
+def usage(fact: Fact) -> float:
+    """The highest share in use that a fact speaks of; 0 where it tells none."""
+    return max(
+        (one.value for one in fact.figures.get("now", ()) if one.family == "ratio"), default=0.0
+    )
+
+
+def _is_in_state(fact: Fact, clause: Clause) -> bool:
+    nouns = fact.terms.get("noun", NOTHING)
+    said = [noun for noun in clause.nouns if noun != "restarts"]
+    if said and nouns and nouns.isdisjoint(said):
+        return False
+    counts = any(slot == "count" for _, slot in clause.figures) or Word.ALL in clause.does
+    if fact.kind is Kind.COUNT and not counts:
+        return False
+    return states(fact).issuperset(clause.states) and _values(fact, clause, ("at",))
+
+
+def _logs(fact: Fact, clause: Clause) -> bool:
+    if fact.kind is Kind.COUNT:
+        return (
+            not (clause.quotes or clause.loose)
+            and "total" not in fact.figures
+            and _counts(fact, clause)
+        )
+    if fact.kind is Kind.OBJECT:
+        return bool(clause.quotes) and _values(fact, clause, ("at",))
+    level = fact.terms.get("level", NOTHING)
+    if "errors" in clause.roles and level != {"error"}:
+        return False
+    if "warning" in clause.nouns and level != {"warn"}:
+        return False
+    if Word.NEW in clause.does and states(fact).isdisjoint(("new", "more", "gone")):
+        return False
+    if not all(bears(way, denied, fact) for way, denied in clause.ways):
+        return False
+    return _values(fact, clause, ("since", "at"))
+
+
+def _spends(fact: Fact, clause: Clause) -> bool:
+    if "mosttime" in clause.nouns:
+        return "mosttime" in fact.terms.get("noun", NOTHING) and not clause.figures
+    return _values(fact, clause, ("at",)) and bool(clause.figures)
+
+
+def _measures(fact: Fact, clause: Clause) -> bool:
+    """A value of a signal: `p99 is 1.8 s`, `8 % of requests fail`."""
+    fails = Word.FAILS in clause.does
+    if fact.kind is Kind.CALL:
+        return fails and _values(fact, clause, ())
+    if fails and fact.role != "errors":
+        return False
+    return bool(clause.figures) and _values(fact, clause, ("since",))
+
+
+def _counts(fact: Fact, clause: Clause) -> bool:
+    if not clause.figures:
+        return False
+    if fact.kind is Kind.SIGNAL:
+        return fact.role == "traffic" and not clause.nouns and _values(fact, clause, ())
+    nouns = fact.terms.get("noun", NOTHING)
+    return bool(clause.nouns) and nouns.issuperset(clause.nouns) and _values(fact, clause, ())
+
+
+def states(fact: Fact) -> frozenset[str]:
+    return fact.terms.get("state", NOTHING)
+
+
+def _values(fact: Fact, clause: Clause, when: Sequence[str]) -> bool:
+    """Every figure, time and quotation of the clause is the fact's own, in its place."""
+    is_now = Word.PRESENT in clause.does and "recovered" in states(fact)
+    return (
+        all(_holds(fact, figure, slot, is_now=is_now) for figure, slot in clause.figures)
+        and all(is_at(fact, name, slot, when) for name, slot in clause.times)
+        and all(_quotes(fact, quote) for quote in clause.quotes)
+    )
+
+
+# Where a figure of a place may stand besides; `now` without a unit is mostly a count.
+_ALSO: Final[Mapping[str, tuple[str, ...]]] = {
+    "took": ("now",),
+    "restarts": ("count",),
+}
+
+
+def _holds(fact: Fact, figure: Figure, slot: str, *, is_now: bool) -> bool:
+    own = fact.figures
+    known = list(own.get("last" if slot == "now" and is_now and "last" in own else slot, ()))
+    if slot == "change":
+        changes = [one.value - 1 for one in own.get("factor", ())]
+        return Numbers([Known(each, each, "ratio") for each in changes]).hold(figure)
+    for other in _ALSO.get(slot, ()):
+        known += own.get(other, ())
+    if slot == "now":
+        known += [] if known else own.get("took", ())
+        known += [] if figure.family else (*own.get("count", ()), *own.get("total", ()))
+    if slot == "factor" and figure.text.endswith("times"):
+        known += (*own.get("restarts", ()), *own.get("count", ()))
+    return Numbers(known).hold(figure)
+
+
+def is_at(fact: Fact, name: Name, slot: str, when: Sequence[str]) -> bool:
+    """Whether a fact has that time in one of the places."""
+    if slot == "until":
+        when = ("until",)
+    minutes = frozenset(clock(at) for one in when for at in fact.times.get(one, ()))
+    late = frozenset(clock(at) for at in fact.times.get("since", ()) if at.second >= _LATE_S)
+    return near(name.key, minutes, name.margin_min) or (slot == "since" and near(name.key, late, 1))
+
+
+def _quotes(fact: Fact, quote: str) -> bool:
+    parts = [folded(part) for part in quote.replace("…", "...").split("...")]
+    return bool(fact.text) and all(part in fact.text for part in parts if part)
+
+
+_FRAMES: Final[Sequence[tuple[_Needs, frozenset[Kind], Fits]]] = (
+    (_does(Word.UNAVAILABLE), frozenset({Kind.CALL, Kind.SIGNAL}), _is_unavailable),
+    (_does(Word.REVERTED), frozenset({Kind.ROLLBACK, Kind.DEPLOY}), _is_rollback),
+    (_is_of_deploy, frozenset({Kind.DEPLOY, Kind.COUNT}), _is_deploy),
+    (_does(Word.RECOVERED), frozenset({Kind.SIGNAL}), _has_recovered),
+    (_is_of_state, frozenset({Kind.OBJECT, Kind.COUNT}), _is_in_state),
+    (_is_of_lines, frozenset({Kind.LOG, Kind.OBJECT, Kind.COUNT}), _logs),
+    (_is_of_ways, frozenset({Kind.SIGNAL, Kind.SPAN, Kind.LOG}), _went),
+    (_counts_lines, frozenset({Kind.LOG, Kind.COUNT}), _logs),
+    (_is_of_spans, frozenset({Kind.SPAN, Kind.LOG, Kind.DEPLOY, Kind.OBJECT}), _spends),
+    (_is_of_values, frozenset({Kind.SIGNAL, Kind.CALL}), _measures),
+    (lambda _: True, frozenset({Kind.COUNT, Kind.OBJECT, Kind.SIGNAL}), _counts),
+)
