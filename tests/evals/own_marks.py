@@ -11,14 +11,14 @@ from pathlib import Path
 
 from adapters.recorded.packs.archive import TRUTH_FILE, CaseFiles
 from adapters.recorded.packs.recording import read_recording
+from bot.app.recorded_world import world_of
+from bot.app.stores import open_redactor
 from bot.cli.ask import answer_here
 from bot.cli.eval.cases import database_url
 from bot.cli.eval.command import judged_cases
 from bot.settings.model import Settings
 from bot.store import schema
 from bot.telemetry import logs
-from bot.wiring.packed import world_of
-from bot.wiring.stores import open_redactor
 
 CHANNEL = "incident-eval"
 
