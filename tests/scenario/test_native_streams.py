@@ -398,6 +398,30 @@ async def test_a_long_answer_grows_message_after_message(slack: Slack) -> None:
     assert slack.errors == []
 
 
+async def _long(slack: Slack, deleted: int | None = None) -> list[str]:
+    """What a long answer says, one message of which a person deletes while the second grows."""
+    ask, stream = await slack.begun()
+    half = len(LONG) // 2
+    feed(stream, [LONG[:half]])
+    await slack.workspace.wait_for(lambda: len(slack.messages(ask)) == 2)
+    if deleted is not None:
+        slack.workspace.posting.delete(slack.messages(ask)[deleted])
+    feed(stream, LONG[half:].splitlines(keepends=True))
+    await stream.finish(finished(text=f"{LONG}\n\nThe last words."))
+    return slack.texts(ask)
+
+
+@pytest.mark.parametrize("deleted", [0, 1])
+async def test_a_person_who_deletes_one_of_several_messages_ends_no_answer(
+    slack: Slack, deleted: int
+) -> None:
+    whole = await _long(slack)
+    found = await _long(slack, deleted)
+
+    assert found[-1].rstrip().endswith("The last words.")
+    assert "\n".join(found).split() == "\n".join(whole if deleted else whole[1:]).split()
+
+
 async def test_a_replica_that_takes_over_ends_the_stream_and_says_all_of_it(slack: Slack) -> None:
     ask, stream = await slack.begun()
     feed(stream, WORDS[:12])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from bot.domain.ids import MessageTs, Place, TurnId
-from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import Refused, Unreachable
 from bot.slack.delivery.outbox import Mark, Outbox, answer_mark
 from bot.slack.delivery.pacing import Urgency
@@ -26,6 +26,8 @@ _UNEDITABLE = frozenset(
 _GROWS = "streaming_state_conflict"
 _EMPTIED = Part("(continued above)", ())
 _REPLACED = Part("(answered below)", ())
+# Stands for a part that a person deleted before this process learned of it.
+_DELETED = MessageTs("0000000000.000000")
 
 
 @dataclass(slots=True)
@@ -33,7 +35,9 @@ class AnswerMessages:
     """One answer. `complete` says whether `posted` is known to be all there is in Slack.
 
     `unmarked` are those that grew, or still do, and do not say yet what they are for. `replaced`
-    are those whose place another took: they are deleted once it stands. `is_opened`: its
+    are those whose place another took: they are deleted once it stands. `deleted` are parts that a
+    person deleted: they stay away, because at the end they would be out of order. `seen`: how many
+    parts stood there when the end began to be posted, None before. `is_opened`: its
     placeholder was posted or given up. Once it `is_left` to another process, no second call of an
     edit follows the first.
     """
@@ -47,13 +51,16 @@ class AnswerMessages:
     complete: bool = True
     unmarked: set[int] = field(default_factory=set)
     replaced: list[MessageTs] = field(default_factory=list)
+    deleted: set[int] = field(default_factory=set)
+    seen: int | None = None
     is_opened: bool = False
     streams: Streams | None = None
     is_left: bool = False
 
     def stale(self, parts: tuple[Part, ...]) -> int | None:
         """The first part that Slack does not show yet."""
-        return next((i for i, part in enumerate(parts) if self.shown.get(i) != part), None)
+        shown = enumerate(parts)
+        return next((i for i, p in shown if self.shown.get(i) != p and i not in self.deleted), None)
 
     async def discover(self) -> None:
         """Learn which messages exist. An attempt before this one may have posted some."""
@@ -66,7 +73,11 @@ class AnswerMessages:
         for index in range(max(known, default=-1) + 1):
             if index < len(self.posted):
                 continue
-            if index not in known or known[index] in self.replaced:
+            if index not in known:  # parts are posted in order, and a later one is there
+                self.deleted.add(index)
+                self.posted.append(_DELETED)
+                continue
+            if known[index] in self.replaced:
                 break
             if self.posted and known[index] < self.posted[-1]:
                 # The part before it was posted anew, and the attempt ended before its successors.
@@ -88,11 +99,34 @@ class AnswerMessages:
         """
         if index >= len(self.posted) and not self.complete:
             await self.discover()
+        if index in self.deleted:
+            return
         if index >= len(self.posted):
             await self._post(part, urgency)
-        else:
-            await self._edit(index, part)
+        elif not await self._is_edited(index, part):
+            return
         self.shown[index] = part
+
+    async def lose(self, index: int, gone: MessageGone) -> None:
+        """A person deleted that part. The last one is posted again, where the text goes on.
+
+        Raises `gone` where nothing is left of what people saw. The other parts are edited again,
+        since that tells whether they are there.
+        """
+        if not self.complete:
+            await self.discover()
+        self.shown.clear()
+        self.unmarked.discard(index)
+        seen = self.posted[: self.seen]
+        if not set(range(len(seen))) - self.deleted - {index}:
+            for ts in self.posted[self.seen :] if self.seen is not None else ():
+                await self._remove(ts, _EMPTIED)
+            raise gone
+        _log.info("slack.answer.part_deleted", turn=self.turn, part=index)
+        if index == len(self.posted) - 1:
+            self.posted.pop()
+        else:
+            self.deleted.add(index)
 
     async def trim(self, count: int) -> None:
         """Remove what an earlier, longer state left behind, and what was replaced; best effort."""
@@ -101,10 +135,11 @@ class AnswerMessages:
             self.replaced.pop(0)
         while len(self.posted) > count:
             index = len(self.posted) - 1
-            ts = self.posted[index]
-            await self._remove(ts, _EMPTIED)
+            if index not in self.deleted:
+                await self._remove(self.posted[index], _EMPTIED)
             self.posted.pop()
             self.shown.pop(index, None)
+            self.deleted.discard(index)
 
     async def _remove(self, ts: MessageTs, instead: Part) -> None:
         channel = self.place.channel
@@ -124,15 +159,20 @@ class AnswerMessages:
             self.complete = False  # it may be there all the same
             raise
 
-    async def _edit(self, index: int, part: Part) -> None:
+    async def _is_edited(self, index: int, part: Part) -> bool:
+        """Whether the message of that part shows it; else a person has deleted the message."""
         try:
             await self._edit_ended(index, part)
+        except MessageGone as gone:
+            await self.lose(index, gone)
+            return False
         except Refused as refused:
             if refused.code not in _UNEDITABLE:
                 raise
             self._check_ours()
             await self._post_anew(index, part)
         self.unmarked.discard(index)
+        return True
 
     async def _post_anew(self, index: int, part: Part) -> None:
         """Post a part that cannot be edited at the end, and have those after it follow it there.
@@ -143,10 +183,12 @@ class AnswerMessages:
         posted = await self.outbox.post(self.place, part, answer_mark(self.turn, index))
         outdated, *later = self.posted[index:]
         self.posted[index:] = [posted]
-        self.replaced += later
-        for at in range(index, index + 1 + len(later)):
+        for at, ts in enumerate((outdated, *later), index):
             self.shown.pop(at, None)
             self.unmarked.discard(at)
+            if at > index and at not in self.deleted:
+                self.replaced.append(ts)
+            self.deleted.discard(at)
         # Its Stop button belongs to nothing any more; best effort.
         with suppress(SurfaceGone, SurfaceFailed):
             await self.outbox.delete(self.place.channel, outdated)

@@ -13,7 +13,7 @@ from functools import lru_cache
 import structlog
 
 from bot.domain.ids import MessageTs, Person
-from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import LockedOut, RateLimited
 from bot.slack.delivery.outbox import answer_mark
 from bot.slack.delivery.streams import Streams
@@ -231,6 +231,10 @@ class NativeAnswer:
         cards = {card.id: card for card in task_cards(view)}
         try:
             await self._streams.append(self._messages.place.channel, growth.ts, chunks)
+        except MessageGone as gone:
+            await self._messages.lose(growth.index, gone)
+            self.growth = None
+            return False
         except (RateLimited, SurfaceGone):
             raise
         except SurfaceFailed as error:
@@ -267,6 +271,10 @@ class NativeAnswer:
         channel = self._messages.place.channel
         try:
             await self._streams.end(channel, growth.ts, mark, chunks, blocks)
+        except MessageGone as gone:
+            await self._messages.lose(growth.index, gone)
+            self.growth = None
+            return False
         except (RateLimited, SurfaceGone):
             raise
         except SurfaceFailed as error:

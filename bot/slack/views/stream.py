@@ -108,6 +108,7 @@ class SlackAnswerStream(AnswerStream):
             await self._let_go()
             if self._is_posted_sooner(parts):
                 self._messages.replace()
+            self._messages.seen = len(self._messages.posted) or None
             await self._post_missing(parts, on_part)
             while (index := self._messages.stale(parts)) is not None:
                 await persist(self._patience, self._final_edit(index, parts[index]))

@@ -9,6 +9,7 @@ import pytest
 from bot.domain.ids import MessageTs, TurnId
 from bot.domain.turn_events import TextDelta
 from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.ports.platform import AnswerStream
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable
 from bot.slack.delivery.outbox import Outbox, Patience
 from bot.slack.delivery.scheduler import EditScheduler
@@ -313,6 +314,94 @@ async def test_a_deleted_answer_is_told_as_gone(slack: FakeSlackWeb, surface: Sl
 
     with pytest.raises(SurfaceGone):
         await stream.finish(FINAL)
+    assert slack.texts() == []
+
+
+LAST = len(WHOLE) - 1
+
+
+def without(part: int) -> list[str]:
+    return WHOLE[:part] + WHOLE[part + 1 :]
+
+
+async def grown(slack: FakeSlackWeb, surface: SlackSurface) -> AnswerStream:
+    """An answer that has as many messages as its end will have, with other words."""
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    stream.feed(TextDelta(f"Before.\n\n{LONG}"))
+    await slack.until("chat.postMessage", len(WHOLE))
+    return stream
+
+
+@pytest.mark.parametrize("part", range(LAST))
+async def test_a_part_that_a_person_deleted_stays_away_and_the_others_keep_their_order(
+    slack: FakeSlackWeb, surface: SlackSurface, part: int
+) -> None:
+    stream = await grown(slack, surface)
+    del slack.messages[sorted(slack.messages)[part]]
+    await stream.finish(FINAL)
+
+    assert slack.texts() == without(part)
+    assert slack.count("chat.postMessage") == len(WHOLE)
+
+
+async def test_the_last_part_is_posted_again_for_the_text_goes_on_there(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    stream = await grown(slack, surface)
+    del slack.messages[max(slack.messages)]
+    await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
+@pytest.mark.parametrize("part", range(len(WHOLE)))
+async def test_an_answer_goes_on_while_it_grows_whichever_part_is_deleted(
+    slack: FakeSlackWeb, surface: SlackSurface, part: int
+) -> None:
+    stream = await grown(slack, surface)
+    del slack.messages[sorted(slack.messages)[part]]
+    stream.feed(TextDelta(f"\n\nMore.\n\n{LONG}"))
+    stream.feed(TextDelta("\n\nThe last words."))
+    await slack.until("chat.postMessage", 2 * len(WHOLE))
+    await stream.finish(FINAL)
+
+    assert slack.texts() == (WHOLE if part == LAST else without(part))
+
+
+@pytest.mark.parametrize("part", range(LAST))
+async def test_a_process_that_goes_on_posts_no_deleted_part_again(
+    slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler, part: int
+) -> None:
+    ts = await surface.open_answer(ASK)
+    await surface.stream(ASK, ts).finish(finished(text=f"Before.\n\n{LONG}"))
+    del slack.messages[sorted(slack.messages)[part]]
+    for _ in range(2):
+        await another_process(slack, scheduler).stream(ASK, ts).finish(FINAL)
+
+    assert slack.texts() == without(part)
+
+
+async def test_a_part_that_cannot_be_edited_follows_one_that_a_person_deleted(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    stream = await grown(slack, surface)
+    first, second, *_ = sorted(slack.messages)
+    slack.uneditable[first] = Refused("chat.update", "edit_window_closed")
+    del slack.messages[second]
+    await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
+async def test_an_answer_whose_every_part_was_deleted_is_told_as_gone(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    stream = await grown(slack, surface)
+    slack.messages.clear()
+    with pytest.raises(SurfaceGone):
+        await stream.finish(FINAL)
+
+    assert slack.texts() == []
 
 
 async def test_patience_has_an_end(slack: FakeSlackWeb, surface: SlackSurface) -> None:
