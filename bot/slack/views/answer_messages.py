@@ -123,10 +123,12 @@ class AnswerMessages:
                 await self._remove(ts, _EMPTIED)
             raise gone
         _log.info("slack.answer.part_deleted", turn=self.turn, part=index)
-        if index == len(self.posted) - 1:
-            self.posted.pop()
-        else:
+        if index < len(seen) - 1:
             self.deleted.add(index)
+            return
+        # What follows was posted by this end: it is posted again after the part, in order.
+        self.replaced += self.posted[index + 1 :]
+        del self.posted[index:]
 
     async def trim(self, count: int) -> None:
         """Remove what an earlier, longer state left behind, and what was replaced; best effort."""

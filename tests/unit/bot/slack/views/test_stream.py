@@ -344,14 +344,16 @@ async def test_a_part_that_a_person_deleted_stays_away_and_the_others_keep_their
     assert slack.count("chat.postMessage") == len(WHOLE)
 
 
+@pytest.mark.parametrize("more", ["", f"\n\nMore.\n\n{LONG}"], ids=["same", "longer"])
 async def test_the_last_part_is_posted_again_for_the_text_goes_on_there(
-    slack: FakeSlackWeb, surface: SlackSurface
+    slack: FakeSlackWeb, surface: SlackSurface, more: str
 ) -> None:
     stream = await grown(slack, surface)
     del slack.messages[max(slack.messages)]
-    await stream.finish(FINAL)
+    final = replace(FINAL, text=LONG + more)
+    await stream.finish(final)
 
-    assert slack.texts() == WHOLE
+    assert slack.texts() == [part.text for part in render(view([final]))]
 
 
 @pytest.mark.parametrize("part", range(len(WHOLE)))
