@@ -15,7 +15,8 @@ from adapters.kubernetes.config import Access
 from adapters.kubernetes.reader import KubernetesReader
 from adapters.recorded.packs.cluster_capture import take_cluster
 from adapters.recorded.packs.schema import ClusterState, document_of
-from adapters.recorded.simulator.cluster import NAMESPACE, RecordedKubernetes
+from adapters.recorded.player.cluster import RecordedKubernetes
+from adapters.recorded.simulator.cluster import NAMESPACE, SimulatedCluster
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.incidents import INCIDENTS
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
@@ -124,7 +125,7 @@ class TestRecordedKubernetes(KubernetesContract):
     @pytest.fixture
     def cluster(self) -> Kubernetes:
         data = Dataset(INCIDENTS["bad-deploy"](NOW), NOW, 11)
-        return RecordedKubernetes(data, SetClock(NOW))
+        return RecordedKubernetes(SimulatedCluster(data, SetClock(NOW)), SetClock(NOW))
 
 
 def pod() -> dict[str, Any]:

@@ -16,7 +16,8 @@ from adapters.observe.field_logs import FieldLogs
 from adapters.observe.instants import from_ns, ns_text
 from adapters.observe.loki import LokiLogs
 from adapters.observe.victorialogs import VictoriaLogs
-from adapters.recorded.simulator.observability import RecordedLogs
+from adapters.recorded.player.logs import RecordedLogs
+from adapters.recorded.simulator.backends import SimulatedLines
 from tests.fakes.aws import cloudwatch_logs
 from tests.fakes.cloudwatch_logs_server import CloudWatchLogsServer
 from tests.fakes.elasticsearch_server import ElasticsearchServer
@@ -48,7 +49,7 @@ def event(line: LogLine) -> dict[str, str]:
 class TestRecordedLogs(LogsContract):
     @pytest.fixture
     def logs(self, now: datetime) -> Logs:
-        return RecordedLogs(contract_logs(now), SetClock(now), UnsealedCodec())
+        return RecordedLogs(SimulatedLines(contract_logs(now)), SetClock(now), UnsealedCodec())
 
 
 class TestVictoriaLogs(LogsContract):

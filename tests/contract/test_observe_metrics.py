@@ -9,7 +9,8 @@ from aiohttp.test_utils import TestServer
 
 from adapters.http.client import http_client
 from adapters.observe.prometheus import PrometheusMetrics
-from adapters.recorded.simulator.observability import RecordedMetrics
+from adapters.recorded.player.metrics import RecordedMetrics
+from adapters.recorded.simulator.backends import SimulatedSeries
 from tests.fakes.prometheus_server import PrometheusServer
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_metrics_contract import MetricsContract, contract_dataset, contract_series
@@ -19,7 +20,7 @@ from tools.capabilities import Metrics
 class TestRecordedMetrics(MetricsContract):
     @pytest.fixture
     def metrics(self, now: datetime) -> Metrics:
-        return RecordedMetrics(contract_dataset(now), SetClock(now))
+        return RecordedMetrics(SimulatedSeries(contract_dataset(now), SetClock(now)), SetClock(now))
 
 
 class TestPrometheusStandIn(MetricsContract):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from adapters.recorded.simulator.observability import RecordedMetrics
+from adapters.recorded.player.metrics import RecordedMetrics
+from adapters.recorded.simulator.backends import SimulatedSeries
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_metrics_contract import contract_dataset
 from tests.fixtures_signals_contract import SignalsContract
@@ -12,4 +13,6 @@ from tools.capabilities import Metrics
 class TestRecordedSignals(SignalsContract):
     @pytest.fixture
     def metrics(self) -> Metrics:
-        return RecordedMetrics(contract_dataset(self.NOW), SetClock(self.NOW))
+        return RecordedMetrics(
+            SimulatedSeries(contract_dataset(self.NOW), SetClock(self.NOW)), SetClock(self.NOW)
+        )

@@ -10,9 +10,10 @@ from aiohttp.test_utils import TestServer
 from adapters.http.client import http_client
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.tempo import TempoTraces
+from adapters.recorded.player.traces import RecordedTraces
+from adapters.recorded.simulator.backends import SimulatedTraces
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.incidents import INCIDENTS
-from adapters.recorded.simulator.observability import RecordedTraces
 from tests.fakes.jaeger_server import JaegerServer
 from tests.fakes.set_clock import SetClock
 from tests.fakes.tempo_server import TempoServer
@@ -31,7 +32,7 @@ class TestRecordedTraces(TracesContract):
     @pytest.fixture
     def traces(self, now: datetime) -> Traces:
         data = Dataset(INCIDENTS["bad-deploy"](now), now, 11)
-        return RecordedTraces(data, SetClock(now))
+        return RecordedTraces(SimulatedTraces(data), SetClock(now))
 
 
 class TestJaegerV1(TracesContract):

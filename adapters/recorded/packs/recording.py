@@ -29,6 +29,7 @@ from adapters.recorded.packs.schema import (
     rows_of,
 )
 from tools.capabilities import Deploy, Span
+from tools.signals import MetricType
 
 _NS: Final = 1_000_000_000
 M = TypeVar("M", bound=BaseModel)
@@ -47,6 +48,7 @@ class RecordedSeries:
     labels: Mapping[str, str]
     unit: str | None
     points: Sequence[tuple[float, float]]
+    type: MetricType = ""  # empty where the source does not say
 
 
 @dataclass(frozen=True, slots=True)

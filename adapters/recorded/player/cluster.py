@@ -1,8 +1,9 @@
-"""The cluster of a case: its objects as the API returned them, shown as kubectl shows them."""
+"""The cluster of a recorded incident: its objects as the API returned them, shown as kubectl shows them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from pydantic import JsonValue
 
@@ -25,23 +26,55 @@ Object = Mapping[str, JsonValue]
 
 _MAX_ROWS: Final = 100
 _MAX_OBJECTS: Final = 1_000
+_LOG_S: Final = 15 * 60
 
 
-class PackedKubernetes:
-    """Objects of one moment. An empty namespace is the one that most objects are in."""
+class ClusterSource(Protocol):
+    """The cluster of an incident: its objects and events as the API returns them."""
 
-    def __init__(
-        self,
-        objects: Sequence[Object],
-        events: Sequence[Object],
-        lines: Sequence[RecordedLine],
-        clock: Clock,
-    ) -> None:
-        self._objects = objects
+    def objects(self) -> Sequence[Object]:
+        """All objects as they are now."""
+        ...
+
+    def events(self) -> Sequence[Object]:
+        """All events that are still kept."""
+        ...
+
+    def lines(self, pod: str, since_s: int) -> Sequence[RecordedLine]:
+        """What a pod wrote, oldest first; a pack may give lines from before `since_s`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PackCluster:
+    """The cluster of a pack, at one moment."""
+
+    state: Sequence[Object]
+    kept_events: Sequence[Object]
+    kept_lines: Sequence[RecordedLine]
+
+    def objects(self) -> Sequence[Object]:
+        """The objects of the pack, whenever it is asked."""
+        return self.state
+
+    def events(self) -> Sequence[Object]:
+        """The events of the pack, whenever it is asked."""
+        return self.kept_events
+
+    def lines(self, pod: str, since_s: int) -> Sequence[RecordedLine]:  # noqa: ARG002 - the port's
+        """All lines of a pod."""
+        return [
+            one for one in self.kept_lines if one.labels.get("pod", one.labels.get("host")) == pod
+        ]
+
+
+class RecordedKubernetes:
+    """An empty namespace is the one that most objects are in."""
+
+    def __init__(self, source: ClusterSource, clock: Clock) -> None:
+        self._source = source
         self._clock = clock
-        self._events = [(text_at(raw, "metadata", "namespace"), read_event(raw)) for raw in events]
-        self._lines = lines
-        spaces = [namespace_of(one) for one in objects if namespace_of(one)]
+        spaces = [namespace_of(one) for one in source.objects() if namespace_of(one)]
         self._usual = max(set(spaces), key=spaces.count, default="default")
 
     async def table(self, query: ObjectQuery) -> ObjectTable:
@@ -78,9 +111,13 @@ class PackedKubernetes:
         kind = kind_of(query.kind) if query.kind else None
         name = checked_name(query.name) if query.name else ""
         space = query.namespace or self._usual
+        read = [
+            (text_at(raw, "metadata", "namespace"), read_event(raw))
+            for raw in self._source.events()
+        ]
         found = [
             event
-            for where, event in self._events
+            for where, event in read
             if (space == EVERYWHERE or where in {space, "", "default"})
             and (kind is None or event.kind == kind.name)
             and name in {"", event.name}
@@ -93,10 +130,10 @@ class PackedKubernetes:
         Raises InvalidArguments for a pod that is not there, and for an earlier run without lines.
         """
         pod = checked_name(query.pod)
-        known = any(name_of(one) == pod for one in self._objects if text_at(one, "kind") == "Pod")
-        own = [
-            line for line in self._lines if line.labels.get("pod", line.labels.get("host")) == pod
-        ]
+        known = any(
+            name_of(one) == pod for one in self._source.objects() if text_at(one, "kind") == "Pod"
+        )
+        own = self._source.lines(pod, query.since_s or _LOG_S)
         if not known and not own:
             raise InvalidArguments(f'pods "{pod}" not found')
         earlier = [line for line in own if line.labels.get("previous") == "true"]
@@ -111,7 +148,7 @@ class PackedKubernetes:
         name = checked_name(query.name) if query.name else ""
         return [
             one
-            for one in self._objects
+            for one in self._source.objects()
             if text_at(one, "kind") == kind.name
             and name in {"", name_of(one)}
             and (

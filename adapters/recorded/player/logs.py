@@ -1,8 +1,11 @@
-"""The log lines of a case."""
+"""Log lines of a recorded incident: pages, sweeps and counts."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from difflib import get_close_matches
+from typing import Final, Protocol
 
 from adapters.observe.cursor import (
     CursorCodec,
@@ -18,6 +21,7 @@ from adapters.observe.levels import at_least, normalized
 from adapters.observe.line_filter import line_test
 from adapters.recorded.packs.recording import RecordedLine
 from tools.capabilities import (
+    Clock,
     Interval,
     LogLine,
     LogPage,
@@ -28,50 +32,67 @@ from tools.capabilities import (
 )
 from tools.errors import InvalidArguments
 
-_OWNER_LABELS = ("service", "service_name", "app", "pod", "host")
-_HOST_LABELS = ("pod", "host", "node", "instance")
+_OWNER_LABELS: Final = ("service", "service_name", "app", "pod", "host")
+_HOST_LABELS: Final = ("pod", "host", "node", "instance")
+_ERROR_LEVELS: Final = frozenset({"error", "fatal"})
+_BLOCKS_BETWEEN_YIELDS: Final = 8  # of a simulated minute each, some 5 ms of work
+_MOST_NAMES: Final = 20
 
 
-class PackedLogs:
-    """Lines belong to the product that one of their labels names."""
+class LineSource(Protocol):
+    """The lines of an incident. `label` names the products that have lines."""
 
-    def __init__(self, lines: Sequence[RecordedLine], codec: CursorCodec) -> None:
+    label: str
+    products: Sequence[str]
+
+    def blocks(
+        self, products: Sequence[str], start_ns: int, end_ns: int, *, errors: bool
+    ) -> Iterator[Mapping[str, Sequence[LogLine]]]:
+        """Lines by product, the newest first in a block and from block to block.
+
+        A block may reach beyond the range. With `errors`, lines below that level may be missing.
+        """
+        ...
+
+
+class RecordedLogs:
+    """Nothing later than the clock's now is returned."""
+
+    def __init__(self, source: LineSource, clock: Clock, codec: CursorCodec) -> None:
+        self._source = source
+        self._clock = clock
         self._codec = codec
-        self._lines: dict[str, list[LogLine]] = {}
-        for line in reversed(lines):
-            read = _line(line)
-            for owner in {line.labels[label] for label in _OWNER_LABELS if label in line.labels}:
-                self._lines.setdefault(owner, []).append(read)
-        for of_product in self._lines.values():
-            of_product.sort(key=lambda one: (-one.ts_ns, one.host, one.message))
 
     async def query(self, query: LogQuery) -> LogPage:
-        """Newest first. Raises InvalidArguments for a name that no line has."""
-        if query.product not in self._lines:
-            near = get_close_matches(query.product, self._lines) or sorted(self._lines)[:20]
-            raise InvalidArguments(
-                f"unknown product {query.product!r}: lines are of {', '.join(near)}"
-            )
+        """Newest first. The first page counts all matches; later ones read only what they need."""
+        check_product(query.product, self._source.products)
         position = resume(query, self._codec)
-        matches = self._matches(query, position)
-        total = position.total if position.last_ns is not None else len(matches)
-        if position.last_ns is not None:
-            matches = _undelivered(matches, position)
-        size = page_size(query)
-        if len(matches) <= size:
-            return LogPage(tuple(matches), total_matches=total)
-        page = matches[:size]
-        marks = [(line.ts_ns, line_hash(line.host, line.message)) for line in page]
+        if position.last_ns is None:
+            position = replace(position, end_ns=min(position.end_ns, self._until_ns()))
+        size, count = page_size(query), 0
+        lines: list[LogLine] = []
+        async with aclosing(self._matches(query, position)) as matches:
+            async for line in matches:
+                count += 1
+                if count <= size:
+                    lines.append(line)
+                elif position.total is not None:
+                    break
+        total = count if position.total is None else position.total
+        if count <= size:
+            return LogPage(tuple(lines), total_matches=total)
+        marks = [(line.ts_ns, line_hash(line.host, line.message)) for line in lines]
         cursor = suspend(query, advanced(position, marks, total), self._codec)
-        return LogPage(tuple(page), cursor, total)
+        return LogPage(tuple(lines), cursor, total)
 
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
-        """Which of these have lines; all names that lines belong to when none is given."""
+        """Which of these products have lines; all products with lines when none is given."""
         check_order(interval)
-        wanted = tuple(dict.fromkeys(products)) or tuple(sorted(self._lines))
-        without = tuple(product for product in wanted if product not in self._lines)
+        known = self._source.products
+        wanted = tuple(dict.fromkeys(products)) or tuple(known)
+        without = tuple(product for product in wanted if product not in known)
         count = len(wanted) - len(without)
-        return LogsFound(wanted, without, {"product": count} if count else {})
+        return LogsFound(wanted, without, {self._source.label: count} if count else {})
 
     async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
         """How many lines match, by product, of each query."""
@@ -80,39 +101,92 @@ class PackedLogs:
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
         """The lines of many products, the newest of each."""
         check_order(query.interval)
-        known = [product for product in dict.fromkeys(query.products) if product in self._lines]
-        each = max(1, query.limit // max(1, len(known)))
-        frozen = Position(to_ns(query.interval.start), to_ns(query.interval.end))
-        lines: dict[str, Sequence[LogLine]] = {}
-        counts: dict[str, int] = {}
-        for product in known:
-            one = LogQuery(product, query.interval, query.filter, query.min_level)
-            found = self._matches(one, frozen)
-            if found:
-                lines[product], counts[product] = found[:each], len(found)
+        known = self._source.products
+        products = [one for one in dict.fromkeys(query.products) if one in known]
+        each = max(1, query.limit // max(1, len(products)))
+        fits = _test(query.filter, query.min_level)
+        start_ns = to_ns(query.interval.start)
+        end_ns = min(to_ns(query.interval.end), self._until_ns())
+        found: dict[str, list[LogLine]] = {}
+        is_errors = query.min_level in _ERROR_LEVELS
+        for block in self._source.blocks(products, start_ns, end_ns, errors=is_errors):
+            for product, lines in block.items():
+                kept = [one for one in lines if start_ns <= one.ts_ns < end_ns and fits(one)]
+                if kept:
+                    found.setdefault(product, []).extend(kept)
             await asyncio.sleep(0)
-        return SweptLogs(lines, counts)
+        lines_of = {product: found[product][:each] for product in products if product in found}
+        counts = {product: len(found[product]) for product in lines_of}
+        cut = [product for product, count in counts.items() if count > each]
+        notes = [f"only the newest lines were read of: {', '.join(cut)}"] if cut else []
+        return SweptLogs(lines_of, counts, notes)
 
-    def _matches(self, query: LogQuery, position: Position) -> list[LogLine]:
-        test = line_test(query.filter)
-        levels = at_least(query.min_level) if query.min_level else None
-        return [
-            line
-            for line in self._lines.get(query.product, ())
-            if position.start_ns <= line.ts_ns < position.end_ns
-            and (levels is None or normalized(line.level) in levels)
-            and test(line.message)
-        ]
+    def _until_ns(self) -> int:
+        return to_ns(self._clock.now()) + 1
+
+    async def _matches(self, query: LogQuery, position: Position) -> AsyncGenerator[LogLine, None]:
+        """The lines from a position on, newest first."""
+        fits = _test(query.filter, query.min_level)
+        start_ns, last_ns = position.start_ns, position.last_ns
+        newest_ns = position.end_ns if last_ns is None else last_ns + 1
+        # Lines are in a fixed order, so those delivered at the last timestamp are the first ones.
+        delivered = position.count
+        blocks = self._source.blocks([query.product], start_ns, newest_ns, errors=False)
+        for number, block in enumerate(blocks, start=1):
+            for line in block.get(query.product, ()):
+                if not start_ns <= line.ts_ns < newest_ns or not fits(line):
+                    continue
+                if line.ts_ns == last_ns and delivered:
+                    delivered -= 1
+                    continue
+                yield line
+            if number % _BLOCKS_BETWEEN_YIELDS == 0:
+                await asyncio.sleep(0)
+
+
+class PackLines:
+    """The lines of a pack. A line belongs to each product that one of its labels names."""
+
+    label = "product"
+
+    def __init__(self, lines: Sequence[RecordedLine]) -> None:
+        self._lines: dict[str, list[LogLine]] = {}
+        for line in reversed(lines):
+            read = _line(line)
+            for owner in {line.labels[label] for label in _OWNER_LABELS if label in line.labels}:
+                self._lines.setdefault(owner, []).append(read)
+        for of_product in self._lines.values():
+            of_product.sort(key=lambda one: (-one.ts_ns, one.host, one.message))
+        self.products: Sequence[str] = sorted(self._lines)
+
+    def blocks(
+        self,
+        products: Sequence[str],
+        start_ns: int,  # noqa: ARG002 - the port's
+        end_ns: int,  # noqa: ARG002 - the port's
+        *,
+        errors: bool,  # noqa: ARG002 - the port's
+    ) -> Iterator[Mapping[str, Sequence[LogLine]]]:
+        """All lines of a product at once."""
+        return ({product: self._lines[product]} for product in products)
+
+
+def check_product(product: str, products: Sequence[str]) -> None:
+    """Raise InvalidArguments for a product that is not recorded, with names that resemble it."""
+    if product not in products:
+        near = get_close_matches(product, products) or products[:_MOST_NAMES]
+        raise InvalidArguments(f"unknown product {product!r}; products are: {', '.join(near)}")
+
+
+def _test(text: str, min_level: str) -> Callable[[LogLine], bool]:
+    """Whether a line passes a filter and a minimum level. Raises InvalidArguments."""
+    passes = line_test(text)
+    if not min_level:
+        return lambda line: passes(line.message)
+    levels = at_least(min_level)
+    return lambda line: normalized(line.level) in levels and passes(line.message)
 
 
 def _line(line: RecordedLine) -> LogLine:
     host = next((line.labels[label] for label in _HOST_LABELS if label in line.labels), "")
-    level = line.labels.get("level", "")
-    return LogLine(line.ts_ns, level, host, line.text, line.trace_id)
-
-
-def _undelivered(matches: Sequence[LogLine], position: Position) -> list[LogLine]:
-    """Lines are in a fixed order, so those delivered at the last timestamp are the first ones."""
-    last_ns = position.last_ns or 0
-    tied = [line for line in matches if line.ts_ns == last_ns]
-    return [*tied[position.count :], *(line for line in matches if line.ts_ns < last_ns)]
+    return LogLine(line.ts_ns, line.labels.get("level", ""), host, line.text, line.trace_id)

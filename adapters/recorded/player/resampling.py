@@ -14,6 +14,7 @@ from tools.signals import Combine, Signal
 Points = Sequence[tuple[float, float]]
 
 _SHARE: Final = 0.99
+_USUAL_SPACING_S: Final = 60.0
 _COMBINE: Final[Mapping[Combine, Callable[[Sequence[float]], float]]] = {
     "sum": math.fsum,
     "max": max,
@@ -55,6 +56,12 @@ def read(
             return _quantiles(parts.get("_bucket", ()), steps, step_s, _SHARE)
 
 
+def spacing_of(points: Points) -> float:
+    """The usual time between two samples in seconds."""
+    gaps = [later[0] - earlier[0] for earlier, later in pairwise(points)]
+    return median(gaps) if gaps else _USUAL_SPACING_S
+
+
 def rate_of(points: Points, interval: Interval, step_s: float) -> Points:
     """A counter's growth a second, one value a step."""
     return _grown(points, _steps(interval, step_s), step_s, "rate")
@@ -85,7 +92,7 @@ def _steps(interval: Interval, step_s: float) -> Sequence[float]:
 
 def _held(points: Points, steps: Sequence[float], step_s: float) -> Points:
     """The last sample at or before each step, no older than one and a half of the usual spacing."""
-    oldest = max(step_s, 1.5 * _spacing(points))
+    oldest = max(step_s, 1.5 * spacing_of(points))
     times = [when for when, _ in points]
     found = []
     for step in steps:
@@ -97,7 +104,7 @@ def _held(points: Points, steps: Sequence[float], step_s: float) -> Points:
 
 def _grown(points: Points, steps: Sequence[float], step_s: float, reading: str) -> Points:
     """Growth within the window that ends at each step; a reset starts again from nought."""
-    window = max(step_s, 4 * _spacing(points) if reading == "rate" else step_s)
+    window = max(step_s, 4 * spacing_of(points) if reading == "rate" else step_s)
     times = [when for when, _ in points]
     found = []
     for step in steps:
@@ -157,8 +164,3 @@ def _quantile(buckets: Sequence[tuple[float, float]], share: float) -> float | N
             return floor + (bound - floor) * inside
         below, floor = count, bound
     return None
-
-
-def _spacing(points: Points) -> float:
-    gaps = [later[0] - earlier[0] for earlier, later in pairwise(points)]
-    return median(gaps) if gaps else 60.0

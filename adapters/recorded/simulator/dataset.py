@@ -44,6 +44,7 @@ class Dataset:
         self._start_s = int(self.start.timestamp())
         self._moments = Moments(scenario.fault, self._start_s)
         self._values = lru_cache(maxsize=128)(self._values_of)
+        self._samples = lru_cache(maxsize=128)(self._samples_of)
         self._requests = lru_cache(maxsize=_REMEMBERED_REQUEST_MINUTES)(self._requests_in)
         self._told = lru_cache(maxsize=_REMEMBERED_TOLD_MINUTES)(self._told_in)
         self._errors: dict[tuple[str, int], Sequence[LogLine]] = {}
@@ -70,6 +71,11 @@ class Dataset:
             if 0 <= (step := int(at_s - start_s) // STEP_S) < _STEPS
         ]
         return self._values(product, metric).at(there)
+
+    def samples(self, product: str, metric: str, now: datetime) -> Sequence[tuple[float, float]]:
+        """Every sample until `now`, as (seconds since the epoch, value)."""
+        count = int(now.timestamp() - self._start_s) // STEP_S + 1
+        return self._samples(product, metric, max(0, min(count, _STEPS)))
 
     def minutes(self, start: datetime, end: datetime) -> range:
         """The minutes (since the epoch) of the dataset that [start, end) touches, oldest first."""
@@ -105,6 +111,10 @@ class Dataset:
 
     def _values_of(self, product: str, metric: str) -> Values:
         return Values(self._seed, BY_NAME[product], metric, self._moments)
+
+    def _samples_of(self, product: str, metric: str, count: int) -> Sequence[tuple[float, float]]:
+        instants = (float(self._start_s + number * STEP_S) for number in range(count))
+        return self.points(product, metric, instants)
 
     def _requests_in(self, minute: int) -> Sequence[Request]:
         return requests.requests_in(self._seed, minute, self.scenario.fault)

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from adapters.observe.cursor import CursorCodec
+from adapters.recorded.simulator.backends import SimulatedBackends, simulated
 from adapters.recorded.simulator.dataset import Dataset, floored_to_minute
-from adapters.recorded.simulator.observability import Recorded, recorded
 from adapters.recorded.simulator.rollback import rolled_back
 from adapters.recorded.simulator.scenario import Scenario
 from adapters.recorded.simulator.scenarios import bad_deploy, quiet_day, saturated_dependency
@@ -45,18 +45,18 @@ class RecordedIncidents:
         self._clock = clock
         self._codec = codec
         self._seed = seed
-        self._opened: dict[str, Recorded] = {}
+        self._opened: dict[str, SimulatedBackends] = {}
         self._looked = dict.fromkeys(INCIDENTS, self.anchor)
         self._touched: set[str] = set()
 
-    def of(self, name: str) -> Recorded:
+    def of(self, name: str) -> SimulatedBackends:
         """The capabilities of a scenario. Raises KeyError for a name that is no scenario."""
         if name not in self._opened:
             dataset = Dataset(self.scenarios[name], self.anchor, self._seed)
-            self._opened[name] = recorded(dataset, self._clock, self._codec)
+            self._opened[name] = simulated(dataset, self._clock, self._codec)
         return self._opened[name]
 
-    def look(self, name: str) -> Recorded:
+    def look(self, name: str) -> SimulatedBackends:
         """As `of`, for somebody who asks now. After a rest it is as old as at the first look.
 
         One that was rolled back goes on instead: what was cured stays cured.

@@ -6,8 +6,10 @@ import orjson
 import pytest
 
 from adapters.recorded.packs.recording import RecordedSeries
-from adapters.recorded.player.metrics import PackedMetrics
+from adapters.recorded.player.metrics import RecordedMetrics
+from adapters.recorded.player.signals import PackSeries
 from tests.fakes.capabilities import fake_capabilities
+from tests.fakes.set_clock import SetClock
 from tests.fakes.tools import bench
 from tests.packs import NOW
 from tools.capabilities import Interval, MetricResult
@@ -16,7 +18,7 @@ from tools.core.sweep_metrics import SweepMetrics
 from tools.errors import UpstreamFailed
 
 
-class CountingMetrics(PackedMetrics):
+class CountingMetrics(RecordedMetrics):
     """Counts the queries for single series; with `fails` it answers none."""
 
     queries = 0
@@ -42,7 +44,7 @@ def series(product: str, then: float, **labels: str) -> RecordedSeries:
     return RecordedSeries("took_p95", {"svc": product, **labels}, None, points)
 
 
-async def only_at(metrics: PackedMetrics, *products: str) -> dict[str, str | None]:
+async def only_at(metrics: RecordedMetrics, *products: str) -> dict[str, str | None]:
     outcome = await bench([SweepMetrics()], caps=fake_capabilities(metrics=metrics)).run(
         "{}", SweepMetrics.contract.id, now=NOW, products=products
     )
@@ -69,15 +71,24 @@ PODS = [series("search", 900.0 if n == 7 else 60.0, pod=f"search-{n}") for n in 
 async def test_label_that_explains_a_shift_is_named(
     found: list[RecordedSeries], label: str | None
 ) -> None:
-    assert await only_at(PackedMetrics(found), "search") == {"search": label}
+    assert await only_at(RecordedMetrics(PackSeries(found), SetClock(NOW)), "search") == {
+        "search": label
+    }
 
 
 async def test_few_queries_are_made_and_none_while_nothing_moves() -> None:
     products = [f"p{number}" for number in range(20)]
     moved = CountingMetrics(
-        [series(one, 900.0 if n else 60.0, pod=f"{one}-{n}") for one in products for n in (0, 1)]
+        PackSeries(
+            [
+                series(one, 900.0 if n else 60.0, pod=f"{one}-{n}")
+                for one in products
+                for n in (0, 1)
+            ]
+        ),
+        SetClock(NOW),
     )
-    quiet = CountingMetrics([series(one, 60.0) for one in products])
+    quiet = CountingMetrics(PackSeries([series(one, 60.0) for one in products]), SetClock(NOW))
 
     await only_at(moved, *products)
     await only_at(quiet, *products)
@@ -86,7 +97,7 @@ async def test_few_queries_are_made_and_none_while_nothing_moves() -> None:
 
 
 async def test_a_backend_that_refuses_the_query_leaves_the_shift() -> None:
-    metrics = CountingMetrics(PODS)
+    metrics = CountingMetrics(PackSeries(PODS), SetClock(NOW))
     metrics.fails = True
 
     assert await only_at(metrics, "search") == {"search": None}
