@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from adapters.llm.brackets import NoCall, json_end, python_end
 from adapters.llm.wire_json import is_shallow
 
 Json = Mapping[str, object]
@@ -20,23 +21,21 @@ Json = Mapping[str, object]
 _MOST_DIGITS: Final = 18  # of a whole number that every reader keeps as it is
 _MOST_PYTHON_CHARS: Final = 16 * 1024
 _NAME: Final = r"[a-zA-Z0-9_.-]{1,64}"
-_STEP: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
-_PYTHON_STEP: Final = re.compile(
-    r"\"(?:[^\"\\]|\\.)*+(?:\"|\Z)|'(?:[^'\\]|\\.)*+(?:'|\Z)|[\[({\])}]", re.DOTALL
-)
 
 _LANGUAGES: Final = (
     r"(?:json[lc5]?|tool(?:_calls?|_code|_use)?|function(?:_call)?|xml|text|python)?"
 )
 _TAGS: Final = r"(?:antml:|minimax:|seed:)?(?:tool_calls?|tool_use|function_calls?|tool_code|tool_request|tools?|toolcall|TOOLCALL|TOOL_CALLS?)"
+ANY_FENCE: Final = r"```[ \t]{0,8}[\w.+-]{0,16}[ \t]{0,8}\r?\n\s{0,64}"
 FENCE: Final = rf"```[ \t]{{0,8}}{_LANGUAGES}[ \t]{{0,8}}\r?\n\s{{0,64}}"
-_KEYS: Final = r"name|tool|tool_name|tool_calls?|function|function_call|functionCall|toolUse|action|type|id|index|arguments|parameters|args|input|action_input"
+NAME_KEYS: Final = ("name", "tool", "tool_name", "function", "action")
+ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "action_input")
 # Every tool's id begins with one of these, so code that begins so is a call, whatever its form.
-_ID: Final = r"(?:core|plugin|mcp)__\w{1,64}"
+TOOL_ID: Final = r"(?:core|plugin|mcp)__\w{1,64}"
 
 # What no text but a chat template's begins a line with: nothing of it is ever shown.
 TEMPLATE: Final = (
-    rf"</?{_TAGS}>|</?use_mcp_tool>|<(?:function_call|tool_call|tool_use)\s|<tool\s|</?{_ID}>|<<(?:function>>|TOOL\s)|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]"
+    rf"</?{_TAGS}>|</?use_mcp_tool>|<(?:function_call|tool_call|tool_use)\s|<tool\s|</?{TOOL_ID}>|<<(?:function>>|TOOL\s)|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]"
     rf"|<start_function_call>|(?:assistant[ \t]{{0,8}})?to=functions\."
     rf"|>>>{_NAME}\r?\n\s{{0,64}}\{{|functools\[|```tool_code\b"
     rf"|Action:[ \t]{{0,8}}{_NAME}[ \t]{{0,8}}\r?\nAction Input:"
@@ -46,12 +45,20 @@ INLINE: Final = (
     r"(?<!`)(?:<\|(?=[a-z_A-Z]{0,40}(?:tool|call|action|ACTION|plugin|channel|python|constrain))[a-z_A-Z]{1,40}\|>"
     r"|<｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]|<(?:minimax:|seed:)?(?:tool_calls?|function_calls)>|<function=)"
 )
-# What may still become one of these.
-INLINE_BEGINNING: Final = r"(?:`|`?(?:<[｜|]?[\w:]{0,44}\|?|\[[A-Z_]{0,12}))\Z"
-# JSON and Python, which an answer may hold as well.
-DATA: Final = rf'\{{\s{{0,64}}"(?:{_KEYS})"|\[\s{{0,64}}\{{|\[\s{{0,64}}\w{{1,64}}\(|(?:print\()?(?:functions\.|default_api\.)?{_ID}\('
+# What may still become one of these, or JSON, or Python.
+INLINE_BEGINNING: Final = (
+    r"(?:`?(?:<[｜|]?[\w:]{0,44}\|?|\[[A-Z_]{0,12})|[\"'`]{0,3}(?:\[\s{0,64})?(?:\{\s{0,64}\\{0,3})?"
+    r"|(?<![\w.])(?:c|co|cor|core_?|p|pl|plu|plug|plugi|plugin_?|m|mc|mcp_?|(?:core|plugin|mcp)__\w{0,64}(?:\(\w{0,64}\s?)?))\Z"
+)
+# Python, which an answer may hold as well.
+PYTHON_INLINE: Final = rf"(?<![\w.]){TOOL_ID}\(\w{{1,64}}\s?="
+PYTHON: Final = rf"\[\s{{0,64}}\w{{1,64}}\(|(?:print\()?(?:functions\.|default_api\.)?{TOOL_ID}\("
+# JSON, wherever it stands: within a sentence, in quotes, in a list, escaped. Most of it is data of an answer.
+JSON: Final = r"[\"'`]{0,3}(?:\[\s{0,64})?\{\s{0,64}\\{0,3}[\"']"
+# Before a call at the beginning of a line: the mark of a list, of a quotation, of a table.
+LEAD: Final = r"[ \t]{0,3}(?:(?:[-*+•>|]|[0-9]{1,3}[.)])[ \t]{1,4}){0,3}"
 # What a call begins with, at the beginning of a line. Bounded, so that no text is read twice over.
-BEGINS: Final = f"{TEMPLATE}|{DATA}"
+BEGINS: Final = f"{TEMPLATE}|{PYTHON}"
 # Words in plain text that a form begins with, while they are still incomplete.
 PLAIN_BEGINNINGS: Final = (
     "Action:", "functools[", ">>>", "<|", "<｜tool", "<｜DSML", "to=functions.", "assistant to=functions.",
@@ -64,6 +71,8 @@ PLAIN_BEGINNINGS: Final = (
 _MARK: Final = re.compile(
     rf"</?{_TAGS}>|</arguments>|</use_mcp_tool>|<\|[a-z_A-Z/]{{1,40}}\|>|<｜tool▁(?:calls?|outputs?)▁(?:begin|end)｜>|\[(?:/?TOOL_CALLS|(?:END_)?TOOL_REQUEST)\]"
     r"|functools(?=\[)|```(?!\w)|</function>|</(?:antml:)?invoke>|Action:(?=\s*(?:```|\[))"
+    # Of a list, of quotes. Behind the mark of a quotation stands what another said.
+    r"|(?:[-*+•]|[0-9]{1,3}[.)])[ \t]{1,4}|[\"'`]{1,3}(?!\w)|,(?=\s{0,64}[\[{])"
 )
 _FENCE: Final = re.compile(FENCE)
 
@@ -130,10 +139,6 @@ _NAMED_TEXT: Final = (
 _PYTHON: Final = re.compile(r"\[\s{0,64}(?=\w{1,64}\()|(?=(?:print\()?[\w.]{1,80}\()")
 
 
-class NoCall(ValueError):
-    """The text, or a part of it, is no call after all."""
-
-
 def calls_in(text: str, at: int) -> Iterator[tuple[Written, int]]:
     """Every call from there to the end of the text, with where it ends.
 
@@ -163,18 +168,52 @@ def _past_marks(text: str, at: int) -> int:
 def _one(text: str, at: int) -> tuple[Sequence[Written], int]:
     for form in _NAMED_JSON:
         if head := form.match(text, at):
-            end = _end_of(text, head.end(), _STEP)
+            end = json_end(text, head.end())
             return [Written(head["name"], _object(loaded(text[head.end() : end])))], end
     for begin, value, closing in _NAMED_TEXT:
         if head := begin.match(text, at):
             return _with_text(text, head, value, closing)
     if text[at] in "{[" and not _PYTHON.match(text, at):
-        end = _end_of(text, at, _STEP)
-        return [_asked(each) for each in _flat(loaded(text[at:end]))], end
+        data, end = json_at(text, at)
+        return [asked_in(each) for each in _flat(data)], end
     if _PYTHON.match(text, at):
-        end = _end_of(text, at if text[at] == "[" else text.index("(", at), _PYTHON_STEP)
+        end = python_end(text, at if text[at] == "[" else text.index("(", at))
         return _python_calls(text[at:end]), end
     raise NoCall("neither JSON nor any known form")
+
+
+def json_at(text: str, at: int) -> tuple[object, int]:
+    """The value that begins there, and where it ends; also escaped, or in Python's quotes.
+
+    Raises NoCall where it does not end, and else ValueError.
+    """
+    end = json_end(text, at)
+    found = text[at:end]
+    try:
+        return loaded(found), end
+    except NoCall:
+        raise
+    except ValueError:
+        if '\\"' in found:
+            return loaded(found.replace('\\"', '"').replace("\\\\", "\\")), end
+        return _literal(found), end
+
+
+def _literal(code: str) -> object:
+    """A literal of Python as JSON; nothing is evaluated."""
+    if len(code) > _MOST_PYTHON_CHARS:
+        raise NoCall("too long")
+    try:
+        tree = ast.parse(code, mode="eval")
+        value = orjson.dumps(ast.literal_eval(tree))
+    except (TypeError, SyntaxError, RecursionError, MemoryError):
+        raise NoCall("values that JSON cannot say") from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict) and len(set(map(ast.dump, filter(None, node.keys)))) < len(
+            node.keys
+        ):
+            raise NoCall("a key is there twice")
+    return loaded(value.decode())
 
 
 def _with_text(
@@ -190,19 +229,6 @@ def _with_text(
     if end is None:
         raise NoCall("more than a name and parameters")
     return [Written(head["name"], values, is_text=True)], end.end()
-
-
-def _end_of(text: str, at: int, steps: re.Pattern[str]) -> int:
-    """Behind the bracket that closes the one there. Raises NoCall."""
-    depth = 0
-    for step in steps.finditer(text, at):
-        if step[0] in ("{", "[", "("):
-            depth += 1
-        elif step[0] in ("}", "]", ")"):
-            depth -= 1
-            if depth == 0:
-                return step.end()
-    raise NoCall("it does not end")
 
 
 def _python_calls(code: str) -> Sequence[Written]:
@@ -286,8 +312,8 @@ def _object(value: object) -> Json:
     return value
 
 
-def _asked(call: Json) -> Written:
-    """Name and arguments in any of the usual spellings, with nothing beside them."""
+def asked_in(call: Json) -> Written:
+    """Name and arguments in any of the usual spellings, with nothing beside them. Raises NoCall."""
     own = {
         k: v
         for k, v in call.items()
@@ -298,14 +324,8 @@ def _asked(call: Json) -> Written:
     inner = own.get("function")
     if set(own) == {"function"} and isinstance(inner, dict):
         own = dict(inner)
-    names = [
-        own.pop(key) for key in ("name", "tool", "tool_name", "function", "action") if key in own
-    ]
-    given = [
-        own.pop(key)
-        for key in ("arguments", "parameters", "args", "input", "action_input")
-        if key in own
-    ]
+    names = [own.pop(key) for key in NAME_KEYS if key in own]
+    given = [own.pop(key) for key in ARGUMENT_KEYS if key in own]
     if own or len(names) != 1 or len(given) > 1 or not isinstance(names[0], str):
         raise NoCall("more or less than a name and arguments")
     arguments = given[0] if given else {}

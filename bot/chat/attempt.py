@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from adapters.llm.held_text import HeldText
 from adapters.llm.messages import (
     CompleteRequest,
     DoneChunk,
@@ -15,8 +16,9 @@ from adapters.llm.messages import (
     ToolCallChunk,
 )
 from adapters.llm.port import Provider, encoding
-from adapters.llm.written_calls import CALLS_WRITTEN, HeldText
-from bot.domain.turn_events import TextDelta, TurnEvent
+from adapters.llm.thoughts import Thoughts
+from adapters.llm.written_calls import CALLS_WRITTEN
+from bot.domain.turn_events import RoundReplaced, TextDelta, TurnEvent
 
 BRIEF_WAIT_S: Final = 2.0  # a rate limit that lifts this soon is waited for rather than fled from
 _RETRYABLE: Final = frozenset({ErrorKind.OVERLOADED, ErrorKind.UNREACHABLE, ErrorKind.CUT})
@@ -28,6 +30,7 @@ Emit = Callable[[TurnEvent], None]
 class Attempt:
     """What one provider said in this round so far."""
 
+    number: int  # of the round
     text: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     end: DoneChunk | ErrorChunk | None = None
@@ -38,6 +41,12 @@ class Attempt:
         if text:
             self.text.append(text)
             emit(TextDelta(text))
+
+    def take_back(self, emit: Emit) -> None:
+        """What was said so far was a thought."""
+        if self.text:
+            self.text.clear()
+            emit(RoundReplaced(self.number))
 
     @property
     def shown(self) -> bool:
@@ -54,35 +63,58 @@ async def read(provider: Provider, request: CompleteRequest, attempt: Attempt, e
     """Ask, and gather into `attempt` what comes; text goes on to `emit` as it may be shown."""
     with encoding():
         stream = provider.stream(request)
-    held = HeldText(request)
+    answer = _Answer(request, attempt, emit)
     try:
         async for chunk in stream:
             if isinstance(chunk, TextChunk):
-                attempt.say(held.feed(chunk.text), emit)
+                answer.feed(chunk.text)
             elif isinstance(chunk, ToolCallChunk):
                 attempt.calls.append(chunk.call)
             else:
                 attempt.end = chunk
     finally:  # a person's stop included: what was said stays
-        _release(held, attempt, emit)
+        answer.release()
     if attempt.end is None:
         attempt.end = ErrorChunk(ErrorKind.CUT, "the answer broke off")
 
 
-def _release(held: HeldText, attempt: Attempt, emit: Emit) -> None:
-    """What was held back: shown, or made the calls that it was."""
-    end = attempt.end
-    whole = isinstance(end, DoneChunk) and end.stop_reason is not StopReason.MAX_TOKENS
-    rest, written = held.close(may_call=whole and not attempt.calls)
-    attempt.say(rest, emit)
-    is_lost = held.is_withheld and not ("".join(attempt.text).strip() or attempt.calls or written)
-    if is_lost and isinstance(end, DoneChunk):
-        message = "the model wrote a tool call that no tool takes"
-        attempt.end = ErrorChunk(ErrorKind.PROTOCOL, message, usage=end.usage)
-    if written and isinstance(end, DoneChunk):
-        attempt.calls.extend(written)
-        warnings = (*end.warnings, CALLS_WRITTEN)
-        attempt.end = replace(end, stop_reason=StopReason.TOOL_USE, warnings=warnings)
+class _Answer:
+    """Text on its way to people, without thoughts and without calls."""
+
+    def __init__(self, request: CompleteRequest, attempt: Attempt, emit: Emit) -> None:
+        self._request = request
+        self._attempt = attempt
+        self._emit = emit
+        self._thoughts = Thoughts(request)
+        self._held = HeldText(request)
+
+    def feed(self, text: str) -> None:
+        """Say what may be shown of it by now."""
+        self._say(*self._thoughts.feed(text))
+
+    def release(self) -> None:
+        """What was held back: shown, or made the calls that it was."""
+        attempt, end = self._attempt, self._attempt.end
+        self._say(*self._thoughts.close(has_calls=bool(attempt.calls)))
+        whole = isinstance(end, DoneChunk) and end.stop_reason is not StopReason.MAX_TOKENS
+        rest, written = self._held.close(
+            may_call=whole and not attempt.calls, has_thought=self._thoughts.found
+        )
+        attempt.say(rest, self._emit)
+        is_silent = not ("".join(attempt.text).strip() or attempt.calls or written)
+        if self._held.is_withheld and is_silent and isinstance(end, DoneChunk):
+            message = "the model wrote a tool call that no tool takes"
+            attempt.end = ErrorChunk(ErrorKind.PROTOCOL, message, usage=end.usage)
+        if written and isinstance(end, DoneChunk):
+            attempt.calls.extend(written)
+            warnings = (*end.warnings, CALLS_WRITTEN)
+            attempt.end = replace(end, stop_reason=StopReason.TOOL_USE, warnings=warnings)
+
+    def _say(self, is_void: bool, text: str) -> None:
+        if is_void:
+            self._held = HeldText(self._request)
+            self._attempt.take_back(self._emit)
+        self._attempt.say(self._held.feed(text), self._emit)
 
 
 def is_refused(attempt: Attempt) -> bool:

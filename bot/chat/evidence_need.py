@@ -13,7 +13,7 @@ from adapters.llm.messages import Message, Role, ToolSpec
 from adapters.llm.stated import is_statement
 from bot.domain.budget import NO_MODEL
 from bot.domain.claims import FROM_ATTACHMENT, Claim, ClaimState
-from bot.domain.turn_events import Evidence, RoundStarted, TextDelta, TurnEvent
+from bot.domain.turn_events import Evidence, RoundReplaced, RoundStarted, TextDelta, TurnEvent
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.records import ToolOutcome
@@ -149,6 +149,8 @@ class HeldWords:
         """Pass it on, or keep it."""
         if isinstance(event, RoundStarted) and event.provider == NO_MODEL:
             self.release()
+        if isinstance(event, RoundReplaced):
+            self._held.clear()
         if not (self._holds and isinstance(event, TextDelta)):
             self._emit(event)
             return

@@ -10,7 +10,7 @@ from adapters.llm.messages import StopReason
 from adapters.llm.port import Price, Provider
 from bot.chat.round_record import RoundRecord
 from bot.domain.budget import NO_MODEL
-from bot.domain.turn_events import TextDelta, TurnEvent
+from bot.domain.turn_events import RoundReplaced, TextDelta, TurnEvent
 
 NEED_MORE_CONTEXT = "<need_more_context/>"
 _FRUGAL = f"""
@@ -97,6 +97,8 @@ class MarkerFilter:
 
     def __call__(self, event: TurnEvent) -> None:
         if not isinstance(event, TextDelta):
+            if isinstance(event, RoundReplaced):
+                self._held = ""
             self._emit(event)
             return
         text = self._held + event.text

@@ -105,7 +105,7 @@ class Rounds:
                     continue  # the next one is cheaper
                 asked = True
                 emit(RoundStarted(number, provider.name, admitted.request.model))
-                attempt = await self._attempt(provider, model, admitted, emit, stop, budget)
+                attempt = await self._attempt(provider, model, admitted, emit, stop, budget, number)
                 if attempt.stopped or attempt.shown or isinstance(attempt.end, DoneChunk):
                     record = self._record(provider, number, attempt, notices, budget)
                     return passed_on(record) if admitted.trial else record
@@ -124,11 +124,12 @@ class Rounds:
         emit: Emit,
         stop: StopSignal,
         budget: RoundBudget,
+        number: int,
     ) -> Attempt:
         """Ask, and remember how it went."""
         turn_down = MarkerFilter(NEED_MORE_CONTEXT, emit) if admitted.trial else None
         attempt = await self._try(
-            provider, model, admitted.request, turn_down or emit, stop, budget
+            provider, model, admitted.request, turn_down or emit, stop, budget, number
         )
         self._circuits.heard(
             provider.name, attempt.end, model.id, by_model=provider.limits_by_model
@@ -201,17 +202,18 @@ class Rounds:
         emit: Emit,
         stop: StopSignal,
         budget: RoundBudget,
+        number: int,
     ) -> Attempt:
         self._circuits.asked(provider.name, model.id)
         if (provider.name, request.model) in self._unforced:
             request = replace(request, require_tool=False)
-        attempt = await self._ask(provider, request, emit, stop)
+        attempt = await self._ask(provider, request, emit, stop, number)
         budget.note(provider, model, attempt.end, answered=attempt.answered)
         if request.require_tool and is_refused(attempt):
             request = replace(request, require_tool=False)
             if isinstance(await budget.admit(provider, model, request), NotAdmitted):
                 return attempt
-            attempt = await self._ask(provider, request, emit, stop)
+            attempt = await self._ask(provider, request, emit, stop, number)
             budget.note(provider, model, attempt.end, answered=attempt.answered)
             if isinstance(attempt.end, DoneChunk):
                 self._unforced.add((provider.name, request.model))
@@ -226,14 +228,19 @@ class Rounds:
                     return attempt
                 if isinstance(await budget.admit(provider, model, request), NotAdmitted):
                     return attempt
-                attempt = await self._ask(provider, request, emit, stop)
+                attempt = await self._ask(provider, request, emit, stop, number)
                 budget.note(provider, model, attempt.end, answered=attempt.answered)
         return attempt
 
     async def _ask(
-        self, provider: Provider, request: CompleteRequest, emit: Emit, stop: StopSignal
+        self,
+        provider: Provider,
+        request: CompleteRequest,
+        emit: Emit,
+        stop: StopSignal,
+        number: int,
     ) -> Attempt:
-        attempt = Attempt()
+        attempt = Attempt(number)
 
         limit_s = provider.round_limit_s + BEHIND_S
 

@@ -17,7 +17,7 @@ from bot.domain.budget import BudgetLimits
 from bot.domain.claims import ClaimState
 from bot.domain.ids import Person, Place, TeamId, UserId
 from bot.domain.session import TurnState
-from bot.domain.turn_events import TextDelta, TurnEnd
+from bot.domain.turn_events import RoundReplaced, TextDelta, TurnEnd
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.recording_surface import RecordingSurface
@@ -179,6 +179,32 @@ async def test_an_answer_that_is_only_a_call_of_no_tool_is_asked_of_the_next_pro
 
     assert final is not None
     assert (len(final.outcomes), final.text) == (0, "done")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ("<think>\nIt may be the pool.\n</think>\n\n", "It takes 41.5 ms [E1]."),
+        ("It may be ", "the pool.\n", "</think>\n\n", "It takes 41.5 ms [E1]."),
+        ("It may be the pool: ", '{"name": "core__echo"', "\n</think>", "\nIt takes 41.5 ms [E1]."),
+    ],
+)
+async def test_what_a_model_thought_aloud_is_not_in_its_answer(pieces: tuple[str, ...]) -> None:
+    bench = turn_bench([calls(ECHO), text(*pieces)], tools=[FakeTool()])
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert final.text == "It takes 41.5 ms [E1]."
+
+
+async def test_a_thought_is_taken_back_where_people_have_read_it_before_its_end() -> None:
+    bench = turn_bench([calls(ECHO), text("It may be.\n", "</think>\n", "It takes 41.5 ms [E1].")])
+
+    await bench.answer()
+
+    events = bench.surface.streams[-1].events
+    assert events.index(RoundReplaced(2)) > events.index(TextDelta("It may be.\n"))
 
 
 async def test_a_place_that_is_gone_ends_the_turn_quietly_and_closes_its_row() -> None:
