@@ -70,15 +70,12 @@ class History:
         needed = 1 if signal.role in _LOAD else 2
         return len(agree) >= needed and all(agree)
 
-    def trends(
-        self, signals: Mapping[str, Signal], shifted: Sequence[Shifted], end: datetime
-    ) -> Iterator[MetricShift]:
-        """Of what fills up and did not move within the range."""
-        moved = {(signal.name, product) for product, signal, one in shifted if one.size >= UNUSUAL}
+    def trends(self, signals: Mapping[str, Signal], end: datetime) -> Iterator[MetricShift]:
+        """Of what fills up, whether it moved within the range or not."""
         for (name, product), points in self.points.items():
             one = signals[name]
             is_counted = name in self.counters and _was_counter(points, end)
-            if one.role in _FILLING and (name, product) not in moved and not is_counted:
+            if one.role in _FILLING and not is_counted:
                 found = trend(points, end.timestamp(), one.role, one.unit, one.worse, one.limit)
                 if found is not None:
                     yield _growing(product, one, found, end)

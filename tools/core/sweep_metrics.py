@@ -84,7 +84,7 @@ class SweepMetrics:
         judged = _judged(series, by_name, window, start, step_s)
         past = await read_history(metrics, by_name, window, products, step_s, judged.shifts, series)
         judged.shifts, at_this_time = past.without_time_of_day(judged.shifts, window)
-        judged.growing = list(past.trends(by_name, judged.shifts, window.end))
+        judged.growing = list(past.trends(by_name, window.end))
         requests = found.requests + swept.requests + past.requests
         output = _output(found, judged, window, start, step_s, requests, call.now)
         notes = [*(output.notes or ()), *past.notes] or None
@@ -178,13 +178,7 @@ def _output(
     requests: int,
     now: datetime,
 ) -> MetricSweep:
-    grows = {(one.product, one.signal) for one in judged.growing}
-    told = [
-        _told(product, signal, moved, judged.requests.get(product), window, step_s)
-        for product, signal, moved in judged.shifts
-        if _score(signal, moved) >= WORTH_TELLING and (product, signal.name) not in grows
-    ] + judged.growing
-    told.sort(key=lambda one: (-one.score, one.product, one.signal))
+    told = _shifts(judged, window, step_s)
     looked: dict[str, set[Role]] = {}
     for product, signal, _ in judged.shifts:
         looked.setdefault(product, set()).add(signal.role)
@@ -218,6 +212,30 @@ def _output(
         truncated=len(told) > MOST_SHIFTS,
         notes=[clean_text(note) for note in found.notes][:10] or None,
     )
+
+
+def _shifts(judged: _Judged, window: Interval, step_s: float) -> list[MetricShift]:
+    """What moved and what grows for hours, the furthest first."""
+    grows = {(one.product, one.signal): one for one in judged.growing}
+    told = [
+        _with_trend(
+            _told(product, signal, moved, judged.requests.get(product), window, step_s), grows
+        )
+        for product, signal, moved in judged.shifts
+        if _score(signal, moved) >= WORTH_TELLING
+    ]
+    told += grows.values()
+    return sorted(told, key=lambda one: (-one.score, one.product, one.signal))
+
+
+def _with_trend(row: MetricShift, grows: dict[tuple[str, str], MetricShift]) -> MetricShift:
+    """The trend of the same signal where that says more, else the shift with when it is full."""
+    grown = grows.pop((row.product, row.signal), None)
+    if grown is None or grown.direction != row.direction:
+        return row
+    if grown.score > row.score:
+        return grown
+    return row.model_copy(update={"full_in_s": grown.full_in_s})
 
 
 def _comparable(

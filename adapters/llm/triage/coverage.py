@@ -56,8 +56,8 @@ def looked_at(case: Case) -> Iterator[str]:
             own = "; ".join(f"{plain(one)}: {roles}" for one, roles in still.items() if roles)
             if case.names_subject and within and case.subject not in within:
                 own = f"none of {plain(case.subject)}"
-            unread = _unread(seen)
-            yield f"metrics of {len(within)} products{f' ({own})' if own else ''}{unread}"
+            more = _at_this_time(seen, whom) + _unread(seen)
+            yield f"metrics of {len(within)} products{f' ({own})' if own else ''}{more}"
         elif tool == LOGS:
             yield f"logs of {len(seen.mapping('lines'))} products"
         else:
@@ -65,6 +65,13 @@ def looked_at(case: Case) -> Iterator[str]:
     tracked = case.of(ERRORS)
     if tracked is not None and tracked.texts("projects"):
         yield f"errors of {', '.join(map(plain, tracked.texts('projects')[:3]))}"
+
+
+def _at_this_time(metrics: Seen, whom: Sequence[str]) -> str:
+    """What is normal only for this time of the day: it differs from the hours before."""
+    daily = metrics.mapping("time_of_day")
+    found = [f"{plain(one)} {daily[one]}" for one in whom if isinstance(daily.get(one), str)]
+    return f", normal for this time of day: {', '.join(found)}" if found else ""
 
 
 def _unread(metrics: Seen) -> str:

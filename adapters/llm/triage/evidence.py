@@ -55,6 +55,7 @@ class Moved:
     is_past: bool = False
     called: str = ""  # the service that the product waited for, as a label says
     where: str = ""  # the part that moved, or the callers that noticed it
+    full_in_s: float | None = None  # until it reaches its limit, or nought, at this rate
 
     @property
     def is_unusual(self) -> bool:
@@ -257,6 +258,7 @@ def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names, *, is_past: b
         is_past=is_past,
         called=called_of(text_of(row, "only_at")),
         where=part_of(text_of(row, "only_at")),
+        full_in_s=_count_of(row, "full_in_s"),
     )
 
 

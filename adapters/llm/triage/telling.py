@@ -18,6 +18,7 @@ from adapters.llm.triage.weigh import Point, Suspicion, is_full
 from tools.log_templates import without_clock
 
 # As people write what these roles measure, the signal's own name says nothing more.
+_MINUTES_TOLD: Final = 120  # from there on hours
 _PLAIN_ROLES: Final = frozenset({"latency", "errors", "traffic", "cpu", "memory", "disk"})
 _KINDS: Final = {"cpu": "CPU", "way to others": "calls are slow on the way"}
 _QUANTILE: Final = re.compile(r"(?<![a-z0-9])(p\d{2,3})(?![a-z0-9])")
@@ -215,7 +216,17 @@ def _moved(fact: Moved, now: datetime | None) -> str:
         verb = "failed" if is_over else "fail"
         return f"up to {worst} of requests {verb}{since} (normally {usual}){_end(fact, now)}"
     way = "fell" if fact.falls else "rose"
-    return f"{_what(fact.role, fact.signal)} {way} to {worst}{when} (normally {usual}){_end(fact, now)}"
+    text = f"{_what(fact.role, fact.signal)} {way} to {worst}{when} (normally {usual})"
+    return f"{text}{_limit_reached(fact)}{_end(fact, now)}"
+
+
+def _limit_reached(fact: Moved) -> str:
+    """`; at this rate full in about 3 h`; empty where it has no limit, or ended."""
+    if fact.full_in_s is None or fact.until is not None or fact.last_at is not None:
+        return ""
+    minutes = max(1, round(fact.full_in_s / 60))
+    when = f"{minutes} min" if minutes < _MINUTES_TOLD else f"{round(minutes / 60)} h"
+    return f"; at this rate {'nothing is left' if fact.falls else 'full'} in about {when}"
 
 
 def _end(fact: Moved, now: datetime | None) -> str:
