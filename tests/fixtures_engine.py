@@ -19,7 +19,7 @@ from bot.app.rules import engine_database
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine.config import WORKFLOW_VERSION, EngineConfig
-from bot.engine.engine import Engine, EngineRows
+from bot.engine.engine import Engine, EngineRepositories
 from bot.ports.durability import Journal
 from bot.ports.failures import GivenUp
 from bot.ports.proposals import Decision
@@ -80,7 +80,9 @@ class Lives:
         config = EngineConfig(
             engine_database(self.url), sqlite, LEASE_S, self.most_live, version=version
         )
-        rows = replace(EngineRows.of(self.database, version), tickets=self.tickets(self.database))
+        rows = replace(
+            EngineRepositories.of(self.database, version), tickets=self.tickets(self.database)
+        )
         engine, replicas = Engine(config, rows), rows.replicas
         async with AsyncExitStack() as stack:
             background = await stack.enter_async_context(asyncio.TaskGroup())

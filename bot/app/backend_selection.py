@@ -240,7 +240,7 @@ ObservedIn: TypeAlias = Callable[[Sequence[ChannelRule], str], Observed]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class RecordedWorld:
     """Something else than the configured backends, at another time: a recorded incident."""
 
     clock: Clock
@@ -248,14 +248,14 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class Playback:
     """How a demo plays: seconds between a triage's words, and the incidents that it has a hand in."""
 
     pace_s: float = 0.0
     incidents: "RecordedIncidents | None" = None
 
 
-UNPLAYED: Final = Played()
+NO_PLAYBACK: Final = Playback()
 
 
 def make_observed(
@@ -269,7 +269,7 @@ def make_observed(
 ) -> ObservedIn:
     """What a channel looks at. Recorded backends play one incident per channel.
 
-    `incidents` are those played, where somebody else has a hand in them.
+    `incidents` are those playback, where somebody else has a hand in them.
     Raises ConfigurationError where recorded and live backends are mixed.
     """
     observe = settings.observe
@@ -285,8 +285,8 @@ def make_observed(
         # Twenty-five modules that a bot with backends of its own never needs.
         from adapters.recorded.simulator.incidents import RecordedIncidents
 
-        played = incidents or RecordedIncidents(clock, UnsealedCodec())
-        return _recorded(played, stored_incidents, asked)
+        incidents = incidents or RecordedIncidents(clock, UnsealedCodec())
+        return _recorded(incidents, stored_incidents, asked)
     if "recorded" in kinds:
         raise ConfigurationError(
             "observe: recorded backends stand alone; set every kind to recorded, or none of them"

@@ -28,18 +28,18 @@ from bot.app import rules
 from bot.app.audit import calls_audit
 from bot.app.backend_kinds import Cluster, bound, open_cluster
 from bot.app.backend_selection import (
-    UNPLAYED,
+    NO_PLAYBACK,
     Observed,
     ObservedIn,
-    Played,
+    Playback,
+    RecordedWorld,
     SystemClock,
-    World,
     make_observed,
 )
 from bot.app.http_access import make_executors, orders_client
-from bot.app.live_config import InForce
+from bot.app.live_config import LiveConfig
 from bot.app.operator_tools import McpServers, Plugins, open_mcp, open_plugins
-from bot.app.platforms import Directory, Venues
+from bot.app.platforms import ChannelLookup, Directory
 from bot.app.providers import (
     asked_in_order,
     check_edited,
@@ -99,7 +99,7 @@ class Base:
     rounds: Rounds
     budget: Budget
     actions: ActionCatalog
-    in_force: InForce
+    live_config: LiveConfig
     metrics: Metrics
     freezes: FreezeJudge
     cluster: Cluster | None
@@ -126,29 +126,29 @@ async def build_base(
     settings: Settings,
     stack: AsyncExitStack,
     *,
-    played: Played = UNPLAYED,
-    world: World | None = None,
+    playback: Playback = NO_PLAYBACK,
+    world: RecordedWorld | None = None,
 ) -> Base:
     """Open what is needed whatever the surface. Raises ConfigurationError, StorageUnavailable.
 
     `world` is looked at instead of the backends.
     """
     stores = await open_stores(settings, stack)
-    providers = make_providers(settings.llm, stack, triage_pace_s=played.pace_s)
+    providers = make_providers(settings.llm, stack, triage_pace_s=playback.pace_s)
     if settings.llm.is_local_only:
         stack.enter_context(confined_to(local_hosts(settings, providers)))
     placeholders = Placeholders()
     redactor = open_redactor(settings, placeholders.remember)
     rounds = RedactedRounds(asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()
-    in_force = await asyncio.to_thread(
-        InForce, settings, partial(check_edited, settings, providers)
+    live_config = await asyncio.to_thread(
+        LiveConfig, settings, partial(check_edited, settings, providers)
     )
     clock = world.clock if world else SystemClock()
     labels = settings.observe.product_labels
     cluster = await open_cluster(settings.kubernetes, stack, labels)
     sources = (clock, stores.deploys, stores.incidents)
-    seen = partial(make_observed, settings, *sources, stack, cluster, played.incidents)
+    seen = partial(make_observed, settings, *sources, stack, cluster, playback.incidents)
     return Base(
         settings=settings,
         stores=stores,
@@ -160,12 +160,12 @@ async def build_base(
         placeholders=placeholders,
         providers=providers,
         rounds=rounds,
-        budget=_budget(settings, stores, in_force, rounds, providers, metrics),
-        actions=in_force.actions,
-        in_force=in_force,
+        budget=_budget(settings, stores, live_config, rounds, providers, metrics),
+        actions=live_config.actions,
+        live_config=live_config,
         metrics=metrics,
         freezes=await open_freezes(
-            stores.database, in_force.actions, rules.freeze_marker(settings), in_force.windows
+            stores.database, live_config.actions, rules.freeze_marker(settings), live_config.windows
         ),
         cluster=cluster,
         mcp=await open_mcp(settings, stack),
@@ -176,7 +176,7 @@ async def build_base(
 def _budget(
     settings: Settings,
     stores: Stores,
-    in_force: InForce,
+    live_config: LiveConfig,
     rounds: Rounds,
     providers: Mapping[str, Provider],
     metrics: Metrics,
@@ -188,7 +188,7 @@ def _budget(
         rules.budget_limits(settings),
         metrics,
         models_of(settings.llm, providers),
-        Tenants(in_force.tenant_of, in_force.daily_usd_micros),
+        Tenants(live_config.tenant_of, live_config.daily_usd_micros),
     )
 
 
@@ -201,12 +201,14 @@ def build_conversation(
     card_call_s: float = CALL_TIMEOUT_S,
 ) -> Conversation:
     """Put together what answers asks on that surface; a try to show a card takes `card_call_s`."""
-    in_force = base.in_force
-    venues = Venues(in_force.channels_at, directory.channels, base.stores.sessions)
-    probe = HttpProbe(base.orders, rules.revealed(in_force.reading_tokens))
+    live_config = base.live_config
+    channel_lookup = ChannelLookup(
+        live_config.channels_at, directory.channels, base.stores.sessions
+    )
+    probe = HttpProbe(base.orders, rules.revealed(live_config.reading_tokens))
     target = Target(probe, base.redactor, surface.traits)
     display = ProposalDisplay(base.stores.cards, surface, call_timeout_s=card_call_s)
-    desk = _desk(base, display, venues, target)
+    desk = _desk(base, display, channel_lookup, target)
     toolboxes = _toolboxes(base, desk, directory.attachments)
     tools = ToolDesk(toolboxes.choose, base.clock)
 
@@ -216,7 +218,7 @@ def build_conversation(
 
     people = NamesAt(directory.name_at)
     turns = Turns(
-        config=in_force.turn_config(base.settings),
+        config=live_config.turn_config(base.settings),
         sessions=base.stores.sessions,
         channels=directory.channels,
         roles_of=roles_of,
@@ -237,10 +239,10 @@ def build_conversation(
         metrics=base.metrics,
         recaps=_recaps(base, directory),
     )
-    executors = make_executors(rules.revealed(in_force.order_tokens), base.orders)
-    decide = _decide(base, display, directory.name_at, executors, target, venues.now)
+    executors = make_executors(rules.revealed(live_config.order_tokens), base.orders)
+    decide = _decide(base, display, directory.name_at, executors, target, channel_lookup.now)
     return Conversation(
-        turns, decide, desk, tools, executors, toolboxes, venues.now, roles_of, display
+        turns, decide, desk, tools, executors, toolboxes, channel_lookup.now, roles_of, display
     )
 
 
@@ -249,7 +251,7 @@ async def _notes(
 ) -> Sequence[str]:
     told = await proposal_notes(base.stores.proposals, session_at(place), place, channel, people)
     # Alerts open threads at home alone, whose ids may be another workspace's too.
-    asks = bool(base.in_force.alerts) and base.in_force.tenant_of(place.team) == HOME
+    asks = bool(base.live_config.alerts) and base.live_config.tenant_of(place.team) == HOME
     alerts = await base.stores.alerts.at(place) if asks else None
     return [
         *await directory.on_call_notes(place, question),
@@ -263,12 +265,14 @@ def _recaps(base: Base, directory: Directory) -> Recaps | None:
     return Recaps(threads, records, base.redactor, one_page) if threads else None
 
 
-def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) -> ProposalDesk:
+def _desk(
+    base: Base, display: ProposalDisplay, channel_lookup: ChannelLookup, target: Target
+) -> ProposalDesk:
     return ProposalDesk(
         base.actions,
         base.stores.proposals,
         display,
-        venues.of_call,
+        channel_lookup.of_call,
         target,
         base.freezes,
         base.stores.watches,
@@ -293,7 +297,7 @@ def _toolboxes(base: Base, desk: ProposalDesk, attachments: Attachments | None) 
             caps,
             base.redactor,
             base.clock,
-            timeouts=base.in_force.tool_timeouts,
+            timeouts=base.live_config.tool_timeouts,
             hooks=RunnerHooks(
                 authority(policy),
                 record_calls(base.budget.audit, base.metrics),
@@ -305,7 +309,7 @@ def _toolboxes(base: Base, desk: ProposalDesk, attachments: Attachments | None) 
     built_in = core_tools(CursorSigner(installation_key(base.settings)))
 
     def observed(team: TeamId, channel: str) -> Observed:
-        return base.observed_in(base.in_force.channels_at(team), channel)
+        return base.observed_in(base.live_config.channels_at(team), channel)
 
     return Toolboxes(base.settings, built_in, (base.plugins, base.mcp), observed, bind, make)
 

@@ -39,7 +39,7 @@ class Charting:
 
     def __init__(self, base: Base, conversation: Conversation) -> None:
         self._clock = base.clock
-        self._tenant_of = base.in_force.tenant_of
+        self._tenant_of = base.live_config.tenant_of
         self._conversation = conversation
 
     async def chart(self, request: ChartRequest) -> Charted:

@@ -145,7 +145,7 @@ def redelivery_of(
 
     async def tell(team: TeamId, text: str) -> int:
         """In its own workspace; what was asked over HTTP is home's."""
-        tenant = base.in_force.tenant_of(team)
+        tenant = base.live_config.tenant_of(team)
         found = [each for each in served() if each.tenant == tenant]
         return await found[0].admins.tell(text) if found else 0
 

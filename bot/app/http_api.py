@@ -77,7 +77,7 @@ async def open_chats(base: Base, stack: AsyncExitStack) -> Chats:
             return base.redactor.redact(text)
 
     def products_of(channel: str) -> Sequence[str]:
-        return rule_for(base.in_force.channels_at(API), channel).products
+        return rule_for(base.live_config.channels_at(API), channel).products
 
     surface = ChatLogSurface(Desk(base.stores.chats, redact, products_of, bells.ring))
     await stack.enter_async_context(surface.running())
@@ -141,7 +141,7 @@ def http_api(
     streams = OpenStreams(_part(settings.callers.streams, processes))
     door = _door(base, home.team, claims_of, processes)
     roles = HomeRoles({home.team: home.roles, API: chats.people})
-    force = base.in_force
+    force = base.live_config
     standing = Standing(
         roles, force.channels_of(HOME), force.admin_roles, _is_home(base), stores.audit
     )
@@ -219,7 +219,7 @@ def _door(base: Base, home: TeamId, claims_of: ClaimsOf | None, processes: int) 
 
 
 def _is_home(base: Base) -> Callable[[Proposal], bool]:
-    return lambda row: base.in_force.tenant_of(row.place.team) == HOME
+    return lambda row: base.live_config.tenant_of(row.place.team) == HOME
 
 
 def _link_of(home: SlackWorkspace) -> Callable[[Place, MessageTs], str]:
@@ -258,7 +258,7 @@ def _reports(base: Base, conversation: Conversation, standing: Standing, naming:
     overview = StoredOverview(stores.database, HOME)
     return Reports(
         standing,
-        lambda: tuple(base.in_force.roles),
+        lambda: tuple(base.live_config.roles),
         providers,
         budget,
         tools,

@@ -188,11 +188,11 @@ async def alerting(
         due.set()
 
     async def file(found: Sequence[FiledAlert]) -> None:
-        await base.stores.alerts.file(found, base.in_force.alert_limits)
+        await base.stores.alerts.file(found, base.live_config.alert_limits)
         due.set()
 
     products, received = alert_products(base.settings), base.metrics.alerts_received
-    intake = AlertIntake(base.in_force.alerts, products, base.redactor, file, received)
+    intake = AlertIntake(base.live_config.alerts, products, base.redactor, file, received)
     async with asyncio.TaskGroup() as tasks:
         showing = tasks.create_task(_show(threads, due), name="alerts")
         try:

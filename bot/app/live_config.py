@@ -162,7 +162,7 @@ class ReplaceableMapping(Mapping[str, T], Generic[T]):
         return iter(self._entries)
 
 
-class InForce:
+class LiveConfig:
     """Read through at each use. Reads certificates when it is made. Raises CatalogError for an action
     that cannot work, ConfigurationError.
 
@@ -228,7 +228,7 @@ class InForce:
     async def prepare(self, settings: Settings) -> Prepared:
         """The same of other settings, checked whole. Raises CatalogError, ConfigurationError."""
         self._check(settings)
-        new = await asyncio.to_thread(InForce, settings)
+        new = await asyncio.to_thread(LiveConfig, settings)
 
         def put_in_force() -> None:
             self.channels.replace(new.channels)

@@ -98,7 +98,7 @@ class Directory:
 
 
 @dataclass(frozen=True, slots=True)
-class Venues:
+class ChannelLookup:
     """Every method raises StorageUnavailable."""
 
     rules_at: Callable[[TeamId], Sequence[ChannelRule]]
@@ -138,14 +138,14 @@ def _nothing_shown(_turn: TurnId) -> None:
 class Platform:
     """One workspace. `show_waiting` and `show_in_line` tell people that their turn waits.
 
-    `leave` ends at once what is shown of a turn that another process has by now.
+    `stop_edits` ends at once what is shown of a turn that another process has by now.
     """
 
     surface: ChatSurface
     directory: Directory
     show_waiting: ShowWaiting
     show_in_line: ShowWaiting
-    leave: Callable[[TurnId], None] = _nothing_shown
+    stop_edits: Callable[[TurnId], None] = _nothing_shown
 
 
 class Platforms:
@@ -211,10 +211,10 @@ class Platforms:
         if (platform := self._by_team.get(ask.place.team)) is not None:
             await platform.show_in_line(ask)
 
-    def leave(self, turn: TurnId) -> None:
+    def stop_edits(self, turn: TurnId) -> None:
         """Show no more of it, wherever it was shown."""
         for platform in self._by_team.values():
-            platform.leave(turn)
+            platform.stop_edits(turn)
 
 
 class RoutedSurface:

@@ -14,7 +14,7 @@ from adapters.observe.prometheus import PrometheusMetrics
 from adapters.recorded.packs.recording import Recording
 from adapters.recorded.packs.server_import import MARK, load_logs, load_metrics, product_label
 from adapters.recorded.player.backends import backends_of
-from bot.app.backend_selection import Observed, World
+from bot.app.backend_selection import Observed, RecordedWorld
 from bot.app.http_access import backend_client
 from bot.settings.access import RouteSettings
 
@@ -30,7 +30,7 @@ class StoppedClock:
         return self.at
 
 
-def world_of(recording: Recording, conventions: Conventions = SHIPPED) -> World:
+def world_of(recording: Recording, conventions: Conventions = SHIPPED) -> RecordedWorld:
     """What the case has; history and a platform are in no case."""
     clock = StoppedClock(recording.case.now)
     seen = backends_of(recording, clock, UnsealedCodec(), conventions)
@@ -41,12 +41,16 @@ def world_of(recording: Recording, conventions: Conventions = SHIPPED) -> World:
         deploys=seen.deploys,
         kubernetes=seen.kubernetes,
     )
-    return World(clock, observed)
+    return RecordedWorld(clock, observed)
 
 
 async def with_metrics_at(
-    url: str, recording: Recording, world: World, conventions: Conventions, stack: AsyncExitStack
-) -> World:
+    url: str,
+    recording: Recording,
+    world: RecordedWorld,
+    conventions: Conventions,
+    stack: AsyncExitStack,
+) -> RecordedWorld:
     """The case's metrics in that VictoriaMetrics. Raises ConfigurationError, NotLoaded."""
     if recording.series is None:
         return world
@@ -59,8 +63,8 @@ async def with_metrics_at(
 
 
 async def with_logs_at(
-    url: str, recording: Recording, world: World, stack: AsyncExitStack
-) -> World:
+    url: str, recording: Recording, world: RecordedWorld, stack: AsyncExitStack
+) -> RecordedWorld:
     """The case's log lines in that Loki. Raises ConfigurationError, NotLoaded."""
     if recording.lines is None:
         return world

@@ -15,7 +15,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.app import rules
 from bot.app.audit import audit_jobs
 from bot.app.backend_kinds import Cluster
-from bot.app.backend_selection import UNPLAYED, Played
+from bot.app.backend_selection import NO_PLAYBACK, Playback
 from bot.app.build import Base, Conversation, build_base, build_conversation
 from bot.app.due_jobs import (
     _jobs,
@@ -35,7 +35,7 @@ from bot.app.workspace import SlackWorkspace, incoming, open_workspace
 from bot.app.workspaces import Workspaces, install_routes
 from bot.domain.ids import API, TeamId
 from bot.engine.config import EngineConfig
-from bot.engine.engine import Engine, EngineRows
+from bot.engine.engine import Engine, EngineRepositories
 from bot.engine.records import EngineRecords
 from bot.settings.model import Settings
 from bot.slack.api.web_api import slack_session
@@ -83,7 +83,7 @@ async def serving(
     settings: Settings,
     rates: Rates | None = None,
     *,
-    played: Played = UNPLAYED,
+    playback: Playback = NO_PLAYBACK,
     times: Times = Times(),  # noqa: B008 - frozen
     read: ReadSettings | None = None,
     worker: Worker | None = None,
@@ -95,7 +95,7 @@ async def serving(
     SecondProcess before anything of Slack's is acknowledged.
     """
     async with AsyncExitStack() as stack:
-        base = await build_base(settings, stack, played=played)
+        base = await build_base(settings, stack, playback=playback)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(slack_session())
         engine = await asyncio.to_thread(_engine, base, times.lease_s, stack)
@@ -154,7 +154,7 @@ def _reload(
 ) -> Reload:
     number = worker.number if worker else None
     reload = Reload(base.settings, read, base.stores.audit, number)
-    reload.add("rules", SECTIONS, base.in_force.prepare)
+    reload.add("rules", SECTIONS, base.live_config.prepare)
     reload.add("plugins", ("plugins",), base.plugins.prepare)
     reload.add("mcp", ("mcp",), base.mcp.prepare)
     reload.add("policy", ("policy",), conversation.toolboxes.prepare)
@@ -190,7 +190,7 @@ def _engine(base: Base, lease_s: float, stack: AsyncExitStack) -> Engine:
     config = EngineConfig(address, path, lease_s, base.settings.turns.max_live, pgbouncer=pgbouncer)
     records = EngineRecords(address, pgbouncer=pgbouncer)
     settle = settling(base.stores.origin, database, records, lease_s)
-    return Engine(config, EngineRows.of(database, config.version), settle, traces)
+    return Engine(config, EngineRepositories.of(database, config.version), settle, traces)
 
 
 @asynccontextmanager
@@ -205,7 +205,7 @@ async def _engine_running(
             conversation.turns.end_lost,
             platforms.show_waiting,
             platforms.show_in_line,
-            platforms.leave,
+            platforms.stop_edits,
         )
         try:
             yield
@@ -221,7 +221,7 @@ async def _workspaces(
     rates: Rates,
     stack: AsyncExitStack,
 ) -> Workspaces:
-    base.in_force.home = identity.team
+    base.live_config.home = identity.team
     token = base.settings.slack.bot_token.get_secret_value()
     home = await open_workspace(base, engine, session, identity, token, rates, stack)
     rows = await open_installations(base.settings, base.stores.database)

@@ -98,7 +98,7 @@ class SlackWorkspace:
         """As conversations are routed to it."""
         surface = self.surface
         waits = (surface.show_waiting, surface.show_in_line)
-        return Platform(surface, self.directory, *waits, surface.leave)
+        return Platform(surface, self.directory, *waits, surface.stop_edits)
 
 
 def _on_call(roles: SlackRoleDirectory, people: PersonNames) -> OnCallOf:
@@ -126,7 +126,7 @@ async def open_workspace(
     stack: AsyncExitStack,
 ) -> SlackWorkspace:
     """Asks Slack nothing. It edits and tells as long as the stack is open."""
-    tenant = base.in_force.tenant_of(identity.team)
+    tenant = base.live_config.tenant_of(identity.team)
     access = WatchedCalls(create_api(token, base.settings.slack.api_base_url, session))
     redacted = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
     scheduler = await stack.enter_async_context(EditScheduler(rates).running())
@@ -134,7 +134,7 @@ async def open_workspace(
     unhurried = LookupCalls(redacted, scheduler, rates.person_reserve)
     outbox = Outbox(api, scheduler, identity.bot_user)
     surface = await slack_surface(base, api, outbox, engine, identity, session, stack)
-    held = base.in_force.roles_of(tenant)
+    held = base.live_config.roles_of(tenant)
     roles = SlackRoleDirectory(api, identity.team, held, time.monotonic)
     channels, people = Channels(api, time.monotonic), PersonNames(unhurried, time.monotonic)
     names = SlackChannelNames(channels, base.stores.names)
@@ -152,7 +152,7 @@ async def open_workspace(
         files.picture if base.settings.llm.privacy.send_images else withheld,
         _on_call(roles, people),
     )
-    admins = AdminMessages(outbox, roles, identity.team, base.in_force.admin_roles_of(tenant))
+    admins = AdminMessages(outbox, roles, identity.team, base.live_config.admin_roles_of(tenant))
     return SlackWorkspace(
         identity,
         tenant,
@@ -200,7 +200,7 @@ async def slack_surface(
 
 def deploys_of(base: Base, proposal: Proposal) -> Deploys | None:
     """The deploy records that the proposal's channel reads."""
-    channels = base.in_force.channels_at(proposal.place.team)
+    channels = base.live_config.channels_at(proposal.place.team)
     return base.observed_in(channels, proposal.channel_name).deploys
 
 
@@ -228,7 +228,7 @@ def limits_of(base: Base, tenant: str) -> BudgetLimits:
     limits = rules.budget_limits(base.settings)
     if tenant == HOME:
         return limits
-    return BudgetLimits(base.in_force.daily_usd_micros(tenant), limits.alert_at_pct)
+    return BudgetLimits(base.live_config.daily_usd_micros(tenant), limits.alert_at_pct)
 
 
 def audit_of(audit: AuditLog, tenant: str) -> AuditLog:
@@ -286,7 +286,7 @@ def paging(base: Base, api: SlackCalls, team: TeamId) -> Paging | None:
     """
     if not base.settings.proposals.mention:
         return None
-    roles = base.in_force.roles_of(base.in_force.tenant_of(team))
+    roles = base.live_config.roles_of(base.live_config.tenant_of(team))
     return Paging(roles, SlackRoleDirectory(api, team, roles, time.monotonic))
 
 
@@ -329,15 +329,15 @@ def incoming(
 
 def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:
     """As they are when the workspace is opened, and live where a reload may change them."""
-    settings, in_force, tenant = base.settings, base.in_force, workspace.tenant
+    settings, live_config, tenant = base.settings, base.live_config, workspace.tenant
     return IngressSettings(
         identity=workspace.identity,
         signing_secret=settings.slack.signing_secret.get_secret_value(),
         follow_up=settings.slack.follow_up,
-        admin_roles=in_force.admin_roles_of(tenant),
-        channels=in_force.channels_of(tenant),
+        admin_roles=live_config.admin_roles_of(tenant),
+        channels=live_config.channels_of(tenant),
         budget=limits_of(base, tenant),
-        evidence_links=evidence_links(settings.observe, in_force.channels_at),
+        evidence_links=evidence_links(settings.observe, live_config.channels_at),
         may_freeze=tenant == HOME,
     )
 

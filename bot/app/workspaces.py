@@ -102,10 +102,10 @@ class Workspaces:
 
     async def reach(self, team: TeamId) -> None:
         """Open it if it is installed. Raises StorageUnavailable."""
-        rows, in_force = self.installations, self._base.in_force
-        if rows is None or team in self._open or in_force.tenant_of(team) == HOME:
+        rows, live_config = self.installations, self._base.live_config
+        if rows is None or team in self._open or live_config.tenant_of(team) == HOME:
             return
-        if not in_force.may_install(team):
+        if not live_config.may_install(team):
             return
         async with self._locks.hold(team):
             if team not in self._open and (found := await rows.find(team)):
@@ -118,7 +118,7 @@ class Workspaces:
         stored = {
             team: revision
             for team, revision in (await self.installations.revisions()).items()
-            if self._base.in_force.may_install(team)
+            if self._base.live_config.may_install(team)
         }
         for team, one in [*self._open.items()]:
             if (stored.get(team), self._limit(team)) != one.as_of:
@@ -135,7 +135,7 @@ class Workspaces:
         async with self._locks.hold(team):
             one, rows = self._open.get(team), self.installations
             found = await rows.find(team) if rows else None
-            if found is not None and not self._base.in_force.may_install(team):
+            if found is not None and not self._base.live_config.may_install(team):
                 found = None
             now = (found.revision, self._limit(team)) if found else None
             if one is None or now == one.as_of:
@@ -174,7 +174,7 @@ class Workspaces:
             log.warning("workspaces.opened_later")
 
     def _limit(self, team: TeamId) -> int:
-        return self._base.in_force.daily_usd_micros(team)
+        return self._base.live_config.daily_usd_micros(team)
 
     async def _open_one(self, found: Installed) -> None:
         if self._tasks is None or self._incoming is None:
@@ -251,7 +251,7 @@ def install_routes(
         slack.redirect_url,
         home.team,
         home.app_id,
-        base.in_force.may_install,
+        base.live_config.may_install,
     )
     installing = Installing(
         judged_by,

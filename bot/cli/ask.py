@@ -9,7 +9,7 @@ import click
 from pydantic import JsonValue
 
 from adapters.llm.triage.provider import NAME as TRIAGE
-from bot.app.backend_selection import World
+from bot.app.backend_selection import RecordedWorld
 from bot.app.build import Base, build_base, build_conversation
 from bot.app.platforms import Directory
 from bot.chat.evidence_need import REPLACED
@@ -139,7 +139,7 @@ async def answer_here(
     question: str,
     channel: str,
     tell: Callable[[str], None],
-    world: World | None = None,
+    world: RecordedWorld | None = None,
     zone: str = "UTC",
 ) -> dict[str, JsonValue]:
     """Ask as a person in that channel would, and return the JSON of the answer.
@@ -162,7 +162,7 @@ async def answer_here(
         asked = _asked(base, question, channel)
         final = await conversation.turns.answer(asked, PlainJournal())
     assert final is not None  # noqa: S101 - a headless place is never gone
-    rule = rule_for(base.in_force.channels, channel)
+    rule = rule_for(base.live_config.channels, channel)
     return answer_json(final, surface.proposals, rule.products)
 
 

@@ -149,7 +149,7 @@ async def record(
         named = _products(products, settings)
         folder = _folder(output, interval, named)
         is_now = base.clock.now() - interval.end <= CLUSTER_IS_NOW
-        observed = base.observed_in(base.in_force.channels_of(HOME), channel)
+        observed = base.observed_in(base.live_config.channels_of(HOME), channel)
         gathered = await _gather(observed, named, interval, before, is_now)
         if not gathered.rows and not gathered.documents:
             _tell_notes(gathered.notes)

@@ -13,7 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from adapters.errors import AdapterError
 from adapters.llm.port import Provider
-from bot.app.backend_selection import Played
+from bot.app.backend_selection import Playback
 from bot.app.build import Base
 from bot.app.start import Service, serving
 from bot.app.stores import open_redactor
@@ -91,7 +91,7 @@ async def demo_running(
         await asyncio.to_thread(write_private, folder / "kortex.toml", demo_text(values))
         logs.configure(open_redactor(settings), level="ERROR")
         service: Service = await stack.enter_async_context(
-            serving(settings, played=Played(pace_s, incidents))
+            serving(settings, playback=Playback(pace_s, incidents))
         )
         choice.connect(service.base)
         fires = alert_script(service.http_port, alert_token)

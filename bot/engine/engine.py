@@ -22,19 +22,19 @@ from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.engine.config import EARLIER_VERSIONS, DecisionBody, EngineConfig, lock_when_free
 from bot.engine.journal import DurableJournal, TurnJournals
-from bot.engine.lease import DbosRecords, Lease, TakeOver
+from bot.engine.lease import DbosRecords, Failover, Lease
 from bot.engine.library import dbos_config, end_dbos
 from bot.engine.queue import (
     MAX_LIVE_TURNS,
     MAX_LIVE_TURNS_SQLITE,
     ShowWaiting,
-    ThreadOrder,
+    ThreadQueue,
     Trials,
     TurnSlots,
 )
 from bot.engine.stops import StopSignals
 from bot.engine.stranded import LeftBehind, StrandedWork
-from bot.engine.workflows import Starts, Tasks, TurnToWrite, UnderWay, begin_workflow
+from bot.engine.workflows import RunningWorkflows, Starts, Tasks, TurnToWrite, begin_workflow
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
@@ -56,7 +56,7 @@ _DECISION = TypeAdapter(Decision)
 
 
 @dataclass(frozen=True, slots=True)
-class EngineRows:
+class EngineRepositories:
     """The tables that the engine uses, in one database, and DBOS's turn to write there."""
 
     tickets: Tickets
@@ -87,7 +87,7 @@ class Engine:
     def __init__(
         self,
         config: EngineConfig,
-        rows: EngineRows,
+        rows: EngineRepositories,
         settle: Callable[[], Awaitable[None]] | None = None,
         traces: TurnTraces = UNTRACED,
     ) -> None:
@@ -103,11 +103,11 @@ class Engine:
         self._presence = replicas.presence(self.executor_id, config.lease_s)
         self._records = DbosRecords(config.version, rows.earlier)
         mine = (self._records, self.executor_id, config.lease_s)
-        self._take_over = TakeOver(replicas, *mine, tickets.hand_over)
+        self._failover = Failover(replicas, *mine, tickets.hand_over)
         self._stops = StopSignals(tickets, self.executor_id, alone=bool(config.sqlite_path))
-        self._under_way = UnderWay()
+        self._running = RunningWorkflows()
         self._starts = Starts()
-        self._order = ThreadOrder(tickets, self.executor_id)
+        self._thread_queue = ThreadQueue(tickets, self.executor_id)
         self._left_behind = LeftBehind(rows.half_started)
         others = None if config.sqlite_path else replicas
         dead_s = STOOD_STILL_LEASES * config.lease_s
@@ -126,12 +126,12 @@ class Engine:
         ending: EndingBody,
         show_waiting: ShowWaiting,
         show_in_line: ShowWaiting | None = None,
-        leave: Callable[[TurnId], None] = lambda _turn: None,
+        stop_edits: Callable[[TurnId], None] = lambda _turn: None,
     ) -> None:
         """Lock the database, resume unfinished work, begin to accept. Raises SecondProcess.
 
         The watchers run in `background` until it is cancelled. `show_waiting` shows that a turn
-        waits for a slot, `show_in_line` that it waits for earlier turns of its thread. `leave` stops
+        waits for a slot, `show_in_line` that it waits for earlier turns of its thread. `stop_edits` stops
         this process's edits of a turn that another replica may run.
         """
         usual = MAX_LIVE_TURNS_SQLITE if self._config.sqlite_path else MAX_LIVE_TURNS
@@ -140,7 +140,7 @@ class Engine:
         await self._take()
         if not self._config.sqlite_path:
             await self._presence.beat()
-        self._show_in_line, self._leave = show_in_line, leave
+        self._show_in_line, self._stop_edits = show_in_line, stop_edits
         self._turn_body, self._decision_body = self._traces.answering(turn), decision
         self._ending_body = self._traces.ending(ending)
         self._background = background
@@ -150,11 +150,11 @@ class Engine:
         self._accepting = True
         self._watchers = [
             background.create_task(self._stops.watch(), name="stops"),
-            background.create_task(self._order.watch(), name="thread order"),
+            background.create_task(self._thread_queue.watch(), name="thread order"),
         ]
         if not self._config.sqlite_path:
             lease = Lease(self._presence, self._config.lease_s)
-            look = partial(self._take_over.look, self._under_way.turns.values())
+            look = partial(self._failover.look, self._running.turns.values())
             holding = lease.hold(look, self._let_turns_go, self._let_lost_go)
             self._watchers.append(background.create_task(holding, name="lease"))
         await self._start_left(at_once=True)
@@ -184,7 +184,7 @@ class Engine:
             await self._run_decision(proposal_id, value)
 
         async def ending(ask: JsonValue, told: bool) -> None:
-            with self._counted(self._under_way.decisions, "ending"):
+            with self._counted(self._running.decisions, "ending"):
                 await self._ending_body(_ASK.validate_python(ask), told, DurableJournal())
 
         self._ending = DBOS.workflow(name="ending", max_recovery_attempts=5)(ending)
@@ -200,17 +200,17 @@ class Engine:
             async with asyncio.timeout(grace_s):
                 await self._starts.none()
                 waiting = self._slots.let_go()
-                await self._under_way.idle()
+                await self._running.idle()
         self._leaving = True
-        begins = self._starts.under_way
-        left = {*self._under_way.turns, *self._under_way.decisions}
+        begins = self._starts.in_progress
+        left = {*self._running.turns, *self._running.decisions}
         # The watchers too, or this replica would take its own work back.
         for task in (*left, *self._watchers):
             task.cancel()
         if left:
             log.warning("handing_over", workflows=len(left))
             await asyncio.wait(left, timeout=HAND_OVER_S)
-        await self._under_way.recorded(HAND_OVER_S)
+        await self._running.recorded(HAND_OVER_S)
         await end_dbos()
         with suppress(StorageUnavailable):
             if left or waiting:
@@ -226,8 +226,8 @@ class Engine:
             await self._replicas.give_up(self.executor_id)
 
     def take_first_look(self, ask: Ask) -> bool:
-        """See `ThreadOrder.take_first_look`."""
-        return self._order.take_first_look(ask)
+        """See `ThreadQueue.take_first_look`."""
+        return self._thread_queue.take_first_look(ask)
 
     async def look_after_threads(self) -> int:
         """End stranded turns and free their threads; returns how many.
@@ -240,7 +240,7 @@ class Engine:
     @property
     def live(self) -> int:
         """How many workflows run here."""
-        return self._under_way.count
+        return self._running.count
 
     async def start_turn(self, ask: Ask) -> None:
         """Start a turn; it is durable and has its place in the thread when this returns.
@@ -248,10 +248,10 @@ class Engine:
         Raises StorageUnavailable.
         """
         turn = ask.turn_id
-        with self._traces.accepting(ask), self._order.expected(turn) as placed:
+        with self._traces.accepting(ask), self._thread_queue.expected(turn) as placed:
             value = _ASK.dump_python(ask, mode="json")
             if await self._start(turn, self._tickets.is_started, self._turn, value):
-                await self._order.has_place(turn, placed)
+                await self._thread_queue.has_place(turn, placed)
 
     async def _start_left(self, *, at_once: bool = False) -> None:
         for ask in await self._left_behind.find(at_once=at_once):
@@ -288,9 +288,9 @@ class Engine:
 
     async def _run_turn(self, ask_value: JsonValue) -> None:
         ask = _ASK.validate_python(ask_value)
-        with self._counted(self._under_way.turns, ask.turn_id):
+        with self._counted(self._running.turns, ask.turn_id):
             try:
-                is_first = await self._order.enter(ask, self._tell_in_line)
+                is_first = await self._thread_queue.enter(ask, self._tell_in_line)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
@@ -299,19 +299,19 @@ class Engine:
             except asyncio.CancelledError:
                 raise  # handed over, or shutting down: the replica that resumes it has the ticket
             except BaseException:
-                await self._order.leave(ask)
+                await self._thread_queue.leave(ask)
                 raise
             else:
-                await self._order.leave(ask)
+                await self._thread_queue.leave(ask)
             finally:
-                self._order.forget(ask.turn_id)
+                self._thread_queue.forget(ask.turn_id)
 
     async def _answer(self, ask: Ask, *, is_first: bool) -> None:
         with self._stops.of(ask.turn_id) as signal:
             async with self._slots.hold(ask, signal):
                 # Only now: a turn that waits cannot have ended its process.
                 open_ = partial(self._journals.open, ask.turn_id, is_first=is_first)
-                opened = await self._order.patiently(ask, open_)
+                opened = await self._thread_queue.patiently(ask, open_)
                 if opened is None:
                     return
                 async with self._trials.of(ask, opened.deaths, signal) as end_trial:
@@ -328,14 +328,14 @@ class Engine:
     async def _begin_trial(self, ask: Ask, is_alone: bool) -> None:
         mine = (ask.turn_id, self.executor_id)
         begin = partial(self._tickets.begin_trial, *mine, is_alone=is_alone)
-        await self._order.patiently(ask, begin)
+        await self._thread_queue.patiently(ask, begin)
 
     def _tell_in_line(self, ask: Ask) -> None:
         if self._show_in_line is not None:
             self._background.create_task(self._show_in_line(ask))
 
     async def _run_decision(self, proposal_id: str, value: JsonValue) -> None:
-        with self._counted(self._under_way.decisions, proposal_id):
+        with self._counted(self._running.decisions, proposal_id):
             await self._decision_body(
                 ProposalId(proposal_id), _DECISION.validate_python(value), DurableJournal()
             )
@@ -344,7 +344,7 @@ class Engine:
     def _counted(self, tasks: Tasks, name: str) -> Iterator[None]:
         if self._leaving:
             raise asyncio.CancelledError  # started during the hand-over, so handed over too
-        with self._under_way.counted(tasks, name):
+        with self._running.counted(tasks, name):
             yield
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
@@ -360,18 +360,18 @@ class Engine:
 
         A turn that went on could edit its successor's answer.
         """
-        log.warning("overslept", turns=len(self._under_way.turns))
-        self._take_over.let_go(self._under_way.turns.values())
-        self._end_here(self._under_way.turns.values())
+        log.warning("overslept", turns=len(self._running.turns))
+        self._failover.let_go(self._running.turns.values())
+        self._end_here(self._running.turns.values())
 
     async def _let_lost_go(self) -> None:
         """End the turns that another replica took over while this one could not reach the database."""
-        lost = await self._take_over.lost(self._under_way.turns.values())
-        log.warning("cut_off", turns=len(self._under_way.turns), lost=len(lost))
+        lost = await self._failover.lost(self._running.turns.values())
+        log.warning("cut_off", turns=len(self._running.turns), lost=len(lost))
         self._end_here(lost)
 
     def _end_here(self, lost: Collection[str]) -> None:
-        for task, turn in self._under_way.turns.items():
+        for task, turn in self._running.turns.items():
             if turn in lost:
-                self._leave(TurnId(turn))  # the cancellation takes a moment
+                self._stop_edits(TurnId(turn))  # the cancellation takes a moment
                 task.cancel()

@@ -123,7 +123,7 @@ class DbosRecords:
             await self.hand_on(held)
 
 
-class TakeOver:
+class Failover:
     """One replica's part in resuming the workflows of dead replicas, and its own after a freeze.
 
     `no_death` is called with a replica that stood still, so that its turns count no death.

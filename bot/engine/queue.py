@@ -44,7 +44,7 @@ class _Waiting:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class ThreadOrder:
+class ThreadQueue:
     """The turns of one replica that wait in their threads. `owner` is the replica."""
 
     def __init__(self, tickets: Tickets, owner: str) -> None:

@@ -34,7 +34,7 @@ class Starts:
     """Starts that are in progress, by workflow id."""
 
     def __init__(self) -> None:
-        self._under_way: dict[str, asyncio.Task[Exception | None]] = {}
+        self._in_progress: dict[str, asyncio.Task[Exception | None]] = {}
 
     async def once(
         self,
@@ -47,7 +47,7 @@ class Starts:
 
         Raises errors of `is_started`, and the error that `begin` returns.
         """
-        if name not in self._under_way and await is_started(name):
+        if name not in self._in_progress and await is_started(name):
             return False
         if (failure := await asyncio.shield(self._join(name, begin, background))) is not None:
             raise failure
@@ -56,24 +56,24 @@ class Starts:
     def _join(
         self, name: str, begin: Begin, background: asyncio.TaskGroup
     ) -> asyncio.Task[Exception | None]:
-        if (begun := self._under_way.get(name)) is None:
+        if (begun := self._in_progress.get(name)) is None:
             # A separate task: a start cancelled half-way would leave a workflow that nothing runs.
-            begun = self._under_way[name] = background.create_task(begin())
-            begun.add_done_callback(lambda _task: self._under_way.pop(name))
+            begun = self._in_progress[name] = background.create_task(begin())
+            begun.add_done_callback(lambda _task: self._in_progress.pop(name))
         return begun
 
     @property
-    def under_way(self) -> bool:
+    def in_progress(self) -> bool:
         """Whether any start is in progress."""
-        return bool(self._under_way)
+        return bool(self._in_progress)
 
     async def none(self) -> None:
         """Wait until no start is in progress."""
-        while self._under_way:
-            await asyncio.wait(self._under_way.values())
+        while self._in_progress:
+            await asyncio.wait(self._in_progress.values())
 
 
-class UnderWay:
+class RunningWorkflows:
     """The turns and decisions that run here, by task.
 
     A task outlives its body, because DBOS records the end of the workflow afterwards. A process that

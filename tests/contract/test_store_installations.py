@@ -338,7 +338,7 @@ async def test_a_channel_of_the_same_id_elsewhere_reads_neither_incidents_nor_al
         proposals=StoredProposals(database), sessions=sessions, alerts=StoredAlerts(database)
     )
     tenancy = SimpleNamespace(alerts=[RULE], tenant_of=lambda team: tenant_of(team, TEAMS[0]))
-    base = cast("Base", SimpleNamespace(stores=stores, in_force=tenancy))
+    base = cast("Base", SimpleNamespace(stores=stores, live_config=tenancy))
     named = Channel("incident", UNMATCHED)
     directory = cast("Directory", SimpleNamespace(on_call_notes=_no_rota))
     noted = [

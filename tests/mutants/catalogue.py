@@ -20,12 +20,12 @@ _ENGINE = "tests/unit/bot/engine/test_engine.py::"
 _FLOW = "tests/scenario/test_proposal_flow.py::"
 _KILL = "tests/scenario/test_durability_kill.py::"
 _LEDGER = "tests/contract/test_store_ledger.py::"
-_ORDER = "tests/unit/bot/engine/test_thread_order.py::"
+_ORDER = "tests/unit/bot/engine/test_thread_queue.py::"
 _RACES = "tests/contract/test_click_races.py::"
 _SHUTDOWN = "tests/scenario/test_durability_shutdown.py::"
 _STOP = "tests/scenario/test_durability_stop.py::"
 _TICKETS = "tests/contract/test_store_tickets.py::"
-_TAKE_OVER = "tests/unit/bot/engine/test_take_over.py::"
+_TAKE_OVER = "tests/unit/bot/engine/test_failover.py::"
 _ZOMBIE = "tests/scenario/test_durability_zombie.py::"
 
 MUTANTS = (
@@ -317,7 +317,7 @@ MUTANTS = (
     Mutant(
         "a process leaves before what has ended is on record",
         "bot/engine/engine.py",
-        "        await self._under_way.recorded(HAND_OVER_S)\n",
+        "        await self._running.recorded(HAND_OVER_S)\n",
         "",
         (f"{_ENGINE}test_what_has_ended_is_on_record_as_ended_before_its_process_leaves",),
     ),
@@ -415,7 +415,7 @@ MUTANTS = (
     Mutant(
         "a message is acknowledged without a place in its thread",
         "bot/engine/engine.py",
-        "                await self._order.has_place(turn, placed)\n",
+        "                await self._thread_queue.has_place(turn, placed)\n",
         "                pass\n",
         (f"{_ENGINE}test_a_message_is_acknowledged_once_no_later_one_can_overtake_it",),
     ),

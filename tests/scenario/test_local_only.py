@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bot.app.live_config import InForce
+from bot.app.live_config import LiveConfig
 from bot.app.operator_tools import Plugins
 from bot.app.providers import check_edited, local_hosts
 from bot.settings.model import Settings
@@ -137,9 +137,9 @@ async def test_a_backend_outside_is_refused_at_start_unless_declared(key: str) -
 async def test_a_host_outside_cannot_be_edited_in(mode: str, refused: bool) -> None:
     started = Settings.model_validate({"llm": {"mode": mode}})
     edited = Settings.model_validate(BACKENDS["actions[1].endpoint.url"])
-    in_force = InForce(started, partial(check_edited, started, {}))
+    live_config = LiveConfig(started, partial(check_edited, started, {}))
 
-    outcome = (await asyncio.gather(in_force.prepare(edited), return_exceptions=True))[0]
+    outcome = (await asyncio.gather(live_config.prepare(edited), return_exceptions=True))[0]
 
     assert isinstance(outcome, ConfigurationError) is refused
 

@@ -286,7 +286,7 @@ async def test_a_channel_that_is_given_to_another_tenant_shows_nothing_remembere
     product: Product,
 ) -> None:
     asked = {"product": "shop", **ASKED["get_logs"]}
-    rules = product.base.in_force.channels
+    rules = product.base.live_config.channels
     before = await product.ask("get_logs", product.at("eu-incidents", "t"), **asked)
     rules.replace([replace(rules[0], backends=ChosenBackends("us", "us", "us")), *list(rules)[1:]])
     after = await product.ask("get_logs", product.at("eu-incidents", "t"), **asked)
@@ -301,7 +301,7 @@ async def test_a_channel_that_is_given_to_another_tenant_shows_nothing_remembere
 
 async def test_a_turn_knows_the_tables_of_its_channel_s_backends(product: Product) -> None:
     base = product.base
-    config = base.in_force.turn_config(base.settings)
+    config = base.live_config.turn_config(base.settings)
     tables = dict(config.tables_of(config.channels, "us-incidents"))
 
     assert tables["metrics"] == "observe.metrics.us"
@@ -309,7 +309,7 @@ async def test_a_turn_knows_the_tables_of_its_channel_s_backends(product: Produc
 
 
 async def test_a_link_of_evidence_leads_to_the_tenant_s_own_tools(product: Product) -> None:
-    links = evidence_links(product.base.settings.observe, product.base.in_force.channels_at)
+    links = evidence_links(product.base.settings.observe, product.base.live_config.channels_at)
     assert links is not None
 
     found = {channel: links(TeamId("T1"), channel)["logs"] for channel in CHANNELS}

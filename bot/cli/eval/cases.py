@@ -18,7 +18,7 @@ from adapters.recorded.packs.recording import Recording, read_recording
 from adapters.recorded.packs.schema import Case, document_of
 from adapters.recorded.packs.variants import Variant, varied
 from bot.app.backend_kinds import conventions_of
-from bot.app.backend_selection import Observed, World
+from bot.app.backend_selection import Observed, RecordedWorld
 from bot.app.recorded_world import with_logs_at, with_metrics_at, world_of
 from bot.app.stores import open_redactor
 from bot.cli.ask import answer_here
@@ -71,7 +71,7 @@ class CaseAsker:
         logs.configure(open_redactor(self.settings), level="ERROR")
         return asyncio.run(self.ask(found, variant))
 
-    async def _world(self, recording: Recording, stack: AsyncExitStack) -> World:
+    async def _world(self, recording: Recording, stack: AsyncExitStack) -> RecordedWorld:
         own = conventions_of(self.settings.observe.metrics)
         world = world_of(recording, own)
         if self.metrics_url:
@@ -80,7 +80,7 @@ class CaseAsker:
             world = await with_logs_at(self.logs_url, recording, world, stack)
         return world
 
-    async def _result(self, case: Case, world: World, database: Path) -> tuple[Result, str]:
+    async def _result(self, case: Case, world: RecordedWorld, database: Path) -> tuple[Result, str]:
         here = self.settings.model_copy(
             update={
                 "database": DatabaseSettings.model_validate({"url": database_url(database)}),

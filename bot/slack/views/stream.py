@@ -150,7 +150,7 @@ class SlackAnswerStream(AnswerStream):
             slot.edit = None
             await slot.idle.wait()
 
-    def leave(self) -> None:
+    def stop_edits(self) -> None:
         """Begin no call any more, from this moment on: another process shows this answer."""
         self._messages.is_left = True
         self._slot.edit = None
@@ -160,7 +160,7 @@ class SlackAnswerStream(AnswerStream):
 
         A call under way is waited for; none follows it, for its successor's answer may be there.
         """
-        self.leave()
+        self.stop_edits()
         try:
             await self._still()
         finally:

@@ -222,10 +222,10 @@ class SlackSurface(ChatSurface):
         )
         return live
 
-    def leave(self, turn: TurnId) -> None:
+    def stop_edits(self, turn: TurnId) -> None:
         """Another process shows its answer: nothing more is begun here, from this moment on."""
         if (live := self._live.get(turn)) is not None:
-            live.leave()
+            live.stop_edits()
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
         """Post the proposal's card, or bring the one already posted up to date.

@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters.recorded.packs.archive import case_files
 from adapters.recorded.packs.recording import Recording, read_recording
-from bot.app.backend_selection import World
+from bot.app.backend_selection import RecordedWorld
 from bot.app.recorded_world import with_logs_at, world_of
 from tests.evals.signals import NOW
 from tests.evals.stacks import write
@@ -17,7 +17,7 @@ from tests.fakes.loki_server import LokiServer
 from tools.capabilities import Interval, LogSweepQuery
 
 
-async def said(world: World) -> dict[str, list[tuple[int, str, str]]]:
+async def said(world: RecordedWorld) -> dict[str, list[tuple[int, str, str]]]:
     """By product, every line of the last half hour."""
     assert world.observed.logs is not None
     window = Interval(NOW - timedelta(minutes=30), NOW)

@@ -214,7 +214,7 @@ async def test_turns_of_another_version_are_left_to_a_process_that_knows_it(
     await die_with_one_waiting(lives, "1")
     async with lives.life("2") as engine:
         await Replicas(lives.database, known).beat("old")
-        await engine._take_over.look(())
+        await engine._failover.look(())
         for _ in range(3):
             await engine.look_after_threads()
     async with lives.life("1"):

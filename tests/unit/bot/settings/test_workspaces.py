@@ -3,7 +3,7 @@
 import pytest
 from cryptography.fernet import Fernet
 
-from bot.app.live_config import InForce
+from bot.app.live_config import LiveConfig
 from bot.domain.channel import CLOSED, DIRECT, UNKNOWN, ChannelRule, channel_of, rules_for
 from bot.domain.ids import TeamId
 from bot.domain.roles import ConnectionRule, connections_of
@@ -69,14 +69,14 @@ def test_a_key_that_is_no_key_is_not_told() -> None:
     assert "hunter2" not in refused(SLACK.replace(KEY, "hunter2"))
 
 
-def in_force() -> InForce:
-    found = InForce(parse(WHOLE, "k", {}))
+def live_config() -> LiveConfig:
+    found = LiveConfig(parse(WHOLE, "k", {}))
     found.home = TeamId("THOME")
     return found
 
 
 def test_each_workspace_has_its_own_rules_roles_admins_and_limit() -> None:
-    rules = in_force()
+    rules = live_config()
     at_home, at_acme = (
         channel_of(rules.channels_at(TeamId(team)), "incident-checkout").rule
         for team in ("THOME", "TACME")
@@ -93,21 +93,21 @@ def test_each_workspace_has_its_own_rules_roles_admins_and_limit() -> None:
 
 @pytest.mark.parametrize("name", ["general", DIRECT, "@group"])
 def test_beyond_its_rules_another_workspace_is_answered_nothing(name: str) -> None:
-    rules = in_force().channels_at(TeamId("TACME"))
+    rules = live_config().channels_at(TeamId("TACME"))
     rule = channel_of(rules, name).rule
     assert (rule.answers, rule.shut, rule.confirm) == (False, True, ())
-    assert channel_of(in_force().channels_at(TeamId("THOME")), name).rule.answers
+    assert channel_of(live_config().channels_at(TeamId("THOME")), name).rule.answers
 
 
 def test_a_name_that_cannot_be_read_gets_what_all_its_own_rules_allow() -> None:
-    known = channel_of(in_force().channels_at(TeamId("TACME")), UNKNOWN).rule
+    known = channel_of(live_config().channels_at(TeamId("TACME")), UNKNOWN).rule
     assert (known.answers, known.products, known.confirm) == (True, ("cart",), ())
-    unruled = channel_of(in_force().channels_at(TeamId("TNONE")), UNKNOWN).rule
+    unruled = channel_of(live_config().channels_at(TeamId("TNONE")), UNKNOWN).rule
     assert (unruled.answers, unruled.shut) == (False, True)
 
 
 async def test_a_reload_changes_what_every_view_shows() -> None:
-    rules = in_force()
+    rules = live_config()
     admins, roles = rules.admin_roles_of("TACME"), rules.roles_of("TACME")
     channels = rules.channels_of("TACME")
     (await rules.prepare(Settings())).put_in_force()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.live_config import SECTIONS, InForce
+from bot.app.live_config import SECTIONS, LiveConfig
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
@@ -47,7 +47,7 @@ class Running:
     """A process with its file, what is in force in it, and its trail."""
 
     file: Path
-    in_force: InForce
+    live_config: LiveConfig
     reload: Reload
     trail: Trail
 
@@ -60,10 +60,10 @@ class Running:
     def seen(self) -> tuple[object, ...]:
         """All that a reload may change."""
         return (
-            tuple(self.in_force.channels),
-            dict(self.in_force.roles),
-            tuple(self.in_force.admin_roles),
-            tuple(a.rule for a in self.in_force.actions.all()),
+            tuple(self.live_config.channels),
+            dict(self.live_config.roles),
+            tuple(self.live_config.admin_roles),
+            tuple(a.rule for a in self.live_config.actions.all()),
         )
 
 
@@ -83,10 +83,10 @@ def running_without_token(tmp_path: Path) -> Running:
 
 def started_from(file: Path) -> Running:
     settings = load(file, {})
-    in_force, trail = InForce(settings), Trail()
+    live_config, trail = LiveConfig(settings), Trail()
     reload = Reload(settings, lambda: load(file, {}), trail)
-    reload.add("rules", SECTIONS, in_force.prepare)
-    return Running(file, in_force, reload, trail)
+    reload.add("rules", SECTIONS, live_config.prepare)
+    return Running(file, live_config, reload, trail)
 
 
 async def test_what_may_change_is_in_force_at_once_and_is_a_row(running: Running) -> None:
@@ -96,9 +96,9 @@ async def test_what_may_change_is_in_force_at_once_and_is_a_row(running: Running
 
     assert await running.reload.run()
 
-    assert running.in_force.roles["responder"].users == ("U2",)
-    assert running.in_force.action_lines[0] == "rollback-deploy: Roll it back (*)"
-    assert running.in_force.channels[0].match == "inc-*"
+    assert running.live_config.roles["responder"].users == ("U2",)
+    assert running.live_config.action_lines[0] == "rollback-deploy: Roll it back (*)"
+    assert running.live_config.channels[0].match == "inc-*"
     (row,) = running.trail.rows
     assert row.kind is AuditKind.CONFIG_RELOADED
     assert row.body["outcome"] == "in force"
@@ -180,7 +180,7 @@ async def test_a_variable_of_a_table_that_needs_a_restart_is_named_until_then(
     assert await running.reload.run()
     assert await running.reload.run()
 
-    assert running.in_force.roles["responder"].users == ("U2",)
+    assert running.live_config.roles["responder"].users == ("U2",)
     told = [(r.body["needs_restart"], r.body["not_in_environment"]) for r in running.trail.rows]
     words = (
         "platform.url is read from the environment variable LEAD, which this process does not "
@@ -232,7 +232,7 @@ async def test_what_is_taken_of_a_table_at_once_needs_no_restart(running: Runnin
     running.file.write_text("[llm.tools.get_logs]\ntimeout = '7s'\n" + running.file.read_text())
 
     assert await running.reload.run()
-    assert running.in_force.tool_timeouts["get_logs"] == 7.0
+    assert running.live_config.tool_timeouts["get_logs"] == 7.0
     running.edit("7s", "8s")
     running.file.write_text("[llm]\nmax_tool_depth = 3\n" + running.file.read_text())
     assert await running.reload.run()
@@ -251,7 +251,7 @@ async def test_without_its_row_nothing_is_put_in_force(running: Running) -> None
 
     running.trail.away = False
     assert await running.reload.run()
-    assert running.in_force.roles["responder"].users == ("U2",)
+    assert running.live_config.roles["responder"].users == ("U2",)
 
 
 async def test_one_part_that_refuses_holds_all_parts_back(running: Running) -> None:

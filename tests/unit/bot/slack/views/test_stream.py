@@ -450,8 +450,8 @@ async def test_what_another_process_shows_by_now_is_left_before_its_turn_has_end
     stream.feed(TextDelta("one "))
     await slack.until(method, begun=True)
     stream.feed(TextDelta("two "))
-    surface.leave(ASK.turn_id)
-    surface.leave(TurnId("turn:of:another"))
+    surface.stop_edits(ASK.turn_id)
+    surface.stop_edits(TurnId("turn:of:another"))
     stream.feed(TextDelta("three "))
     gate.set()
     for _ in range(50):

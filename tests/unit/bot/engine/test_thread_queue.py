@@ -11,7 +11,7 @@ import pytest
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine import queue
-from bot.engine.queue import ThreadOrder
+from bot.engine.queue import ThreadQueue
 from bot.store.database import Database
 from bot.store.sessions import StoredSessions
 from bot.store.tickets import Attempt, Superseded, Tickets, workflow_status
@@ -41,7 +41,7 @@ async def run_by(database: Database, owner: str, ask: Ask = ASK) -> None:
 
 
 @asynccontextmanager
-async def watching(order: ThreadOrder) -> AsyncIterator[None]:
+async def watching(order: ThreadQueue) -> AsyncIterator[None]:
     watch = asyncio.create_task(order.watch())
     try:
         yield
@@ -79,7 +79,7 @@ class Counted(Tickets):
 WAITING = 20
 
 
-async def line_of(database: Database, order: ThreadOrder, number: int) -> list[Ask]:
+async def line_of(database: Database, order: ThreadQueue, number: int) -> list[Ask]:
     """So many messages of one thread, the first of which is in."""
     asks = [replace(ASK, ts=MessageTs(f"1700000000.{n:06}")) for n in range(number)]
     for each in asks:
@@ -93,7 +93,7 @@ async def test_who_waits_writes_nothing_and_all_of_them_read_once(
 ) -> None:
     monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.001)
     tickets = Counted(both)
-    order = ThreadOrder(tickets, "here")
+    order = ThreadQueue(tickets, "here")
     asks = await line_of(both, order, WAITING + 1)
     async with asyncio.TaskGroup() as group:
         entering = [group.create_task(order.enter(each)) for each in asks[1:]]
@@ -107,7 +107,7 @@ async def test_who_waits_writes_nothing_and_all_of_them_read_once(
 
 async def test_who_leaves_wakes_the_next_and_nobody_else(both: Database) -> None:
     tickets = Counted(both)
-    order = ThreadOrder(tickets, "here")
+    order = ThreadQueue(tickets, "here")
     asks = await line_of(both, order, WAITING + 1)
     async with asyncio.TaskGroup() as group:  # nobody watches: to be woken is enough
         entering = [group.create_task(order.enter(each)) for each in asks[1:]]
@@ -125,7 +125,7 @@ async def test_who_leaves_on_another_replica_is_noticed(
 ) -> None:
     monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.001)
     seen = Counted(both)
-    there, here = ThreadOrder(Tickets(both), "there"), ThreadOrder(seen, "here")
+    there, here = ThreadQueue(Tickets(both), "there"), ThreadQueue(seen, "here")
     first, second = ASK, replace(ASK, ts=MessageTs("1700000000.000200"))
     for each, owner in ((first, "there"), (second, "here")):
         await run_by(both, owner, each)
@@ -143,7 +143,7 @@ async def test_nobody_is_looked_for_while_nobody_waits(
 ) -> None:
     monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.0)
     tickets = Counted(both)
-    order = ThreadOrder(tickets, "here")
+    order = ThreadQueue(tickets, "here")
     async with watching(order):
         asks = await line_of(both, order, 1)
         await order.leave(asks[0])
@@ -156,7 +156,7 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     refused = asyncio.Event()
     monkeypatch.setattr(queue, "RETRY_S", 0.0)
     monkeypatch.setattr(queue.log, "warning", lambda *_, **__: refused.set())
-    order = ThreadOrder(Tickets(database), "here")
+    order = ThreadQueue(Tickets(database), "here")
     await run_by(database, "here")
     async with writing(database):
         monkeypatch.setattr("bot.store.database.QUEUE_TIMEOUT_S", 0.01)
@@ -168,21 +168,21 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
 
 
 async def test_an_attempt_after_the_first_may_have_been_seen(database: Database) -> None:
-    order = ThreadOrder(Tickets(database), "here")
+    order = ThreadQueue(Tickets(database), "here")
     await run_by(database, "here")
     await order.enter(ASK)
-    again = ThreadOrder(Tickets(database), "here")
+    again = ThreadQueue(Tickets(database), "here")
     await again.enter(ASK)
     await StoredSessions(database).begin_turn(ASK, "incident", datetime(2026, 11, 23, tzinfo=UTC))
     await again.leave(ASK)
-    gone = ThreadOrder(Tickets(database), "here")
+    gone = ThreadQueue(Tickets(database), "here")
     await gone.enter(ASK)
     looks = [each.take_first_look(ASK) for each in (order, again, gone)]
     assert looks == [True, False, False]
 
 
 async def test_a_place_is_awaited_until_the_ticket_is_there(both: Database) -> None:
-    order = ThreadOrder(Tickets(both), "here")
+    order = ThreadQueue(Tickets(both), "here")
     await run_by(both, "here")
     with order.expected(ASK.turn_id) as placed:
         waiting = asyncio.create_task(order.has_place(ASK.turn_id, placed))
@@ -193,7 +193,7 @@ async def test_a_place_is_awaited_until_the_ticket_is_there(both: Database) -> N
 
 
 async def test_a_place_that_another_replica_took_is_seen(both: Database) -> None:
-    here, there = ThreadOrder(Tickets(both), "here"), ThreadOrder(Tickets(both), "there")
+    here, there = ThreadQueue(Tickets(both), "here"), ThreadQueue(Tickets(both), "there")
     await run_by(both, "there")
     with here.expected(ASK.turn_id) as placed:
         waiting = asyncio.create_task(here.has_place(ASK.turn_id, placed))
@@ -205,7 +205,7 @@ async def test_a_place_is_not_awaited_for_ever(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PLACED_S", 0.05)
-    order = ThreadOrder(Tickets(both), "here")
+    order = ThreadQueue(Tickets(both), "here")
     await run_by(both, "here")
     with order.expected(ASK.turn_id) as placed:
         await asyncio.wait_for(order.has_place(ASK.turn_id, placed), 5)
@@ -214,4 +214,4 @@ async def test_a_place_is_not_awaited_for_ever(
 async def test_a_turn_that_is_somebody_elses_does_not_wait(database: Database) -> None:
     await run_by(database, "there")
     with pytest.raises(Superseded):
-        await ThreadOrder(Tickets(database), "here").enter(ASK)
+        await ThreadQueue(Tickets(database), "here").enter(ASK)

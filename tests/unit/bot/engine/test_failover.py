@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 import sqlalchemy as sa
 
-from bot.engine.lease import AT_ONCE, DbosRecords, Left, TakeOver
+from bot.engine.lease import AT_ONCE, DbosRecords, Failover, Left
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
 from bot.store.database import Database
@@ -57,8 +57,8 @@ class Site:
     records: MemoryRecords
     spared: list[str] = field(default_factory=list)
 
-    def survivor(self, name: str) -> TakeOver:
-        return TakeOver(self.leases, self.records, name, LEASE_S, self._no_death)
+    def survivor(self, name: str) -> Failover:
+        return Failover(self.leases, self.records, name, LEASE_S, self._no_death)
 
     async def _no_death(self, replica: str) -> None:
         self.spared.append(replica)
