@@ -16,7 +16,8 @@ import pytest
 import pytest_asyncio
 from dbos import DBOSPortableJSONSerializer
 
-from bot.app.build import Base, Conversation, build_base, build_conversation
+from bot.app.build import Base, build_base
+from bot.app.conversation import Conversation, build_conversation
 from bot.app.platforms import Directory
 from bot.cli.headless import NamedByUser, NeverStopped, headless_ask
 from bot.domain.ids import MessageTs, UserId

@@ -10,7 +10,8 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.llm.messages import ToolCall
-from bot.app.build import Base, Conversation
+from bot.app.build import Base
+from bot.app.conversation import Conversation
 from bot.chat.stopping import Signal
 from bot.domain.chart import Chart
 from bot.domain.chart_request import Charted, ChartRequest

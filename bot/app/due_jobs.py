@@ -22,7 +22,8 @@ from bot.actions.watch import WatchSweep
 from bot.app import rules
 from bot.app.audit import sinks_of
 from bot.app.backend_kinds import make_feeds
-from bot.app.build import Base, Conversation
+from bot.app.build import Base
+from bot.app.conversation import Conversation
 from bot.app.http_server import Alerting
 from bot.app.worker import Times
 from bot.app.workspace import (

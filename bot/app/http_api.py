@@ -16,7 +16,8 @@ from bot.actions.judge import Judge
 from bot.actions.versions import VersionCheck
 from bot.app import rules
 from bot.app.audit import kept_outside
-from bot.app.build import Base, Conversation
+from bot.app.build import Base
+from bot.app.conversation import Conversation
 from bot.app.http_access import make_tokens
 from bot.app.platforms import Directory, Platform
 from bot.app.workspace import SlackWorkspace, deploys_of, providers_report, tools_report

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
@@ -18,6 +18,7 @@ from adapters.http.client import http_client
 from adapters.http.egress import LocalHosts, ReachableAddresses
 from adapters.mcp.accepted_definitions import AcceptedDefinitions
 from adapters.plugins.yaml_source import ManifestInvalid
+from bot.app import rules
 from bot.settings.environment import environment
 from bot.settings.mcp import McpServerSettings
 from bot.settings.model import Settings
@@ -25,6 +26,7 @@ from bot.settings.reading import ConfigurationError
 from bot.upkeep.reload import Prepared
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
+from tools.policy import ToolPolicy
 
 if TYPE_CHECKING:
     from adapters.mcp.definition import Accepted, Judged
@@ -379,3 +381,12 @@ def definitions_file(settings: Settings) -> Path | None:
     url = sa.make_url(settings.database.url.get_secret_value())
     embedded = url.drivername.startswith("sqlite")
     return Path(f"{url.database}.mcp.json") if embedded else None
+
+
+OwnTools: TypeAlias = Plugins | McpServers
+
+
+def policy_of(settings: Settings, own: Sequence[OwnTools]) -> ToolPolicy:
+    """The policy over the built-in tools and these. Raises ConfigurationError."""
+    sessions = {name: globs for each in own for name, globs in each.sessions.items()}
+    return rules.tool_policy(settings, sessions)

@@ -1,7 +1,7 @@
 """From settings to the plain values the product runs by. No I/O."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -23,13 +23,16 @@ from bot.domain.roles import ConnectionRule
 from bot.domain.tenancy import TenantOf, home_alone
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
-from bot.settings.model import Settings
+from bot.settings.model import ChannelSettings, Settings
+from bot.settings.policy import PolicySettings, ToolBudgetSettings, ToolsetSettings
+from bot.settings.reading import ConfigurationError
 from bot.slack.ingress.access import SlackAccess
 from bot.store.address import POSTGRESQL, is_behind_pgbouncer, synchronous
 from bot.store.engines import IDLE_IN_TRANSACTION_S
-from tools.contract import LOOKUP, PROPOSE_TOOL_ID
+from tools.call_limits import CallLimits
+from tools.contract import LOOKUP, PROPOSE_TOOL_ID, Effect
 from tools.core.all import built_in_toolsets
-from tools.policy import ToolPolicy
+from tools.policy import EVERYBODY, ToolPolicy
 
 USD_MICROS = 1_000_000
 
@@ -93,12 +96,67 @@ def connection_rules(settings: Settings) -> tuple[ConnectionRule, ...]:
 
 
 def tool_policy(settings: Settings, own_sessions: Mapping[str, tuple[str, ...]]) -> ToolPolicy:
-    """The built-in toolsets, and the operator's own tools, by id, in the sessions they allow."""
+    """`[policy]` over the built-in toolsets; the operator's own tools, by id, in their sessions.
+
+    Raises ConfigurationError for a channel's toolset or a role that does not exist.
+    """
     investigate = (*TOOLSETS["investigate"], *own_sessions)
-    return ToolPolicy(
+    built_in = ToolPolicy(
         toolsets={**TOOLSETS, "investigate": investigate},
         sessions=own_sessions,
         granted_connections=frozenset(one.id for one in connection_rules(settings)),
+    )
+    return configured_policy(settings, built_in)
+
+
+def configured_policy(settings: Settings, built_in: ToolPolicy) -> ToolPolicy:
+    """That policy under `[policy]`.
+
+    Raises ConfigurationError for a channel's toolset or a role that does not exist.
+    """
+    policy = settings.policy
+    toolsets = {**built_in.toolsets, **_toolsets(policy, built_in.toolsets)}
+    for channel in settings.channels:
+        if channel.toolset not in toolsets:
+            raise ConfigurationError(
+                f"channels: {channel.match!r} has the toolset {channel.toolset!r}, which does not "
+                f"exist; there are: {', '.join(sorted(toolsets))}"
+            )
+    for name in sorted(policy.roles.keys() - settings.roles.keys() - {EVERYBODY}):
+        raise ConfigurationError(f"policy.roles.{name}: there is no [roles.{name}]")
+    return replace(
+        built_in,
+        toolsets=toolsets,
+        effects=frozenset(Effect(name) for name in policy.effects),
+        denied=policy.denied,
+        roles={name: each.tools for name, each in policy.roles.items()},
+        channels=tuple((each.match, each.tools) for each in policy.channels),
+        purposes=frozenset(
+            each.toolset for each in (*settings.channels, ChannelSettings(match="*"))
+        ),
+        limits={name: _limits(policy.budget, each) for name, each in policy.toolsets.items()},
+        default_limits=_limits(policy.budget, None),
+    )
+
+
+def _toolsets(
+    policy: PolicySettings, built_in: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, tuple[str, ...]]:
+    named = {n: each.tools for n, each in policy.toolsets.items() if each.tools is not None}
+    for name in sorted(policy.toolsets.keys() - named.keys() - built_in.keys()):
+        raise ConfigurationError(f"policy.toolsets.{name}: names no tools")
+    return named
+
+
+def _limits(base: ToolBudgetSettings, toolset: ToolsetSettings | None) -> CallLimits:
+    own = toolset.budget.model_dump(exclude_unset=True) if toolset else {}
+    limits = base.model_copy(update=own)
+    return CallLimits(
+        calls=limits.calls,
+        same_calls=limits.same_calls,
+        turn_bytes=limits.turn_bytes,
+        result_bytes=limits.result_bytes,
+        call_time_s=limits.call_time.total_seconds(),
     )
 
 

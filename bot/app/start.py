@@ -16,7 +16,8 @@ from bot.app import rules
 from bot.app.audit import audit_jobs
 from bot.app.backend_kinds import Cluster
 from bot.app.backend_selection import NO_PLAYBACK, Playback
-from bot.app.build import Base, Conversation, build_base, build_conversation
+from bot.app.build import Base, build_base
+from bot.app.conversation import Conversation, build_conversation
 from bot.app.due_jobs import (
     _jobs,
     _sweeps,

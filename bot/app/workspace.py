@@ -15,8 +15,9 @@ from bot.actions.versions import VersionCheck
 from bot.app import rules
 from bot.app.audit import sinks_behind
 from bot.app.backend_selection import evidence_links
-from bot.app.build import Base, Conversation
+from bot.app.build import Base
 from bot.app.charting import Charting
+from bot.app.conversation import Conversation
 from bot.app.platforms import Directory, Platform
 from bot.chat.pictures import withheld
 from bot.domain.audit import AuditEvent

@@ -10,7 +10,8 @@ from pydantic import JsonValue
 
 from adapters.llm.triage.provider import NAME as TRIAGE
 from bot.app.backend_selection import RecordedWorld
-from bot.app.build import Base, build_base, build_conversation
+from bot.app.build import Base, build_base
+from bot.app.conversation import build_conversation
 from bot.app.platforms import Directory
 from bot.chat.evidence_need import REPLACED
 from bot.cli.display import print_answer, print_json

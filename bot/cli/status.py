@@ -15,9 +15,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from adapters.errors import AdapterError
 from adapters.http.client import http_client
 from adapters.http.errors import check_status, mapped_errors
-from bot.app.operator_tools import open_plugins
+from bot.app.operator_tools import open_plugins, policy_of
 from bot.app.providers import asked_in_order, make_providers
-from bot.app.toolboxes import policy_of
 from bot.chat.rounds import Rounds
 from bot.cli.display import print_json, print_rows
 from bot.cli.exit_codes import OK

@@ -12,7 +12,8 @@ from cryptography.fernet import Fernet
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
-from bot.app.build import Base, _notes
+from bot.app.build import Base
+from bot.app.conversation import _notes
 from bot.app.platforms import Directory
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Limit

@@ -5,6 +5,7 @@ import sys
 
 NOT_NEEDED = {
     "bot.app.build",
+    "bot.app.conversation",
     "bot.chat.turn",
     "bot.chat.loop",
     "bot.app.start",

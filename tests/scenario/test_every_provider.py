@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from bot.app.build import Base, build_base, build_conversation
+from bot.app.build import Base, build_base
+from bot.app.conversation import build_conversation
 from bot.app.platforms import Directory
 from bot.cli.headless import NamedByUser, NeverStopped, headless_ask
 from bot.domain.ids import UserId

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.build import Base, Conversation, build_base, build_conversation
+from bot.app.build import Base, build_base
+from bot.app.conversation import Conversation, build_conversation
 from bot.app.platforms import Directory
 from bot.app.stores import open_redactor
 from bot.cli.headless import HeadlessSurface, NamedByUser, NeverStopped

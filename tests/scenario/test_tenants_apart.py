@@ -17,7 +17,8 @@ from aiohttp import web
 
 from adapters.llm.messages import ToolCall
 from bot.app.backend_selection import evidence_links
-from bot.app.build import Base, Conversation, build_base, build_conversation
+from bot.app.build import Base, build_base
+from bot.app.conversation import Conversation, build_conversation
 from bot.app.platforms import Directory
 from bot.app.stores import open_redactor
 from bot.chat.stopping import Signal

@@ -25,9 +25,8 @@ from adapters.mcp.tool import McpTool, NotATool
 from adapters.plugins.tool import PluginTool
 from bot.app import rules
 from bot.app.backend_selection import named_of, picked_words, picks_of
-from bot.app.operator_tools import McpServers, Plugins, open_mcp, shown_id
+from bot.app.operator_tools import McpServers, OwnTools, Plugins, open_mcp, policy_of, shown_id
 from bot.app.stores import open_redactor
-from bot.app.toolboxes import OwnTools, policy_of
 from bot.cli.check import time_budget
 from bot.cli.check.installation import Asked
 from bot.cli.check.time_budget import probed, unset

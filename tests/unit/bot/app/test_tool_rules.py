@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bot.app.rules import TOOLSETS
-from bot.app.toolboxes import under
+from bot.app.rules import TOOLSETS, configured_policy
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from tests.fakes.capabilities import call_context
@@ -21,7 +20,7 @@ BUILT_IN = ToolPolicy({"investigate": IDS, "recommend": ("core__get_logs",)})
 
 
 def policy(**tables: Any) -> ToolPolicy:
-    return under(Settings.model_validate(tables), BUILT_IN)
+    return configured_policy(Settings.model_validate(tables), BUILT_IN)
 
 
 def seen(made: ToolPolicy, **asking: object) -> list[str]:
@@ -73,7 +72,7 @@ def test_what_is_denied_nobody_has() -> None:
 
 async def test_the_runner_enforces_what_the_catalog_hides() -> None:
     tool = FakeTool()
-    made = under(
+    made = configured_policy(
         Settings.model_validate({"policy": {"denied": ["*__echo"]}}),
         ToolPolicy({"investigate": ("core__*",)}),
     )
@@ -134,7 +133,7 @@ def test_without_any_effect_nothing_is_read_and_proposing_stays() -> None:
 
 def test_every_built_in_toolset_can_be_asked_for() -> None:
     channels = [{"match": name, "toolset": name} for name in TOOLSETS]
-    assert under(Settings.model_validate({"channels": channels}), ToolPolicy(TOOLSETS))
+    assert configured_policy(Settings.model_validate({"channels": channels}), ToolPolicy(TOOLSETS))
 
 
 ROLES = {"responder": {"users": ["U1"]}, "desk": {"users": ["U2"]}}

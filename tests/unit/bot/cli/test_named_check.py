@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from bot.app.toolboxes import policy_of
+from bot.app.operator_tools import policy_of
 from bot.cli.check.installation import Asked, made
 from bot.cli.check.observe import check_observed
 from bot.cli.check.tools import check_channels
