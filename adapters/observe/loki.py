@@ -19,7 +19,7 @@ from adapters.observe.log_page import next_page
 from adapters.observe.log_sweep import LogSweep, Share
 from adapters.observe.loki_answer import check, level_stages, streams_of
 from adapters.observe.loki_counts import LokiCounts, pipeline
-from adapters.observe.loki_places import LokiPlaces
+from adapters.observe.loki_places import ASSUMED, LokiPlaces
 from adapters.observe.loki_selector import Selecting, Selector, check_product
 from tools.capabilities import (
     Interval,
@@ -150,6 +150,12 @@ class LokiLogs:
         """Loki answers a misspelt product with nothing at all; say what there is instead."""
         if await self._places.with_lines([query.product], query.interval):
             return
+        if self._places.is_assumed:
+            label = ASSUMED.label
+            raise InvalidArguments(
+                f"Loki does not list its labels, and no log stream has {label}={query.product!r}; "
+                "set `selector` in [observe.logs]"
+            )
         seen = await self._places.values(query.interval)
         first = next((one for one in seen if one.values), None)
         if first is None:

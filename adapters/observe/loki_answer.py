@@ -83,6 +83,8 @@ class _Series(OutsideModel):
     data: Entries[Texts] = Field(default_factory=list)
 
 
+_NOT_PASSED_ON: Final = (403, 404, 405, 501)
+
 _ENVELOPE: Final = TypeAdapter(_Envelope)
 _COUNTS: Final = TypeAdapter(_CountEnvelope)
 _VALUES: Final = TypeAdapter(_Values)
@@ -134,6 +136,18 @@ def label_values_of(answer: Answer) -> list[str]:
         return parse(_VALUES, answer.body).data
     except ValidationError:
         return []
+
+
+def lists_labels(answer: Answer) -> bool:
+    """False for a proxy that passes on queries alone, or that answers something else than a list."""
+    if answer.status in _NOT_PASSED_ON:
+        return False
+    check(answer)
+    try:
+        parse(_VALUES, answer.body)
+    except ValidationError:
+        return False
+    return True
 
 
 async def series_of(answer: Answer) -> Sequence[Mapping[str, str]]:

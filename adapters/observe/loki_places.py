@@ -9,7 +9,7 @@ from typing import Final
 from adapters.observe.backend import Backend
 from adapters.observe.instants import to_ns
 from adapters.observe.line_filter import quoted
-from adapters.observe.loki_answer import check, label_values_of, series_of
+from adapters.observe.loki_answer import label_values_of, lists_labels, series_of
 from adapters.observe.loki_selector import FoundLabel, Selecting, Selector
 from adapters.observe.product_places import (
     LabelAsked,
@@ -28,6 +28,8 @@ _LOOK_BACK: Final = timedelta(hours=24)  # where to look for a product that has 
 _MOST_LABELS: Final = 8  # of which all values are asked: each is a request
 _MOST_SEARCHED: Final = 16  # in which products are searched, all in one request
 _MOST_SHOWN: Final = 5  # label names in a note
+# Loki names a service by itself: https://grafana.com/docs/loki/latest/get-started/labels/#default-labels-for-all-users
+ASSUMED: Final = Selector('{service_name="$product"}')
 _ANY: Final = "lines"  # Loki has no metrics; sightings want a name
 
 
@@ -54,6 +56,7 @@ class LokiPlaces:
         self._looks = LooksBack(_REMEMBERED_FOR, _LOOK_BACK)
         self.notes: Sequence[str] = ()  # of the newest look at the labels' names
         self._searched: tuple[int, frozenset[str]] = (0, frozenset())
+        self.is_assumed = False  # Loki did not list its labels, so `ASSUMED` selects products
 
     async def values(self, interval: Interval) -> Sequence[LabelValues]:
         """The labels that may hold products, with all that they hold, also a day before."""
@@ -69,6 +72,8 @@ class LokiPlaces:
         if self._template is not None:
             return [(self._template, products)]
         asked = await self._asked(interval)
+        if self.is_assumed:
+            return [(ASSUMED, products)]
         sightings = await self._sightings(products, interval)
         found = places_by_metric(sightings, products, asked, "").get(_ANY, {})
         by_label: dict[str, dict[str, frozenset[str]]] = {}
@@ -82,8 +87,10 @@ class LokiPlaces:
         ]
 
     async def with_lines(self, products: Sequence[str], interval: Interval) -> Mapping[str, str]:
-        """The label of each of these products that has any lines."""
+        """The label of each of these products that has any lines; none where the label is assumed."""
         ways = await self.selecting(products, interval)
+        if self.is_assumed:
+            return {}
         if self._template is None:
             return {product: way.label for way, members in ways for product in members}
         there = [value for one in await self.values(interval) for value in one.values]
@@ -130,7 +137,10 @@ class LokiPlaces:
         if self._template is not None:
             return [LabelAsked(self._template.label, pods=False)]
         answer = await self._backend.get("/loki/api/v1/labels", _times(interval))
-        check(answer)
+        self.is_assumed = not lists_labels(answer)
+        if self.is_assumed:
+            self.notes = [f"Loki did not list its labels; assumed: {ASSUMED.label}"]
+            return []
         names = label_values_of(answer)
         # LogQL quotes no label names: https://grafana.com/docs/loki/latest/query/log_queries/
         odd = [name for name in names if not is_plain_name(name)]

@@ -1,14 +1,17 @@
 """Loki's habits are handled: nanoseconds, ties, text errors, selectors that cannot be widened."""
 
+import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from aiohttp.typedefs import Handler
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -195,6 +198,32 @@ async def test_label_of_a_product_is_found(open_loki: Open, labels: dict[str, st
     assert [line.message for line in (await logs.query(QUERY)).lines] == ["mine"]
     found = await logs.discover(["checkout", "nowhere"], HOUR)
     assert (list(found.without), list(found.labels.values())) == (["nowhere"], [1])
+
+
+STREAMS = {"status": "success", "data": {"resultType": "streams", "result": []}}
+
+
+@pytest.mark.parametrize(
+    "answer", [{"status": 404, "text": "page not found"}, {"body": json.dumps(STREAMS)}]
+)
+async def test_a_product_is_read_where_a_proxy_passes_on_queries_alone(
+    open_loki: Open, answer: dict[str, Any]
+) -> None:
+    @web.middleware
+    async def passes_on_queries_alone(request: web.Request, handler: Handler) -> web.StreamResponse:
+        is_query = request.path == "/loki/api/v1/query_range"
+        return await handler(request) if is_query else web.Response(**answer)
+
+    app = LokiServer([entry(START_NS, "mine")]).app()
+    app.middlewares.append(passes_on_queries_alone)
+    logs = await open_loki(app, selector="")
+
+    assert [line.message for line in (await logs.query(QUERY)).lines] == ["mine"]
+    with pytest.raises(InvalidArguments, match="Loki does not list its labels"):
+        await logs.query(replace(QUERY, product="cart"))
+    found = await logs.discover(["checkout"], HOUR)
+    assert list(found.without) == ["checkout"]
+    assert list(found.notes) == ["Loki did not list its labels; assumed: service_name"]
 
 
 async def test_chatty_product_leaves_room_for_the_others(open_loki: Open) -> None:
