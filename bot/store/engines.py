@@ -23,6 +23,8 @@ KEPT_ALIVE: Final = {"keepalives_idle": 60, "keepalives_interval": 15, "keepaliv
 
 WRITES: Final = "kortex_writes"  # the execution option of SQLite's writing transactions
 
+_BEGINS: Final = "kortex_begins"  # the mark of a connection whose BEGIN has not returned
+
 
 def sqlite_engine(url: sa.URL, connections: int) -> AsyncEngine:
     """For a `sqlite+aiosqlite` address. A transaction begins only with the option `WRITES`."""
@@ -34,8 +36,10 @@ def sqlite_engine(url: sa.URL, connections: int) -> AsyncEngine:
         pool_timeout=POOL_TIMEOUT_S,
         hide_parameters=True,
         connect_args={"timeout": SQLITE_BUSY_S},
+        skip_autocommit_rollback=True,  # a read has no transaction; see `_roll_back_writes`
     )
     begin_immediately(engine.sync_engine)
+    _roll_back_writes(engine.sync_engine)
 
     # A cancelled caller leaves its statement running in the driver's thread, and SQLite keeps the locks of
     # a connection that is closed with an open statement.
@@ -44,6 +48,28 @@ def sqlite_engine(url: sa.URL, connections: int) -> AsyncEngine:
         connection.run_async(_undone)
 
     return engine
+
+
+def _roll_back_writes(engine: sa.Engine) -> None:
+    """Roll back what is open, and only that: after a read there is nothing to roll back."""
+
+    @sa.event.listens_for(engine, "rollback")
+    def rollback(connection: sa.Connection) -> None:
+        _end_transaction(connection.connection.dbapi_connection, connection.info)
+
+    # A commit that failed leaves its transaction open, and SQLAlchemy sends no rollback after it.
+    @sa.event.listens_for(engine, "reset")
+    def reset(connection: object, record: sa.pool.ConnectionPoolEntry, state: object) -> None:  # noqa: ARG001 - SQLAlchemy's signature
+        _end_transaction(connection, record.info)
+
+
+def _end_transaction(connection: object, info: dict[Any, Any]) -> None:
+    if not isinstance(connection, sa.AdaptedConnection):
+        return
+    # A caller that left while the transaction began: it may begin a moment from now.
+    begins = info.pop(_BEGINS, False)
+    if begins or connection.driver_connection.in_transaction:
+        connection.run_async(lambda sqlite: sqlite.rollback())
 
 
 async def _undone(driver: aiosqlite.Connection) -> None:
@@ -76,7 +102,9 @@ def begin_immediately(engine: sa.Engine, *, checks_foreign_keys: bool = True) ->
         driver: object = connection.connection.dbapi_connection
         if isinstance(driver, sa.AdaptedConnection):
             # One call to the driver's thread. SQLAlchemy's cursor would take three.
+            connection.info[_BEGINS] = True
             driver.run_async(lambda sqlite: sqlite.execute("BEGIN IMMEDIATE"))
+            del connection.info[_BEGINS]
         else:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 

@@ -251,6 +251,22 @@ async def test_a_violated_constraint_is_a_bug_not_an_outage(database: Database) 
         await database.transact(twice)
 
 
+async def test_a_commit_that_fails_leaves_no_transaction_open(sqlite_url: str) -> None:
+    opened = await Database.open(sqlite_url)
+
+    async def without_session(connection: AsyncConnection) -> None:
+        await connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+        await connection.exec_driver_sql("CREATE TABLE a (id INTEGER PRIMARY KEY)")
+        await connection.exec_driver_sql("CREATE TABLE b (a INTEGER REFERENCES a)")
+        await connection.exec_driver_sql("INSERT INTO b VALUES (1)")
+
+    with pytest.raises(sa.exc.IntegrityError):  # from the commit
+        await opened.transact(without_session)
+    await opened.transact(partial(insert, name="after"))
+    assert await names(opened) == ["after"]
+    await opened.close()
+
+
 async def test_errors_do_not_repeat_the_values(database: Database) -> None:
     with pytest.raises(sa.exc.IntegrityError) as raised:
         async with writing(database) as connection:
