@@ -1,6 +1,7 @@
 """Connections to addresses that were checked: a name is resolved once per connection."""
 
 import asyncio
+import select
 import socket
 import ssl
 from collections.abc import Iterable, Sequence
@@ -96,6 +97,8 @@ class Connection(httpcore.AsyncNetworkStream):
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
         self._tls: ssl.SSLObject | None = stream.get_extra_info("ssl_object")
+        # Kept, because a pool asks each idle connection at each request, and a look-up asks the kernel twice.
+        self._socket: socket.socket = stream.get_extra_info("socket")
         self.is_ended = False  # the other side has closed it
         self.until: float | None = None  # no read waits longer, by the loop's clock
         self._was_full = False
@@ -180,11 +183,18 @@ class Connection(httpcore.AsyncNetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         """See httpcore. An idle connection whose `is_readable` is true is not used again."""
-        if info == "is_readable" and not self._is_clean:
-            return True
-        if info == "is_readable" and self._tls is not None and _decrypted(self._tls, 1):
-            return True
+        if info == "is_readable":
+            return self._is_readable()
         return self._stream.get_extra_info(info)
+
+    def _is_readable(self) -> bool:
+        if not self._is_clean or (self._tls is not None and _decrypted(self._tls, 1)):
+            return True
+        if self._socket.fileno() < 0:  # closed
+            return True
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        return bool(waiting.poll(0))
 
 
 def _decrypted(tls: ssl.SSLObject, max_bytes: int) -> bytes:
