@@ -6,18 +6,40 @@ message, so that a product, a host or an address keeps its own name.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _TOKEN: Final = re.compile(r"<([^<>]*)>")
 _ENTITIES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # the ampersand last
 # What Slack puts before text that it links by itself.
 _LINKED_BY_SLACK: Final = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
+# Apps escape what is escaped already: `&amp;gt;` is `>` to people.
+_ESCAPED_TWICE: Final = re.compile(r"&amp;(?=(?:amp|lt|gt);)")
+_DATE: Final = re.compile(r"date\^(-?[0-9]{1,12})(?:\^|\Z)")
+_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# A code of one word and its skin tone. Of `10:15:30` and `svc:web:80` nothing is one.
+_EMOJI: Final = re.compile(
+    r"(?<![\w:/]):(?P<name>[a-z0-9+_'-]{1,64}):(?::skin-tone-[2-6]:)?(?![\w:])"
+)
+# Slack's own names, where Unicode's are others: https://github.com/iamcal/emoji-data
+_EMOJI_NAMES: Final = {
+    "+1": "👍", "thumbsup": "👍", "-1": "👎", "thumbsdown": "👎", "rotating_light": "🚨", "white_check_mark": "✅",
+    "heavy_check_mark": "✔", "x": "❌", "warning": "⚠", "tada": "🎉", "boom": "💥", "red_circle": "🔴",
+    "large_green_circle": "🟢", "large_yellow_circle": "🟡", "large_orange_circle": "🟠", "large_blue_circle": "🔵",
+    "green_heart": "💚", "question": "❓", "exclamation": "❗", "bangbang": "‼", "pray": "🙏", "thread": "🧵",
+    "wave": "👋", "ok_hand": "👌", "raised_hands": "🙌", "sob": "😭", "scream": "😱", "thinking_face": "🤔",
+    "sos": "🆘", "new": "🆕", "arrow_up": "⬆", "arrow_down": "⬇", "chart_with_upwards_trend": "📈",
+    "chart_with_downwards_trend": "📉", "no_entry": "⛔", "no_entry_sign": "🚫", "lock": "🔒", "phone": "☎",
+    "email": "✉", "hammer_and_wrench": "🛠", "construction": "🚧", "zap": "⚡", "bulb": "💡", "mag": "🔍",
+    "point_up": "☝", "point_right": "👉", "clap": "👏", "muscle": "💪", "100": "💯", "computer": "💻",
+}  # fmt: skip
 _MOST_PARTS: Final = 200  # texts of one message's blocks and attachments
 
 
 def plain_text(text: str, mention: Callable[[str], str], unnamed_channel: str = "") -> str:
-    """The text without tokens and entities. `mention` names a user by id, or returns "".
+    """The text without tokens, codes and entities. `mention` names a user by id, or returns "".
 
     `unnamed_channel` stands for a channel that Slack gives without its name; "" shows its id.
     """
@@ -25,7 +47,8 @@ def plain_text(text: str, mention: Callable[[str], str], unnamed_channel: str = 
     def readable_token(found: re.Match[str]) -> str:
         return _readable(found.group(1), mention, unnamed_channel)
 
-    readable = _TOKEN.sub(readable_token, text)
+    readable = _TOKEN.sub(readable_token, _ESCAPED_TWICE.sub("&", text))
+    readable = _EMOJI.sub(_emoji, readable)
     for entity, character in _ENTITIES:
         readable = readable.replace(entity, character)
     return readable
@@ -58,9 +81,30 @@ def _readable(token: str, mention: Callable[[str], str], unnamed_channel: str) -
         case "#":
             return f"#{label}" if label else unnamed_channel or f"#{target[1:]}"
         case "!":
-            return label or f"@{target[1:].partition('^')[0]}"
+            date = _DATE.match(target, 1)
+            return label or (_time(int(date[1])) if date else f"@{target[1:].partition('^')[0]}")
         case _:
             return _link(target, label)
+
+
+def _time(seconds: int) -> str:
+    """Of a date that has no words for those who cannot show it."""
+    try:
+        return f"{_1970 + timedelta(seconds=seconds):%Y-%m-%d %H:%M} UTC"
+    except OverflowError:
+        return ""
+
+
+def _emoji(code: re.Match[str]) -> str:
+    """The emoji; a workspace's own one stays a code, because it has nothing else."""
+    name = code["name"]
+    if name in _EMOJI_NAMES:
+        return _EMOJI_NAMES[name]
+    try:
+        found = unicodedata.lookup(name.replace("_", " "))
+    except KeyError:
+        return code[0]
+    return found if unicodedata.category(found) == "So" else code[0]
 
 
 def _link(target: str, label: str) -> str:
@@ -125,7 +169,8 @@ def _rich_text(element: Mapping[str, object]) -> str:
         case "broadcast":
             return f"<!{element.get('range') or ''}>"
         case "date":
-            return _as_markup("".join(_strings(element, "fallback")))
+            words = _as_markup("".join(_strings(element, "fallback")))
+            return words or f"<!date^{element.get('timestamp')}>"
         case "link":
             url, label = (_as_markup("".join(_strings(element, key))) for key in ("url", "text"))
             return f"<{url.replace('|', '%7C')}|{label}>" if url and label else label or f"<{url}>"

@@ -143,7 +143,7 @@ async def test_whose_message_it_is_and_what_is_no_message() -> None:
             "<https://a.test/x|the page> <https://a.test>",
             "the page (https://a.test/x) https://a.test",
         ),
-        ("a &lt;b&gt; &amp;amp; c", "a <b> &amp; c"),
+        ("a &lt;b&gt; &amp;amp; c", "a <b> & c"),
         ("\u202ereversed\x1b[31m", "\\u202ereversed"),
     ],
 )
