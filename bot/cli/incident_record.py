@@ -25,12 +25,12 @@ from adapters.recorded.packs.archive import (
 from adapters.recorded.packs.capture import (
     Row,
     Taken,
+    take_cluster,
     take_deploys,
     take_logs,
     take_metrics,
     take_traces,
 )
-from adapters.recorded.packs.cluster_capture import take_cluster
 from adapters.recorded.packs.writing import NotWritten, WrittenCase, write_case
 from bot.app.backend_selection import Observed
 from bot.app.build import build_base

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access
 from adapters.kubernetes.reader import KubernetesReader
-from adapters.recorded.packs.cluster_capture import take_cluster
+from adapters.recorded.packs.capture import take_cluster
 from adapters.recorded.packs.schema import ClusterState, document_of
 from adapters.recorded.player.cluster import RecordedKubernetes
 from adapters.recorded.simulator.cluster import NAMESPACE, SimulatedCluster

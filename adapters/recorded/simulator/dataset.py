@@ -9,10 +9,9 @@ from functools import lru_cache
 
 from adapters.recorded.simulator import requests
 from adapters.recorded.simulator.loglines import lines_in, lines_of, versions_at
-from adapters.recorded.simulator.requests import Request
+from adapters.recorded.simulator.requests import Request, trace_of
 from adapters.recorded.simulator.scenario import Scenario
 from adapters.recorded.simulator.series import STEP_S, Moments, Values, metrics_of
-from adapters.recorded.simulator.spans import trace_of
 from adapters.recorded.simulator.topology import BY_NAME, PRODUCTS
 from tools.capabilities import LogLine, Trace
 

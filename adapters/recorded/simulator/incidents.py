@@ -4,16 +4,17 @@ They do not age while nobody looks, and they go on after a rollback.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from adapters.observe.cursor import CursorCodec
 from adapters.recorded.simulator.backends import SimulatedBackends, simulated
 from adapters.recorded.simulator.dataset import Dataset, floored_to_minute
-from adapters.recorded.simulator.rollback import rolled_back
-from adapters.recorded.simulator.scenario import Scenario
+from adapters.recorded.simulator.loglines import versions_at
+from adapters.recorded.simulator.scenario import OneLine, Scenario
 from adapters.recorded.simulator.scenarios import bad_deploy, quiet_day, saturated_dependency
-from tools.capabilities import Clock
+from tools.capabilities import Clock, Deploy
 
 # Each takes the anchor: the instant at which people begin to ask.
 INCIDENTS: Final[Mapping[str, Callable[[datetime], Scenario]]] = {
@@ -94,3 +95,35 @@ class RecordedIncidents:
         """The scenario that plays in a channel, None when none does."""
         plain = channel.lstrip("#")
         return next((n for n, each in self.scenarios.items() if each.channel == plain), None)
+
+
+TOOK_S: Final = 41.0
+
+
+def rolled_back(
+    scenario: Scenario, product: str, version: str, before: str, at: datetime
+) -> Scenario | None:
+    """The scenario from `at` on; None where that product was not running `before`."""
+    if versions_at(scenario, at.timestamp()).get(product) != before:
+        return None
+    deploy = Deploy(
+        product, version, at, actor="kortex", previous_version=before, duration_s=TOOK_S
+    )
+    line = OneLine(product, "info", at, f"starting {product} {version} (was {before})")
+    goes_on = replace(scenario, deploys=(deploy, *scenario.deploys), lines=(*scenario.lines, line))
+    return _cured(goes_on, before, at) if product == scenario.truth.culprit else goes_on
+
+
+def _cured(scenario: Scenario, before: str, at: datetime) -> Scenario:
+    """Without the fault from `at` on, if it came with the release that is gone."""
+    truth, fault = scenario.truth, scenario.fault
+    released = {(each.product, each.version, each.at) for each in scenario.deploys}
+    if fault is None or (truth.culprit, before, truth.since) not in released:
+        return scenario
+    return replace(
+        scenario,
+        fault=replace(fault, ended_at=at),
+        chronic=tuple(
+            replace(one, until=at) if one.since is not None else one for one in scenario.chronic
+        ),
+    )

@@ -26,6 +26,7 @@ from bot.cli.check.backends import (
     check_platform,
 )
 from bot.cli.check.installation import Asked, Installation, made
+from bot.cli.check.mending import SLACK, Mending
 from bot.cli.check.observe import check_observed
 from bot.cli.check.roles import check_roles
 from bot.cli.check.slack import check_alerts, check_tokens, check_workspaces, token_shape
@@ -40,7 +41,6 @@ from bot.cli.check.tools import (
 from bot.ports.failures import StorageUnavailable
 from bot.privacy.literals import matcher
 from bot.reports.finding import Finding
-from bot.reports.mending import BY_PART
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from tools.errors import ToolError
@@ -49,17 +49,18 @@ from tools.output import clean_text
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is tried together. `mend` is what to do about a finding that does not say it itself, and
-    whose fault is none of `bot.reports.mending`.
+    """One or more rows of the table. Rows may have names of their own.
 
-    `ask` may use the network and is what counts; `read` tells without it, for parts that need none
-    and for `--offline`, where secrets may be absent. Findings may have names of their own.
+    `ask` may use the network. `read` needs no network: it serves parts without `ask`, and
+    `--offline`, where secrets may be absent. `mend` is the remedy of a row that has none itself;
+    `mending` gives one for each network fault.
     """
 
     name: str
     mend: str
     ask: Callable[[Asked], Awaitable[Sequence[Finding]]] | None = None
     read: Callable[[Installation], Sequence[Finding]] | None = None
+    mending: Mending | None = None
 
 
 async def examine(
@@ -128,8 +129,7 @@ def _mended(part: Part, found: Sequence[Finding]) -> list[Finding]:
 
 
 def _mend(part: Part, found: Finding) -> str:
-    known = BY_PART.get(part.name)
-    return known.of(found.fault) if known and found.fault else part.mend
+    return part.mending.of(found.fault) if part.mending and found.fault else part.mend
 
 
 def _variables(of: Installation) -> Sequence[Finding]:
@@ -149,22 +149,10 @@ async def _ask_slack(asked: Asked) -> Sequence[Finding]:
     return (await asked.slack())[0]
 
 
-async def _ask_database(asked: Asked) -> Sequence[Finding]:
-    return await asked.database()
-
-
 async def _ask_audit(asked: Asked) -> Sequence[Finding]:
     found = await asked.database()  # an embedded one is brought to its schema first
     readable = not any(each.fails for each in found if each.part == "database")
     return [await check_audit(asked.of.settings, readable=readable)]
-
-
-async def _ask_providers(asked: Asked) -> Sequence[Finding]:
-    return await check_providers(asked.of.providers, asked.of.in_order)
-
-
-async def _ask_plugins(asked: Asked) -> Sequence[Finding]:
-    return await check_plugins(asked.of.plugins, asked.of.settings)
 
 
 _CORRECT = "Correct that key in kortex.toml; docs/kortex.example.toml shows each with its default."
@@ -172,12 +160,17 @@ _REACH = "and that this machine reaches the address (curl it)"
 
 PARTS: Final = (
     Part("configuration", _CORRECT, read=lambda of: of.problems),
-    Part("environment", "Load the file that sets it (set -a; . ./kortex.env; set +a), or correct its name.", read=_variables),
+    Part(
+        "environment",
+        "Load the file that sets it (set -a; . ./kortex.env; set +a), or correct its name.",
+        read=_variables,
+    ),
     Part(
         "slack",
         "Copy the tokens from https://api.slack.com/apps into the variables that [slack] names.",
         ask=_ask_slack,
         read=lambda of: token_shape(rules.slack_access(of.settings)),
+        mending=SLACK,
     ),
     Part(
         "workspaces",
@@ -191,6 +184,7 @@ PARTS: Final = (
         "Correct the ids in [roles.*]; the app needs usergroups:read and users:read (app-manifest.yml). "
         "Nobody holds a role that cannot be read.",
         ask=check_roles,
+        mending=Mending("[roles.*.oncall] url", "its token"),
     ),
     Part(
         "alerts",
@@ -200,14 +194,32 @@ PARTS: Final = (
     Part(
         "database",
         "Check [database] url, and that this user may write there; an old schema wants `kortex migrate`.",
-        ask=_ask_database,
+        ask=lambda asked: asked.database(),
+        mending=Mending(
+            "[database] url",
+            "user and password of [database] url",
+            right="let that user use that database (docs/deploying.md)",
+            trust="name that in sslrootcert of the address",
+        ),
     ),
-    Part("audit", "Set [audit] key, or see `kortex audit verify` for what is wrong.", ask=_ask_audit),
-    Part("audit places", f"Check that key of [audit] and its token, {_REACH}.", ask=check_outlets),
+    Part(
+        "audit", "Set [audit] key, or see `kortex audit verify` for what is wrong.", ask=_ask_audit
+    ),
+    Part(
+        "audit places",
+        f"Check that key of [audit] and its token, {_REACH}.",
+        ask=check_outlets,
+        mending=Mending("that key of [audit]", "its token"),
+    ),
     Part(
         "providers",
         "Check api_key, model and address of that [llm.providers.*]; the others are asked meanwhile.",
-        ask=_ask_providers,
+        ask=lambda asked: check_providers(asked.of.providers, asked.of.in_order),
+        mending=Mending(
+            "the address of that [llm.providers.*]",
+            "its api_key",
+            right="choose a model that it may use, or ask its owner",
+        ),
     ),
     Part(
         "observe",
@@ -215,50 +227,68 @@ PARTS: Final = (
         f"{_REACH}. Where it refuses in words of its own, they say why; where nothing matches, name your "
         "label in [observe] product_labels.",
         ask=check_observed,
+        mending=Mending("url of that table below [observe]", "its token"),
     ),
     Part(
         "kubernetes",
         "Check [kubernetes]; docs/operating.md has the role that this identity needs.",
         ask=check_cluster,
+        mending=Mending(
+            "[kubernetes] or its kubeconfig",
+            "the token or certificate of this identity",
+            right="docs/operating.md has the role that it needs",
+        ),
     ),
     Part(
         "control plane",
         f"Check [control_plane] info_url and token, {_REACH}.",
         ask=check_control_plane,
+        mending=Mending("[control_plane] info_url", "[control_plane] token"),
     ),
     Part(
         "platform",
         f"Check [platform] url and that connection's token, {_REACH}.",
         ask=check_platform,
+        mending=Mending("[platform] url", "that connection's token"),
     ),
-    Part("deploys", f"Check url, token and projects of that [deploys.*], {_REACH}.", ask=check_feeds),
+    Part(
+        "deploys",
+        f"Check url, token and projects of that [deploys.*], {_REACH}.",
+        ask=check_feeds,
+        mending=Mending("url of that [deploys.*]", "its token"),
+    ),
     Part("patterns", "Check [patterns] folder; this user has to read it.", ask=check_patterns),
     Part(
         "actions",
         f"Correct that [[actions]] and its addresses, {_REACH}.",
         ask=check_actions,
         read=lambda of: declared(of.settings),
+        mending=Mending("the addresses of that [[actions]]", "its token"),
     ),
     Part(
         "adapters",
         f"Check that [adapters.NAME] url, {_REACH}.",
         ask=check_adapters,
+        mending=Mending("url of that [adapters.NAME]", "its token"),
     ),
     Part(
         "oidc",
         f"Check [oidc] issuer, as the tokens name it, {_REACH}; jwks_url where it has no metadata.",
         ask=check_issuer,
+        mending=Mending("[oidc] issuer or jwks_url", "[oidc]"),
     ),
     Part(
         "otel",
         f"Check [otel] endpoint (OTLP over HTTP, port 4318) and headers, {_REACH}.",
         ask=check_collector,
+        mending=Mending("[otel] endpoint (OTLP over HTTP, port 4318)", "[otel] headers"),
     ),
     Part(
         "plugins",
         "Correct the manifest; `kortex check --plugin FILE` tries one (docs/plugins.md).",
-        ask=_ask_plugins,
+        ask=lambda asked: check_plugins(asked.of.plugins, asked.of.settings),
         read=lambda of: plugin_problems(of.plugins),
+        mending=Mending("endpoint.url of that manifest", "its auth"),
     ),
     Part(
         "tools",
@@ -266,4 +296,4 @@ PARTS: Final = (
         ask=check_tools,
         read=lambda of: check_toolsets((of.plugins,), of.settings),
     ),
-)  # fmt: skip
+)

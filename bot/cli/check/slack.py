@@ -10,13 +10,13 @@ from bot.app import rules
 from bot.app.rules import alert_wires
 from bot.cli.check import time_budget
 from bot.cli.check.installation import Asked
+from bot.cli.check.mending import mend_of_slack
 from bot.domain.alerts import AlertRule
 from bot.domain.channel import rule_for
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import SealUnavailable, TokenSeal
 from bot.reports.finding import Finding
-from bot.reports.mending import mend_of_slack
 from bot.settings.model import Settings
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import create_api, slack_session

@@ -24,10 +24,10 @@ _SENTENCES: Final[Mapping[Fault, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """Of one part: the settings that say where it is and how it knows us, as people find them.
+    """The settings of one part that say where it is and how it knows us, by their names.
 
-    `right` is what to do where it knows us and allows too little, `trust` where its authority is not
-    known here.
+    `right` is what to do where it knows us and allows too little. `trust` is what to do where its
+    certificate authority is not known here.
     """
 
     address: str
@@ -36,7 +36,7 @@ class Mending:
     trust: str = "name that in ca_file beside it"
 
     def of(self, fault: Fault) -> str:
-        """A sentence or two, which begin with what is most likely."""
+        """A sentence or two, the most likely remedy first."""
         return _SENTENCES[fault].format(**asdict(self))
 
 
@@ -46,38 +46,6 @@ SLACK: Final = Mending(
     right="compare the app's scopes with app-manifest.yml and reinstall it",
     trust="add that to those which this machine trusts",
 )
-
-# By the names of `bot.cli.check.parts.PARTS` that reach over a network.
-BY_PART: Final[Mapping[str, Mending]] = {
-    "slack": SLACK,
-    "roles": Mending("[roles.*.oncall] url", "its token"),
-    "database": Mending(
-        "[database] url",
-        "user and password of [database] url",
-        right="let that user use that database (docs/deploying.md)",
-        trust="name that in sslrootcert of the address",
-    ),
-    "audit places": Mending("that key of [audit]", "its token"),
-    "providers": Mending(
-        "the address of that [llm.providers.*]",
-        "its api_key",
-        right="choose a model that it may use, or ask its owner",
-    ),
-    "observe": Mending("url of that table below [observe]", "its token"),
-    "kubernetes": Mending(
-        "[kubernetes] or its kubeconfig",
-        "the token or certificate of this identity",
-        right="docs/operating.md has the role that it needs",
-    ),
-    "control plane": Mending("[control_plane] info_url", "[control_plane] token"),
-    "platform": Mending("[platform] url", "that connection's token"),
-    "deploys": Mending("url of that [deploys.*]", "its token"),
-    "actions": Mending("the addresses of that [[actions]]", "its token"),
-    "adapters": Mending("url of that [adapters.NAME]", "its token"),
-    "oidc": Mending("[oidc] issuer or jwks_url", "[oidc]"),
-    "otel": Mending("[otel] endpoint (OTLP over HTTP, port 4318)", "[otel] headers"),
-    "plugins": Mending("endpoint.url of that manifest", "its auth"),
-}
 
 
 def mend_of_slack(error: BaseException) -> str:

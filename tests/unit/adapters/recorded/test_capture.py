@@ -10,8 +10,13 @@ from pydantic import JsonValue, TypeAdapter
 
 from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.packs.archive import case_files
-from adapters.recorded.packs.capture import take_deploys, take_logs, take_metrics, take_traces
-from adapters.recorded.packs.cluster_capture import take_cluster
+from adapters.recorded.packs.capture import (
+    take_cluster,
+    take_deploys,
+    take_logs,
+    take_metrics,
+    take_traces,
+)
 from adapters.recorded.packs.recording import read_recording
 from adapters.recorded.packs.schema import LineRow, SeriesRow, SpanRow
 from adapters.recorded.packs.writing import NotWritten, WrittenCase, write_case
