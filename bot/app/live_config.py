@@ -3,10 +3,10 @@
 Held by everything that goes by them, and read anew at each use."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, TypeVar, assert_never, overload
+from typing import TypeVar, assert_never, overload
 
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionCatalog
@@ -15,6 +15,7 @@ from bot.app.backend_selection import named_tables
 from bot.app.http_access import route_of
 from bot.app.rules import USD_MICROS
 from bot.chat.turn_request import TurnConfig
+from bot.domain.alerts import AlertLimits
 from bot.domain.channel import ChannelRule, rules_for
 from bot.domain.ids import TeamId
 from bot.domain.tenancy import EVERY, HOME, holds_in, tenant_of
@@ -64,24 +65,25 @@ class Live(Sequence[T]):
         return iter(tuple(self._now()))
 
 
-class RolesOfTenant(Mapping[str, RoleMembers]):
-    """A role names ids of its own workspace: for any other one it does not exist."""
+class LiveMapping(Mapping[str, T]):
+    """What a look-up gives at each use, by name."""
 
-    def __init__(self, roles: Mapping[str, RoleMembers], tenant: str) -> None:
-        self._roles = roles
-        self._tenant = tenant
+    def __init__(self, now: Callable[[], Mapping[str, T]]) -> None:
+        self._now = now
 
-    def __getitem__(self, name: str) -> RoleMembers:
-        role = self._roles[name]
-        if not holds_in(role.workspace, self._tenant):
-            raise KeyError(name)
-        return role
+    def __getitem__(self, key: str) -> T:
+        return self._now()[key]
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._now())
 
     def __iter__(self) -> Iterator[str]:
-        return iter([n for n, r in self._roles.items() if holds_in(r.workspace, self._tenant)])
+        return iter(tuple(self._now()))
+
+
+def roles_in(roles: Mapping[str, RoleMembers], tenant: str) -> Mapping[str, RoleMembers]:
+    """A role names ids of its own workspace: for any other one it does not exist."""
+    return {name: role for name, role in roles.items() if holds_in(role.workspace, tenant)}
 
 
 SECTIONS = (
@@ -116,58 +118,31 @@ def _rota(role: str, settings: OnCallSettings | None) -> OnCall | None:
             assert_never(settings.kind)
 
 
-class ReplaceableSequence(Sequence[T], Generic[T]):
-    """A sequence whose items are all replaced at once."""
+class _Reading:
+    """One reading of the settings. Reads certificates. Raises CatalogError, ConfigurationError."""
 
-    def __init__(self, items: Iterable[T] = ()) -> None:
-        self._items = tuple(items)
-
-    def replace(self, items: Iterable[T]) -> None:
-        """From here on, these."""
-        self._items = tuple(items)
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        return self._items[index]
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._items)  # of one moment, even when it is replaced in the middle
-
-
-class ReplaceableMapping(Mapping[str, T], Generic[T]):
-    """A mapping whose entries are all replaced at once."""
-
-    def __init__(self, entries: Mapping[str, T]) -> None:
-        self._entries = dict(entries)
-
-    def replace(self, entries: Mapping[str, T]) -> None:
-        """From here on, these."""
-        self._entries = dict(entries)
-
-    def __getitem__(self, key: str) -> T:
-        return self._entries[key]
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+    def __init__(self, settings: Settings) -> None:
+        self.tenants = tenant_rules(settings)
+        self.channels = rules.channel_rules(settings)
+        self.alerts = rules.alert_rules(settings)
+        self.alert_limits = rules.alert_limits(settings)
+        self.roles = role_members(settings)
+        self.admin_roles = settings.admins.roles
+        self.actions = ActionCatalog(rules.action_rules(settings))
+        self.action_lines = rules.action_lines(self.actions)
+        self.windows = rules.freeze_windows(settings)
+        self.order_tokens = rules.order_tokens(settings)
+        self.reading_tokens = rules.reading_tokens(settings)
+        self.tool_timeouts = rules.tool_timeouts(settings)
 
 
 class LiveConfig:
-    """Read through at each use. Reads certificates when it is made. Raises CatalogError for an action
-    that cannot work, ConfigurationError.
+    """The newest reading, which a reload replaces whole; every attribute is read through at each use.
+
+    Reads certificates when it is made. Raises CatalogError for an action that cannot work,
+    ConfigurationError.
 
     `home` is the workspace of `[slack] bot_token` once it is known; until then there is no other.
-
     `check` raises ConfigurationError for edited settings that may not be put in force.
     """
 
@@ -175,20 +150,24 @@ class LiveConfig:
         self, settings: Settings, check: Callable[[Settings], None] = lambda _: None
     ) -> None:
         self._check = check
-        self.home: TeamId | None = None
         self._allowed = settings.slack.allowed_workspaces
-        self.tenants = ReplaceableMapping(tenant_rules(settings))
-        self.channels = ReplaceableSequence(rules.channel_rules(settings))
-        self.alerts = ReplaceableSequence(rules.alert_rules(settings))
-        self.alert_limits = rules.alert_limits(settings)
-        self.roles = ReplaceableMapping(role_members(settings))
-        self.admin_roles = ReplaceableSequence(settings.admins.roles)
-        self.actions = ActionCatalog(rules.action_rules(settings))
-        self.action_lines = ReplaceableSequence(rules.action_lines(self.actions))
-        self.windows = ReplaceableSequence(rules.freeze_windows(settings))
-        self.order_tokens = ReplaceableMapping(rules.order_tokens(settings))
-        self.reading_tokens = ReplaceableMapping(rules.reading_tokens(settings))
-        self.tool_timeouts = ReplaceableMapping(rules.tool_timeouts(settings))
+        self._now = _Reading(settings)
+        self.home: TeamId | None = None
+        self.actions = self._now.actions
+        self.channels = Live(lambda: self._now.channels)
+        self.alerts = Live(lambda: self._now.alerts)
+        self.admin_roles = Live(lambda: self._now.admin_roles)
+        self.action_lines = Live(lambda: self._now.action_lines)
+        self.windows = Live(lambda: self._now.windows)
+        self.roles = LiveMapping(lambda: self._now.roles)
+        self.order_tokens = LiveMapping(lambda: self._now.order_tokens)
+        self.reading_tokens = LiveMapping(lambda: self._now.reading_tokens)
+        self.tool_timeouts = LiveMapping(lambda: self._now.tool_timeouts)
+
+    @property
+    def alert_limits(self) -> AlertLimits:
+        """`[policy.alerts]`."""
+        return self._now.alert_limits
 
     def tenant_of(self, team: TeamId) -> str:
         """`bot.domain.tenancy.TenantOf`."""
@@ -200,7 +179,7 @@ class LiveConfig:
 
     def may_install(self, team: TeamId) -> bool:
         """Whether somebody named that workspace, or every one. A reload may take that back."""
-        return team in self.tenants or team in self._allowed or EVERY in self._allowed
+        return team in self._now.tenants or team in self._allowed or EVERY in self._allowed
 
     def channels_at(self, team: TeamId) -> Sequence[ChannelRule]:
         """The rules that a place of that team stands under."""
@@ -215,33 +194,23 @@ class LiveConfig:
         """Who administers it; a workspace of which nothing is said has no admins."""
         if tenant == HOME:
             return self.admin_roles
-        return Live(lambda: self.tenants.get(tenant, TenantRule()).admins)
+        return Live(lambda: self._now.tenants.get(tenant, TenantRule()).admins)
 
     def roles_of(self, tenant: str) -> Mapping[str, RoleMembers]:
         """Those whose ids are its own."""
-        return RolesOfTenant(self.roles, tenant)
+        return LiveMapping(lambda: roles_in(self._now.roles, tenant))
 
     def daily_usd_micros(self, tenant: str) -> int:
         """Its own limit; 0: none."""
-        return self.tenants.get(tenant, TenantRule()).daily_usd_micros
+        return self._now.tenants.get(tenant, TenantRule()).daily_usd_micros
 
     async def prepare(self, settings: Settings) -> Prepared:
         """The same of other settings, checked whole. Raises CatalogError, ConfigurationError."""
         self._check(settings)
-        new = await asyncio.to_thread(LiveConfig, settings)
+        new = await asyncio.to_thread(_Reading, settings)
 
         def put_in_force() -> None:
-            self.channels.replace(new.channels)
-            self.alerts.replace(new.alerts)
-            self.alert_limits = new.alert_limits
-            self.roles.replace(new.roles)
-            self.admin_roles.replace(new.admin_roles)
-            self.tenants.replace(new.tenants)
             self.actions.replace(new.actions)
-            self.action_lines.replace(new.action_lines)
-            self.windows.replace(new.windows)
-            self.order_tokens.replace(new.order_tokens)
-            self.reading_tokens.replace(new.reading_tokens)
-            self.tool_timeouts.replace(new.tool_timeouts)
+            self._now = new
 
         return Prepared(put_in_force)

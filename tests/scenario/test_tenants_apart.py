@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from bot.domain.channel import ChannelRule, ChosenBackends
 from bot.domain.ids import TeamId
 from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
+from bot.settings.named_backends import ChosenBackends as ChosenNames
 from tests.fakes.capabilities import call_context, nanoseconds
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.tempo_server import TempoServer
@@ -153,6 +154,12 @@ class Product:
             channel=channel, session_id=thread, turn_id=f"{channel}/{thread}", now=self.now,
             products=(), team="T1",
         )  # fmt: skip
+
+    async def reload_first_channel(self, backends: ChosenNames) -> None:
+        first, *others = self.base.settings.channels
+        channels = (first.model_copy(update={"backends": backends}), *others)
+        edited = self.base.settings.model_copy(update={"channels": channels})
+        (await self.base.live_config.prepare(edited)).put_in_force()
 
 
 def settings(urls: dict[str, dict[str, str]], folder: Path) -> Settings:
@@ -287,11 +294,10 @@ async def test_a_channel_that_is_given_to_another_tenant_shows_nothing_remembere
     product: Product,
 ) -> None:
     asked = {"product": "shop", **ASKED["get_logs"]}
-    rules = product.base.live_config.channels
     before = await product.ask("get_logs", product.at("eu-incidents", "t"), **asked)
-    rules.replace([replace(rules[0], backends=ChosenBackends("us", "us", "us")), *list(rules)[1:]])
+    await product.reload_first_channel(ChosenNames(logs="us", metrics="us", traces="us"))
     after = await product.ask("get_logs", product.at("eu-incidents", "t"), **asked)
-    rules.replace([replace(rules[0], backends=ChosenBackends("gone", "us", "us"))])
+    await product.reload_first_channel(ChosenNames(logs="gone", metrics="us", traces="us"))
     gone = await product.ask("get_logs", product.at("eu-incidents", "t"), **asked)
 
     assert mark("eu") in before.content

@@ -12,7 +12,7 @@ from adapters.fault import fault_of
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
 from bot.app import rules
-from bot.app.live_config import RolesOfTenant, role_members
+from bot.app.live_config import role_members, roles_in
 from bot.cli.check import time_budget
 from bot.cli.check.installation import Asked
 from bot.cli.check.time_budget import probed
@@ -40,7 +40,7 @@ async def _roles(settings: Settings, identity: SlackIdentity | None) -> list[Fin
     workspace only the rota is: their ids mean nothing in this one.
     """
     every = await asyncio.to_thread(role_members, settings)
-    roles = RolesOfTenant(every, HOME)
+    roles = roles_in(every, HOME)
     rotas = {name: role.on_call for name, role in every.items() if role.on_call is not None}
     if identity is None:
         return await asyncio.gather(*(_rota(name, rota) for name, rota in rotas.items()))
