@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
+from pydantic import BaseModel, ValidationError
 
 from bot.actions.catalog import ActionCatalog, ActionRule
 from bot.actions.display import ProposalDisplay
@@ -219,3 +220,41 @@ def _words(
         f"{_TOLD[verdict]}: {metric} of {row.product} is {place} {after.figure}, {after.words}, "
         f"{elapsed} after {row.action}. Before: {then}."
     )
+
+
+_UNITS: Final = {"seconds": " s", "milliseconds": " ms", "percent": " %", "ratio": ""}
+
+
+class _Compared(BaseModel):
+    """What is read of the tool's result."""
+
+    anomalous: bool
+    unit: str | None = None
+    window_mean: float | None = None
+    window_median: float | None = None
+    relative_change: float | None = None
+    max_z_score: float | None = None
+
+
+def compared(content: str, summary: str) -> Deviation | None:
+    """From the tool's result; None when it holds no comparison."""
+    try:
+        found = _Compared.model_validate_json(content)
+    except ValidationError:
+        return None
+    distance = found.relative_change if found.relative_change is not None else found.max_z_score
+    if found.window_mean is None or distance is None:
+        return None
+    return Deviation(found.anomalous, abs(distance), _said(summary), _figure(found))
+
+
+def _figure(found: _Compared) -> str:
+    """`0.21 s`."""
+    value = found.window_mean if found.window_median is None else found.window_median
+    unit = found.unit or ""
+    return f"{value:.3g}{_UNITS.get(unit.lower(), f' {unit}' if unit else '')}"
+
+
+def _said(summary: str) -> str:
+    """Without the metric's name, which is told beside it."""
+    return summary.partition(" ")[2] or summary

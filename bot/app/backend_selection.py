@@ -2,7 +2,7 @@
 
 Without a known backend the channel looks at none, and people see why."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -269,37 +269,35 @@ def make_observed(
 ) -> ObservedIn:
     """What a channel looks at. Recorded backends play one incident per channel.
 
-    `incidents` are those playback, where somebody else has a hand in them.
+    `incidents` are those played, where somebody else has a hand in them.
     Raises ConfigurationError where recorded and live backends are mixed.
     """
     observe = settings.observe
     families = (observe.logs, observe.metrics, observe.traces, observe.errors)
     kinds = {each.kind for each in families} - {"none"}
     kinds |= {one.kind for each in families for one in each.named.values()}
-    asked = _Asked(
-        make_admin_info(settings.control_plane, stack),
-        make_platform(settings.platform, stack),
-        make_patterns(settings.patterns),
+    everywhere = Observed(
+        admin=make_admin_info(settings.control_plane, stack),
+        platform=make_platform(settings.platform, stack),
+        patterns=make_patterns(settings.patterns),
     )
     if kinds == {"recorded"}:
         # Twenty-five modules that a bot with backends of its own never needs.
         from adapters.recorded.simulator.incidents import RecordedIncidents
 
         incidents = incidents or RecordedIncidents(clock, UnsealedCodec())
-        return _recorded(incidents, stored_incidents, asked)
+        return _recorded(incidents, stored_incidents, everywhere)
     if "recorded" in kinds:
         raise ConfigurationError(
             "observe: recorded backends stand alone; set every kind to recorded, or none of them"
         )
-    shared = Observed(
+    shared = replace(
+        everywhere,
         deploys=stored_deploys,
         incidents=stored_incidents,
         rollouts=cluster.rollouts if cluster else None,
         kubernetes=cluster.reader if cluster else None,
-        admin=asked.admin,
-        platform=asked.platform,
         offer=cluster.offer if cluster else None,
-        patterns=asked.patterns,
     )
     return _live(observe, shared, clock, stack)
 
@@ -309,25 +307,14 @@ def _live(
 ) -> ObservedIn:
     """Every backend is opened once, whoever chooses it, and remembers for itself alone."""
     labels = observe.product_labels
-    logs, metrics, traces = observe.logs, observe.metrics, observe.traces
-    errors = observe.errors
-    all_logs = {
-        name: open_logs(each, labels, table, stack)
-        for name, table, each in _tables("observe.logs", logs, logs.named)
-    }
-    all_metrics = {
-        name: open_metrics(each, labels, clock, table, stack)
-        for name, table, each in _tables("observe.metrics", metrics, metrics.named)
-    }
-    all_traces = {
-        name: open_traces(each, table, stack)
-        for name, table, each in _tables("observe.traces", traces, traces.named)
-    }
-
-    all_errors = {
-        name: open_errors(each, table, stack)
-        for name, table, each in _tables("observe.errors", errors, errors.named)
-    }
+    logs, metrics = observe.logs, observe.metrics
+    traces, errors = observe.traces, observe.errors
+    all_logs = _opened("logs", logs, logs.named, lambda b, at: open_logs(b, labels, at, stack))
+    all_metrics = _opened(
+        "metrics", metrics, metrics.named, lambda b, at: open_metrics(b, labels, clock, at, stack)
+    )
+    all_traces = _opened("traces", traces, traces.named, lambda b, at: open_traces(b, at, stack))
+    all_errors = _opened("errors", errors, errors.named, lambda b, at: open_errors(b, at, stack))
 
     @cache
     def at(chosen: Picks) -> Observed:
@@ -342,27 +329,21 @@ def _live(
     return lambda rules, channel: at(picks(observe, rules, channel))
 
 
-def _tables(table: str, default: B, named: Mapping[str, B]) -> Iterator[tuple[str, str, B]]:
-    """Each backend with its name, "" for the default, and the table that an error names."""
-    yield "", table, default
-    for name, each in named.items():
-        yield name, f"{table}.{name}", each
+def _opened(
+    family: str, default: B, named: Mapping[str, B], open_: Callable[[B, str], S]
+) -> Mapping[str, S]:
+    """Each backend by its name, "" for the default; `open_` gets the table that an error names."""
+    table, backends = f"observe.{family}", {"": default, **named}
+    return {n: open_(each, f"{table}.{n}" if n else table) for n, each in backends.items()}
 
 
 def _picked(backends: Mapping[str, S], pick: Pick) -> S | NoBackend:
     return NoBackend(pick.why) if pick.why else backends[pick.name]
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What does not depend on the channel; None is not configured."""
-
-    admin: AdminInfo | None
-    platform: Platform | None
-    patterns: Patterns | None
-
-
-def _recorded(incidents: "RecordedIncidents", stored: IncidentHistory, asked: _Asked) -> ObservedIn:
+def _recorded(
+    incidents: "RecordedIncidents", stored: IncidentHistory, real: Observed
+) -> ObservedIn:
     """Where a real one is configured, it stands beside what is recorded."""
     from adapters.recorded.simulator.cluster_offer import RecordedOffer
     from adapters.recorded.simulator.history import RecordedHistory, past_incidents
@@ -381,10 +362,10 @@ def _recorded(incidents: "RecordedIncidents", stored: IncidentHistory, asked: _A
             deploys=recorded.deploys,
             incidents=history,
             kubernetes=recorded.kubernetes,
-            admin=asked.admin or recorded.admin,
-            platform=asked.platform or recorded.platform,
+            admin=real.admin or recorded.admin,
+            platform=real.platform or recorded.platform,
             offer=RecordedOffer(),
-            patterns=asked.patterns or recorded_pages(),
+            patterns=real.patterns or recorded_pages(),
         )
 
     def look(_rules: Sequence[ChannelRule], channel: str) -> Observed:

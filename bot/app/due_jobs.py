@@ -5,17 +5,15 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import Final
 
 import orjson
 import structlog
-from pydantic import BaseModel, ValidationError
 
 from adapters.deploys.feed import DeployFeed
 from adapters.llm.messages import ToolCall
 from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
-from bot.actions.effect import Deviation, EffectCheck, rollback_context
+from bot.actions.effect import Deviation, EffectCheck, compared, rollback_context
 from bot.actions.propose import Venue
 from bot.actions.stranded import StrandedSweep
 from bot.actions.watch import WatchSweep
@@ -191,20 +189,6 @@ def _round(base: Base, table: str, feeds: Mapping[str, DeployFeed]) -> FeedRound
 COMPARE = "core__compare_to_baseline"
 
 
-_UNITS: Final = {"seconds": " s", "milliseconds": " ms", "percent": " %", "ratio": ""}
-
-
-class _Compared(BaseModel):
-    """What is read of the tool's result."""
-
-    anomalous: bool
-    unit: str | None = None
-    window_mean: float | None = None
-    window_median: float | None = None
-    relative_change: float | None = None
-    max_z_score: float | None = None
-
-
 def watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
     """Over this process's tools and executors."""
     display = conversation.display
@@ -220,7 +204,7 @@ def watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
         outcome = await conversation.tools.run(
             call, await context(row), lambda _event: None, Signal()
         )
-        found = deviation(outcome.content, outcome.summary) if outcome.record.ok else None
+        found = compared(outcome.content, outcome.summary) if outcome.record.ok else None
         charts = charts_of(Evidence.of(0, outcome), outcome.record.arguments)
         return found and replace(found, chart=charts[0] if charts else None)
 
@@ -239,30 +223,6 @@ def watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
         effect,
         on_state=base.metrics.proposal_became,
     )
-
-
-def deviation(content: str, summary: str) -> Deviation | None:
-    """From the tool's result; None when it holds no comparison."""
-    try:
-        found = _Compared.model_validate_json(content)
-    except ValidationError:
-        return None
-    distance = found.relative_change if found.relative_change is not None else found.max_z_score
-    if found.window_mean is None or distance is None:
-        return None
-    return Deviation(found.anomalous, abs(distance), _said(summary), _figure(found))
-
-
-def _figure(found: _Compared) -> str:
-    """`0.21 s`."""
-    value = found.window_mean if found.window_median is None else found.window_median
-    unit = found.unit or ""
-    return f"{value:.3g}{_UNITS.get(unit.lower(), f' {unit}' if unit else '')}"
-
-
-def _said(summary: str) -> str:
-    """Without the metric's name, which is told beside it."""
-    return summary.partition(" ")[2] or summary
 
 
 log = structlog.get_logger(__name__)

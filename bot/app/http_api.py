@@ -25,12 +25,11 @@ from bot.audit.verify import Summary
 from bot.chat.budget_report import BudgetReport, budget_report
 from bot.domain.channel import rule_for
 from bot.domain.chats import ChatSession
-from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.ids import API, MessageTs, Place, TeamId, UserId
 from bot.domain.proposal import Proposal
-from bot.domain.roles import HeldRoles
 from bot.domain.tenancy import HOME
 from bot.engine.engine import Engine
-from bot.ports.platform import NamedByPlace, RoleDirectory
+from bot.ports.platform import NamedByPlace
 from bot.settings.http import OidcSettings
 from bot.settings.model import Settings
 from bot.settings.page import PageSettings
@@ -40,7 +39,7 @@ from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
 from bot.web.api.callers import CallerDoor, ClaimRules, ClaimsOf, Rate, no_cookie
 from bot.web.api.chat.bells import Bells
-from bot.web.api.chat.people import UNKNOWN, CallerRoles
+from bot.web.api.chat.people import CallerRoles, HomeRoles
 from bot.web.api.chat.stream import Desk
 from bot.web.api.chat.surface import ChatLogSurface
 from bot.web.api.document import document_route
@@ -85,33 +84,6 @@ async def open_chats(base: Base, stack: AsyncExitStack) -> Chats:
     directory = Directory(people.name, NamedByPlace(), people)
     platform = Platform(surface, directory, surface.show_waiting, surface.show_in_line)
     return Chats(platform, people, bells)
-
-
-class HomeRoles:
-    """`RoleDirectory` of callers: people of the home workspace by its directory, others by their tokens.
-
-    Another workspace's people hold nothing here, whatever its roles are called.
-    """
-
-    def __init__(self, by_team: Mapping[TeamId, RoleDirectory]) -> None:
-        self._by_team = by_team
-
-    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
-        """See `RoleHolders.held`."""
-        directory = self._by_team.get(person.team)
-        return await directory.held(person, roles) if directory else HeldRoles(unread=tuple(roles))
-
-    async def refusal(
-        self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
-    ) -> str | None:
-        """See `RoleDirectory.refusal`."""
-        directory = self._by_team.get(person.team)
-        return await directory.refusal(person, roles, also) if directory else UNKNOWN
-
-    async def outsider(self, person: Person) -> str | None:
-        """See `RoleDirectory.outsider`."""
-        directory = self._by_team.get(person.team)
-        return await directory.outsider(person) if directory else UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

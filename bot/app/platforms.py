@@ -174,6 +174,13 @@ class Platforms:
                 raise SurfaceFailed(f"workspace {place.team}: {error}", retryable=True) from error
         return self.at(place)
 
+    async def directory_at(self, place: Place) -> Directory | None:
+        """Who that place's workspace knows; None where no workspace serves it, or it is away."""
+        try:
+            return (await self.reached(place)).directory
+        except (SurfaceGone, SurfaceFailed):
+            return None
+
     def is_others(self, team: TeamId) -> bool:
         """Whether it is another workspace's, in which nothing is home's to judge or to name."""
         return not team.startswith(RESERVED) and team != self._home
@@ -293,19 +300,13 @@ class _Channels:
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
         """Unknown where nobody serves the team."""
-        try:
-            channels = (await self._platforms.reached(place)).directory.channels
-        except (SurfaceGone, SurfaceFailed):
-            return UNKNOWN
-        return await channels.for_asking(place, patience_s)
+        found = await self._platforms.directory_at(place)
+        return await found.channels.for_asking(place, patience_s) if found else UNKNOWN
 
     async def for_deciding(self, place: Place) -> str:
         """Unknown where nobody serves the team."""
-        try:
-            channels = (await self._platforms.reached(place)).directory.channels
-        except (SurfaceGone, SurfaceFailed):
-            return UNKNOWN
-        return await channels.for_deciding(place)
+        found = await self._platforms.directory_at(place)
+        return await found.channels.for_deciding(place) if found else UNKNOWN
 
 
 class _Roles:
@@ -316,10 +317,9 @@ class _Roles:
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
         """None where nobody knows the person."""
-        platform = self._platforms.of_team(person.team)
-        if platform is None:
-            return HeldRoles(unread=tuple(roles))
-        return await platform.directory.roles.held(person, roles)
+        found = self._platforms.of_team(person.team)
+        unread = HeldRoles(unread=tuple(roles))
+        return await found.directory.roles.held(person, roles) if found else unread
 
 
 class _Threads:
@@ -384,29 +384,20 @@ class _Everywhere(Directory):
     async def held_at(self, place: Place, person: Person, roles: Sequence[str]) -> HeldRoles:
         if not self.platforms.is_others(place.team):
             return await self.roles.held(person, roles)
-        try:
-            platform = await self.platforms.reached(place)
-        except (SurfaceGone, SurfaceFailed):
-            return HeldRoles(unread=tuple(roles))
-        return await platform.directory.roles.held(person, roles)
+        found = await self.platforms.directory_at(place)
+        return await found.roles.held(person, roles) if found else HeldRoles(unread=tuple(roles))
 
     async def on_call_at(self, place: Place) -> OnCallNow:
         if not self.platforms.is_others(place.team):
             return await self.on_call_of()
-        try:
-            platform = await self.platforms.reached(place)
-        except (SurfaceGone, SurfaceFailed):
-            return {}
-        return await platform.directory.on_call_of()
+        found = await self.platforms.directory_at(place)
+        return await found.on_call_of() if found else {}
 
     async def picture_at(self, place: Place, file: AttachedFile) -> Picture:
         if not self.platforms.is_others(place.team):
             return await self.picture_of(file)
-        try:
-            platform = await self.platforms.reached(place)
-        except (SurfaceGone, SurfaceFailed):
-            return await no_picture(file)
-        return await platform.directory.picture_of(file)
+        found = await self.platforms.directory_at(place)
+        return await (found.picture_of if found else no_picture)(file)
 
 
 def routed_directory(platforms: Platforms, home: Directory) -> Directory:
@@ -420,10 +411,8 @@ def routed_directory(platforms: Platforms, home: Directory) -> Directory:
         return await platform.directory.zone_of(person) if platform else ""
 
     async def readers_of(place: Place) -> Readers:
-        try:
-            return await (await platforms.reached(place)).directory.readers_of(place)
-        except (SurfaceGone, SurfaceFailed):
-            return Readers.UNKNOWN
+        found = await platforms.directory_at(place)
+        return await found.readers_of(place) if found else Readers.UNKNOWN
 
     return _Everywhere(
         name_of,

@@ -16,9 +16,9 @@ from bot.app import rules
 from bot.app.audit import sinks_behind
 from bot.app.backend_selection import evidence_links
 from bot.app.build import Base
-from bot.app.charting import Charting
 from bot.app.conversation import Conversation
 from bot.app.platforms import Directory, Platform
+from bot.chat.chart_answer import ChartAnswers
 from bot.chat.pictures import withheld
 from bot.domain.audit import AuditEvent
 from bot.domain.budget import BudgetLimits
@@ -356,7 +356,10 @@ def _ports(
     errands: BackgroundTasks,
 ) -> IngressPorts:
     stores, surface, tenant = base.stores, workspace.surface, workspace.tenant
-    database = stores.database
+    database, talk = stores.database, conversation
+    charts = ChartAnswers(
+        talk.tools, talk.channel_now, talk.roles_of, base.live_config.tenant_of, base.clock
+    )
     return IngressPorts(
         workflows=engine,
         redactor=base.redactor,
@@ -383,6 +386,6 @@ def _ports(
         switch=base.freezes.switch if tenant == HOME else OthersSwitch(base.freezes.switch),
         providers=providers_report(base),
         tools=tools_report(base, conversation),
-        chart=Charting(base, conversation).chart,
+        chart=charts.chart,
         api=workspace.api,
     )

@@ -19,9 +19,9 @@ from adapters.recorded.packs.schema import Case, document_of
 from adapters.recorded.packs.variants import Variant, varied
 from bot.app.backend_kinds import conventions_of
 from bot.app.backend_selection import Observed, RecordedWorld
-from bot.app.recorded_world import with_logs_at, with_metrics_at, world_of
 from bot.app.stores import open_redactor
 from bot.cli.ask import answer_here
+from bot.cli.eval.recorded_world import with_logs_at, with_metrics_at, world_of
 from bot.cli.eval.score import PossibleTruth, Result, Truth
 from bot.settings.database import DatabaseSettings
 from bot.settings.model import ChannelSettings, Settings

@@ -1,14 +1,15 @@
 """Who callers over HTTP are: their roles and names, asked of the database each time. Fails closed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import structlog
 
 from bot.domain.callers import CallerKind, KnownCaller
-from bot.domain.ids import Person, UserId
+from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.roles import NO_ROLES, HeldRoles, with_article
 from bot.ports.failures import StorageUnavailable
+from bot.ports.platform import RoleDirectory
 from bot.store.callers import StoredCallers
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -68,3 +69,30 @@ class CallerRoles:
         except StorageUnavailable as error:
             _log.warning("caller.lookup_failed", error=str(error))
             return CANNOT_CHECK
+
+
+class HomeRoles:
+    """`RoleDirectory` of callers: people of the home workspace by its directory, others by their tokens.
+
+    Another workspace's people hold nothing here, whatever its roles are called.
+    """
+
+    def __init__(self, by_team: Mapping[TeamId, RoleDirectory]) -> None:
+        self._by_team = by_team
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """See `RoleHolders.held`."""
+        directory = self._by_team.get(person.team)
+        return await directory.held(person, roles) if directory else HeldRoles(unread=tuple(roles))
+
+    async def refusal(
+        self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
+    ) -> str | None:
+        """See `RoleDirectory.refusal`."""
+        directory = self._by_team.get(person.team)
+        return await directory.refusal(person, roles, also) if directory else UNKNOWN
+
+    async def outsider(self, person: Person) -> str | None:
+        """See `RoleDirectory.outsider`."""
+        directory = self._by_team.get(person.team)
+        return await directory.outsider(person) if directory else UNKNOWN

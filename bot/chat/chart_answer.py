@@ -10,16 +10,17 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.llm.messages import ToolCall
-from bot.app.build import Base
-from bot.app.conversation import Conversation
 from bot.chat.stopping import Signal
+from bot.chat.tool_calls import ToolDesk
+from bot.chat.turn_permissions import RolesOf
+from bot.domain.channel import ChannelNow
 from bot.domain.chart import Chart
 from bot.domain.chart_request import Charted, ChartRequest
 from bot.domain.charted import charts_of
 from bot.domain.ids import SessionId, TurnId
-from bot.domain.tenancy import scope_of
+from bot.domain.tenancy import TenantOf, scope_of
 from bot.domain.turn_events import Evidence
-from tools.capabilities import CallContext
+from tools.capabilities import CallContext, Clock
 from tools.errors import InvalidArguments
 from tools.records import ToolOutcome
 from tools.timerange import parse_time_range
@@ -35,13 +36,22 @@ LONGEST_COMPARED: Final = timedelta(hours=24)
 MOST_NAMES: Final = 20
 
 
-class Charting:
-    """Over this process's tools."""
+class ChartAnswers:
+    """Over one process's tools."""
 
-    def __init__(self, base: Base, conversation: Conversation) -> None:
-        self._clock = base.clock
-        self._tenant_of = base.live_config.tenant_of
-        self._conversation = conversation
+    def __init__(
+        self,
+        tools: ToolDesk,
+        channel_now: ChannelNow,
+        roles_of: RolesOf,
+        tenant_of: TenantOf,
+        clock: Clock,
+    ) -> None:
+        self._tools = tools
+        self._channel_now = channel_now
+        self._roles_of = roles_of
+        self._tenant_of = tenant_of
+        self._clock = clock
 
     async def chart(self, request: ChartRequest) -> Charted:
         """Never raises for a backend that is away. Raises StorageUnavailable."""
@@ -71,12 +81,12 @@ class Charting:
 
     async def _run(self, tool: str, at: CallContext, **arguments: JsonValue) -> ToolOutcome:
         call = ToolCall(f"{at.turn_id}:{tool}", tool, orjson.dumps(arguments).decode())
-        return await self._conversation.tools.run(call, at, lambda _event: None, Signal())
+        return await self._tools.run(call, at, lambda _event: None, Signal())
 
     async def _context(self, request: ChartRequest) -> CallContext:
         place, person = request.place, request.person
-        channel = await self._conversation.channel_now(place)
-        roles = await self._conversation.roles_of(place, person)
+        channel = await self._channel_now(place)
+        roles = await self._roles_of(place, person)
         # Of nobody else and nowhere else: results are remembered by session.
         own = f"chart:{place.team}:{place.channel}:{person.user}"
         return CallContext(
