@@ -3,14 +3,12 @@
 Names are in `fields.toml`. Texts of one value are redacted together, which is what makes it fast.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
-import orjson
 from pydantic import JsonValue
 
 from bot.privacy.lists import read
@@ -46,47 +44,7 @@ def redacted(value: JsonValue, redact: Redact, mask: Redact) -> JsonValue:
     found = _redacted_texts(texts, redact)
     if found is texts:
         return kept
-    pairs = zip(texts, found, strict=True)
-    return _filled(kept, (_as_json(was, now, redact, mask) for was, now in pairs))
-
-
-def _as_json(was: str, now: str, redact: Redact, mask: Redact) -> str:
-    """A changed text. One that was JSON has its values redacted, because its escapes are no text.
-
-    So has JSON by line, of which the last line may be cut off.
-    """
-    if was == now or not was.lstrip().startswith(("{", "[")):
-        return now
-    try:
-        whole = _redacted_json(was, redact, mask)
-        return whole if whole is not None else _redacted_lines(was, now, redact, mask)
-    except (RecursionError, TypeError):  # nested too deep to walk
-        return now
-
-
-def _redacted_lines(was: str, now: str, redact: Redact, mask: Redact) -> str:
-    lines = was.split("\n")
-    done = [line if not line.strip() else _redacted_json(line, redact, mask) for line in lines]
-    last = max(at for at, line in enumerate(lines) if line.strip())
-    if done[last] is None and last:
-        done[last] = redact(lines[last])
-    told = [line for line in done if line is not None]
-    return "\n".join(told) if len(told) == len(lines) else now
-
-
-def _redacted_json(was: str, redact: Redact, mask: Redact) -> str | None:
-    """An object or a list with its values redacted; None for anything else."""
-    try:
-        return orjson.dumps(redacted(orjson.loads(was), redact, mask)).decode()
-    except orjson.JSONDecodeError:
-        pass
-    try:  # takes what orjson refuses: NaN, halves of characters, integers of any size
-        inner = json.loads(was)
-    except ValueError:
-        return None
-    if not isinstance(inner, dict | list):
-        return None
-    return json.dumps(redacted(inner, redact, mask), separators=(",", ":"))
+    return _filled(kept, iter(found))
 
 
 def _redacted_texts(texts: list[str], redact: Redact) -> list[str]:

@@ -8,14 +8,18 @@ beginning, and what may yet become one is held back.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
 from typing import Final
 
 from pydantic import JsonValue
 
-from bot.privacy import fields, literals
+from bot.privacy import embedded_json, fields, literals
 from bot.privacy.detector import Span, detector
 from bot.privacy.disguises import HIDDEN, Encoded, as_read
+from bot.privacy.embedded_json import Mask, aligned, is_quoted
 from bot.privacy.passed import PassedTexts
 from bot.privacy.session_memory import (
     NEW_PER_TEXT,
@@ -26,6 +30,7 @@ from bot.privacy.session_memory import (
 )
 from tools.redactor import MASK_PREFIX, Redacted, RedactionFailed
 
+Redact = Callable[[str], str]
 Remember = Callable[[str, str], None]  # a placeholder and what it stands for
 
 _MARK: Final = re.compile(rb"\[redacted:[a-z0-9-]{1,40}#[0-9a-f]{4,16}\]")
@@ -122,7 +127,8 @@ class TextRedactor:
                 spans = [s for s in spans if s.kind != "identifier"]
             if not spans:
                 return text if text.isascii() else data.decode()
-            return self._spliced(data, _disjoint(spans, _marks(data)))
+            people = partial(self._redacted, show_identifiers=show_identifiers)
+            return self._with_json(data, [*_disjoint(spans, _marks(data))], people)
         except Exception as error:
             raise RedactionFailed(type(error).__name__) from error
 
@@ -189,22 +195,49 @@ class TextRedactor:
             for match in self._literals.finditer(data):
                 yield Span(match.start(), match.end(), -1, _CONFIGURED, "secret")
 
-    def _spliced(self, data: bytes, spans: Iterable[Span]) -> str:
-        pieces: list[bytes] = []
-        marks: dict[tuple[str, bytes], bytes] = {}
-        is_ascii, at = data.isascii(), 0
+    def _with_json(self, data: bytes, spans: Sequence[Span], redact: Redact) -> str:
+        """With the spans masked; JSON that holds one has its values redacted."""
+        text, masks = data.decode(), self._masks(data, spans)
+        if '"' not in text:
+            return embedded_json.spliced(text, masks)
+        ends = [mask.end for mask in masks]
+        found = [
+            (start, end, own)
+            for start, end in embedded_json.pieces(text)
+            if (own := _between(masks, ends, start, end))
+        ]
+        texts = [text[start:end] for start, end, _own in found]
+        values = embedded_json.values_of(
+            texts, lambda value: fields.redacted(value, redact, self._masked)
+        )
+        made: list[str] = []
+        at = 0
+        for (start, end, own), piece, pair in zip(found, texts, values, strict=True):
+            inside = [mask._replace(start=mask.start - start, end=mask.end - start) for mask in own]
+            made += (
+                _spliced(text, at, start, _between(masks, ends, at, start)),
+                embedded_json.redacted_piece(piece, pair, inside),
+            )
+            at = end
+        rest = _spliced(text, at, len(text), _between(masks, ends, at, len(text)))
+        return "".join((*made, rest))
+
+    def _masks(self, data: bytes, spans: Iterable[Span]) -> list[Mask]:
+        """The spans in characters, with what stands in their place."""
+        marks: dict[tuple[str, bytes], str] = {}
+        masks: list[Mask] = []
+        at = size = 0  # bytes and characters until there
         for span in spans:
-            start, end = span.start, span.end
-            if not is_ascii:
-                start, end = _whole_characters(data, start, end)
+            start, end = _whole_characters(data, span.start, span.end)
             if start < at:
                 continue
             known = span.name, data[start:end]
             if known not in marks:
-                marks[known] = self._mark(span, known[1]).encode()
-            pieces += (data[at:start], marks[known])
-            at = end
-        return b"".join((*pieces, data[at:])).decode("utf-8", errors="replace")
+                marks[known] = self._mark(span, known[1])
+            first = size + len(data[at:start].decode())
+            at, size = end, first + len(known[1].decode())
+            masks.append(Mask(first, size, marks[known], span.kind != "identifier"))
+        return masks
 
     def _mark(self, span: Span, found: bytes) -> str:
         """Equal secrets get equal marks, so that they can still be told apart."""
@@ -223,6 +256,23 @@ class TextRedactor:
 
     def _tag(self, found: bytes, size: int) -> str:
         return hashlib.blake2b(found, key=self._key, digest_size=size).hexdigest()
+
+
+def _between(masks: Sequence[Mask], ends: Sequence[int], start: int, end: int) -> list[Mask]:
+    """Those that reach into the characters between two places."""
+    first = bisect_right(ends, start)
+    return [*takewhile(lambda mask: mask.start < end, masks[first:])]
+
+
+def _spliced(text: str, start: int, end: int, masks: Iterable[Mask]) -> str:
+    """The text between two places with the masks, none of which cuts an escape within quotes."""
+    inside: list[Mask] = []
+    for mask in masks:
+        whole = aligned(text, mask) if is_quoted(text, mask.start) else mask
+        if whole is not None:
+            first, last = max(start, whole.start), min(end, whole.end)
+            inside.append(whole._replace(start=first - start, end=last - start))
+    return embedded_json.spliced(text[start:end], inside)
 
 
 def _any_of(names: Iterable[bytes]) -> re.Pattern[bytes]:

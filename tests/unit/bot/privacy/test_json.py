@@ -1,6 +1,9 @@
 """Redacted JSON is JSON, with the same values but for those that were masked."""
 
 import json
+import re
+from collections.abc import Callable
+from itertools import starmap
 
 import orjson
 import pytest
@@ -113,10 +116,15 @@ def test_each_line_of_json_by_line_stays_json(
         body = found["body"] if isinstance(found, dict) else found
         lines = [line for line in str(body).split("\n") if line]
         whole = lines[:-1] if cut else lines
-        assert [orjson.loads(line) for line in whole] == [
-            {"n": 1},
-            *map(REDACTOR.redact_value, values),
-        ]
+        was: list[JsonValue] = [{"n": 1}, *values]
+        is_and_was = zip(
+            flat(leaves(was)), flat(leaves([orjson.loads(each) for each in whole])), strict=True
+        )
+        assert all(starmap(is_masked_only, is_and_was))
+        by_values = json.dumps(REDACTOR.redact_value(was))
+        assert [
+            hidden for hidden in HIDDEN if hidden in str(body) and hidden not in by_values
+        ] == []
 
 
 @pytest.mark.parametrize(
@@ -160,3 +168,113 @@ def test_json_that_is_nested_too_deep_is_redacted_as_text(depth: int) -> None:
     secret = "AKIA" + "Q3EGRIZTZ6XXYXQ7"
     text = "[" * depth + f'"{secret}"' + "]" * depth
     assert secret not in redacted_json(text, REDACTOR)
+
+
+MARK = re.compile(r"\[redacted:[a-z0-9-]+#[0-9a-f]+\]")
+HIDDEN = ("bob@evil.com", "AKIAIOSFODNN7EXAMPLE")
+WRITERS: dict[str, Callable[[JsonValue], str]] = {
+    "compact": lambda value: orjson.dumps(value).decode(),
+    "spaced": lambda value: json.dumps(value, ensure_ascii=False),
+    "escaped": lambda value: json.dumps(value).replace("/", "\\/"),
+    "indented": lambda value: json.dumps(value, indent=2),
+    "json in json": lambda value: json.dumps({"body": json.dumps(value)}),
+    "json in json in json": lambda value: json.dumps([json.dumps({"body": json.dumps(value)})]),
+}
+AROUND = {
+    "log line": ("2026-11-28T05:00:00Z INFO request body=", " took 12 ms"),
+    "event of SSE": ("event: delta\ndata: ", "\n\n"),
+    "second event": ('data: {"n": 1, "mail": "bob@evil.com"}\n\ndata: ', "\n\ndata: [DONE]\n\n"),
+    "bracketed line": ("[INFO] [worker-1] {unparsed} got ", " [end]"),
+}
+
+
+def leaves(value: JsonValue) -> list[object]:
+    """Names, texts and the rest in order, with the kinds of what holds them."""
+    if isinstance(value, dict):
+        return ["{", *(leaf for name in value for leaf in (name, *leaves(value[name]))), "}"]
+    if isinstance(value, list):
+        return ["[", *(leaf for item in value for leaf in leaves(item)), "]"]
+    return [unnested(value)] if isinstance(value, str) else [value]
+
+
+def unnested(text: str) -> object:
+    """What a text of JSON says; the text itself where it is none."""
+    try:
+        found = json.loads(text) if text[:1] in ("{", "[") else text
+    except ValueError:
+        return text
+    return tuple(leaves(found)) if isinstance(found, dict | list) else text
+
+
+def flat(found: object) -> list[object]:
+    return (
+        [leaf for one in found for leaf in flat(one)]
+        if isinstance(found, tuple | list)
+        else [found]
+    )
+
+
+def is_masked_only(was: object, now: object) -> bool:
+    """Whether every character stands that is not under a mask."""
+    if not isinstance(was, str) or not isinstance(now, str):
+        return was == now
+    kept = ".+".join(map(re.escape, MARK.split(now)))
+    return re.fullmatch(kept, was, re.DOTALL) is not None
+
+
+@given(
+    value=st.dictionaries(TEXTS, VALUES, min_size=1, max_size=3),
+    writer=st.sampled_from(sorted(WRITERS)),
+    around=st.sampled_from(sorted(AROUND)),
+)
+def test_json_within_a_text_keeps_its_shape_and_every_character_beside_a_mask(
+    value: dict[str, JsonValue], writer: str, around: str
+) -> None:
+    before, after = AROUND[around]
+    text = WRITERS[writer](value)
+
+    found = REDACTOR.redact(f"{before}{text}{after}")
+
+    beginning = str(REDACTOR.redact(before))
+    assert found.startswith(beginning)
+    assert found.endswith(after)
+    piece = found[len(beginning) : len(found) - len(after)]
+    was, now = flat(leaves(json.loads(text))), flat(leaves(json.loads(piece)))
+    assert len(was) == len(now)
+    assert all(map(is_masked_only, was, now))
+    by_values = json.dumps(REDACTOR.redact_value(value))
+    assert [hidden for hidden in HIDDEN if hidden in found and hidden not in by_values] == []
+
+
+@given(value=st.lists(TEXTS, min_size=1, max_size=3), end=TEXTS)
+def test_json_that_was_cut_off_has_no_escape_cut_in_two(value: list[str], end: str) -> None:
+    text = json.dumps([*value, f"{end} unfinished"])[:-2]
+
+    found = REDACTOR.redact(f"2026-11-28 INFO body={text}")
+
+    kept = json.loads(found.removeprefix("2026-11-28 INFO body=") + '"]')
+    assert all(map(is_masked_only, [*value, f"{end} unfinished"], kept))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('INFO {"a":"\\nbob@evil.com","a":"x"}', '{"a":"\\n[MARK]","a":"x"}'),
+        ('INFO ["--password","hunter2hunter"] x', '["--password","[MARK]"] x'),
+        ('INFO {"n": 1.50, "big": 18446744073709551617, "m": "bob@evil.com"}',
+         '{"n": 1.50, "big": 18446744073709551617, "m": "[MARK]"}'),
+        ('INFO {"secret_pin": 12345678, "password": "bob@evil.com"}', None),
+        ("domain\\bob@evil.com said hello", "domain\\[MARK] said hello"),
+    ],
+)  # fmt: skip
+def test_json_in_a_line_is_written_as_it_was_beside_its_masks(text: str, kept: str | None) -> None:
+    found = REDACTOR.redact(text)
+
+    assert kept is None or MARK.sub("[MARK]", found).removeprefix("INFO ") == kept
+    assert not any(hidden in found for hidden in (*HIDDEN, "hunter2hunter"))
+
+
+@pytest.mark.parametrize("opening", ['{"a":', '[["', "[" * 9 + '"', '{"'])
+def test_openings_that_begin_no_json_cost_little(opening: str) -> None:
+    text = opening * (64_000 // len(opening)) + " AKIAIOSFODNN7EXAMPLE"
+    assert HIDDEN[1] not in REDACTOR.redact(text)

@@ -1,0 +1,178 @@
+"""JSON within a text, such as a log line or the `data:` lines of SSE, redacted by its values.
+
+A rule that reads escaped text takes the `n` of `\\n` for a part of what follows. So every text of the JSON
+is decoded and redacted, and written again only where that changed it. All else stays as it was written.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+
+_OPENING: Final = re.compile(r'\{\s*"|\[\s*["{\[]')
+_TOKEN: Final = re.compile(
+    r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|-?Infinity|NaN|true|false|null', re.DOTALL
+)
+_LONGEST_ESCAPE: Final = 6
+_MOST_FAILURES: Final = 200  # openings that begin no JSON; each may cost a look at the whole text
+
+RedactValue = Callable[[JsonValue], JsonValue]
+Values = tuple[JsonValue, JsonValue]  # as it was, and redacted
+
+
+class Mask(NamedTuple):
+    """What stands in place of the characters from `start` to `end`. `is_secret`: of any text."""
+
+    start: int
+    end: int
+    words: str
+    is_secret: bool
+
+
+def pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Where objects and lists of JSON stand that hold a text, the outermost of them."""
+    at = failures = 0
+    decoder = json.JSONDecoder()
+    while failures < _MOST_FAILURES:
+        found = _OPENING.search(text, at)
+        if found is None:
+            return
+        try:
+            _value, at = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            at, failures = found.start() + 1, failures + 1
+            continue
+        yield found.start(), at
+
+
+def values_of(texts: Sequence[str], redact: RedactValue) -> list[Values | None]:
+    """For each text of JSON its value and the redacted one; None where a name is there twice."""
+    if not texts:
+        return []
+    found: list[JsonValue] = []
+    known: list[bool] = []
+    for text in texts:
+        try:
+            found.append(json.loads(text, object_pairs_hook=_once))
+            known.append(True)
+        except (ValueError, RecursionError):
+            known.append(False)
+    try:
+        safe = redact(found)  # together, which makes it fast
+    except (RecursionError, TypeError):
+        return [None] * len(texts)
+    assert isinstance(safe, list)  # noqa: S101 - the copy of a list is a list
+    pairs = zip(found, safe, strict=True)
+    return [next(pairs) if is_known else None for is_known in known]
+
+
+def redacted_piece(text: str, values: Values | None, masks: Sequence[Mask]) -> str:
+    """JSON with the same shape: its values redacted, and those masks applied that these lack.
+
+    Without values it has the masks alone.
+    """
+    tokens = [*_TOKEN.finditer(text)]
+    new = _changes(values, len(tokens)) if values else None
+    made: list[str] = []
+    at = 0
+    for number, token in enumerate(tokens):
+        start, end = token.span()
+        written = token[0]
+        if new is not None and new[number] is not None:
+            written = json.dumps(new[number], ensure_ascii=False)
+        if written.startswith('"'):
+            own = [m for m in masks if m.start < end and m.end > start]
+            written = _masked(token[0], written, start, own, are_all=new is None)
+        made += (text[at:start], written)
+        at = end
+    return "".join((*made, text[at:]))
+
+
+def _changes(values: Values, count: int) -> list[JsonValue] | None:
+    """For each token its redacted value, None where it is the same; None where that is not known."""
+    try:
+        before, after = ([*_leaves(each)] for each in values)
+    except RecursionError:
+        return None
+    if not len(before) == len(after) == count:
+        return None
+    pairs = zip(before, after, strict=True)
+    return [None if type(was) is type(now) and was == now else now for was, now in pairs]
+
+
+def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """The object. Raises ValueError for a name that it has twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice")
+    return found
+
+
+def _leaves(value: JsonValue) -> Iterator[JsonValue]:
+    """Names, texts, numbers, flags and nulls in the order in which they are written."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _masked(was: str, written: str, start: int, masks: Sequence[Mask], *, are_all: bool) -> str:
+    """A text of JSON with the masks, which lie over the text as it was, within its quotes."""
+    inside: list[Mask] = []
+    for mask in masks:
+        first, last = max(1, mask.start - start), min(len(was) - 1, mask.end - start)
+        whole = aligned(was, mask._replace(start=first, end=last))
+        # An address right behind a backslash may begin with a part of an escape: its value decides.
+        is_sure = mask.is_secret or (was == written and was[first - 1] != "\\")
+        if whole is not None and (are_all or is_sure):
+            inside.append(whole)
+    if was == written:
+        return spliced(was, inside)
+    for mask in inside:
+        written = written.replace(was[mask.start : mask.end], mask.words)
+    return written
+
+
+def spliced(text: str, masks: Sequence[Mask]) -> str:
+    """The text with the masks, which are in order."""
+    made: list[str] = []
+    at = 0
+    for mask in masks:
+        made += (text[at : mask.start], mask.words)
+        at = mask.end
+    return "".join((*made, text[at:]))
+
+
+def aligned(text: str, mask: Mask) -> Mask | None:
+    """The mask without a part of an escape at its ends; None where nothing is left to mask."""
+    first, last = _escape_around(text, mask.start), _escape_around(text, mask.end)
+    start = first[1] if first else mask.start
+    end = last[0] if last else mask.end
+    # `n@example.com` behind a backslash is no address without its `n`.
+    if start >= end or (first and not mask.is_secret and not text[start].isalnum()):
+        return None
+    return mask._replace(start=start, end=end)
+
+
+def _escape_around(text: str, at: int) -> tuple[int, int] | None:
+    """The escape that begins before that place and ends after it."""
+    begin = text.rfind("\\", max(0, at - _LONGEST_ESCAPE + 1), at)
+    if begin < 0:
+        return None
+    before = len(text[:begin]) - len(text[:begin].rstrip("\\"))
+    begin -= before % 2
+    end = begin + (_LONGEST_ESCAPE if text[begin + 1 : begin + 2] == "u" else 2)
+    return (begin, end) if begin < at < end else None
+
+
+def is_quoted(text: str, at: int) -> bool:
+    """Whether a quote that is open on its line stands before that place, as in a part of JSON."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line.count('"') % 2 == 1 or '\\"' in line
