@@ -1,15 +1,16 @@
 """Whom to look at first where no cause is established: evidence that is there and too little to blame."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from adapters.llm.triage.evidence import Moved, SpanFact, StandingFact
 from adapters.llm.triage.vanished import GoneFact
-from adapters.llm.triage.weigh import OWN_ERRORS, Suspicion, is_figure
+from adapters.llm.triage.weigh import CLOCK_TOLERANCE, OWN_ERRORS, Suspicion, is_figure
 from tools.analysis.usual import UNUSUAL
 
 MOST: Final = 3
 _ALONE: Final = 10.0  # points; below them a figure may be chance
+_COINCIDES: Final = 1.5  # of its own figures that began when others began to be slow or to fail
 _TOGETHER: Final = 5.0  # the same, where those who call it moved as well
 _LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble
 _LISTED: Final = 2.0  # points from which one stands after such a one
@@ -24,21 +25,27 @@ def worth_a_look(
     compared and none moved. Then who moved must tell by itself: what its callers show does not reach
     whoever is asked about.
     """
-    telling = [_is_telling(one, subject, is_steady=is_steady) for one in found]
+    began = [_began_at_once(one, found) for one in found]
+    telling = [
+        _is_telling(one, subject, is_steady=is_steady, weight=_COINCIDES if at_once else 1.0)
+        for one, at_once in zip(found, began, strict=True)
+    ]
     if not any(telling):
         return ()
-    listed = zip(found, telling, strict=True)
-    return [one for one, is_telling in listed if is_telling or one.weight >= _LISTED][:MOST]
+    listed = sorted(
+        zip(found, telling, began, strict=True), key=lambda each: not (each[1] and each[2])
+    )
+    return [one for one, is_telling, _ in listed if is_telling or one.weight >= _LISTED][:MOST]
 
 
-def _is_telling(one: Suspicion, subject: str, *, is_steady: bool) -> bool:
+def _is_telling(one: Suspicion, subject: str, *, is_steady: bool, weight: float) -> bool:
     """Its figures left all that was before, or moved along the calls; or its own bad words."""
     stands, says, beyond, moved = 0.0, 0.0, 0.0, False
     for point in one.points:
         match point.fact:
             case Moved() if is_figure(point) and point.fact.score >= UNUSUAL:
                 moved = True
-                beyond = max(beyond, point.points if point.fact.beyond else 0.0)
+                beyond = max(beyond, weight * point.points if point.fact.beyond else 0.0)
             case StandingFact() if _is_trouble(point.fact):
                 stands += point.points
             case SpanFact() | GoneFact():
@@ -51,6 +58,25 @@ def _is_telling(one: Suspicion, subject: str, *, is_steady: bool) -> bool:
     if beyond and beyond + inherited >= _ALONE:
         return True
     return (moved and inherited > 0 and one.weight >= _TOGETHER) or stands + says >= _ALONE
+
+
+def _began_at_once(one: Suspicion, found: Sequence[Suspicion]) -> bool:
+    """Whether a figure of its own left all that was before as others began to be slow or to fail."""
+    felt = [
+        fact.since for other in found if other is not one for fact in _going_on(other, travels=True)
+    ]
+    own = (fact.since for fact in _going_on(one, travels=False) if fact.beyond)
+    return any(abs(since - at) <= CLOCK_TOLERANCE for since in own if since for at in felt if at)
+
+
+def _going_on(one: Suspicion, *, travels: bool) -> Iterator[Moved]:
+    """Its unusual figures that go on: those that callers feel, or those that are its own."""
+    for point in one.points:
+        fact = point.fact
+        if point.travels is not travels or not isinstance(fact, Moved) or not is_figure(point):
+            continue
+        if fact.over_since is None and fact.score >= UNUSUAL:
+            yield fact
 
 
 def _is_trouble(fact: StandingFact) -> bool:
