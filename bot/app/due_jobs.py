@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import orjson
-import structlog
 
 from adapters.deploys.feed import DeployFeed
 from adapters.llm.messages import ToolCall
@@ -43,6 +42,7 @@ from bot.engine.engine import Engine
 from bot.engine.library import forget_ended
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import AnswerSurface
+from bot.settings.model import Settings
 from bot.slack.api.calls import WatchedCalls
 from bot.store.ledger import StoredAlertDays, StoredLedger
 from bot.store.levels import StoredLevels
@@ -55,81 +55,73 @@ from bot.upkeep.retention import RECORDS_S, SWEEP_S, KeptFor, RecordsSweep, Rete
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 
 STRANDED_S = 30.0
+IDLE_S = 60.0
+LEVELS_S = 15.0  # twice within the shortest `for` of deploy/alerts.yaml
+LOOK_S = 10.0  # a database that takes longer counts as lost: the next look is due soon
+COMPARE = "core__compare_to_baseline"
+
+Connected = Callable[[], Awaitable[bool]]
 
 
-def _jobs(
-    base: Base, conversation: Conversation, workspaces: Workspaces, times: Times
-) -> dict[str, Job]:
-    tick_s = times.tick_s
-    stranded = StrandedSweep(
-        StrandedProposals(base.stores.database).find,
-        base.stores.proposals,
-        conversation.display,
-        on_state=base.metrics.proposal_became,
-    )
-    return {
-        "freeze": Job(tick_s, base.freezes.switch.sync),
-        "origin": Job(tick_s, base.stores.origin.note),
-        "idle sessions": Job(IDLE_S, base.stores.sessions.close_idle),
-        "stranded": Job(STRANDED_S, stranded.run),
-        **retention_jobs(base),
-        "workspaces": Job(tick_s, workspaces.sync),
-        **probe_jobs(workspaces.all, times),
-        **budget_jobs(base, workspaces.all, tick_s),
-    }
-
-
-def _sweeps(
+async def due_jobs(
     base: Base,
     conversation: Conversation,
     engine: Engine,
-    redelivery: Redelivery,
+    workspaces: Workspaces,
+    surface: AnswerSurface,
     alerts: Alerting,
-    tick_s: float,
-) -> dict[str, Job]:
-    """Jobs over rows of proposals, threads, alerts and answers that could not be shown."""
-    stores = base.stores
+    *,
+    connected: Connected | None,
+    times: Times,
+    stack: AsyncExitStack,
+) -> Mapping[str, Job]:
+    """Every job of this replica by the clock. Raises ConfigurationError.
+
+    `connected` is None where Slack comes to us.
+    """
+    stores, display, tick_s = base.stores, conversation.display, times.tick_s
+    became, kept, served = base.metrics.proposal_became, _kept_for(base.settings), workspaces.all
+    stranded = StrandedProposals(stores.database).find
+    levels = LevelsLook(base, workspaces.home.access, connected)
+
+    async def tell_of_budget() -> None:
+        for each in served():
+            await _budget_alert(base, each).run()
+
+    async def probe() -> None:
+        await asyncio.gather(*(each.access.probe(times.probe_s) for each in served()))
+
     return {
-        "cards": Job(tick_s, CardSweep(stores.cards, conversation.display).run),
+        "freeze": Job(tick_s, base.freezes.switch.sync),
+        "origin": Job(tick_s, stores.origin.note),
+        "idle sessions": Job(IDLE_S, stores.sessions.close_idle),
+        "stranded": Job(
+            STRANDED_S, StrandedSweep(stranded, stores.proposals, display, on_state=became).run
+        ),
+        "retention": Job(SWEEP_S, RetentionSweep(StoredRetention(stores.database), kept).run),
+        "records": Job(RECORDS_S, RecordsSweep(forget_ended, kept).run),
+        "workspaces": Job(tick_s, workspaces.sync),
+        "probe": Job(tick_s, probe),
+        "budget alert": Job(tick_s, tell_of_budget),
+        "holds": Job(IDLE_S, stores.ledger.forget_dead),
+        "levels": Job(LEVELS_S, levels.run),
+        **await _feed_jobs(base, stack),
+        "cards": Job(tick_s, CardSweep(stores.cards, display).run),
         "expiry": Job(tick_s, ExpirySweep(stores.proposals, engine).run),
-        "watches": Job(tick_s, watch_sweep(base, conversation).run),
+        "watches": Job(tick_s, _watch_sweep(base, conversation).run),
         "alerts": Job(tick_s, alerts.show),
-        "delivery": Job(tick_s, redelivery.run),
+        "delivery": Job(tick_s, _redelivery(base, served, surface).run),
         "threads": Job(tick_s, engine.look_after_threads),
     }
 
 
-IDLE_S = 60.0
-
-
-def retention_jobs(base: Base) -> Mapping[str, Job]:
-    """By `[retention]`, and by what privacy asks for."""
-    days = base.settings.retention
-    nothing = base.settings.llm.privacy.do_not_retain_default
-    kept = KeptFor(days.messages_days, days.results_days, nothing)
-    return {
-        "retention": Job(SWEEP_S, RetentionSweep(StoredRetention(base.stores.database), kept).run),
-        "records": Job(RECORDS_S, RecordsSweep(forget_ended, kept).run),
-    }
-
-
-def budget_jobs(
-    base: Base, served: Callable[[], Sequence[SlackWorkspace]], tick_s: float
-) -> Mapping[str, Job]:
-    """Tell admins once a day that money is short, and forget what dead processes held.
-
-    Of the budget of all, home's admins; of a workspace's own, its own.
-    """
-    ledger = base.stores.ledger
-
-    async def tell() -> None:
-        for each in served():
-            await _budget_alert(base, each).run()
-
-    return {"budget alert": Job(tick_s, tell), "holds": Job(IDLE_S, ledger.forget_dead)}
+def _kept_for(settings: Settings) -> KeptFor:
+    days, nothing = settings.retention, settings.llm.privacy.do_not_retain_default
+    return KeptFor(days.messages_days, days.results_days, nothing)
 
 
 def _budget_alert(base: Base, workspace: SlackWorkspace) -> BudgetAlert:
+    """Of the budget of all for home's admins; of a workspace's own for its own."""
     stores, tenant = base.stores, workspace.tenant
     own = stores.ledger if tenant == HOME else StoredLedger(stores.database, tenant)
     days, audit = StoredAlertDays(stores.database), audit_of(stores.audit, tenant)
@@ -137,7 +129,7 @@ def _budget_alert(base: Base, workspace: SlackWorkspace) -> BudgetAlert:
     return BudgetAlert(own, days, audit, limits, tell, tenant)
 
 
-def redelivery_of(
+def _redelivery(
     base: Base, served: Callable[[], Sequence[SlackWorkspace]], surface: AnswerSurface
 ) -> Redelivery:
     """While any of `served` is open, which are home and what is open beside it."""
@@ -159,16 +151,7 @@ def redelivery_of(
     )
 
 
-def probe_jobs(served: Callable[[], Sequence[SlackWorkspace]], times: Times) -> Mapping[str, Job]:
-    """Every tick on every replica."""
-
-    async def probe() -> None:
-        await asyncio.gather(*(each.access.probe(times.probe_s) for each in served()))
-
-    return {"probe": Job(times.tick_s, probe)}
-
-
-async def feed_jobs(base: Base, stack: AsyncExitStack) -> Mapping[str, Job]:
+async def _feed_jobs(base: Base, stack: AsyncExitStack) -> Mapping[str, Job]:
     """Ask each of `[deploys]` what it deployed. Raises ConfigurationError."""
     feeds = await asyncio.to_thread(make_feeds, base.settings, base.cluster, stack)
     return {
@@ -186,10 +169,7 @@ def _round(base: Base, table: str, feeds: Mapping[str, DeployFeed]) -> FeedRound
     )
 
 
-COMPARE = "core__compare_to_baseline"
-
-
-def watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
+def _watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
     """Over this process's tools and executors."""
     display = conversation.display
 
@@ -223,15 +203,6 @@ def watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
         effect,
         on_state=base.metrics.proposal_became,
     )
-
-
-log = structlog.get_logger(__name__)
-
-EVERY_S = 15.0  # twice within the shortest `for` of deploy/alerts.yaml
-
-Connected = Callable[[], Awaitable[bool]]
-
-LOOK_S = 10.0  # a database that takes longer counts as lost: the next look is due soon
 
 
 class LevelsLook:
@@ -277,8 +248,3 @@ class LevelsLook:
             self._levels.audit_behind(sink, behind.rows, behind.seconds)
         self._levels.proposals_stuck(await self._stored.stuck_s())
         self._levels.database_answered(took_s)
-
-
-def level_jobs(base: Base, access: WatchedCalls, connected: Connected | None) -> dict[str, Job]:
-    """By the clock, on every replica. `connected` is None where Slack comes to us."""
-    return {"levels": Job(EVERY_S, LevelsLook(base, access, connected).run)}

@@ -18,13 +18,7 @@ from bot.app.backend_kinds import Cluster
 from bot.app.backend_selection import NO_PLAYBACK, Playback
 from bot.app.build import Base, build_base
 from bot.app.conversation import Conversation, build_conversation
-from bot.app.due_jobs import (
-    _jobs,
-    _sweeps,
-    feed_jobs,
-    level_jobs,
-    redelivery_of,
-)
+from bot.app.due_jobs import due_jobs
 from bot.app.http_api import http_api, open_chats
 from bot.app.http_server import alerting, listen
 from bot.app.live_config import SECTIONS
@@ -112,6 +106,7 @@ async def serving(
         witnesses = await asyncio.to_thread(
             audit_jobs, settings, base.stores.database, own.surface, identity.team, stack
         )
+        # From here on, work that a dead process left goes on.
         await stack.enter_async_context(_engine_running(engine, conversation, platforms, times))
         socket = _socket(settings, slack)
         showing = alerting(base, own.outbox, engine, identity.team, times)
@@ -120,12 +115,11 @@ async def serving(
         routes = [*install_routes(base, workspaces, session), *api.routes]
         way_in = (slack, socket, own.access, alerts.take, routes, api.streams.closing)
         port = await listen(base, stack, *way_in, worker=worker)
-        due = _jobs(base, conversation, workspaces, times)
-        due |= level_jobs(base, own.access, socket.is_connected if socket else None)
-        due |= await feed_jobs(base, stack)
-        redelivery = redelivery_of(base, workspaces.all, everywhere)
-        due |= _sweeps(base, conversation, engine, redelivery, alerts, times.tick_s)
+        connected = socket.is_connected if socket else None
+        parts = (base, conversation, engine, workspaces, everywhere, alerts)
+        due = await due_jobs(*parts, connected=connected, times=times, stack=stack)
         await stack.enter_async_context(running({**due, **witnesses}, base.metrics.job_failed))
+        # From here on, Slack's events come in.
         await _open_for_slack(socket, errands, stack)
         await _tell_of_start(base, identity.team)
         reload = _reload(base, conversation, read, worker)
