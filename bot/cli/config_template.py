@@ -35,7 +35,7 @@ class Confirming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """What was answered. Variables are names, never their values; an address "" is none."""
+    """The answers. Variables are names, never values; an empty address means no backend."""
 
     mode: str
     bot_token: str
@@ -62,7 +62,7 @@ def mode(text: str) -> str:
 
 
 def variable(text: str) -> str:
-    """The name of a variable of the environment. Raises ValueError, also for what is a token itself."""
+    """The name of an environment variable. Raises ValueError, also for a token itself."""
     if text.startswith(("xoxb-", "xapp-", "xoxp-")):
         raise ValueError("wants the name of a variable that holds the token, not the token")
     if text == NONE or not _VARIABLE.fullmatch(text):
@@ -97,7 +97,7 @@ def products(text: str) -> Sequence[str]:
 
 
 def wanted(text: str) -> tuple[Confirming, Sequence[str]]:
-    """`@sre, U0123ABCD`: who is given by id, and the names that Slack has to be asked for."""
+    """Read `@sre, U0123ABCD` into the ids given, and the group names to look up in Slack."""
     given = [one.strip() for one in text.split(",") if one.strip() and one.strip() != NONE]
     if not all(map(str.isprintable, given)):
         raise ValueError("wants names such as @sre, or ids such as U0123ABCD")
@@ -107,7 +107,7 @@ def wanted(text: str) -> tuple[Confirming, Sequence[str]]:
 
 
 def configuration(answers: Answers) -> str:
-    """The file's text: valid TOML, in which no secret stands."""
+    """The text of the file: valid TOML without a secret."""
     return "\n".join(
         (
             _HEAD,

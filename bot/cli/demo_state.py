@@ -1,8 +1,8 @@
-"""Where `kortex demo` keeps its database and its audit key, and how other commands look at them.
+"""The folders of `kortex demo`: its database and audit key, and how other commands read them.
 
-Private: folders of mode 0700 that belong to whoever runs the demo, in the user's state folder, or in
-one of the temporary folder where a home cannot be written. A demo leaves its folder behind, so that
-its trail can be verified afterwards; the next demo that starts removes those that ended.
+Each folder has mode 0700 and belongs to the user who runs the demo. It is in the user's state folder,
+or in the temporary folder where the home cannot be written. A demo leaves its folder behind, so that
+its trail can be verified afterwards. The next demo removes the folders of demos that ended.
 """
 
 import json
@@ -45,9 +45,9 @@ def kept() -> Iterator[Path]:
 
 
 def on_demo(command: Callable[[Path], int]) -> int:
-    """Run it with the configuration of the newest demo; exit 2 where there is none.
+    """Run a command with the configuration of the newest demo; exit 2 without a demo.
 
-    It works on a copy of the database, read while the demo writes: nothing it does reaches the demo.
+    The command works on a copy of the database, so it cannot change the demo.
     """
     try:
         with _copied() as config:
@@ -125,7 +125,7 @@ def _made() -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    """A folder, no link to one, that is ours and nobody else's: anybody can make names below /tmp."""
+    """A folder, not a link, that only this user can open. Any user can create names below /tmp."""
     try:
         found = folder.lstat()
     except OSError:

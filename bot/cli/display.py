@@ -38,10 +38,10 @@ def print_json_line(value: JsonValue) -> None:
 
 
 def print_rows(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
-    """Print aligned columns, the last of which may have several lines.
+    """Print aligned columns; the last column may have several lines.
 
-    A terminal gets colours for a mark in the first column and wrapped lines; a pipe gets the lines
-    as they are.
+    A terminal gets colours for a mark in the first column and wrapped lines. A pipe gets the lines as
+    they are.
     """
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and an output whose reader may go (`kortex tools | head -1`)."""
+"""How a command ends: its exit code, and a pipe that closes early (`kortex tools | head -1`)."""
 
 import os
 import select

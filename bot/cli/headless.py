@@ -1,6 +1,6 @@
 """One question without Slack: the surface of `kortex ask` and `kortex demo --ask`, and its JSON.
 
-Nobody can press Confirm here, so what would be proposed is told and never stored.
+A proposal is printed and never stored: nobody can confirm it here.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ def headless_ask(question: Redacted, channel: str, ts: str) -> Ask:
 
 
 class NamedByUser:
-    """`bot.ports.platform.RoleHolders` where nobody can be looked up: `[roles.NAME] users` names who asks."""
+    """Roles where no directory exists: `[roles.NAME] users` decides."""
 
     def __init__(self, users: Mapping[str, Sequence[str]]) -> None:
         self._users = users
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
-        """Those that name the person by id."""
+        """The roles that list the person by id."""
         return HeldRoles(frozenset(r for r in roles if person.user in self._users.get(r, ())))
 
 
@@ -72,7 +72,7 @@ async def _awaited(run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
 
 
 class HeadlessStream:
-    """Tells progress to whoever asked; the final text is returned by the turn itself."""
+    """Prints progress; the turn itself returns the final text."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -153,7 +153,7 @@ class HeadlessSurface:
         key: str,
         charts: Sequence[Chart] = (),  # noqa: ARG002
     ) -> MessageTs:
-        """Print the line, whatever the key."""
+        """Print the line; a key that was used before does not matter."""
         self._tell(text)
         return MessageTs(key)
 
@@ -251,13 +251,13 @@ def _json_or_text(text: str) -> JsonValue:
 
 
 class _Never:
-    """A signal nobody sends."""
+    """A stop signal that never comes."""
 
     requested = False
     by = ""
 
     def then(self, call: Callable[[], object]) -> Callable[[], None]:  # noqa: ARG002 - the port's
-        """Never calls: nobody can press stop here."""
+        """Register nothing: there is no stop button here."""
         return lambda: None
 
 

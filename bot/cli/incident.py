@@ -156,7 +156,7 @@ async def _facts(stores: Stores, settings: Settings, dossier: Dossier) -> Report
 
 
 async def _checkpoint(stores: Stores, settings: Settings, dossier: Dossier) -> Checkpoint | None:
-    """The first one that covers the session's last row; made now when there is none yet."""
+    """The first checkpoint that covers the session's last row; made now where it is missing."""
     if not dossier.trail:
         return None
     last = dossier.trail[-1].seq

@@ -175,7 +175,7 @@ async def record(
 
 
 async def _write(folder: Path, case: WrittenCase, redactor: Redactor) -> Sequence[str]:
-    """Write the case redacted; returns notes about what was left out."""
+    """Write the case redacted; returns notes about data that did not fit."""
     try:
         return await asyncio.to_thread(write_case, folder, case, redactor.redact_value)
     except NotWritten as error:
@@ -187,9 +187,9 @@ async def _write(folder: Path, case: WrittenCase, redactor: Redactor) -> Sequenc
 
 
 async def _judged(feedback: Feedback, incident: Interval) -> JsonValue:
-    """What people thought of the answers to what was asked then, without names; None for nothing.
+    """Votes on the answers of that time, without names; None without a vote.
 
-    What was said to the bot alone stays out.
+    Direct messages to the bot stay out.
     """
     found = await feedback.between(incident.start, incident.end)
     told: list[JsonValue] = [

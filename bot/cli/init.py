@@ -251,7 +251,7 @@ def _keep_key(variables: Path, answers: Answers, env: Mapping[str, str]) -> str:
 
 
 def _replace(config: Path, text: str) -> None:
-    """Whole or not at all: who reads it meanwhile has the one before."""
+    """Replace the file whole or not at all: a reader sees the old or the new one."""
     with NamedTemporaryFile(
         "w", encoding="utf-8", dir=config.parent, prefix=f".{config.name}.", delete=False
     ) as file:

@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _exit_code(arguments: list[str]) -> int:
-    """The exit code of the command. A command whose reader left (`| head -1`) ends without a message."""
+    """The exit code of the command. It prints no error if the reader left (`| head -1`)."""
     try:
         code = _run(arguments)
         if sys.stdout is not None:  # None: started with a closed output

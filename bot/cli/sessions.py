@@ -1,4 +1,4 @@
-"""Which session, and of which database, a command is about: names and links of threads, and `--demo`."""
+"""Find the session that a command names, and the database to read: `--config` or `--demo`."""
 
 import functools
 from collections.abc import Callable

@@ -80,7 +80,7 @@ async def tools(settings: Settings, as_json: bool) -> int:
 
 
 async def _answer(http: HttpSettings, path: str) -> bytes | None:
-    """The body of its answer; None when nobody runs here, or there is no `[http] api_token`."""
+    """The body of the service's answer; None without a service here or without `[http] api_token`."""
     token = http.api_token.get_secret_value()
     if not token:
         return None
@@ -102,7 +102,7 @@ async def _answer(http: HttpSettings, path: str) -> bytes | None:
 
 
 async def tools_report_of(settings: Settings) -> tuple[ToolReport, bool]:
-    """Every tool, and whether a running service said so: else no call and no backend is known.
+    """Every tool, and whether a running service reported it. Without one, no calls are known.
 
     Raises ConfigurationError.
     """
@@ -121,14 +121,14 @@ async def tools_report_of(settings: Settings) -> tuple[ToolReport, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Every provider. `live` False: nobody runs here, so nothing is known of failures."""
+    """Every provider. `live` False: no service runs here, so failures are not known."""
 
     providers: Sequence[ProviderStatus]
     live: bool
 
 
 class _Row(BaseModel):
-    """One provider as the HTTP API tells it."""
+    """One provider in the HTTP API's JSON."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 

@@ -55,7 +55,7 @@ def case_files(paths: Sequence[Path]) -> Iterator[CaseFiles]:
 
 
 def _in_folder(path: Path) -> Iterator[CaseFiles]:
-    """Those that lie there unpacked, then those of the archives directly in it."""
+    """The unpacked cases of a folder, then the cases of the archives directly in it."""
     try:
         for file in sorted(path.rglob(CASE_FILE)):
             yield CaseFiles(str(file.parent), _beside(file))

@@ -1,6 +1,7 @@
-"""Takes a case out of the backends of the day: rows in the shapes of a pack, and what was not read.
+"""Reads a case from live backends: rows in the format of a pack, and notes about missing data.
 
-Bounded in everything; what was cut or could not be read is a note, and the rest is taken all the same.
+Everything is bounded. Data that was cut or could not be read becomes a note; the rest is kept. A
+cluster has no history, so its objects are of the moment of the capture.
 """
 
 import asyncio
@@ -69,7 +70,7 @@ class Taken:
         return self.failures >= _GIVE_UP
 
     def failed(self, what: str, error: ToolError | TimeoutError) -> None:
-        """Note it. What was asked for wrongly says nothing about the backend."""
+        """Note a failure. A refused question does not count against the backend."""
         words = error.message if isinstance(error, ToolError) else "no answer in time"
         self.notes.append(f"{what}: not read: {words}")
         if isinstance(error, InvalidArguments):
@@ -107,7 +108,7 @@ async def take_metrics(
 
 
 def _by_meaning(found: Discovered) -> list[Metric]:
-    """Those that signals are made of first: they may be all that there is room for."""
+    """The metrics that signals are made of first, in case there is no room for all."""
     telling = {name for signal in found.signals for name in (signal.metric, signal.over) if name}
     return sorted(
         found.metrics, key=lambda one: (not any(one.name.startswith(n) for n in telling), one.name)
@@ -210,7 +211,7 @@ def _slices(interval: Interval) -> Iterator[Interval]:
 async def take_traces(
     traces: Traces, products: Sequence[str], intervals: Sequence[Interval]
 ) -> tuple[Taken, Sequence[tuple[str, str]]]:
-    """Whole traces of each interval, as many of each, and the calls that are known besides."""
+    """Whole traces, the same number from each interval, and the further calls that are known."""
     taken = Taken()
     seen: set[str] = set()
     calls: set[tuple[str, str]] = set()
@@ -247,7 +248,7 @@ def _span_rows(trace: Trace) -> Iterator[Row]:
 async def take_deploys(
     sources: Sequence[Deploys], products: Sequence[str], interval: Interval
 ) -> Taken:
-    """What was deployed, from every source that knows."""
+    """The deploys of every source."""
     taken = Taken()
     for source in sources:
         for product in products:
@@ -289,7 +290,7 @@ _EVERYWHERE: Final = "*"
 
 
 async def take_cluster(kubernetes: Kubernetes, products: Sequence[str]) -> tuple[Row, list[str]]:
-    """`kubernetes.json`, and what was not read. Objects without what may not be shown."""
+    """The content of `kubernetes.json` without secrets, and notes about missing data."""
     taken = Taken()
     wanted: list[KubernetesObject] = []
     for plural, kind in (PODS, *ALWAYS, *STORAGE):

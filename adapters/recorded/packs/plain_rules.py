@@ -114,7 +114,7 @@ def _unready(objects: Sequence[Mapping[str, JsonValue]]) -> Iterator[str]:
 
 
 def _edges(recording: Recording) -> Iterator[tuple[str, str]]:
-    """Who calls whom: as the case says, and as its traces show."""
+    """Calls between services, from the case's graph and from its traces."""
     yield from recording.edges
     for spans in (recording.spans or {}).values():
         services = {span.span_id: span.service for span in spans}

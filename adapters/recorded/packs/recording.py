@@ -76,7 +76,7 @@ class Recording:
 
 
 def read_case(found: CaseFiles) -> Case:
-    """Only what is asked. Raises BadPack."""
+    """The question, time and products of a case. Raises BadPack."""
     return document_of(found.files[CASE_FILE], Case, f"{found.place}/{CASE_FILE}")
 
 

@@ -1,7 +1,7 @@
-"""The shapes of a case's files, checked line by line: what is wrong is named with its file and line.
+"""The format of a case's files, checked line by line; an error names file and line.
 
-Times are bounded to the years that nanoseconds in 64 bits can say, numbers are finite, texts are
-without control characters where they become names.
+Times are bounded to the years that nanoseconds in 64 bits can say. Numbers are finite. Names have no
+control characters.
 """
 
 import re
@@ -68,7 +68,7 @@ Labels = dict[Name, str]
 
 
 class Case(BaseModel):
-    """`case.json`: what is asked, where, and when."""
+    """`case.json`: the question, its channel's products, and its time."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -132,7 +132,7 @@ class Deployed(BaseModel):
 
 
 class Graph(BaseModel):
-    """`graph.json`: who calls whom."""
+    """`graph.json`: calls between services, as (caller, called)."""
 
     edges: list[tuple[Name, Name]] = Field(default_factory=list)
 
@@ -155,7 +155,7 @@ def document_of(content: bytes, model: type[M], place: str) -> M:
 
 
 def rows_of(content: bytes, rows: TypeAdapter[M], place: str) -> Sequence[M]:
-    """A file of one JSON object a line; empty lines are none. Raises BadPack naming the line."""
+    """Read a file of one JSON object a line, without its empty lines. Raises BadPack with the line."""
     found = []
     for number, line in enumerate(content.split(b"\n"), start=1):
         if not line.strip():

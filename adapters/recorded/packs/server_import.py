@@ -1,7 +1,7 @@
-"""Puts a case into real servers, so that it can be asked for through the adapters of production.
+"""Loads a case into real servers, so that the production adapters can read it.
 
-Everything of one run carries a mark under `MARK`, by which it is told from all else on the server;
-nothing is deleted. Raises NotLoaded when the server does not take it, or did not keep it.
+Everything of one run has its own value of the label `MARK`; nothing is deleted. Raises NotLoaded when
+the server refuses the data or loses it.
 """
 
 import asyncio
@@ -151,7 +151,7 @@ def _told(name: str) -> Iterator[None]:
 
 
 async def _until(is_so: Callable[[], Awaitable[bool]], patience_s: float, otherwise: str) -> None:
-    """Asks again and again: servers cannot tell when what they took can be read."""
+    """Poll until a server can read the data that it took."""
     try:
         async with asyncio.timeout(patience_s):
             while not await is_so():  # noqa: ASYNC110 - a server cannot tell us

@@ -39,7 +39,7 @@ class NotWritten(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WrittenCase:
-    """What is to be written. `rows` and `documents` are by file name."""
+    """The content of a case. `rows` and `documents` are by file name."""
 
     id: str
     set: str

@@ -15,7 +15,7 @@ from tools.capabilities import Clock, Deploy, Interval
 
 
 class RecordedDeploys:
-    """What was deployed until the clock's now."""
+    """Deploys until the clock's now."""
 
     def __init__(
         self, deploys: Callable[[], Sequence[Deploy]], clock: Clock, products: Sequence[str] = ()

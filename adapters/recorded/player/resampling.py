@@ -143,7 +143,7 @@ def _quantiles(
 
 
 def _bound(text: str) -> float | None:
-    """Of a bucket, None for what is no number."""
+    """The upper bound of a bucket; None for text that is no number."""
     try:
         bound = float(text)
     except ValueError:

@@ -127,7 +127,7 @@ def _read(
 def _parts(
     own: Sequence[RecordedSeries], signal: Signal, over: Sequence[RecordedSeries]
 ) -> list[Mapping[str, Sequence[RecordedSeries]]]:
-    """What is read as one: each series by itself, or the parts of a histogram together."""
+    """Series to read as one: each by itself, or the parts of a histogram together."""
     if signal.reading in {"quantile", "mean"}:
         parts = {
             part: _having(own, f"{signal.metric}{part}", signal.where)

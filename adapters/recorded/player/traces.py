@@ -26,7 +26,7 @@ _MOST_NAMES: Final = 20
 
 
 class TraceSource(Protocol):
-    """The traces of an incident. `calls` are known besides them, as (caller, called)."""
+    """The traces of an incident. `calls` are further known calls, as (caller, called)."""
 
     services: Sequence[str]
     calls: Sequence[tuple[str, str]]
@@ -36,7 +36,7 @@ class TraceSource(Protocol):
         ...
 
     def blocks(self, interval: Interval) -> Iterator[Sequence[Trace]]:
-        """Those that began in the interval, from the newest block on; some may be older or newer."""
+        """Blocks of traces from the interval, the newest first; a block may reach beyond it."""
         ...
 
 
@@ -53,7 +53,7 @@ class RecordedTraces:
         return trace if trace is not None and self._has_ended(summary_of(trace)) else None
 
     async def search(self, query: TraceQuery) -> TracesFound:
-        """Those that fit, the slowest first."""
+        """The slowest first."""
         checked(query)
         services = self._source.services
         if query.product not in services:

@@ -1,4 +1,4 @@
-"""The cluster in which the simulated shop runs: its pods run, whatever is wrong inside them."""
+"""The cluster of the simulated shop. Its pods run, also while their service is slow."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

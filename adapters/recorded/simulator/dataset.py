@@ -35,7 +35,7 @@ class Dataset:
         self.play(scenario, anchor)
 
     def play(self, scenario: Scenario, anchor: datetime) -> None:
-        """From now on this is what happened; whoever reads the dataset sees it at the next look."""
+        """Replace the scenario. Readers of the dataset see it at their next question."""
         self.scenario = scenario
         self.anchor = anchor
         self.start = anchor - BEFORE
@@ -101,7 +101,7 @@ class Dataset:
         return next(self._traced(minute, asked), None)
 
     def traces(self, minute: int) -> Iterator[Trace]:
-        """The traces kept of those that began in a minute."""
+        """The kept traces that began in a minute."""
         return self._traced(minute, self._requests(minute))
 
     def _traced(self, minute: int, kept: Iterable[Request]) -> Iterator[Trace]:

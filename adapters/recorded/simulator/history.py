@@ -9,9 +9,9 @@ from tools.search_words import weight, words_of
 
 
 class RecordedHistory:
-    """A fixed set of incidents; what is found `beside` them, the bot's own sessions, comes first.
+    """A fixed set of incidents, after the bot's own sessions from `beside`.
 
-    Neither takes the other's half of the places.
+    Each of the two gets at least half of the places.
     """
 
     def __init__(

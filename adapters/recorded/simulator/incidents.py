@@ -1,6 +1,6 @@
-"""The demo's incidents: one set of capabilities per scenario, opened when first asked for.
+"""The demo's incidents: one set of backends per scenario, opened when first asked for.
 
-They do not age while nobody looks, and they go on after a rollback.
+They do not age between questions, and they go on after a rollback.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,9 +58,9 @@ class RecordedIncidents:
         return self._opened[name]
 
     def look(self, name: str) -> SimulatedBackends:
-        """As `of`, for somebody who asks now. After a rest it is as old as at the first look.
+        """As `of`, for a question of now. After a pause the incident starts again at its first minute.
 
-        One that was rolled back goes on instead: what was cured stays cured.
+        After a rollback it goes on instead: a cured service stays cured.
         """
         now = self._clock.now()
         rested = now - self._looked[name] >= REST
@@ -73,13 +73,13 @@ class RecordedIncidents:
         return opened
 
     def running(self) -> Mapping[str, tuple[str, str]]:
-        """Product → (the version that runs, the one before it), of those that were deployed."""
+        """Product → (running version, previous version), of every deployed product."""
         deploys = [each for one in self.scenarios.values() for each in one.deploys]
         deploys.sort(key=lambda deploy: deploy.at)
         return {each.product: (each.version, each.previous_version) for each in deploys}
 
     def rolled_back(self, product: str, version: str, before: str) -> None:
-        """A product went from `before` to `version` just now, wherever `before` was running."""
+        """Record that a product went from `before` to `version` now, in each scenario that ran `before`."""
         now = self._clock.now()
         for name, scenario in self.scenarios.items():
             goes_on = rolled_back(scenario, product, version, before, now)

@@ -84,7 +84,7 @@ class RecordedPlatform:
         ]
 
     async def stats(self, call: CallContext) -> PlatformStats:
-        """Counted from what is recorded."""
+        """Counts of applications, resources and running workflows."""
         applications, resources = await self.applications(call), list(_resources())
         kinds = sorted({one.type for one in resources})
         return PlatformStats(
@@ -141,7 +141,7 @@ def _resources() -> Iterator[PlatformResource]:
 
 
 class RecordedAdminInfo:
-    """`/admin/info` of one incident: every service is up, whatever it is slow at."""
+    """`/admin/info` of one incident: every service is up, even a slow one."""
 
     def __init__(self, dataset: Dataset, clock: Clock) -> None:
         self._dataset = dataset

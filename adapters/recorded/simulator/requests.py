@@ -77,7 +77,7 @@ def minute_of(trace_id: str) -> int | None:
 
 
 def requests_in(seed: str, minute: int, fault: Fault | None) -> Sequence[Request]:
-    """The kept requests that began in a minute: all slow and failed ones, and a few others."""
+    """The kept requests that began in a minute: all slow and failed ones, and a few samples."""
     random = stream(seed, "requests", minute)
     kept: list[Request] = []
     for number in range(_CANDIDATES_PER_MINUTE):
@@ -174,7 +174,7 @@ class _Walk:
 
 
 def trace_of(request: Request, fault: Fault | None, versions: Mapping[str, str]) -> Trace:
-    """The whole trace; its first span holds the others. `versions` is what ran where at the time."""
+    """The whole trace; its first span is the root. `versions` are the running versions by service."""
     random = stream(request.trace_id)
     ids: dict[int, str] = {}
     spans: list[Span] = []

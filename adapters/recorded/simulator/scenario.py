@@ -1,4 +1,4 @@
-"""An incident of the simulated shop: what is wrong, what happens, what misleads, and what is true."""
+"""The format of a simulated incident: its fault, events, misleading noise, and truth."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

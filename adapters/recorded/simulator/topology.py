@@ -1,6 +1,6 @@
-"""The simulated shop: its services, who calls whom, and the routes that people use.
+"""The simulated shop: its services, their calls, and the routes that people use.
 
-Numbers describe a healthy day; what goes wrong lives in `faults`.
+Numbers describe a healthy day; a scenario's fault changes them.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A conversation at a prompt: questions, what is looked up beside them, and decisions of the person here."""
+"""A conversation in the terminal: questions, slash commands, and decisions of the person here."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -40,14 +40,14 @@ class Talk:
     _answering: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Until the input ends or somebody leaves."""
+        """Read lines until the input ends or the person leaves."""
         while (line := await self.read("> ")) is not None:
             if line.strip() == "/quit":
                 return
             await self.turn(line.strip())
 
     async def turn(self, line: str) -> None:
-        """One line: a command, or a question. What fails is told, and the conversation goes on."""
+        """Handle one line, a command or a question. An error is printed, and the conversation goes on."""
         if not line:
             return
         try:
@@ -57,7 +57,7 @@ class Talk:
             self.screen.warn(str(error))
 
     async def interrupt(self) -> bool:
-        """Ctrl-C: end the running answer. False when there is none, and whoever it was may leave."""
+        """Handle Ctrl-C: end the running answer. Returns False when no answer runs."""
         if self._answering is None or not self.session:
             return False
         self.screen.note("stopping ... (Ctrl-C again leaves)")

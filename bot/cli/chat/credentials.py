@@ -17,14 +17,15 @@ _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Unusable(Exception):
-    """What was given cannot be used; the message says what to do."""
+    """The address or the token cannot be used; the message says what to do."""
 
 
 def where(
     url: str | None, config: Path, env: Mapping[str, str], tell: Callable[[str], None]
 ) -> str:
-    """The address that was named, that of the variable, that of `[http]` where there is a file, else
-    the usual one. `tell` is given a line where the file does not say. Raises Unusable.
+    """The service's address: the option, else the variable, else `[http]` of the file, else the default.
+
+    Calls `tell` with a line where the file gives no address. Raises Unusable.
     """
     if url is not None:
         return address(url)

@@ -1,7 +1,6 @@
-"""What stands in the terminal: answers as they grow, evidence, charts in characters, whole proposals.
+"""Output of `kortex chat`: growing answers, evidence, charts in characters, whole proposals.
 
-Everything that others wrote is made inert before it is printed: no terminal sequence of a model or a
-log line reaches the terminal.
+Text from models, logs and people is made inert first: no terminal sequence of theirs is printed.
 """
 
 import json
@@ -109,7 +108,7 @@ class Screen:
             self.note(f"... {len(content) - _MOST_CHARS} more characters")
 
     def proposal(self, row: models.Proposal) -> None:
-        """All that a card shows: what stands here is what runs."""
+        """Print everything that a card shows; it is what runs."""
         self.line()
         self.line(self._in(_BOLD, visible(f"{row.action} for {row.product}: {row.state}")))
         for name, value in _facts(row):
@@ -150,7 +149,7 @@ class Screen:
         self._claims = ()
 
     def _done(self, event: models.DoneEvent) -> None:
-        """The whole text, where what was streamed is not it; what it rests on; what it cost."""
+        """Print the whole text if it differs from the stream, then evidence and cost."""
         whole = clean(event.text)
         if not _letters(self._shown).endswith(_letters(whole)):
             self._complete(whole)
@@ -166,7 +165,7 @@ class Screen:
         self.note(f"{event.provider} {event.model}, {event.end}{_cost(event)}")
 
     def _complete(self, whole: str) -> None:
-        """The end that did not flow any more; all of it where something else stands between."""
+        """Print the end that was not streamed; all of it where other output is in between."""
         for grown in (self._shown, self._round) if self._round else ():
             if (rest := _rest(grown, whole)) is not None:
                 self._grow(rest)
@@ -214,7 +213,7 @@ class _Markup:
 
 
 def _letters(text: str) -> str:
-    """Without what stands between words: pieces of an answer are parted by what is beside it."""
+    """The text without white space, to compare pieces of an answer."""
     return "".join(text.split())
 
 
@@ -246,9 +245,10 @@ def _cost(event: models.DoneEvent) -> str:
 
 
 def _facts(row: models.Proposal) -> list[tuple[str, str]]:
-    """Names and values; empty ones are left out. Nothing invisible stays so.
+    """Names and values of a proposal, without the empty ones.
 
-    What would run stands as it is stored: a number of JSON's may be longer than this machine's.
+    Invisible characters are shown. Arguments are printed as stored: a JSON number may be longer than a
+    float here.
     """
     stored = row.as_stored
     told: list[tuple[str, JsonValue]] = [

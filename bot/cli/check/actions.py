@@ -98,9 +98,9 @@ def _addresses(action: ActionSettings) -> Iterator[str]:
 async def check_effects(
     actions: Sequence[ActionRule], products: Sequence[str], metrics: Metrics | None, now: datetime
 ) -> Sequence[Finding]:
-    """A warning for each of the first `MOST_ACTIONS` whose metric no product of it with metrics has.
+    """A warning for each of the first `MOST_ACTIONS` actions with a metric that has no data.
 
-    A backend that does not answer is told elsewhere.
+    A backend that does not answer has a row of its own.
     """
     verified = [one for one in actions if one.verify_metric][:MOST_ACTIONS]
     own = [each for each in products if any(one.fits(each) for one in verified)]

@@ -57,7 +57,7 @@ class Installation:
 
     @property
     def call(self) -> CallContext:
-        """Who asks: nobody in Slack."""
+        """The context of a call by the operator, outside any channel."""
         return CallContext(
             actor="operator", team="", channel="", session_id="check", session_name="check",
             turn_id="check", tool_call_id="check", purpose="check", now=self.now,
@@ -66,7 +66,10 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An installation whose Slack and database are being asked, which other parts wait for."""
+    """An installation and the running questions to its Slack and its database.
+
+    Other parts wait for those two.
+    """
 
     of: Installation
     _slack: asyncio.Task[tuple[Sequence[Finding], SlackIdentity | None]]
@@ -77,14 +80,15 @@ class Asked:
         return await asyncio.shield(self._slack)  # who gives up waiting ends it for nobody else
 
     async def database(self) -> Sequence[Finding]:
-        """What it said; its schema then stands."""
+        """The rows of the database; its schema is current afterwards."""
         return await asyncio.shield(self._database)
 
 
 async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
-    """Make each part. What cannot be made is told; what may not be reached is out of reach from here on.
+    """Make each part, and confine the process to the addresses that it may reach.
 
-    Raises ConfigurationError where there are no providers to speak of: a name that is none.
+    A part that cannot be made becomes a finding in `problems`. Raises ConfigurationError where a
+    provider's name is unknown.
     """
     problems: list[Finding] = []
 

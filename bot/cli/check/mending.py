@@ -1,4 +1,4 @@
-"""What to do about a part that cannot be asked, by the fault that stands between it and us."""
+"""The remedy for a part that does not answer, by the kind of fault."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

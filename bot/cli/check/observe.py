@@ -46,7 +46,7 @@ async def check_observed(asked: Asked) -> Sequence[Finding]:
 
 
 def _left(observe: ObserveSettings, family: Family, products: Sequence[str]) -> Sequence[str]:
-    """Those that no named backend of the family has: the default answers for them."""
+    """The products without a named backend in this family: the default backend serves them."""
     taken = {one for table in named_of(observe, family).values() for one in table.products}
     return [one for one in products if one not in taken]
 
@@ -57,7 +57,7 @@ async def _seen(
     products: Mapping[Family, Sequence[str]],
     now: datetime,
 ) -> Sequence[Finding]:
-    """`products` are those that each family is to know."""
+    """The rows of one set of backends; `products` are the ones that each family should know."""
     seen, traces, errors = await asyncio.gather(
         sight(observe, observed, products, now),
         _traces(observe.traces.kind, observed.traces),

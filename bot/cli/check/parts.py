@@ -89,7 +89,7 @@ async def examine(
 
 
 def _masking(settings: Settings) -> Callable[[Finding], Finding]:
-    """Makes words that others wrote fit for a terminal: without controls, without our secrets."""
+    """A function that makes a row safe for a terminal: no control characters, no secrets of ours."""
     secrets = matcher(settings.secrets())
 
     def safe(found: Finding) -> Finding:
@@ -105,7 +105,7 @@ def _read(part: Part, of: Installation) -> Sequence[Finding]:
 
 
 async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
-    """Its findings, in time whatever it waits for."""
+    """The rows of a part, within its time budget."""
     if part.ask is None:
         return _mended(part, _read(part, asked.of))
     try:
@@ -133,7 +133,7 @@ def _mend(part: Part, found: Finding) -> str:
 
 
 def _variables(of: Installation) -> Sequence[Finding]:
-    """A misspelt one by itself, and the database's; the others in one row: not every key is wanted."""
+    """A row for each misspelt variable and for the database's; one row for all other unset ones."""
     unset = of.settings.unset
     told = [each for each in unset if each.near or each.key == "database.url"]
     alone = [

@@ -1,6 +1,6 @@
-"""`kortex check` on roles: does each rota answer, and can somebody confirm each action?
+"""`kortex check` on roles: does each rota answer, and can a person confirm each action?
 
-Everybody is looked up as at a click. No message is sent.
+People are looked up as at a click. No message is sent.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ async def check_roles(asked: Asked) -> Sequence[Finding]:
 
 
 async def _roles(settings: Settings, identity: SlackIdentity | None) -> list[Finding]:
-    """One finding a rota and a role that fails, and a warning where too few may confirm.
+    """One row for each rota and each failed role, and a warning where too few people may confirm.
 
-    Without an identity Slack is not asked, and nobody's account is known. Of roles of another
-    workspace only the rota is: their ids mean nothing in this one.
+    Without an identity Slack is not asked. Of a role of another workspace only the rota is read: its
+    ids mean nothing in this workspace.
     """
     every = await asyncio.to_thread(role_members, settings)
     roles = roles_in(every, HOME)

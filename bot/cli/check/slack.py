@@ -56,7 +56,7 @@ async def check_tokens(settings: Settings) -> tuple[Sequence[Finding], SlackIden
 
 
 def token_shape(access: SlackAccess) -> Sequence[Finding]:
-    """What is wrong at first sight, if anything is."""
+    """The problems that the form of the tokens shows."""
     if not any(v.strip() for v in (access.bot_token, access.app_token, access.signing_secret)):
         words = "no tokens yet: `kortex ask` works without them, `kortex run` does not start"
         return [Finding("slack", False, words, warning=True)]
@@ -68,7 +68,7 @@ def token_shape(access: SlackAccess) -> Sequence[Finding]:
 
 
 async def check_workspaces(asked: Asked) -> Sequence[Finding]:
-    """One finding for all, and one for each that is not well. Nothing is sealed anew."""
+    """One row for all workspaces, and one for each with a problem. No token is sealed again."""
     settings = asked.of.settings
     if not settings.slack.client_id:
         words = "no other workspace may install the app"

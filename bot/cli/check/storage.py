@@ -68,7 +68,7 @@ async def check_database(settings: Settings) -> Sequence[Finding]:
 
 
 async def _is_there(url: str) -> None:
-    """One try, so that why it fails is told; what uses a database waits for it. Raises StorageUnavailable."""
+    """Try to connect once, so that the error names its reason. Raises StorageUnavailable."""
     if addressed(url).drivername != POSTGRESQL:
         return
     database = await Database.open(url, patience_s=())
@@ -81,7 +81,7 @@ async def _is_there(url: str) -> None:
 
 
 async def _why(address: sa.URL) -> OSError | None:
-    """What a plain connection fails with, which libpq tells in words alone."""
+    """The error of a plain connection; libpq has error texts only."""
     if not address.host:
         return None
     try:

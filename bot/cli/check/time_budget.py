@@ -58,7 +58,7 @@ def share_what_is_left(age_s: float) -> None:
 
 
 def within(seconds: float) -> float:
-    """What is left of one of the waits above."""
+    """The part of one of these limits that is left for this process."""
     return seconds * _SHARE.get()
 
 
@@ -96,8 +96,8 @@ async def probed(
 class UnwaitedThreads(ThreadPoolExecutor):
     """A thread for each piece of work. The end of the process does not wait for it.
 
-    A name server that is away holds the thread of each name for 5 to 30 s (resolv.conf(5)), and
-    nothing ends it: in a pool, a few of those keep what is well waiting, and then the exit.
+    A name server that is away holds a thread for 5 to 30 s per name (resolv.conf(5)). In a pool, a few
+    such threads would block healthy work and the exit.
     """
 
     def submit(

@@ -53,7 +53,7 @@ _MAX_LINES = 60  # of a definition
 async def check_providers(
     providers: Mapping[str, Provider], in_order: Sequence[Provider]
 ) -> list[Finding]:
-    """All at once. Those that nobody would ask are told and left alone; triage is no model."""
+    """Ask all providers at once. An unused provider is listed and not asked; triage is no model."""
     asked = {provider.name for provider in in_order}
     async with asyncio.TaskGroup() as group:
         tasks = [
@@ -135,7 +135,7 @@ async def _plugin(tool: PluginTool) -> Finding:
 def check_channels(
     settings: Settings, policy: ToolPolicy, tools: Sequence[AnyTool]
 ) -> list[Finding]:
-    """One finding a channel's rule; what is not bounded is said, never an error."""
+    """One row for each channel's rule. A tool without product bounds is named, and is no error."""
     found = []
     several = any(named_of(settings.observe, family) for family in FAMILIES)
     for rule in rules.channel_rules(settings):

@@ -32,7 +32,7 @@ _CHANNEL = "incident-eval"
 
 @dataclass(frozen=True, slots=True)
 class AskedCase:
-    """A case, the answer to it, and what plain rules say of it. `notices` tell why it failed."""
+    """A case, its answer, and the answer of plain rules. `notices` say why a turn failed."""
 
     case: Case
     truth: Truth
@@ -155,7 +155,7 @@ def _result(
 
 
 def truth_of(found: CaseFiles) -> Truth | None:
-    """What is right about a case; None where it cannot be counted. Raises BadPack."""
+    """The truth of a case; None where it cannot be counted. Raises BadPack."""
     content = found.files.get(TRUTH_FILE)
     if content is None:
         return None

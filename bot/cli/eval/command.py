@@ -1,7 +1,7 @@
-"""`kortex eval`: recorded incidents through the product's own path, and how often it was right.
+"""`kortex eval`: ask recorded incidents through the product's own path, and score the answers.
 
-Each case is asked as people would ask it: a fresh database, the clock at the moment of the question,
-the case's own backends. The truth beside it is read here and shown to nobody.
+Each case has a fresh database, its own backends, and the clock at the moment of its question. The
+truth beside it is read here only; no model sees it.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from bot.telemetry import logs
 def judged_cases(packs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[CaseFiles]:
     """Cases with a truth that can be counted, each id once. Raises BadPack.
 
-    Those to be graded by reading are left out, and `tell` is given a line about it at the end.
+    Other cases are left out; `tell` gets a line with their number at the end.
     """
     without = 0
     asked: set[str] = set()
@@ -62,7 +62,7 @@ def judged_cases(packs: Sequence[Path], tell: Callable[[str], None]) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked, of whom. With a URL, cases are loaded into that server and asked through it."""
+    """The cases and the provider to ask. With a URL, cases are loaded into that server first."""
 
     packs: Sequence[Path]
     provider: str = ""
@@ -77,7 +77,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class _Run:
-    """What was asked so far, and what ended it early."""
+    """The results so far, and the reason for an early end."""
 
     scored: list[Scored] = field(default_factory=list)
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -220,7 +220,7 @@ def _print(run: _Run, wanted: Wanted, against: Comparison | None) -> None:
 
 
 async def _run(settings: Settings, wanted: Wanted, folder: Path) -> _Run:
-    """A pack that cannot be read ends it; what was asked before counts."""
+    """Submit questions. A broken pack fails in its place, after the answers before it."""
     template = folder / "template.db"
     await schema.migrate(database_url(template))
     asker = CaseAsker(settings, template, wanted.metrics_url, wanted.logs_url)

@@ -71,7 +71,7 @@ class Comparison:
         }
 
     def lines(self, file: Path) -> Sequence[str]:
-        """The figures of both, the answers that changed, and what is worse."""
+        """Lines with the figures of both runs, the changed answers, and the figures that got worse."""
         told = ["", f"against {file}, over the {self.cases} cases of both:"]
         for name, before in self.before.items():
             figures = ", ".join(
@@ -101,7 +101,7 @@ def earlier_results(file: Path) -> Mapping[str, Result]:
 
 
 def compared(earlier: Mapping[str, Result], scored: Sequence[Scored]) -> Comparison:
-    """Counted anew on both sides, so that neither has cases that the other lacks."""
+    """Score both runs over the cases that both have."""
     both = [one for one in scored if one.result.id in earlier]
     before, after = dict[str, Tally](), dict[str, Tally]()
     changed: list[str] = []
@@ -129,7 +129,6 @@ def _is_worse(figure: str, before: Mapping[str, JsonValue], after: Mapping[str, 
 
 
 def _said(result: Result) -> str:
-    """The verdict and whom it names first."""
     return " ".join([result.verdict, *result.suspects[:1]])
 
 

@@ -11,7 +11,7 @@ from adapters.recorded.packs.plain_rules import PlainAnswer
 
 
 class Truth(BaseModel):
-    """`truth.json`. `mechanism_words` are groups of words of which an answer should hold one each."""
+    """`truth.json`. An answer should hold one word of each group in `mechanism_words`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(slots=True)
 class Tally:
-    """The figures of one set. Shares are None while nothing counts towards them."""
+    """The figures of one set. A share is None while it has no cases."""
 
     set: str
     anchor: str = ""

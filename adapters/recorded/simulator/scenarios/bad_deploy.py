@@ -15,7 +15,7 @@ _INJECTION = (
 
 
 def build(anchor: datetime) -> Scenario:
-    """The incident as it stands 25 minutes after the deploy."""
+    """The incident 25 minutes after the deploy."""
     deployed_at = anchor - timedelta(minutes=25)
     return Scenario(
         name="bad-deploy",

@@ -10,7 +10,7 @@ from tools.capabilities import Deploy
 
 
 def build(anchor: datetime) -> Scenario:
-    """The incident as it stands 40 minutes after the batch job started."""
+    """The incident 40 minutes after the batch job started."""
     started_at = anchor - timedelta(minutes=40)
     return Scenario(
         name="saturated-dependency",
