@@ -1,8 +1,10 @@
 """Which arguments each Web API method takes, and reading them from a request strictly."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from importlib import resources
+from typing import Final
 
 import orjson
 from pydantic import JsonValue
@@ -39,174 +41,28 @@ class Signature:
 # The SDK's per-request client adds `team_id` to every call; Slack lets it pass everywhere.
 ALWAYS_ALLOWED = frozenset({"token", "team_id"})
 
-_TEXT, _FLAG, _NUMBER, _JSON = Kind.TEXT, Kind.FLAG, Kind.NUMBER, Kind.JSON
-_CONTENT = {
-    "text": _TEXT, "blocks": _JSON, "attachments": _JSON, "markdown_text": _TEXT, "parse": _TEXT,
-    "link_names": _FLAG, "as_user": _FLAG,
-}  # fmt: skip
-_AUTHOR = {"username": _TEXT, "icon_emoji": _TEXT, "icon_url": _TEXT}
-_STREAMED = {"markdown_text": _TEXT, "chunks": _JSON}
-_PAGED = {"cursor": _TEXT, "limit": _NUMBER}
-_RANGE = {
-    **_PAGED, "oldest": _TEXT, "latest": _TEXT, "inclusive": _FLAG, "include_all_metadata": _FLAG,
-}  # fmt: skip
 
-# Arguments, tiers and scopes: https://docs.slack.dev/reference/methods
-SIGNATURES: Mapping[str, Signature] = {
-    "apps.connections.open": Signature({}, {}, tier=3, app_level=True),
-    "apps.uninstall": Signature({"client_id": _TEXT, "client_secret": _TEXT}, {}, tier=1),
-    "auth.test": Signature({}, {}, tier=4),
-    "chat.delete": Signature(
-        {"channel": _TEXT, "ts": _TEXT}, {"as_user": _FLAG}, tier=3, scope="chat:write"
-    ),
-    "chat.getPermalink": Signature(
-        {"channel": _TEXT, "message_ts": _TEXT}, {}, tier=4, takes_json=False
-    ),
-    "chat.postEphemeral": Signature(
-        {"channel": _TEXT, "user": _TEXT},
-        {**_CONTENT, **_AUTHOR, "thread_ts": _TEXT},
-        tier=4,
-        scope="chat:write",
-    ),
-    "chat.postMessage": Signature(
-        {"channel": _TEXT},
-        {
-            **_CONTENT, **_AUTHOR, "thread_ts": _TEXT, "metadata": _JSON, "mrkdwn": _FLAG,
-            "reply_broadcast": _FLAG, "unfurl_links": _FLAG, "unfurl_media": _FLAG,
-        },
-        tier=None,
-        scope="chat:write",
-    ),
-    "agents.sessions.setStatus": Signature(
-        {"channel_id": _TEXT, "status": _TEXT},
-        {**_AUTHOR, "thread_ts": _TEXT, "title": _TEXT, "initiator_user_id": _TEXT},
-        tier=3,  # not published; taken for that of its neighbours that change something
-        scope="assistant:write",
-    ),
-    "agents.sessions.rename": Signature(
-        {"channel_id": _TEXT, "title": _TEXT},
-        {"thread_ts": _TEXT},
-        tier=3,
-        scope="assistant:write",
-    ),
-    "assistant.threads.setStatus": Signature(
-        {"channel_id": _TEXT, "thread_ts": _TEXT},
-        {**_AUTHOR, "status": _TEXT, "loading_messages": _JSON},
-        tier=None,
-        scope="chat:write",
-    ),
-    "assistant.threads.setTitle": Signature(
-        {"channel_id": _TEXT, "thread_ts": _TEXT, "title": _TEXT}, {}, tier=4,
-        scope="assistant:write",
-    ),
-    "assistant.threads.setSuggestedPrompts": Signature(
-        {"channel_id": _TEXT, "prompts": _JSON},
-        {"thread_ts": _TEXT, "title": _TEXT},
-        tier=4,
-        scope="assistant:write",
-    ),
-    "chat.startStream": Signature(
-        {"channel": _TEXT, "thread_ts": _TEXT},
-        {
-            **_STREAMED, **_AUTHOR, "recipient_user_id": _TEXT, "recipient_team_id": _TEXT,
-            "task_display_mode": _TEXT,
-        },
-        tier=2,
-        scope="chat:write",
-    ),
-    "chat.appendStream": Signature(
-        {"channel": _TEXT, "ts": _TEXT}, _STREAMED, tier=4, scope="chat:write"
-    ),
-    "chat.stopStream": Signature(
-        {"channel": _TEXT, "ts": _TEXT},
-        {**_STREAMED, "blocks": _JSON, "metadata": _JSON, "session_status": _TEXT},
-        tier=2,
-        scope="chat:write",
-    ),
-    "chat.update": Signature(
-        {"channel": _TEXT, "ts": _TEXT},
-        {
-            **_CONTENT, "metadata": _JSON, "reply_broadcast": _FLAG, "file_ids": _JSON,
-            "unfurled_attachments": _JSON,
-        },
-        tier=3,
-        scope="chat:write",
-    ),
-    "conversations.history": Signature(
-        {"channel": _TEXT}, _RANGE, tier=3, scope="channels:history", takes_json=False
-    ),
-    "conversations.info": Signature(
-        {"channel": _TEXT},
-        {"include_locale": _FLAG, "include_num_members": _FLAG},
-        tier=3,
-        scope="channels:read",
-        takes_json=False,
-    ),
-    "conversations.members": Signature(
-        {"channel": _TEXT}, _PAGED, tier=4, scope="channels:read", takes_json=False
-    ),
-    "conversations.replies": Signature(
-        {"channel": _TEXT, "ts": _TEXT},
-        _RANGE,
-        tier=3,
-        scope="channels:history",
-        takes_json=False,
-    ),
-    "files.completeUploadExternal": Signature(
-        {"files": _JSON},
-        {
-            "blocks": _JSON, "channel_id": _TEXT, "channels": _TEXT, "initial_comment": _TEXT,
-            "thread_ts": _TEXT,
-        },
-        tier=4,
-        scope="files:write",
-    ),
-    "files.getUploadURLExternal": Signature(
-        {"filename": _TEXT, "length": _NUMBER},
-        {"alt_txt": _TEXT, "snippet_type": _TEXT},
-        tier=4,
-        scope="files:write",
-        takes_json=False,
-    ),
-    "files.info": Signature(
-        {"file": _TEXT},
-        {**_PAGED, "count": _NUMBER, "page": _NUMBER},
-        tier=4,
-        scope="files:read",
-        takes_json=False,
-    ),
-    "reactions.add": Signature(
-        {"channel": _TEXT, "name": _TEXT, "timestamp": _TEXT}, {}, tier=3, scope="reactions:write"
-    ),
-    "usergroups.list": Signature(
-        {},
-        {"include_count": _FLAG, "include_disabled": _FLAG, "include_users": _FLAG},
-        tier=2,
-        scope="usergroups:read",
-        takes_json=False,
-    ),
-    "usergroups.users.list": Signature(
-        {"usergroup": _TEXT},
-        {"include_disabled": _FLAG},
-        tier=2,
-        scope="usergroups:read",
-        takes_json=False,
-    ),
-    "users.info": Signature(
-        {"user": _TEXT}, {"include_locale": _FLAG}, tier=4, scope="users:read", takes_json=False
-    ),
-    "users.lookupByEmail": Signature({"email": _TEXT}, {}, tier=3, scope="users:read.email"),
-    "views.open": Signature(
-        {"view": _JSON}, {"trigger_id": _TEXT, "interactivity_pointer": _TEXT}, tier=4
-    ),
-    "views.push": Signature(
-        {"view": _JSON}, {"trigger_id": _TEXT, "interactivity_pointer": _TEXT}, tier=4
-    ),
-    "views.publish": Signature({"user_id": _TEXT, "view": _JSON}, {"hash": _TEXT}, tier=4),
-    "views.update": Signature(
-        {"view": _JSON}, {"view_id": _TEXT, "external_id": _TEXT, "hash": _TEXT}, tier=4
-    ),
-}  # fmt: skip
+def _signatures() -> Mapping[str, Signature]:
+    """`methods.json`: arguments, tiers and scopes by method, as Slack's reference has them.
+
+    The tier of `agents.sessions.*` is not published; it is taken to be that of similar methods.
+    """
+    found = orjson.loads(resources.files(__package__).joinpath("methods.json").read_bytes())
+    return {
+        method: Signature(
+            **{**each, "required": _kinds(each, "required"), "optional": _kinds(each, "optional")}
+        )
+        for method, each in found.items()
+    }
+
+
+def _kinds(method: Mapping[str, Mapping[str, Sequence[str]]], need: str) -> Mapping[str, Kind]:
+    by_kind = method.get(need, {})
+    return {name: Kind[kind.upper()] for kind, names in by_kind.items() for name in names}
+
+
+# https://docs.slack.dev/reference/methods. Read once, at import: calls run on the event loop.
+SIGNATURES: Final = _signatures()
 
 
 @dataclass(frozen=True, slots=True)
