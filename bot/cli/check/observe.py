@@ -2,22 +2,23 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from bot.app.backend_selection import Observed, named_of
 from bot.cli.check import time_budget
-from bot.cli.check.backends import RECENT, answers
+from bot.cli.check.backends import RECENT, UNKNOWN_PRODUCT, answers
 from bot.cli.check.installation import Asked, Installation
 from bot.cli.check.time_budget import failed, unset
 from bot.reports.finding import Finding
 from bot.settings.error_tracker import ErrorsBackend
 from bot.settings.named_backends import FAMILIES, Family
 from bot.settings.observe import ObserveSettings
-from tools.capabilities import Interval, Logs, Metrics, Traces
+from tools.capabilities import Interval, LogQuery, Logs, Metrics, Traces
 from tools.error_issues import ErrorIssues, IssueQuery
-from tools.errors import ToolError
+from tools.errors import InvalidArguments, ToolError
 from tools.signals import ROLES, Discovered
 
 UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
@@ -139,12 +140,20 @@ async def _logs(kind: str, logs: Logs | None, products: Sequence[str], when: Int
             found = await logs.discover(products, when)
             nobody = bool(products) and len(found.without) == len(found.products)
             there = (await logs.discover((), when)).products if nobody else ()
+            if len(found.without) == len(found.products):
+                await _check_query(logs, next(iter(products), UNKNOWN_PRODUCT), when)
     except (ToolError, TimeoutError) as error:
         return failed("logs", error, f"{kind}: ")
     words = _matched("logs", found.products, found.without, list(found.labels)) + _known(there)
     some = len(found.without) < len(found.products)
     mend = "" if some else _elsewhere("logs")
     return Finding("logs", some, f"{kind} answers; {words}", warning=not products, mend=mend)
+
+
+async def _check_query(logs: Logs, product: str, when: Interval) -> None:
+    """Read one line. Refused labels look like no labels, but a refused query is an error."""
+    with suppress(InvalidArguments):  # the backend answered: it has no such product
+        await logs.query(LogQuery(product, when, limit=1))
 
 
 async def _metrics(

@@ -13,14 +13,13 @@ from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
 from bot.app import rules
 from bot.app.live_config import role_members, roles_in
-from bot.cli.check import time_budget
 from bot.cli.check.installation import Asked
+from bot.cli.check.slack import slack_calls
 from bot.cli.check.time_budget import probed
 from bot.domain.channel import ChannelRule
 from bot.domain.tenancy import HOME
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
-from bot.slack.api.web_api import create_api, slack_session
 from bot.slack.ingress.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
@@ -44,11 +43,7 @@ async def _roles(settings: Settings, identity: SlackIdentity | None) -> list[Fin
     rotas = {name: role.on_call for name, role in every.items() if role.on_call is not None}
     if identity is None:
         return await asyncio.gather(*(_rota(name, rota) for name, rota in rotas.items()))
-    async with slack_session() as session:
-        token = settings.slack.bot_token.get_secret_value()
-        api = create_api(
-            token, settings.slack.api_base_url, session, time_budget.within(time_budget.AFTER_S)
-        )
+    async with slack_calls(settings) as api:
         duty = OnDutyDirectory(api, time.monotonic)
         on_duty = (
             _on_duty(name, rota, duty) if name in roles else _rota(name, rota)

@@ -1,7 +1,8 @@
 """`kortex check` on Slack: the tokens, other workspaces, and the channels of alerts."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 from pydantic import BaseModel, ValidationError
 
@@ -33,6 +34,15 @@ _ID = (
     "menu. Invite the bot to a private channel."
 )
 _SECRETS = ("alertmanager_token", "grafana_token", "pagerduty_secret", "cloudevents_token")
+
+
+@asynccontextmanager
+async def slack_calls(settings: Settings) -> AsyncIterator[SlackCalls]:
+    """Calls as the configured bot, each within the time that is left after the tokens' check."""
+    token = settings.slack.bot_token.get_secret_value()
+    async with slack_session() as session:
+        limit_s = time_budget.within(time_budget.AFTER_S)
+        yield create_api(token, settings.slack.api_base_url, session, limit_s)
 
 
 async def check_tokens(settings: Settings) -> tuple[Sequence[Finding], SlackIdentity | None]:
@@ -138,11 +148,7 @@ async def alert_findings(settings: Settings, identity: SlackIdentity | None) -> 
     found = [_doors(settings), *_without_tools(settings)]
     if identity is None or not settings.alerts:
         return found
-    async with slack_session() as session:
-        token = settings.slack.bot_token.get_secret_value()
-        api = create_api(
-            token, settings.slack.api_base_url, session, time_budget.within(time_budget.AFTER_S)
-        )
+    async with slack_calls(settings) as api:
         every = (_rule(settings, each, api) for each in rules.alert_rules(settings))
         return [*found, *await asyncio.gather(*every)]
 

@@ -20,13 +20,12 @@ from bot.app.stores import open_stores
 from bot.cli.check import time_budget
 from bot.cli.check.backends import reached
 from bot.cli.check.installation import Asked
-from bot.cli.check.slack import postable
+from bot.cli.check.slack import postable, slack_calls
 from bot.cli.check.time_budget import probed
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.slack.api.web_api import create_api, slack_session
 from bot.store import schema
 from bot.store.address import POSTGRESQL, addressed, is_behind_pgbouncer
 from bot.store.database import Database
@@ -154,11 +153,7 @@ async def _channels(asked: Asked) -> Sequence[Finding]:
     settings = asked.of.settings
     if not settings.audit.checkpoint_channel or (await asked.slack())[1] is None:
         return []
-    async with slack_session() as session:
-        token = settings.slack.bot_token.get_secret_value()
-        api = create_api(
-            token, settings.slack.api_base_url, session, time_budget.within(time_budget.AFTER_S)
-        )
+    async with slack_calls(settings) as api:
         name = await postable("audit checkpoints", settings.audit.checkpoint_channel, api)
     if isinstance(name, Finding):
         return [name]
