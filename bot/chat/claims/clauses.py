@@ -7,6 +7,7 @@ from typing import Final
 
 from bot.chat.claims.lexicon import CLASSES, NOUN_OF, PHRASES, ROLE_OF, SLOTS, STATE_OF, Word
 from bot.chat.claims.names import Name, names
+from bot.chat.claims.prefilter import plain
 from bot.chat.claims.quantities import Figure, figures
 from bot.chat.claims.sentences import DIRECTION, OTHER_DROP
 
@@ -19,8 +20,9 @@ _SPACES = re.compile(r"\s{2,}")
 _SPEED = re.compile(r"slow|fast", re.IGNORECASE)
 _QUANTILE = re.compile(r"p\d{2,3}")
 _NEAR: Final = 5  # words between a negation and what it denies
+_ROLLED: Final = re.compile(r"\b(roll(?:s|ed|ing)?) ([\w.-]+(?: [\w.-]+)?) back\b", re.IGNORECASE)
 CORE: Final = frozenset(
-    [Word.WAY, Word.RECOVERED, Word.SATURATED, Word.DEPLOYED, Word.REVERTED, Word.FAILS, Word.SAYS, Word.SPENDS,
+    [Word.WAY, Word.RECOVERED, Word.BEGAN, Word.TOOK, Word.SATURATED, Word.DEPLOYED, Word.REVERTED, Word.FAILS, Word.SAYS, Word.SPENDS,
      Word.UNAVAILABLE, Word.STATE]
 )  # fmt: skip
 
@@ -128,9 +130,11 @@ def _blanked(text: str, taken: Sequence[Token]) -> str:
 
 def _normal(words: str) -> str:
     """With one word for each phrase, and `way-up` where something rose."""
-    text = _MARKS.sub(" ", words)
-    for pattern, word in PHRASES:
-        text = pattern.sub(word, text)
+    text = _ROLLED.sub(r"\2 \1 back", _MARKS.sub(" ", words).replace(": ", " : "))
+    there = plain(text)
+    for pattern, needs, word in PHRASES:
+        if any(letters in there for letters in needs):
+            text = pattern.sub(word, text)
     text = OTHER_DROP.sub(lambda m: m[0].replace(" ", "-"), text)
     text = DIRECTION.sub(lambda m: f"{_of_speed(m[0])} way-{m.lastgroup}{_behind(m[0])}", text)
     return _SPACES.sub(" ", text)
@@ -170,6 +174,9 @@ def _chunks(tokens: Sequence[Token], subjects: Collection[str]) -> Iterator[list
     for piece in pieces:
         both = (_is_predicate(piece), _is_predicate(current))
         pairs = _is_pair(piece, subjects) and _is_pair(current, subjects)
+        pairs = pairs or (
+            _is_count(current) and any(t.name and t.name.kind == "version" for t in piece)
+        )
         if current and (all(both) or pairs):
             yield current
             current = []
@@ -178,12 +185,19 @@ def _chunks(tokens: Sequence[Token], subjects: Collection[str]) -> Iterator[list
 
 
 def _is_predicate(tokens: Sequence[Token]) -> bool:
-    return any(t.kind in CORE for t in tokens)
+    return any(t.kind in CORE or t.text == "restarted" for t in tokens)
 
 
 def _is_pair(tokens: Sequence[Token], subjects: Collection[str]) -> bool:
-    """A subject with a value of its own."""
-    return any(t.figure for t in tokens) and any(t.text in subjects for t in tokens)
+    """A subject or a role with a value of its own."""
+    has_value = any(t.figure or t.name for t in tokens)
+    return has_value and any(t.text in subjects or t.kind is Word.ROLE for t in tokens)
+
+
+def _is_count(tokens: Sequence[Token]) -> bool:
+    """`Two deploys`, and no version yet."""
+    has_name = any(t.name for t in tokens)
+    return not has_name and any(t.figure for t in tokens) and any(t.text in NOUN_OF for t in tokens)
 
 
 def _clause(tokens: Sequence[Token], subjects: Collection[str]) -> Clause:
@@ -198,12 +212,13 @@ def _clause(tokens: Sequence[Token], subjects: Collection[str]) -> Clause:
                 clause.figures[-1] = (clause.figures[-1][0], "count")
             own = "total" if is_total else _slot_of(token.figure, slot, tokens[at + 1 : at + 5])
             clause.figures.append((token.figure, own))
-            slot = ""
+            slot = "max" if slot == "min" and Word.BETWEEN in clause.does else ""
         elif token.name is not None:
             if token.name.kind == "version":
                 clause.versions.append((token.name.key, slot))
             else:
-                clause.times.append((token.name, slot))
+                is_end = bool(clause.times) and (slot == "now" or Word.BETWEEN in clause.does)
+                clause.times.append((token.name, "until" if is_end else slot))
         elif token.quote:
             clause.quotes.append(token.quote)
         elif token.text in subjects and token.kind not in (Word.AND, Word.BREAK):
@@ -220,9 +235,15 @@ def _clause(tokens: Sequence[Token], subjects: Collection[str]) -> Clause:
 
 def _is_total(before: Sequence[Token]) -> bool:
     """Whether `5 of` or `5 out of` stands right before a figure."""
+    if before and before[-1].text in ("the", "its"):
+        before = before[:-1]
     words = [token.text for token in before[-2:]]
     behind = before[: -2 if words == ["out", "of"] else -1]
     return words[-1:] == ["of"] and bool(behind) and behind[-1].figure is not None
+
+
+_LETS_PASS: Final = frozenset({Word.PLAIN, Word.PRESENT, Word.AND})
+_KEPT: Final = frozenset({"usual", "max", "min", "mean"})
 
 
 def _said(clause: Clause, token: Token, slot: str, *, denied: bool) -> str:
@@ -241,7 +262,7 @@ def _said(clause: Clause, token: Token, slot: str, *, denied: bool) -> str:
         clause.nouns.append(noun)
     if kind in SLOTS:
         return SLOTS[kind]
-    keeps = kind in (Word.ROLE, Word.NOUN) or (kind is Word.PLAIN and slot == "usual")
+    keeps = kind in (Word.ROLE, Word.NOUN) or (kind in _LETS_PASS and slot in _KEPT)
     return slot if keeps else ""
 
 
@@ -251,7 +272,7 @@ def _slot_of(figure: Figure, slot: str, behind: Sequence[Token]) -> str:
         return figure.family
     if figure.usual or slot == "usual":
         return "usual"
-    if slot in ("change", "took", "z"):
+    if slot in ("change", "took", "z", "max", "min", "mean"):
         return slot
     for token in behind:
         if token.kind in (Word.BREAK, Word.AND) or token.figure is not None:
@@ -266,6 +287,7 @@ def _slot_of(figure: Figure, slot: str, behind: Sequence[Token]) -> str:
 # What a word behind a figure says that it is.
 _FIGURE_OF: Final = {
     "before": "usual", "earlier": "usual", "previously": "usual", "old": "age", "restart": "restarts", "restarts": "restarts",
+    "peak": "max", "maximum": "max", "average": "mean",
 }  # fmt: skip
 
 

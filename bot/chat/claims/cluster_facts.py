@@ -19,11 +19,12 @@ from bot.chat.claims.names import folded
 from bot.chat.claims.quantities import Known, figures
 from bot.chat.claims.results import Result
 
-_Object = tuple[str, frozenset[str], tuple[Known, ...]]  # name, states, restarts
+# Its name, states, restarts and age.
+_Object = tuple[str, frozenset[str], tuple[Known, ...], tuple[Known, ...]]
 _HASHES = re.compile(r"(?:-[a-z0-9]{6,10})?-[a-z0-9]{4,6}$|-\d{1,3}$")
 _STATES: Final = (
     (re.compile(r"crashloop|backoff"), frozenset({"crashing", "failing", "restarting"})),
-    (re.compile(r"oomkilled"), frozenset({"oomkilled", "killed", "crashing"})),
+    (re.compile(r"oomkill(?:ed|ing)"), frozenset({"oomkilled", "killed", "crashing"})),
     (re.compile(r"pending"), frozenset({"pending", "unscheduled"})),
     (re.compile(r"imagepull"), frozenset({"failing", "pulling"})),
     (re.compile(r"evicted"), frozenset({"evicted"})),
@@ -53,7 +54,7 @@ def _table(result: Result) -> Iterator[Fact]:
         cells = dict(zip(heads, map(str, row), strict=False))
         states = _states_of(cells.get("status", ""), cells.get("ready", ""))
         name = cells.get("name", "").lower()
-        objects.append((name, states, _cell(cells, "restarts")))
+        objects.append((name, states, _cell(cells, "restarts"), _age(cells.get("age", ""))))
         figures = {
             "restarts": _cell(cells, "restarts"),
             "age": _age(cells.get("age", "")),
@@ -62,6 +63,7 @@ def _table(result: Result) -> Iterator[Fact]:
         yield Fact(
             result.number, Kind.OBJECT, names_of(name, _app_of(name)), "", "", figures, {},
             {"state": states, "noun": words_of(*_kind_nouns(text_of(result.arguments, "kind")))},
+            is_whole=result.fields.get("truncated") is not True,
         )  # fmt: skip
     yield from _groups(
         result.number, objects, _kind_nouns(text_of(result.arguments, "kind") or "pods")
@@ -75,10 +77,11 @@ def _groups(number: int, objects: Sequence[_Object], nouns: Collection[str]) -> 
         by_app.setdefault(_app_of(one[0]), []).append(one)
     for app, of_it in by_app.items():
         total = (Known(len(of_it), len(of_it), "count"),)
-        restarts = {each for _, _, each in of_it}
-        for state, count in Counter(s for _, states, _ in of_it for s in states).items():
+        restarts, ages = {one[2] for one in of_it}, {one[3] for one in of_it}
+        for state, count in Counter(s for one in of_it for s in one[1]).items():
             figures = {"count": (Known(count, count, "count"),), "total": total,
-                       "restarts": next(iter(restarts)) if len(restarts) == 1 else ()}  # fmt: skip
+                       "restarts": next(iter(restarts)) if len(restarts) == 1 else (),
+                       "age": next(iter(ages)) if len(ages) == 1 else ()}  # fmt: skip
             terms = {"state": words_of(state), "noun": words_of(*nouns)}
             yield Fact(number, Kind.COUNT, names_of(app), figures=figures, terms=terms)
 
@@ -96,7 +99,7 @@ def _cluster(result: Result) -> Iterator[Fact]:
         yield Fact(
             result.number, Kind.OBJECT, names_of(name, text_of(row, "product"), _app_of(name)), "", "",
             {"count": numbers_of(row, ("count",), "count", 1.0)}, at_of(row, at="ts"),
-            {"state": words_of(text_of(row, "reason").lower(), "over" if row.get("over") is True else "",
+            {"state": _states_of(text_of(row, "reason"), "") | words_of("over" if row.get("over") is True else "",
                            "warning" if row.get("type", "Warning") == "Warning" else "normal"),
              "noun": words_of(*_kind_nouns(kind), "event")},
             folded(" ".join([kind, name, text_of(row, "reason"), text_of(row, "message")])),

@@ -20,12 +20,14 @@ _INTRO = re.compile(
     re.IGNORECASE,
 )
 _PIECES = re.compile(r"[,:;]\s")
+_WORDED: Final = frozenset({Kind.OBJECT, Kind.LOG, Kind.CALL})  # their own words explain a word
 _ANYBODY: Final = frozenset({"*"})  # what a list of all products was asked for
 
 
 def entailed(clause: Clause, facts: Sequence[Fact]) -> bool:
     """Whether the facts entail it."""
-    if not clause.does.isdisjoint((Word.SOFT, Word.ONLY)):
+    ends_never = Word.UNTIL in clause.does and not clause.times
+    if ends_never or not clause.does.isdisjoint((Word.SOFT, Word.ONLY)):
         return False
     kinds, fits = frame(clause)
     own = [fact for fact in facts if fact.kind in kinds]
@@ -41,17 +43,73 @@ def distributed(clause: Clause) -> Iterator[Clause]:
 
 
 def _one(clause: Clause, facts: Sequence[Fact], fits: Fits) -> bool:
-    about = [fact for fact in facts if is_about(clause, fact)]
+    about = _own_first(clause, [fact for fact in facts if is_about(clause, fact)])
     bearing = [fact for fact in about if fits(fact, clause) and _explains(fact, clause)]
+    if Word.NONE in clause.does and clause.is_denied:
+        return False
+    if (Word.NONE in clause.does or clause.is_denied) and "restarts" in clause.nouns:
+        says_more = clause.figures or clause.states or clause.times or clause.ways
+        return not says_more and _never_restarted(clause, about)
     if Word.NONE in clause.does and Word.UNAVAILABLE not in clause.does:
-        return _is_none(clause, about)
+        return _is_none(clause, about) or _is_not_listed(clause, facts)
+    if clause.is_denied and Word.DEPLOYED in clause.does:
+        return _is_not_listed(clause, facts)
+    if clause.is_denied and Word.RECOVERED in clause.does:
+        return bool(bearing) and not any("recovered" in states(fact) for fact in about)
     if clause.is_denied:
         # Only a way is denied word by word; other denials are decided where a rule knows them.
         is_way = bool(clause.ways) and all(denied for _, denied in clause.ways)
         return is_way and not clause.figures and bool(bearing) and len(bearing) == len(about)
-    if Word.ALL in clause.does:
+    if Word.ALL in clause.does and not (clause.subjects and clause.roles and clause.ways):
         return any(_is_all(fact) for fact in bearing)
+    if all(way == "flat" for way, _ in clause.ways) and clause.ways and not clause.roles:
+        moved = [fact for fact in about if fact.kind is Kind.SIGNAL and fact.way]
+        return bool(bearing) and all(fact.way == "flat" for fact in moved)
     return bool(bearing)
+
+
+def _own_first(clause: Clause, about: Sequence[Fact]) -> Sequence[Fact]:
+    """Without the rows of a product's parts where it has such a row itself."""
+    own = {fact.role for fact in about if not fact.subjects.isdisjoint(clause.subjects)}
+    return [
+        fact for fact in about
+        if fact.role not in own or fact.role not in USAGE or not fact.subjects.isdisjoint(clause.subjects)
+    ]  # fmt: skip
+
+
+def _never_restarted(clause: Clause, about: Sequence[Fact]) -> bool:
+    """Whether each of the objects is known to have restarted not once."""
+    objects = (fact for fact in about if fact.kind is Kind.OBJECT and _explains(fact, clause))
+    counted = [fact for fact in objects if "restarts" in fact.figures]
+    return bool(counted) and all(
+        fact.is_whole and all(one.raw == 0 for one in fact.figures["restarts"]) for fact in counted
+    )
+
+
+def _is_not_listed(clause: Clause, facts: Sequence[Fact]) -> bool:
+    """`No deploy of checkout`: the deploys of all products were read, and none is of it."""
+    says_more = (
+        clause.figures
+        or clause.times
+        or clause.versions
+        or clause.loose
+        or clause.ways
+        or clause.roles
+    )
+    if says_more or not clause.subjects or clause.does & {Word.REVERTED, Word.ALL}:
+        return False
+    if Word.DEPLOYED not in clause.does and "deploy" not in clause.nouns:
+        return False
+    lists = [fact for fact in facts if fact.kind is Kind.COUNT and "deploy" in fact.terms["noun"]]
+    named = frozenset().union(*(fact.subjects for fact in facts if fact.kind is Kind.DEPLOY))
+    of_all = [
+        fact
+        for fact in lists
+        if fact.subjects <= _ANYBODY or fact.subjects.issuperset(clause.subjects)
+    ]
+    return (
+        bool(of_all) and all(fact.is_whole for fact in of_all) and named.isdisjoint(clause.subjects)
+    )
 
 
 def _is_none(clause: Clause, about: Sequence[Fact]) -> bool:
@@ -130,6 +188,6 @@ def _explains(fact: Fact, clause: Clause) -> bool:
         parts = folded(word).split()
         if word in values or (parts and values.issuperset(parts)):
             continue
-        if fact.kind is not Kind.OBJECT or f" {folded(word)} " not in f" {fact.text} ":
+        if fact.kind not in _WORDED or f" {folded(word)} " not in f" {fact.text} ":
             return False
     return True

@@ -3,9 +3,12 @@
 A sentence is entailed only by one of these, never by a word that the result happens to contain.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
+
+from pydantic import JsonValue
 
 from bot.chat.claims.cluster_facts import cluster_facts
 from bot.chat.claims.facts import (
@@ -31,6 +34,7 @@ from tools.attached import READ_ATTACHMENT
 from tools.log_templates import without_clock
 
 MOST_FACTS: Final = 4_000
+MOST_ERROR: Final = 2_000  # characters of what a failed call says
 _SHARES = frozenset({"failing", "cut"})  # of requests
 _SPAN_ROLES = {"failing": "errors", "cut": ""}
 _CHANGE_WORDS = {"new": "new", "grown": "more", "gone": "gone"}
@@ -43,10 +47,12 @@ def facts_of(result: Result) -> Sequence[Fact]:
     if not result.evidence.ok:
         asked = (result.arguments.get(key) for key in ("product", "app_name", "name", "pod"))
         said = tuple(loose_numbers(result.evidence.content))
-        terms = {"state": words_of("failed")}
         return (
-            Fact(result.number, Kind.CALL, names_of(*asked), figures={"now": said}, terms=terms),
-        )
+            Fact(
+                result.number, Kind.CALL, names_of(*asked), figures={"now": said},
+                terms={"state": words_of("failed")}, text=folded(result.evidence.content[:MOST_ERROR]),
+            ),
+        )  # fmt: skip
     found: list[Fact] = []
     for read in _READERS:
         for fact in read(result):
@@ -95,15 +101,11 @@ def _trace(result: Result) -> Iterator[Fact]:
         taker = busiest(self_times(root))
         yield Fact(result.number, Kind.SPAN, names_of(taker), terms={"noun": words_of("mosttime")})
     if whole:
+        spans = numbers_of(result.fields, ("span_count",), "count", 1.0)
         yield Fact(
-            result.number,
-            Kind.SPAN,
-            frozenset(),
-            "",
-            "",
-            {"now": whole},
-            terms={"noun": words_of("trace")},
-        )
+            result.number, Kind.SPAN, frozenset(), figures={"now": whole, "count": spans},
+            terms={"noun": words_of("trace", "span")},
+        )  # fmt: skip
 
 
 def _found_traces(result: Result) -> Iterator[Fact]:
@@ -177,6 +179,7 @@ def _lines(result: Result) -> Iterator[Fact]:
             by_level.setdefault(level, []).append(row)
     for level, of_it in by_level.items():
         at = tuple(t for row in of_it for t in at_of(row, at="ts").get("at", ()))
+        newest, oldest = (max(at),) if at else (), (min(at),) if at and is_whole else ()
         terms = {
             "level": words_of(level),
             "host": words_of(*(text_of(r, "host").lower() for r in of_it)),
@@ -185,7 +188,7 @@ def _lines(result: Result) -> Iterator[Fact]:
         yield Fact(
             result.number, Kind.LOG, names_of(product), "errors" if level == "error" else "", "",
             {"count": (Known(len(of_it), len(of_it), "count"),), "now": measured},
-            {"at": at, "since": at[-1:] + at[:1]}, terms, texts, is_whole,
+            {"at": at, "since": at[-1:] + at[:1], "newest": newest, "oldest": oldest}, terms, texts, is_whole,
         )  # fmt: skip
 
 
@@ -208,10 +211,39 @@ def _counts(result: Result) -> Iterator[Fact]:
                 result.number, Kind.COUNT, asked, "", "", {"count": (Known(count, count, "count"),)}, {},
                 {"noun": words_of(*nouns)}, is_whole=result.fields.get("truncated") is not True,
             )  # fmt: skip
+            if count == len(rows) and not asked - {"*"}:
+                yield from _of_each(result.number, rows, nouns)
     spans = result.fields.get("span_count")
     if is_number(spans):
         yield Fact(
             result.number, Kind.COUNT, frozenset(), "", "", {"count": (Known(spans, spans, "count"),)}, {}, {"noun": words_of("span")}
+        )  # fmt: skip
+
+
+def _of_each(number: int, rows: JsonValue, nouns: Sequence[str]) -> Iterator[Fact]:
+    """How many of the rows are of each product, where the list is of all of them."""
+    owners = Counter(text_of(row, "product").lower() for row in rows_in(rows))
+    for name, of_it in owners.items():
+        if name:
+            known = (Known(of_it, of_it, "count"),)
+            yield Fact(
+                number,
+                Kind.COUNT,
+                names_of(name),
+                "",
+                "",
+                {"count": known},
+                {},
+                {"noun": words_of(*nouns)},
+            )
+
+
+def _incidents(result: Result) -> Iterator[Fact]:
+    for row in rows_in(result.fields.get("incidents")):
+        yield Fact(
+            result.number, Kind.OBJECT, names_of(text_of(row, "id")), times=at_of(row, at="started_at"),
+            terms={"noun": words_of("incident")},
+            text=folded(" ".join(value for value in row.values() if isinstance(value, str))),
         )  # fmt: skip
 
 
@@ -222,5 +254,5 @@ def _level(level: str) -> str:
 
 _READERS = (
     metric_facts, _spans_changed, _trace, _found_traces, _deploys, _patterns, _lines,
-    cluster_facts, _counts,
+    cluster_facts, _incidents, _counts,
 )  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from bot.chat.claims.clauses import Clause, clauses_of
 from bot.chat.claims.clocks import near
 from bot.chat.claims.fact_readers import facts_of
 from bot.chat.claims.facts import Fact
@@ -16,6 +17,7 @@ from bot.chat.claims.mentioned import (
     is_noun_behind,
 )
 from bot.chat.claims.names import Name, folded
+from bot.chat.claims.order import order_in, without_order
 from bot.chat.claims.per_product import Part
 from bot.chat.claims.quantities import Figure
 from bot.chat.claims.results import Result
@@ -67,6 +69,10 @@ class Known:
         default_factory=dict
     )
 
+    parsed: dict[tuple[str, tuple[str, ...], tuple[int, ...]], Sequence[Clause]] = field(
+        default_factory=dict
+    )
+
     def facts(self, result: Result) -> Sequence[Fact]:
         """Those of a result, read once."""
         found = self.read.get(result.number)
@@ -84,6 +90,19 @@ class Known:
                 self.vocabulary.union(*(fact.subjects for fact in facts)),
             )
         return self.together[numbers]
+
+    def clauses(
+        self, words: str, quotes: Sequence[str], results: Sequence[Result]
+    ) -> Sequence[Clause]:
+        """A sentence as clauses, each part of an order by itself; parsed once."""
+        key = (words, tuple(quotes), tuple(result.number for result in results))
+        found = self.parsed.get(key)
+        if found is None:
+            order, (_, subjects) = order_in(words), self.stated(results)
+            parts = (words,) if order is None else without_order(order)
+            found = [one for part in parts for one in clauses_of(part, quotes, subjects)]
+            self.parsed[key] = found
+        return found
 
     @cached_property
     def has_read(self) -> bool:

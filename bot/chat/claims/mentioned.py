@@ -1,7 +1,7 @@
 """What a sentence mentions without claiming it of its result: lists cut short, contrasts, quoted runs."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -18,8 +18,18 @@ _CONTRAST = re.compile(
     r"(?:(?:in|on|of|from|by|at|with|the|a|an|for|to)\s+){0,3}[`*\"]{0,3}([\w][\w./@:-]*)",
     re.IGNORECASE,
 )
+_AGAINST = re.compile(
+    r"(?:,? but|,)? (?:not|rather than) (?:(?:in|on|of|from|for) )?(?:the )?[`*]{0,2}([\w][\w./@:-]*)[`*]{0,2}"
+    r"(?:,|(?= *[.;]? *$))",
+    re.IGNORECASE,
+)
 _DENIAL = re.compile(
     r"(?:\b(?:no|not|never|none|nothing|neither|nor|without)\b|n['’]t\b)[^.;:]{0,80}$",
+    re.IGNORECASE,
+)
+_NOT_DEPLOYED = re.compile(
+    r"[`*]{0,2} (?:itself )?(?:(?:was|were|has|have|is) (?:not|never)|(?:was|were|has|have|is)n['’]t)"
+    r" (?:been )?(?:deployed|released|shipped|updated|upgraded|rolled)\b",
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"\b[\w.]{1,12} hours? (?:later|earlier|ahead|behind)\b", re.IGNORECASE)
@@ -34,10 +44,27 @@ def contrasted(words: str) -> frozenset[str]:
     return frozenset(match[1].rstrip(".").lower() for match in _CONTRAST.finditer(words))
 
 
+def without_contrast(words: str, subjects: Collection[str]) -> tuple[str, Sequence[str]]:
+    """The sentence without `, not in pricing`, and the subjects that it denies by that."""
+    denied: list[str] = []
+
+    def cut(match: re.Match[str]) -> str:
+        name = match[1].rstrip(".").lower()
+        if name not in subjects:
+            return match[0]
+        denied.append(name)
+        return " "
+
+    return _AGAINST.sub(cut, words), denied
+
+
 def is_denied(name: Name, words: str) -> bool:
     """Whether a sentence denies something of it: that a result does not have it is no contradiction."""
     at = words.find(name.text)
-    return at > 0 and _DENIAL.search(words[:at]) is not None
+    if at < 0:
+        return False
+    behind = words[at + len(name.text) :]
+    return _DENIAL.search(words[:at]) is not None or _NOT_DEPLOYED.match(behind) is not None
 
 
 def without_zones(words: str) -> str:

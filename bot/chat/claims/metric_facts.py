@@ -1,7 +1,8 @@
 """Facts of metrics: which signal of which product went which way, how far, and since when."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from bot.chat.claims.facts import (
@@ -66,6 +67,8 @@ def _measured(result: Result, row: Fields, fields: Fields) -> dict[str, tuple[Kn
         "factor": factors(now, usual),
         "z": numbers_of(row, ("max_z_score",), "z", 1.0),
         "count": numbers_of(fields, ("anomaly_count",), "count", 1.0),
+        "max": numbers_of(row, ("window_max",), family, size),
+        "mean": numbers_of(row, ("window_mean",), family, size),
     }
 
 
@@ -91,8 +94,13 @@ def _series(result: Result) -> Iterator[Fact]:
         if values or now:
             yield Fact(
                 result.number, Kind.SIGNAL, names_of(text_of(result.arguments, "product"), text_of(one, "product"), *named), role_of(metric), way,
-                {"now": now + ends, "usual": usual, "factor": factors(now + ends, usual)}, {}, _of_metric(metric),
+                {"now": now + ends, "usual": usual, "last": ends, "factor": factors(now + ends, usual)} | _stats(stats, family, size),
+                {}, _of_metric(metric),
             )  # fmt: skip
+
+
+def _stats(stats: object, family: str, size: float) -> dict[str, tuple[Known, ...]]:
+    return {key: numbers_of(stats, (key,), family, size) for key in ("max", "mean", "min")}
 
 
 def _sweep(result: Result) -> Iterator[Fact]:
@@ -106,11 +114,16 @@ def _sweep(result: Result) -> Iterator[Fact]:
         figures = {"now": now, "usual": usual, "last": last, "factor": factors(now, usual),
                    "z": numbers_of(row, ("score",), "z", 1.0)}  # fmt: skip
         terms = _of_metric(text_of(row, "signal"))
+        times = at_of(row, since="since", until="until")
+        figures["max" if row.get("direction") == "up" else "min"] = numbers_of(
+            row, ("worst",), family, size
+        )
         if "until" in row:
             terms = terms | {"state": words_of("recovered")}
+            figures["took"] = _lasting(times)
         yield Fact(
             result.number, Kind.SIGNAL, names_of(text_of(row, "product")), text_of(row, "role"), text_of(row, "direction"),
-            figures, at_of(row, since="since", until="until"), terms,
+            figures, times, terms,
         )  # fmt: skip
     yield from _standing(result)
     within = result.fields.get("within")
@@ -124,6 +137,11 @@ def _sweep(result: Result) -> Iterator[Fact]:
                 result.number, Kind.SIGNAL, names_of(product), "traffic", "",
                 {"now": (Known(rate, rate, "rate"), Known(rate, rate, "count"))},
             )  # fmt: skip
+
+
+def _lasting(times: Mapping[str, Sequence[datetime]]) -> tuple[Known, ...]:
+    spans = [end - since for since in times.get("since", ()) for end in times.get("until", ())]
+    return tuple(Known(0.0, span.total_seconds(), "time") for span in spans)
 
 
 def _standing(result: Result) -> Iterator[Fact]:

@@ -45,6 +45,9 @@ _UNITS_OF_ONE = re.compile(
     r"[ -](?:second|minute|hour|day|ms|pod|replica|node|deploy|release|error|line|restart|of \d|warning|event|host|in \w)",
     re.IGNORECASE,
 )
+_OUT_OF = re.compile(
+    r"(?<![\w./])(\d{1,4})/(\d{1,4})(?= (?:[\w.-]{1,60} )?(?:pods?|replicas?|nodes?|containers?|instances?)\b)"
+)
 _ANY = re.compile(
     rf"\b(?:{_WORD}|hundred|thousand|million|dozen|half|third|quarter|fifth|tenth|{'|'.join(_CHANGES)})",
     re.IGNORECASE,
@@ -53,6 +56,8 @@ _ANY = re.compile(
 
 def in_digits(text: str) -> tuple[str, dict[str, str]]:
     """The text with its spelled numbers as digits, and each of them with the words it came from."""
+    if "/" in text:
+        text = _OUT_OF.sub(r"\1 of \2", text)
     if not _ANY.search(text):
         return text, {}
     words: dict[str, str] = {}

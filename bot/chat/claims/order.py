@@ -29,7 +29,8 @@ _THEN = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 _LEADING = re.compile(r"^\W*(after|following|before|prior to)\b([^,]{3,120}),", re.IGNORECASE)
-_ONSET: Final = frozenset({Word.WAY, Word.FAILS, Word.SATURATED, Word.ROLE})
+_SAYS_ANYTHING = re.compile(r"[^\W\d_]")
+_ONSET: Final = frozenset({Word.WAY, Word.FAILS, Word.SATURATED, Word.ROLE, Word.BEGAN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ def order_in(words: str) -> Order | None:
         if match is None or not match.start():
             continue
         left, right = words[: match.start()], words[match.end() :]
+        if not _SAYS_ANYTHING.search(right):
+            continue  # `up from 20 before`
         lapse = next((f for f in figures(left[-24:]) if f.family == "time"), None)
         if lapse is not None:
             left = left[: len(left) - len(left[-24:]) + lapse.at]

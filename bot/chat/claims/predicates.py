@@ -13,6 +13,7 @@ from bot.chat.claims.quantities import Figure, Known, Numbers
 NOTHING: Final = frozenset[str]()
 FELT: Final = frozenset({"latency", "errors"})  # by users
 USAGE: Final = frozenset({"pool", "cpu", "memory", "disk", "queue"})
+_RUNS: Final = frozenset({"running", "completed"})  # what a deployed version does
 _SATURATED: Final = 0.85
 _LATE_S: Final = 30  # an onset in the second half of a minute is also of the next one
 Fits: TypeAlias = Callable[[Fact, Clause], bool]
@@ -34,7 +35,19 @@ def _is_of_deploy(clause: Clause) -> bool:
 
 
 def _is_of_state(clause: Clause) -> bool:
-    return bool(clause.states or "restarts" in clause.nouns) and not clause.quotes
+    is_said = bool(clause.states or {"restarts"}.intersection(clause.nouns))
+    return is_said and not clause.quotes
+
+
+def _is_warning(clause: Clause) -> bool:
+    return not {"warning"}.isdisjoint((*clause.states, *clause.nouns)) and not clause.quotes
+
+
+def _tells_of_lines(clause: Clause) -> bool:
+    is_of_errors = "errors" in clause.roles and "line" in clause.nouns
+    return is_of_errors and _does(
+        Word.NEW, Word.GONE, Word.SEEN, Word.NEWEST, Word.OLDEST, Word.SAYS
+    )(clause)
 
 
 def _is_of_lines(clause: Clause) -> bool:
@@ -42,7 +55,7 @@ def _is_of_lines(clause: Clause) -> bool:
 
 
 def _is_of_ways(clause: Clause) -> bool:
-    return bool(clause.ways) or Word.SATURATED in clause.does
+    return bool(clause.ways) or _does(Word.SATURATED, Word.BEGAN)(clause)
 
 
 def _counts_lines(clause: Clause) -> bool:
@@ -59,14 +72,16 @@ def _is_of_values(clause: Clause) -> bool:
 
 def _is_unavailable(fact: Fact, clause: Clause) -> bool:
     is_so = fact.kind is Kind.CALL or "unmeasured" in states(fact)
-    return is_so and not (clause.figures or clause.times)
+    return is_so and not clause.times and _values(fact, clause, ())
 
 
 def _is_deploy(fact: Fact, clause: Clause) -> bool:
     if fact.kind is Kind.COUNT:
-        is_bare = not (clause.versions or clause.times) and (clause.inherits or not clause.subjects)
+        is_bare = not (clause.versions or clause.times)
         return is_bare and "deploy" in fact.terms.get("noun", NOTHING) and _counts(fact, clause)
     if clause.ways or clause.roles or any(slot == "count" for _, slot in clause.figures):
+        return False
+    if not _RUNS.issuperset(clause.states):
         return False
     if Word.FAILS in clause.does and "failed" not in states(fact):
         return False
@@ -94,11 +109,16 @@ def has_versions(fact: Fact, clause: Clause) -> bool:
 
 
 def _has_recovered(fact: Fact, clause: Clause) -> bool:
+    if clause.is_denied:
+        is_moved = fact.way in ("up", "down") and bool(fact.figures.get("last"))
+        return is_moved and "recovered" not in states(fact) and not (clause.times or clause.figures)
     return "recovered" in states(fact) and _values(fact, clause, ("until",))
 
 
 def _went(fact: Fact, clause: Clause) -> bool:
     if Word.SATURATED in clause.does and not (fact.role in USAGE and usage(fact) >= _SATURATED):
+        return False
+    if Word.BEGAN in clause.does and not clause.ways and fact.way not in ("up", "down"):
         return False
     if not fact.role or (
         not clause.roles and fact.role not in FELT and not clause.does & {Word.SATURATED}
@@ -131,6 +151,10 @@ def _is_in_state(fact: Fact, clause: Clause) -> bool:
     said = [noun for noun in clause.nouns if noun != "restarts"]
     if said and nouns and nouns.isdisjoint(said):
         return False
+    restarts = fact.figures.get("restarts", ())
+    is_without = fact.kind is Kind.COUNT or "restarts" in fact.figures
+    if "restarts" in clause.nouns and is_without and not any(one.raw for one in restarts):
+        return False
     counts = any(slot == "count" for _, slot in clause.figures) or Word.ALL in clause.does
     if fact.kind is Kind.COUNT and not counts:
         return False
@@ -139,11 +163,8 @@ def _is_in_state(fact: Fact, clause: Clause) -> bool:
 
 def _logs(fact: Fact, clause: Clause) -> bool:
     if fact.kind is Kind.COUNT:
-        return (
-            not (clause.quotes or clause.loose)
-            and "total" not in fact.figures
-            and _counts(fact, clause)
-        )
+        is_plain = not (clause.quotes or clause.loose or "errors" in clause.roles)
+        return is_plain and "total" not in fact.figures and _counts(fact, clause)
     if fact.kind is Kind.OBJECT:
         return bool(clause.quotes) and _values(fact, clause, ("at",))
     level = fact.terms.get("level", NOTHING)
@@ -151,16 +172,31 @@ def _logs(fact: Fact, clause: Clause) -> bool:
         return False
     if "warning" in clause.nouns and level != {"warn"}:
         return False
-    if Word.NEW in clause.does and states(fact).isdisjoint(("new", "more", "gone")):
+    if Word.NEW in clause.does and states(fact).isdisjoint(("new", "more")):
+        return False
+    if Word.GONE in clause.does and "gone" not in states(fact):
         return False
     if not all(bears(way, denied, fact) for way, denied in clause.ways):
         return False
+    for word, slot in ((Word.NEWEST, "newest"), (Word.OLDEST, "oldest")):
+        if word in clause.does and clause.times:
+            return _values(fact, clause, (slot,))
     return _values(fact, clause, ("since", "at"))
+
+
+def _warns(fact: Fact, clause: Clause) -> bool:
+    """Lines of a log, or objects that Kubernetes warns of."""
+    if fact.kind is not Kind.LOG:
+        return _is_in_state(fact, clause)
+    return fact.terms.get("level", NOTHING) == {"warn"} and _logs(fact, clause)
 
 
 def _spends(fact: Fact, clause: Clause) -> bool:
     if "mosttime" in clause.nouns:
         return "mosttime" in fact.terms.get("noun", NOTHING) and not clause.figures
+    nouns = fact.terms.get("noun", NOTHING)
+    if "trace" in clause.nouns and not clause.subjects and Word.SPENDS not in clause.does:
+        return "trace" in nouns and bool(clause.figures) and _values(fact, clause, ("at",))
     return _values(fact, clause, ("at",)) and bool(clause.figures)
 
 
@@ -180,7 +216,8 @@ def _counts(fact: Fact, clause: Clause) -> bool:
     if fact.kind is Kind.SIGNAL:
         return fact.role == "traffic" and not clause.nouns and _values(fact, clause, ())
     nouns = fact.terms.get("noun", NOTHING)
-    return bool(clause.nouns) and nouns.issuperset(clause.nouns) and _values(fact, clause, ())
+    is_named = bool(clause.nouns) or all(slot == "age" for _, slot in clause.figures)
+    return is_named and nouns.issuperset(clause.nouns) and _values(fact, clause, ())
 
 
 def states(fact: Fact) -> frozenset[str]:
@@ -215,6 +252,7 @@ def _holds(fact: Fact, figure: Figure, slot: str, *, is_now: bool) -> bool:
     if slot == "now":
         known += [] if known else own.get("took", ())
         known += [] if figure.family else (*own.get("count", ()), *own.get("total", ()))
+        known += own.get("share", ()) if figure.family == "ratio" else ()
     if slot == "factor" and figure.text.endswith("times"):
         known += (*own.get("restarts", ()), *own.get("count", ()))
     return Numbers(known).hold(figure)
@@ -239,11 +277,17 @@ _FRAMES: Final[Sequence[tuple[_Needs, frozenset[Kind], Fits]]] = (
     (_does(Word.REVERTED), frozenset({Kind.ROLLBACK, Kind.DEPLOY}), _is_rollback),
     (_is_of_deploy, frozenset({Kind.DEPLOY, Kind.COUNT}), _is_deploy),
     (_does(Word.RECOVERED), frozenset({Kind.SIGNAL}), _has_recovered),
+    (_is_warning, frozenset({Kind.OBJECT, Kind.COUNT, Kind.LOG}), _warns),
     (_is_of_state, frozenset({Kind.OBJECT, Kind.COUNT}), _is_in_state),
     (_is_of_lines, frozenset({Kind.LOG, Kind.OBJECT, Kind.COUNT}), _logs),
+    (_tells_of_lines, frozenset({Kind.LOG, Kind.COUNT}), _logs),
     (_is_of_ways, frozenset({Kind.SIGNAL, Kind.SPAN, Kind.LOG}), _went),
     (_counts_lines, frozenset({Kind.LOG, Kind.COUNT}), _logs),
-    (_is_of_spans, frozenset({Kind.SPAN, Kind.LOG, Kind.DEPLOY, Kind.OBJECT}), _spends),
+    (
+        _is_of_spans,
+        frozenset({Kind.SPAN, Kind.SIGNAL, Kind.LOG, Kind.DEPLOY, Kind.OBJECT}),
+        _spends,
+    ),
     (_is_of_values, frozenset({Kind.SIGNAL, Kind.CALL}), _measures),
     (lambda _: True, frozenset({Kind.COUNT, Kind.OBJECT, Kind.SIGNAL}), _counts),
 )

@@ -56,7 +56,7 @@ _HEDGE = re.compile(
 _AT_LEAST = re.compile(r"(?:more than|over|above|at least|exceed\w*|beyond|>|≥)\s?$", re.IGNORECASE)
 _AT_MOST = re.compile(r"(?:less than|under|below|at most|<|≤|fewer than)\s?$", re.IGNORECASE)
 _ORDINAL = re.compile(
-    r"(?:step|option|section|page|line|item|phase|level|sev|severity|priority|round|part|point|top|chapter|port|http|status|code|#)\s?$",
+    r"(?<![^\W\d_])(?:step|option|section|page|line|item|phase|level|sev|severity|priority|round|part|point|top|chapter|port|http|status|code|#)\s?$",
     re.IGNORECASE,
 )
 # How each of them ends.

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from bot.chat.claims.clauses import Clause, clauses_of
+from bot.chat.claims.clauses import Clause
 from bot.chat.claims.clocks import clock
 from bot.chat.claims.entailment import distributed, is_about
 from bot.chat.claims.excluded_causes import FREE, ILL, Refuted, excluded_causes, percent
@@ -35,10 +35,13 @@ _NOTHING_WRONG = re.compile(
 
 
 def refutations(
-    words: str, facts: Sequence[Fact], subjects: Collection[str], quotes: Sequence[str]
+    words: str,
+    clauses: Sequence[Clause],
+    facts: Sequence[Fact],
+    subjects: Collection[str],
+    quotes: Sequence[str],
 ) -> Iterator[Refuted]:
-    """The facts that decide a sentence the other way, and what they say."""
-    clauses = clauses_of(words, quotes, subjects)
+    """The facts that decide a sentence the other way, and what they say. `clauses` are its own."""
     order = order_in(words)
     if order is not None and not _NOT_CAUSE.search(words):
         yield from filter(None, [reversed_in(order, facts, subjects, quotes)])
@@ -259,7 +262,8 @@ def _is_far(fact: Fact) -> bool:
 def _state(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
     """A named object is said to run, or to crash, and does not."""
     said = frozenset(clause.states)
-    if not said or clause.is_denied or not clause.does.isdisjoint((Word.SOFT, Word.NONE, Word.ALL)):
+    is_open = clause.is_denied or not clause.does.isdisjoint((Word.SOFT, Word.NONE, Word.ALL))
+    if not said or is_open or clause.figures:  # `0 of 2 pods are ready` counts them
         return
     own = [f for f in facts if f.kind is Kind.OBJECT and clause.subjects and set(clause.subjects) <= f.subjects
            and "event" not in f.terms.get("noun", NOTHING)]  # fmt: skip
@@ -282,12 +286,13 @@ def _way(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
         return
     for single in distributed(clause):
         own = [f for f in facts if f.kind is Kind.SIGNAL and f.way and is_about(single, f)]
-        own = [f for f in own if single.roles or f.role in FELT]
+        felt = [f for f in own if single.roles or f.role in FELT]
         for way, denied in clause.ways:
-            if own and not any(bears(way, denied, f) for f in own):
+            borne = own if way == "odd" else felt
+            if felt and not any(bears(way, denied, f) for f in borne):
                 yield (
-                    own[0].number,
-                    f"{own[0].role} of {min(own[0].subjects)} is {'as usual' if own[0].way == 'flat' else own[0].way}",
+                    felt[0].number,
+                    f"{felt[0].role} of {min(felt[0].subjects)} is {'as usual' if felt[0].way == 'flat' else felt[0].way}",
                 )
 
 

@@ -35,7 +35,7 @@ _DOWN = (
 )
 _FLAT = (
     r"within (?:its|the|their)?\s?(?:\d+ ?h )?(?:baseline|normal|usual)|within baseline|"
-    r"(?<!back to )(?<!than )(?<!below )(?<!above )(?<!the )normal|stable|steady|unchanged|"
+    r"(?<!back to )(?<!than )(?<!below )(?<!above )(?<!the )(?<!its )(?<!times )normal|stable|steady|unchanged|"
     r"(?:is|are|stayed|remained|was|were|stays) flat|as usual|no change|no anomal(?:y|ies)|nothing (?:abnormal|unusual|anomalous)|healthy|unaffected|did not (?:move|change)|"
     r"(?:is|are|was|were|looks?) fine"
 )
@@ -49,9 +49,8 @@ OTHER_DROP = re.compile(
     r"|(?:lower|higher|faster|slower) (?:priority|level|bound|path)",
     re.IGNORECASE,
 )
-_FROM_TO = re.compile(
-    r"\bfrom (\d{1,9}(?:\.\d{1,9})?) ?([a-zA-Zµ%]{0,3}) to (\d{1,9}(?:\.\d{1,9})?) ?([a-zA-Zµ%]{0,3})(?!\w)"
-)
+_SIZE = r"(\d{1,3}(?:,\d{3}){1,4}|\d{1,9}(?:\.\d{1,9})?)"
+_FROM_TO = re.compile(rf"\bfrom {_SIZE} ?([a-zA-Zµ%]{{0,3}}) to {_SIZE} ?([a-zA-Zµ%]{{0,3}})(?!\w)")
 _TO_USUALLY = re.compile(
     r"\bto (\d{1,9}(?:\.\d{1,9})?) ?([a-zA-Zµ%]{0,3})[,;]? ?\(?(?:usually|normally|from|baseline|against|compared (?:to|with)|vs\.?) (?:a baseline of |an? usual )?"
     r"(\d{1,9}(?:\.\d{1,9})?) ?([a-zA-Zµ%]{0,3})(?!\w)"
@@ -281,8 +280,8 @@ def own_figures_disagree(text: str, claimed: list[tuple[str, bool]]) -> bool:
     for first, first_unit, last, last_unit in spans:
         if first_unit and last_unit and first_unit != last_unit:
             continue
-        rose = float(last) > float(first)
-        if float(last) != float(first) and rose != (ways == {"up"}):
+        before, after = float(first.replace(",", "")), float(last.replace(",", ""))
+        if after != before and (after > before) != (ways == {"up"}):
             return True
     return False
 

@@ -23,7 +23,7 @@ _MOST_SHOWN: Final = 3
 
 _NONE = re.compile(
     r"\b(?:no|zero|without(?: any)?) (?:recent |other |new |further )?(deploy|release|rollout|error|warning|log line|event|incident)s?\b"
-    r"(?!\s(?:after|before|since|other|of|for|that|from|in (?!the|that)))",
+    r"(?!\s(?:(?:was|were|is|are) (?:\w+ )?)?(?:after|before|since|other|of|for|that|from|in (?!the|that)))",
     re.IGNORECASE,
 )
 _LISTS = {

@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from bot.chat.claims.clauses import clauses_of, cut_quotes
+from bot.chat.claims.clauses import cut_quotes
 from bot.chat.claims.entailment import entailed, is_verbatim
 from bot.chat.claims.lookup import Finding, Known, Wanted, made_up_quotes, not_in, shown
 from bot.chat.claims.mentioned import (
     contrasted,
+    without_contrast,
     without_zones,
 )
 from bot.chat.claims.names import folded, names
 from bot.chat.claims.numerals import in_digits
-from bot.chat.claims.order import holds, order_in, without_order
+from bot.chat.claims.order import holds, order_in
 from bot.chat.claims.quantities import figures
 from bot.chat.claims.refutation import refutations
 from bot.chat.claims.results import Result
@@ -125,13 +127,21 @@ def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Known) ->
     if is_verbatim(sentence.words, facts):
         return True
     words, quotes = cut_quotes(sentence.words)
-    words = in_digits(words)[0]
+    words, against_whom = without_contrast(in_digits(words)[0], subjects)
     order = order_in(words)
     if order is not None and not holds(order, facts, subjects, quotes):
         return False
-    parts = (words,) if order is None else without_order(order)
-    found = [one for part in parts for one in clauses_of(part, quotes, subjects)]
-    return bool(found) and all(entailed(one, facts) for one in found)
+    found = known.clauses(words, quotes, against)
+    denied = [
+        replace(
+            one, subjects=[name], figures=[], times=[], ways=[(way, True) for way, _ in one.ways]
+        )
+        for name in against_whom
+        for one in found
+    ]
+    if not all(one.ways for one in denied):
+        return False  # only of ways it is known what the contrast denies
+    return bool(found) and all(entailed(one, facts) for one in (*found, *denied))
 
 
 def _refutation(sentence: Sentence, good: Sequence[Result], known: Known) -> str:
@@ -142,7 +152,8 @@ def _refutation(sentence: Sentence, good: Sequence[Result], known: Known) -> str
     facts, subjects = known.stated(good)
     words, quotes = cut_quotes(words)
     words = in_digits(words)[0]
-    told = next(refutations(words, facts, subjects, quotes), None)
+    clauses = known.clauses(words, quotes, good)
+    told = next(refutations(words, clauses, facts, subjects, quotes), None)
     return f"E{told[0]}{SAYS}{told[1]}" if told else ""
 
 

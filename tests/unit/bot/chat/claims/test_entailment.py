@@ -1,8 +1,10 @@
 """A statement is checked only where a result entails all of it, and contradicted where one refutes it."""
 
+import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,6 +16,7 @@ from bot.domain.claims import Claim, ClaimState
 from bot.domain.turn_events import Evidence
 from tests.claims_fabrications import fabrications
 from tests.claims_honest import honest_sentences
+from tests.claims_statements import made_up_statements, true_statements
 from tests.claims_worlds import World, crash, recovered, release
 
 PARAPHRASES = ("{}", "- {}", "**{}**", "As far as I can see: {}", "> {}")
@@ -43,7 +46,7 @@ def test_fabrications_are_not_shown_as_checked() -> None:
     )
 
     assert len(made_up) >= 1000
-    assert counts[ClaimState.SUPPORTED] <= 0.05 * len(made_up)
+    assert counts[ClaimState.SUPPORTED] == 0
     assert counts[ClaimState.CONTRADICTED] >= 0.6 * len(made_up)
 
 
@@ -61,7 +64,50 @@ def test_honest_sentences_are_not_contradicted() -> None:
 
     assert len(told) >= 200 * len(PARAPHRASES)
     assert len(wrong) <= 0.02 * len(told)
-    assert supported >= 0.2 * len(told)
+    assert supported >= 0.35 * len(told)
+
+
+def test_true_statements_of_the_common_kinds_are_checked() -> None:
+    told = list(true_statements())
+    states = Counter(_state(text, world) for world, text in told)
+    sys.stdout.write(f"\n{len(told)} true statements: {dict(states)}")
+
+    assert len(told) >= 120
+    assert states[ClaimState.SUPPORTED] >= 0.8 * len(told)
+    assert states[ClaimState.CONTRADICTED] == 0
+
+
+def test_a_statement_that_is_wrong_in_one_thing_is_never_checked() -> None:
+    told = list(made_up_statements())
+
+    assert len(told) >= 120
+    assert [text for world, text in told if _state(text, world) is ClaimState.SUPPORTED] == []
+
+
+_FIGURE = re.compile(r"(?<![\w.:-])\d+(?:\.\d+)?(?![\w:]|\.\d)(?=[^\[]*\[E)")
+_CLOCK = re.compile(r"\d\d:\d\d")
+
+
+def _with_another_figure(text: str) -> Iterator[str]:
+    """The text once for each figure and clock time, which is another there."""
+    for found in _FIGURE.finditer(text):
+        places = len(found[0].partition(".")[2])
+        other = f"{float(found[0]) * 3 + 2:.{places}f}"
+        yield text[: found.start()] + other + text[found.end() :]
+    for found in _CLOCK.finditer(text):
+        other = f"{found[0][:3]}{(int(found[0][3:]) + 7) % 60:02d}"
+        yield text[: found.start()] + other + text[found.end() :]
+
+
+def test_a_true_statement_with_another_figure_is_not_checked() -> None:
+    told = [
+        (world, other)
+        for world, text in (*true_statements(), *honest_sentences(3))
+        for other in _with_another_figure(text)
+    ]
+
+    assert len(told) >= 200
+    assert [text for world, text in told if _state(text, world) is ClaimState.SUPPORTED] == []
 
 
 @pytest.mark.parametrize(
