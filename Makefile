@@ -35,10 +35,10 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
 
 EXTRAS := mcp charts otel oidc workspaces nats aws
 NEXT_mcp        := name a server in [mcp.servers.NAME] of kortex.toml (docs/mcp.md)
-NEXT_charts     := give the app the scope files:write and this machine a font (docs/operating.md)
+NEXT_charts     := give the app the scope files:write and this machine a font (docs/answers.md)
 NEXT_otel       := set [otel] endpoint in kortex.toml (docs/watching.md)
 NEXT_oidc       := set [oidc] issuer and audience in kortex.toml (docs/api.md)
-NEXT_nats       := set [audit] events_nats in kortex.toml (docs/operating.md)
+NEXT_nats       := set [audit] events_nats in kortex.toml (docs/audit.md)
 NEXT_aws        := set [llm.providers.bedrock] region, or kind = "cloudwatch", in kortex.toml (docs/backend-kinds.md)
 NEXT_workspaces := set [slack] client_id, client_secret and token_keys in kortex.toml (docs/workspaces.md)
 $(addprefix setup-,$(EXTRAS)): setup-%: setup ## (mcp, charts, otel, oidc, workspaces, nats, aws) the same with that extra

@@ -231,12 +231,12 @@ PARTS: Final = (
     ),
     Part(
         "kubernetes",
-        "Check [kubernetes]; docs/operating.md has the role that this identity needs.",
+        "Check [kubernetes]; docs/sources.md has the role that this identity needs.",
         ask=check_cluster,
         mending=Mending(
             "[kubernetes] or its kubeconfig",
             "the token or certificate of this identity",
-            right="docs/operating.md has the role that it needs",
+            right="docs/sources.md has the role that it needs",
         ),
     ),
     Part(

@@ -21,7 +21,7 @@ from tools.cluster_objects import ObjectQuery
 from tools.cluster_offer import OfferedKind, ResourceSchema
 from tools.errors import InvalidArguments, UpstreamFailed
 
-OPERATING = Path(__file__).parents[4] / "docs" / "operating.md"
+SOURCES = Path(__file__).parents[4] / "docs" / "sources.md"
 ROLLOUT = OfferedKind("Rollout", "argoproj.io/v1alpha1", "rollouts", True, ("ro",))
 SEALED = OfferedKind("SealedSecret", "bitnami.com/v1alpha1", "sealedsecrets", True)
 CLIMBING = OfferedKind("Odd", "argoproj.io/v1", "../../api/v1/secrets", True)
@@ -192,7 +192,7 @@ async def test_rights_are_asked_for_where_the_tools_read(
 
 
 def test_the_role_in_the_documents_names_every_kind_that_is_offered() -> None:
-    text = OPERATING.read_text(encoding="utf-8")
+    text = SOURCES.read_text(encoding="utf-8")
     (role,) = re.findall(r"```yaml\n(apiVersion: rbac.*?)```", text, re.DOTALL)
     rules = yaml.safe_load(role)["rules"]
     granted = {(group, kind) for r in rules for group in r["apiGroups"] for kind in r["resources"]}
