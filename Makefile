@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 HERE   := "not backends and not benchmark and not deploy and not model and not upgrade"
 
 .DEFAULT_GOAL := help
-.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit fuzz test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
+.PHONY: soak test-lowest test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit fuzz test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -109,6 +109,23 @@ $(SMALL_MODEL)/.done: Makefile
 
 test-model: setup-dev $(SMALL_MODEL)/.done ## a real small model on loopback, asked about the demo's incidents (1.1 GB, 3 GB of memory, minutes)
 	$(PYTEST) -m model -s -p no:randomly tests/model
+
+# What the network stack's own versions decide: which host an address names, and what a connection keeps.
+LOWEST := build/lowest
+LOWEST_OF := aiohttp certifi httpcore httpx sniffio
+LOWEST_TESTS := tests/unit/adapters/test_egress.py tests/unit/adapters/test_reachable.py tests/unit/adapters/test_http.py \
+  tests/unit/adapters/test_http_client.py tests/unit/adapters/test_http_hostile.py tests/contract/test_tls.py \
+  tests/contract/test_coalesced_reads.py tests/contract/test_faulty_servers.py tests/scenario/test_local_only.py
+$(LOWEST)/.done: pyproject.toml requirements/dev.lock Makefile
+	@rm -rf $(LOWEST) && mkdir -p $(LOWEST)
+	$(PYTHON) -m venv $(LOWEST)/venv
+	$(LOWEST)/venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/runtime.lock -r requirements/dev.lock
+	$(LOWEST)/venv/bin/python -m pip install -q --disable-pip-version-check \
+	  $$($(LOWEST)/venv/bin/python -c 'import re, sys, tomllib; stated = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; print(*(re.sub(r">=([0-9.]+).*", r"==\1", each) for each in stated if re.split("[>=\\[]", each)[0] in sys.argv[1:]))' $(LOWEST_OF))
+	@touch $@
+
+test-lowest: $(LOWEST)/.done ## the tests of addresses and connections with the lowest versions of the network stack that we allow
+	PYTHONDONTWRITEBYTECODE= $(LOWEST)/venv/bin/python -m pytest -q -p no:randomly $(LOWEST_TESTS)
 
 evals: setup ## ask the recorded incidents of EVALS=<folder> and print how often it was right (ARGS="--variants all")
 	@test -n "$(EVALS)" || { echo "Say where the packs are: make evals EVALS=<folder of packs, unpacked or .tar.xz>"; exit 2; }

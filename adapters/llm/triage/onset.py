@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final
 
 from adapters.llm.triage.case import Case, plain
 from adapters.llm.triage.deploy_facts import DeployFact
+from adapters.llm.triage.details import MOST_LINES
 from adapters.llm.triage.evidence import LogFact, Moved
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.telling import clock, since_text, told
 from adapters.llm.triage.vanished import GoneFact
 from adapters.llm.triage.weigh import Point, Suspicion
-
-_MOST_POINTS: Final = 6
 
 
 def onset(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -29,7 +27,7 @@ def onset(case: Case, judgement: Judgement) -> Iterator[str]:
     yield f"**{plain(top.product)}:{_span(case, top, top.since)}.**"
     timed = [(at, point) for point in top.ordered if (at := _began(point)) is not None]
     lines = [told(point, case.now) for _, point in sorted(timed, key=lambda each: each[0])]
-    yield "\n".join(f"- {line}" for line in lines[:_MOST_POINTS])
+    yield "\n".join(f"- {line}" for line in lines[:MOST_LINES])
     if top.began_before:
         yield "It began before the time that I looked at: name an earlier one."
 

@@ -64,6 +64,19 @@ async def test_since_when_is_answered_first_and_by_the_figures_in_their_order(
     assert found.marks == ()
 
 
+async def test_since_when_takes_at_most_five_lines_below_its_headline() -> None:
+    others = [
+        moved("checkout", role, f"2026-04-07T14:1{minute}:00Z")
+        for minute, role in enumerate(("queue", "memory", "cpu", "restarts"), start=2)
+    ]
+
+    found = await asked("since when?", FAILING, SLOW, POOL, *others)
+
+    headline, lines = found.text.split("\n\n")[:2]
+    assert headline.startswith("**checkout: since 14:09 UTC")
+    assert [line[:2] for line in lines.splitlines()] == ["- "] * 5
+
+
 async def test_since_when_is_of_the_time_that_was_asked_about_before() -> None:
     found = await asked(
         "since when?", SLOW, before=("was checkout slow between 14:00 and 14:20 utc?",)
