@@ -3,19 +3,15 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import structlog
 
 from adapters.audit.http import AuditHttp
-from adapters.errors import AdapterError
-from adapters.fault import Fault, fault_of
 from bot.app import rules
 from bot.app.http_access import route_of
 from bot.audit.chain import AuditKeys
@@ -23,13 +19,11 @@ from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.checkpointing import Checkpoints, Publisher
 from bot.audit.feed import FAR_ROWS, LOG_ROWS, STALLED_S, EventFeed, Sink, to_log
 from bot.audit.share import rest_s
-from bot.audit.verify import Summary
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import ChatSurface
 from bot.ports.trail import AuditLog
-from bot.reports.finding import Finding
 from bot.settings.access import AccessSettings
 from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError, needing_extra
@@ -43,7 +37,16 @@ if TYPE_CHECKING:
     from adapters.audit.nats import AuditNats
 
 
+log = structlog.get_logger(__name__)
+
 TAIL_BYTES = 65_536  # of the checkpoint file: some 400 checkpoints, of the newest rows
+CHECKPOINT_TICK_S = 5.0
+EVENTS_TICK_S = 2.0  # how late an event may be in the log
+WHOLE_TRAIL_S = 24 * 3600.0
+SOON_S = 30.0  # a start reads the end of the trail; all of it is read once answers go out
+GENTLE_ROWS = 500  # judged at a stretch on the loop: some 4 ms
+LAST_CHECKPOINT_S = 3.0
+_CALLS = frozenset({AuditKind.MODEL_CALL, AuditKind.TOOL_CALL})
 
 
 async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -> None:
@@ -69,25 +72,6 @@ async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -
         )
 
 
-async def verified(settings: Settings) -> Summary | None:
-    """The whole trail, as `kortex audit verify` reads it; nothing for a database without tables.
-
-    Raises ConfigurationError, StorageUnavailable.
-    """
-    keys = rules.audit_keys(settings)
-    try:
-        database = await Database.open(settings.database.url.get_secret_value())
-    except ValueError as error:
-        raise ConfigurationError(f"database.url: {error}") from error
-    try:
-        if await database.schema_head() is None:
-            return None
-        witnesses = await asyncio.to_thread(kept_outside, settings)
-        return await verify(StoredTrail(database), keys, witnesses)
-    finally:
-        await database.close()
-
-
 def kept_outside(settings: Settings) -> Sequence[Checkpoint]:
     """The last checkpoints of `[audit] checkpoint_file`, which no database write reaches."""
     path = settings.audit.checkpoint_file
@@ -104,28 +88,6 @@ def kept_outside(settings: Settings) -> Sequence[Checkpoint]:
         raise ConfigurationError(
             f"audit.checkpoint_file: {path} cannot be read ({error.strerror})"
         ) from error
-
-
-CHECKPOINT_TICK_S = 5.0
-
-EVENTS_TICK_S = 2.0  # how late an event may be in the log
-
-WHOLE_TRAIL_S = 24 * 3600.0
-
-SOON_S = 30.0  # a start reads the end of the trail; all of it is read once answers go out
-
-GENTLE_ROWS = 500  # judged at a stretch on the loop: some 4 ms
-
-LAST_CHECKPOINT_S = 3.0
-
-_MEND_BEHIND = (
-    "A running bot catches up by itself, some hundred rows a second, and nothing is lost. If the number "
-    "does not fall, see docs/runbook.md#audit-sink-behind."
-)
-
-log = structlog.get_logger(__name__)
-
-_CALLS = frozenset({AuditKind.MODEL_CALL, AuditKind.TOOL_CALL})
 
 
 def audit_jobs(
@@ -186,7 +148,7 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
     sinks = {"log": Sink(to_log, LOG_ROWS)}
     audit = settings.audit
     if audit.events_url:
-        http = _http("audit.events", audit.events_url, audit.events_route)
+        http = audit_http("audit.events", audit.events_url, audit.events_route)
         stack.push_async_callback(http.aclose)
 
         async def to_collector(entries: Sequence[TrailEntry]) -> None:
@@ -194,7 +156,7 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
 
         sinks["http"] = Sink(to_collector)
     if audit.events_nats:
-        nats = _nats(audit)
+        nats = audit_nats(audit)
 
         async def to_nats(entries: Sequence[TrailEntry]) -> None:
             await nats.send_events([entry.as_json() for entry in entries])
@@ -219,55 +181,11 @@ async def sinks_behind(settings: Settings, database: Database) -> list[str]:
     ]
 
 
-async def check_behind(settings: Settings, database: Database) -> list[Finding]:
-    """A warning for each sink that is stalled or far behind. Raises StorageUnavailable."""
-    return [
-        Finding("audit events", False, words, warning=True, mend=_MEND_BEHIND)
-        for words in await sinks_behind(settings, database)
-    ]
-
-
 def _behind_words(sink: str, behind: Behind) -> str:
     waited = (
         f"{behind.seconds / 3600:.1f} h" if behind.seconds >= 3600 else f"{behind.seconds:.0f} s"
     )
     return f"{sink} is {behind.rows:,} rows behind, the oldest has waited for {waited}"
-
-
-async def check_sinks(settings: Settings, within_s: float) -> list[Finding]:
-    """Whether each sink that is configured lets this process in, all at once. No row is sent."""
-    audit, asked = settings.audit, []
-    if audit.events_url:
-        where = f"to {urlsplit(audit.events_url).hostname}, tried with no event"
-        asked.append(_sink(where, partial(_http_in, audit), within_s))
-    if audit.events_nats:
-        where = f"to {audit.events_nats}, on {audit.events_nats_subject}"
-        asked.append(_sink(where, partial(_nats_in, audit), within_s))
-    return await asyncio.gather(*asked)
-
-
-async def _sink(where: str, ask: Callable[[], Awaitable[None]], within_s: float) -> Finding:
-    try:
-        async with asyncio.timeout(within_s):
-            await ask()
-    except TimeoutError:
-        words = f"{where}: no answer within {within_s:g} s"
-        return Finding("audit events", False, words, fault=Fault.SILENT)
-    except (ConfigurationError, AdapterError) as error:
-        return Finding("audit events", False, str(error), fault=fault_of(error))
-    return Finding("audit events", True, where)
-
-
-async def _http_in(audit: AuditSettings) -> None:
-    http = await asyncio.to_thread(_http, "audit.events", audit.events_url, audit.events_route)
-    try:
-        await http.send_events([])
-    finally:
-        await http.aclose()
-
-
-async def _nats_in(audit: AuditSettings) -> None:
-    await _nats(audit).reach()
 
 
 def make_checkpoints(
@@ -298,7 +216,7 @@ def _publishers(
 
         found["file"] = to_file
     if audit.checkpoint_url:
-        http = _http("audit.checkpoint", audit.checkpoint_url, audit.checkpoint_route)
+        http = audit_http("audit.checkpoint", audit.checkpoint_url, audit.checkpoint_route)
         stack.push_async_callback(http.aclose)
 
         async def to_url(checkpoint: Checkpoint) -> None:
@@ -316,7 +234,7 @@ def _publishers(
     return found
 
 
-def _http(key: str, url: str, access: AccessSettings) -> AuditHttp:
+def audit_http(key: str, url: str, access: AccessSettings) -> AuditHttp:
     route = route_of(access, f"{key}_access")
     try:
         return AuditHttp(url, route)
@@ -324,7 +242,7 @@ def _http(key: str, url: str, access: AccessSettings) -> AuditHttp:
         raise ConfigurationError(f"{key}_url: {error}") from error
 
 
-def _nats(audit: AuditSettings) -> "AuditNats":
+def audit_nats(audit: AuditSettings) -> "AuditNats":
     with needing_extra("nats", "audit.events_nats"):
         from adapters.audit.nats import AuditNats, NatsLogin
 

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 
 ANY_PRODUCT = "*"
+B = TypeVar("B")
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +197,6 @@ class NoBackend:
         raise NobodyToAsk(self.why)
 
     discover = count = sweep = query_range = promql = get = search = sample = query
-
-
-B = TypeVar("B")
-
-S = TypeVar("S")
 
 
 class SystemClock:

@@ -59,7 +59,6 @@ IDLE_S = 60.0
 LEVELS_S = 15.0  # twice within the shortest `for` of deploy/alerts.yaml
 LOOK_S = 10.0  # a database that takes longer counts as lost: the next look is due soon
 COMPARE = "core__compare_to_baseline"
-
 Connected = Callable[[], Awaitable[bool]]
 
 
@@ -93,7 +92,7 @@ async def due_jobs(
 
     return {
         "freeze": Job(tick_s, base.freezes.switch.sync),
-        "origin": Job(tick_s, stores.origin.note),
+        "origin": Job(tick_s, stores.restore_guard.note),
         "idle sessions": Job(IDLE_S, stores.sessions.close_idle),
         "stranded": Job(
             STRANDED_S, StrandedSweep(stranded, stores.proposals, display, on_state=became).run

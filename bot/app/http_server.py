@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     from bot.slack.ingress.socket_mode import SocketMode
 
 
+log = structlog.get_logger(__name__)
+
+CALLS = 2  # a message, and the line that tells its end
+
+
 def alert_products(settings: Settings) -> ProductOf:
     """One of the channels' products where an alert's labels hold one, in whatever case."""
     named = dict.fromkeys(one for channel in settings.channels for one in channel.products)
@@ -149,11 +154,6 @@ def _sender_secrets(http: HttpSettings) -> SenderSecrets:
         http.github_secret.get_secret_value(),
         http.gitlab_token.get_secret_value(),
     )
-
-
-log = structlog.get_logger(__name__)
-
-CALLS = 2  # a message, and the line that tells its end
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,9 +36,13 @@ if TYPE_CHECKING:
     from adapters.plugins.tool import PluginTool
 
 
-_CONNECTIONS = 8  # per plugin: a bridge is small, and a turn asks a few things at once
+log = structlog.get_logger(__name__)
 
-_log = structlog.get_logger(__name__)
+_CONNECTIONS = 8  # per plugin: a bridge is small, and a turn asks a few things at once
+PATIENCE_S: Final = 10.0  # how long a start waits for servers; they are waited for on, behind
+# A stream of changes is silent for long; what a call may take is cut by the runner.
+_SILENCE_S: Final = 3600.0
+_SDK: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ class Plugins:
             except ManifestInvalid as error:
                 bad.append(error)
         for problem in bad:
-            _log.error(
+            log.error(
                 "plugin_not_loaded", file=problem.file, line=problem.line, reason=str(problem)
             )
         return _Loaded(tuple(tools.values()), tuple(bad))
@@ -194,14 +198,6 @@ def _read_folder(settings: Settings) -> "tuple[list[ReadManifest], list[Manifest
 
 def _built_in_names() -> frozenset[str]:
     return frozenset(tool.contract.short_name for tool in core_tools(CursorSigner(bytes(32))))
-
-
-PATIENCE_S: Final = 10.0  # how long a start waits for servers; they are waited for on, behind
-
-# A stream of changes is silent for long; what a call may take is cut by the runner.
-_SILENCE_S: Final = 3600.0
-
-_SDK: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio"})
 
 
 @dataclass(frozen=True, slots=True)

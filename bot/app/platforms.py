@@ -47,10 +47,12 @@ from tools.capabilities import CallContext
 from tools.core.read_attachment import Attachments
 from tools.errors import NobodyToAsk
 
+log = structlog.get_logger(__name__)
+
 NameOf = Callable[[UserId], Awaitable[str]]
-
-
 ON_CALL_S = 4.0  # a rota and its accounts take 2 s at most each
+RESERVED = "@"  # begins the names of our own teams and people, and no platform's
+SOMEBODY = "somebody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +119,6 @@ class ChannelLookup:
         """What a decision is judged by."""
         name = await self.names.for_deciding(place)
         return channel_of(self.rules_at(place.team), name)
-
-
-_log = structlog.get_logger(__name__)
-
-RESERVED = "@"  # begins the names of our own teams and people, and no platform's
-
-SOMEBODY = "somebody"
 
 
 async def _nowhere_else(_team: TeamId) -> None:
@@ -241,20 +236,17 @@ class RoutedSurface:
         return await (await self._platforms.reached(ask.place)).surface.open_answer(ask)
 
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
-        """See `AnswerSurface.stream`."""
         try:
             return self._platforms.at(ask.place).surface.stream(ask, ts)
         except SurfaceGone as error:
             return _Nowhere(str(error))
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
-        """See `CardSurface.show_card`."""
         return await (await self._platforms.reached(proposal.place)).surface.show_card(proposal)
 
     async def say(
         self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()
     ) -> MessageTs:
-        """See `CardSurface.say`."""
         surface = (await self._platforms.reached(place)).surface
         return await surface.say(place, text, key, charts)
 
@@ -268,7 +260,7 @@ class RoutedSurface:
             surface = (await self._platforms.reached(place)).surface
             await surface.whisper(place, user, text, charts)
         except (SurfaceGone, SurfaceFailed) as error:
-            _log.info("whisper.undelivered", error=str(error))
+            log.info("whisper.undelivered", error=str(error))
 
 
 class _Nowhere:
@@ -360,7 +352,6 @@ class _Files:
         self._home = home
 
     async def read(self, file: AttachedFile, call: CallContext) -> FileText:
-        """See `Attachments.read`."""
         team = TeamId(call.session_id.partition(":")[2].partition(":")[0])
         found = self._home
         if self._platforms.is_others(team):

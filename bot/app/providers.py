@@ -26,6 +26,11 @@ from bot.settings.model import (
 from bot.settings.named_backends import NAMED
 from bot.settings.reading import ConfigurationError
 
+OLLAMA = "ollama"
+# Whatever names a host: no client minds the case of a scheme, or space before it.
+_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
+_NOT_ADAPTERS = {"slack", "database", "http"}
+
 
 def installation_key(settings: Settings) -> bytes:
     """A key that replicas share and outsiders do not know, for cursors and redaction marks.
@@ -144,14 +149,6 @@ def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:
         "streaming": settings.streaming,
         "tools_enabled": settings.tools_enabled,
     }
-
-
-OLLAMA = "ollama"
-
-# Whatever names a host: no client minds the case of a scheme, or space before it.
-_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
-
-_NOT_ADAPTERS = {"slack", "database", "http"}
 
 
 def local_order(names: Sequence[str], providers: Mapping[str, Provider]) -> list[str]:

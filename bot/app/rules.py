@@ -35,15 +35,11 @@ from tools.core.all import built_in_toolsets
 from tools.policy import EVERYBODY, ToolPolicy
 
 USD_MICROS = 1_000_000
-
 PROPOSE_TOOL = PROPOSE_TOOL_ID.removeprefix("core__")
-
 # What each purpose may use, by the declarations of the built-in tools.
 TOOLSETS = built_in_toolsets()
-
 # Of an action, what stands in the settings as it stands in the rule: all but these.
 _MADE = {"endpoint", "max_duration_s", "verify_after_s"}
-
 _AS_SET = tuple(f.name for f in fields(ActionRule) if f.name not in _MADE)
 
 

@@ -52,12 +52,17 @@ if TYPE_CHECKING:
     from bot.slack.ingress.socket_mode import SocketMode
 
 
+log = structlog.stdlib.get_logger(__name__)
+
 SOCKET_GRACE_S = 3.0
-
 REVIEW_TIMEOUT_S = 5.0
-
 # The tables of kortex.toml that a reload puts in force.
 RELOADED: Final = (*SECTIONS, "plugins", "mcp", "policy")
+_DOUBT = (
+    "the database may be an older copy of itself: {why}, and {open} of its proposals could still be "
+    "sent. Nothing was started. If it was restored from a copy, say so: `kortex restored`; they end "
+    "as unknown and nothing is sent. If it is the database itself: `kortex restored --moved`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +189,7 @@ def _engine(base: Base, lease_s: float, stack: AsyncExitStack) -> Engine:
     address, pgbouncer = rules.engine_database(url), is_behind_pgbouncer(url)
     config = EngineConfig(address, path, lease_s, base.settings.turns.max_live, pgbouncer=pgbouncer)
     records = EngineRecords(address, pgbouncer=pgbouncer)
-    settle = settling(base.stores.origin, database, records, lease_s)
+    settle = restore_check(base.stores.restore_guard, database, records, lease_s)
     return Engine(config, EngineRepositories.of(database, config.version), settle, traces)
 
 
@@ -258,17 +263,8 @@ async def _open_for_slack(
         await socket.start()
 
 
-log = structlog.stdlib.get_logger(__name__)
-
-_DOUBT = (
-    "the database may be an older copy of itself: {why}, and {open} of its proposals could still be "
-    "sent. Nothing was started. If it was restored from a copy, say so: `kortex restored`; they end "
-    "as unknown and nothing is sent. If it is the database itself: `kortex restored --moved`."
-)
-
-
-def settling(
-    origin: RestoreGuard, database: Database, records: EngineRecords, lease_s: float
+def restore_check(
+    guard: RestoreGuard, database: Database, records: EngineRecords, lease_s: float
 ) -> Callable[[], Coroutine[None, None, None]]:
     """What to do before anything of that database is resumed.
 
@@ -276,13 +272,13 @@ def settling(
     """
 
     async def settle() -> None:
-        async with origin.alone():
-            standing = await origin.judge()
+        async with guard.alone():
+            standing = await guard.judge()
             if standing is Standing.ITSELF:
-                await origin.settle()
+                await guard.settle()
                 return
-            if await origin.is_served(lease_s):
-                await _beside_others(origin, standing)
+            if await guard.is_served(lease_s):
+                await _beside_others(guard, standing)
                 return
             if standing is Standing.COPY:
                 ended = await records.end_unfinished()
@@ -293,18 +289,18 @@ def settling(
                     proposals=closed.proposals,
                     turns=closed.turns,
                 )
-            elif open_ := await origin.at_stake():
-                raise CopyInDoubt(_DOUBT.format(why=origin.why_in_doubt, open=open_))
-            await origin.settle()
+            elif open_ := await guard.at_stake():
+                raise CopyInDoubt(_DOUBT.format(why=guard.why_in_doubt, open=open_))
+            await guard.settle()
 
     return settle
 
 
-async def _beside_others(origin: RestoreGuard, standing: Standing) -> None:
+async def _beside_others(guard: RestoreGuard, standing: Standing) -> None:
     """Those that run were there before: a standby took over under them, or nobody knows."""
     if standing is Standing.COPY:
         raise CopyInDoubt(
             "the database was restored from a copy while other replicas ran on it. Nothing was "
             "started. Stop all of them, then start one: it closes what the copy had open."
         )
-    await origin.settle()
+    await guard.settle()

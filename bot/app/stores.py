@@ -62,7 +62,7 @@ class Stores:
     incidents: StoredIncidents
     feedback: StoredFeedback
     callers: StoredCallers
-    origin: RestoreGuard
+    restore_guard: RestoreGuard
     chats: StoredChats
 
 
@@ -84,8 +84,8 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
     except (ValueError, sa.exc.ArgumentError, schema.SchemaUnserved) as error:
         raise ConfigurationError(f"database.url: {error}") from error
     stack.push_async_callback(database.close)
-    origin = open_restore_guard(settings, database)
-    stack.push_async_callback(origin.note)
+    guard = open_restore_guard(settings, database)
+    stack.push_async_callback(guard.note)
     trail = StoredTrail(database)
     await check_trail(settings, trail, sealing.keys)
     retain = not settings.llm.privacy.do_not_retain_default
@@ -93,7 +93,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         database=database,
         sessions=StoredSessions(database, settings.llm.session_idle_ttl, retain=retain),
         names=StoredNames(database),
-        proposals=StoredProposals(database, origin.mark),
+        proposals=StoredProposals(database, guard.mark),
         cards=StoredCards(database),
         undelivered=StoredUndelivered(database),
         watches=StoredWatches(database),
@@ -106,7 +106,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         incidents=StoredIncidents(database),
         feedback=StoredFeedback(database, retain=retain),
         callers=StoredCallers(database),
-        origin=origin,
+        restore_guard=guard,
         chats=StoredChats(database),
     )
 

@@ -234,29 +234,27 @@ def limits_of(base: Base, tenant: str) -> BudgetLimits:
 
 def audit_of(audit: AuditLog, tenant: str) -> AuditLog:
     """Home's rows need no mark: they are all that are of no other workspace."""
-    return audit if tenant == HOME else _OfWorkspace(audit, SessionId(f"session:{tenant}::"))
+    return audit if tenant == HOME else _WorkspaceAudit(audit, SessionId(f"session:{tenant}::"))
 
 
 @dataclass(frozen=True, slots=True)
-class _OfWorkspace:
+class _WorkspaceAudit:
     """`AuditLog`; `session` names the workspace, as the ids of its conversations do."""
 
     audit: AuditLog
     session: SessionId
 
     async def append(self, event: AuditEvent) -> None:
-        """See `AuditLog.append`."""
         await self.audit.append(self._marked(event))
 
     async def append_with_step(self, event: AuditEvent) -> None:
-        """See `AuditLog.append_with_step`."""
         await self.audit.append_with_step(self._marked(event))
 
     def _marked(self, event: AuditEvent) -> AuditEvent:
         return event if event.session_id else replace(event, session_id=self.session)
 
 
-class OthersSwitch:
+class ReadonlySwitch:
     """`KillSwitch`, which is home's to set: `/kortex freeze` is refused before it comes here."""
 
     def __init__(self, switch: KillSwitch) -> None:
@@ -275,7 +273,6 @@ class OthersSwitch:
         return True
 
     async def state(self) -> Freeze:
-        """See `KillSwitch.state`."""
         return replace(await self._switch.state(), by="an operator", reason="")
 
 
@@ -383,7 +380,7 @@ def _ports(
         channel_access=ChannelAccess(workspace.api, workspace.team, time.monotonic),
         freezes=base.freezes,
         revisions=Revisions(base.actions, base.redactor, surface.traits),
-        switch=base.freezes.switch if tenant == HOME else OthersSwitch(base.freezes.switch),
+        switch=base.freezes.switch if tenant == HOME else ReadonlySwitch(base.freezes.switch),
         providers=providers_report(base),
         tools=tools_report(base, conversation),
         chart=charts.chart,

@@ -34,10 +34,8 @@ log = structlog.stdlib.get_logger(__name__)
 # An answer that is under way when a workspace closes ends within the longest wait that Slack may ask
 # of it (`bot.slack.api.web_api`), which its pace has to outlive.
 CLOSING_S: Final = 600.0
-
 # https://docs.slack.dev/reference/methods/auth.test: the app was removed, or its token taken back.
 REMOVED: Final = frozenset({"account_inactive", "token_revoked"})
-
 Incoming = Callable[[SlackWorkspace], AsyncApp]
 
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.app import audit
-from bot.app.audit import check_behind, sinks_behind
+from bot.app.audit import sinks_behind
+from bot.cli.check.storage import check_behind
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState

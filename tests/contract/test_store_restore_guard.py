@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.app.rules import engine_database
-from bot.app.start import settling
+from bot.app.start import restore_check
 from bot.audit.chain import AuditKeys
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
@@ -377,11 +377,11 @@ async def test_of_replicas_that_start_on_a_copy_one_closes_it(
 
     async with asyncio.TaskGroup() as both:
         for each in (database, other):
-            both.create_task(settling(RestoreGuard(each, None), each, engine, 2.0)())
+            both.create_task(restore_check(RestoreGuard(each, None), each, engine, 2.0)())
 
     kinds = [entry.kind for entry in await StoredTrail(database).entries(after=0, limit=10)]
     assert kinds == ["database.restored"]
     await first.mark_copied()
     await Replicas(database).beat("one that serves")
     with pytest.raises(CopyInDoubt, match="Stop all"):
-        await settling(first, database, engine, 60.0)()
+        await restore_check(first, database, engine, 60.0)()

@@ -535,7 +535,7 @@ MUTANTS = (
     Mutant(
         "an order leaves before the mark that tells copies from the database",
         "bot/app/stores.py",
-        "StoredProposals(database, origin.mark)",
+        "StoredProposals(database, guard.mark)",
         "StoredProposals(database)",
         ("tests/scenario/test_restored.py::test_an_order_leaves_a_mark_before_it_is_sent",),
     ),

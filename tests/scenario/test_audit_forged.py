@@ -11,11 +11,10 @@ from blockbuster import BlockBuster
 from hypothesis import HealthCheck, assume, given, settings
 from pydantic import SecretStr
 
-from bot.app.audit import verified
 from bot.app.stores import open_stores
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.audit.checkpoint import sign
-from bot.cli.check.storage import check_audit
+from bot.cli.check.storage import check_audit, verified
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.settings.database import DatabaseSettings
 from bot.settings.model import AuditSettings, Settings

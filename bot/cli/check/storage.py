@@ -5,18 +5,21 @@ No event is written anywhere.
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
+from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
 from bot.app import rules
-from bot.app.audit import check_behind, check_sinks, verified
+from bot.app.audit import audit_http, audit_nats, kept_outside, sinks_behind
 from bot.app.stores import open_stores
+from bot.audit.verify import Summary
 from bot.cli.check import time_budget
 from bot.cli.check.backends import reached
 from bot.cli.check.installation import Asked
@@ -24,12 +27,18 @@ from bot.cli.check.slack import postable, slack_calls
 from bot.cli.check.time_budget import probed
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
-from bot.settings.model import Settings
+from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.address import POSTGRESQL, addressed, is_behind_pgbouncer
+from bot.store.audit_reading import StoredTrail, verify
 from bot.store.database import Database
 from bot.store.engines import CONNECT_TIMEOUT_S
+
+_MEND_BEHIND = (
+    "A running bot catches up by itself, some hundred rows a second, and nothing is lost. If the number "
+    "does not fall, see docs/runbook.md#audit-sink-behind."
+)
 
 # What PostgreSQL answers who wants to come in, in words: libpq has no codes there.
 _REFUSALS: Final = (
@@ -191,3 +200,66 @@ async def check_pooler(url: str, database: Database) -> Sequence[Finding]:
         said = "a replica that freezes in a transaction keeps its locks: the role has no idle limit"
         return [Finding("pgbouncer", False, said, warning=True, mend=_SET_LIMIT)]
     return [Finding("pgbouncer", True, "a connection is lent for one transaction at a time")]
+
+
+async def verified(settings: Settings) -> Summary | None:
+    """The whole trail, as `kortex audit verify` reads it; nothing for a database without tables.
+
+    Raises ConfigurationError, StorageUnavailable.
+    """
+    keys = rules.audit_keys(settings)
+    try:
+        database = await Database.open(settings.database.url.get_secret_value())
+    except ValueError as error:
+        raise ConfigurationError(f"database.url: {error}") from error
+    try:
+        if await database.schema_head() is None:
+            return None
+        witnesses = await asyncio.to_thread(kept_outside, settings)
+        return await verify(StoredTrail(database), keys, witnesses)
+    finally:
+        await database.close()
+
+
+async def check_behind(settings: Settings, database: Database) -> list[Finding]:
+    """A warning for each sink that is stalled or far behind. Raises StorageUnavailable."""
+    return [
+        Finding("audit events", False, words, warning=True, mend=_MEND_BEHIND)
+        for words in await sinks_behind(settings, database)
+    ]
+
+
+async def check_sinks(settings: Settings, within_s: float) -> list[Finding]:
+    """Whether each sink that is configured lets this process in, all at once. No row is sent."""
+    audit, asked = settings.audit, []
+    if audit.events_url:
+        where = f"to {urlsplit(audit.events_url).hostname}, tried with no event"
+        asked.append(_sink(where, partial(_http_in, audit), within_s))
+    if audit.events_nats:
+        where = f"to {audit.events_nats}, on {audit.events_nats_subject}"
+        asked.append(_sink(where, partial(_nats_in, audit), within_s))
+    return await asyncio.gather(*asked)
+
+
+async def _sink(where: str, ask: Callable[[], Awaitable[None]], within_s: float) -> Finding:
+    try:
+        async with asyncio.timeout(within_s):
+            await ask()
+    except TimeoutError:
+        words = f"{where}: no answer within {within_s:g} s"
+        return Finding("audit events", False, words, fault=Fault.SILENT)
+    except (ConfigurationError, AdapterError) as error:
+        return Finding("audit events", False, str(error), fault=fault_of(error))
+    return Finding("audit events", True, where)
+
+
+async def _http_in(audit: AuditSettings) -> None:
+    http = await asyncio.to_thread(audit_http, "audit.events", audit.events_url, audit.events_route)
+    try:
+        await http.send_events([])
+    finally:
+        await http.aclose()
+
+
+async def _nats_in(audit: AuditSettings) -> None:
+    await audit_nats(audit).reach()

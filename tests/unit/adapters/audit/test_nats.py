@@ -10,7 +10,7 @@ from adapters.audit import nats as audit_nats
 from adapters.audit.nats import AuditNats, NatsLogin
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
 from adapters.http.egress import LocalHosts, confined_to
-from bot.app.audit import check_sinks
+from bot.cli.check.storage import check_sinks
 from bot.settings.model import Settings
 from tests.fakes.nats_server import nats_server
 

@@ -8,10 +8,10 @@ import pytest
 
 from adapters.llm.config import ProviderConfig
 from adapters.llm.registry import create
-from bot.app.audit import check_sinks
 from bot.app.backend_kinds import open_logs
 from bot.app.http_api import checked_claims
 from bot.app.telemetry import open_telemetry
+from bot.cli.check.storage import check_sinks
 from bot.settings.http import OidcSettings
 from bot.settings.model import Settings
 from bot.settings.otel import OtelSettings
