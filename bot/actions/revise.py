@@ -24,7 +24,7 @@ _WHOLE: Final = "params"
 
 
 class Revisions:
-    """`bot.ports.proposals.Revisions` by the declared actions."""
+    """Form fields of an open proposal, by its declared action. Both methods raise InvalidArguments."""
 
     def __init__(
         self, catalog: ActionCatalog, redactor: Redactor, platform: PlatformTraits
@@ -34,7 +34,7 @@ class Revisions:
         self._redactor = redactor
 
     def form(self, proposal: Proposal) -> Sequence[FormField]:
-        """See `bot.ports.proposals.Revisions.form`."""
+        """The parameters as they are stored."""
         action = self._catalog.find(proposal.action, proposal.product)
         params = orjson.loads(proposal.params)
         scalars = _scalars(action, params)
@@ -47,7 +47,7 @@ class Revisions:
         )
 
     def read(self, proposal: Proposal, answers: Mapping[str, str]) -> str:
-        """See `bot.ports.proposals.Revisions.read`."""
+        """The changed parameters as canonical JSON, checked like a model's."""
         action = self._catalog.find(proposal.action, proposal.product)
         scalars = _scalars(action, orjson.loads(proposal.params))
         typed = (

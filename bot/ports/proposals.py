@@ -1,6 +1,6 @@
 """Proposals as they are stored, changed, counted and shown, and what may stop them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -259,18 +259,6 @@ class FormField:
     value: str
     kind: str
     optional: bool = False
-
-
-class Revisions(Protocol):
-    """What a person may change of an open proposal. Both raise InvalidArguments, in words."""
-
-    def form(self, proposal: Proposal) -> Sequence[FormField]:
-        """The parameters as they are."""
-        ...
-
-    def read(self, proposal: Proposal, answers: Mapping[str, str]) -> str:
-        """The changed parameters as canonical text, checked like a model's."""
-        ...
 
 
 def uncounted(_state: ProposalState) -> None:

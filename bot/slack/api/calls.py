@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 import structlog
-from pydantic import JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import LockedOut, RateLimited, Unreachable
@@ -30,6 +30,14 @@ _TEXTS: Final = frozenset(
 _LARGE: Final = "views."
 
 _log = structlog.stdlib.get_logger(__name__)
+
+
+class ApiObject(BaseModel):
+    """A part of an answer. Unknown fields are ignored, and an error never quotes the input."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
 
 class SlackCalls(Protocol):

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeGuard
 
 import structlog
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import JsonValue, ValidationError
 
 from bot.domain.channel import DIRECT, GROUP, UNKNOWN, KeptName, Readers
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import ApiObject, SlackCalls
 from bot.slack.api.single_flight import SingleFlightCache
 from tools.policy import NAMELESS
 
@@ -85,12 +85,8 @@ class NameStore(Protocol):
         ...
 
 
-class _Channel(BaseModel):
+class _Channel(ApiObject):
     """What we read of `conversations.info`."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
 
     id: str = ""
     name: str = ""
@@ -183,12 +179,8 @@ class SlackChannelNames:
         return found.name
 
 
-class _SharedChannel(BaseModel):
+class _SharedChannel(ApiObject):
     """What we read of `conversations.info`; a channel of our own company alone says so itself."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
 
     is_ext_shared: bool | None = None
     is_shared: bool = False

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from adapters.llm.messages import Picture
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import ApiObject, SlackCalls
 from bot.slack.api.file_content import MOST_BYTES, NotShown, NotText, kind_of, text_of
 from bot.slack.api.web_api import RateLimited, Refused
 from tools.attached import MAX_BYTES, AttachedFile, FileText
@@ -59,12 +59,8 @@ _NOT_TEXT: Final[Mapping[str, str]] = {
 }
 
 
-class _File(BaseModel):
+class _File(ApiObject):
     """What we read of the `file` object."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
 
     mode: str = ""
     mimetype: str = ""
@@ -74,11 +70,7 @@ class _File(BaseModel):
     url_private: str = ""
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
-
+class _Answer(ApiObject):
     file: _File
 
 

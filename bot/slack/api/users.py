@@ -4,11 +4,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
-
 from bot.domain.ids import Person
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import ApiObject, SlackCalls
 from bot.slack.api.single_flight import SingleFlightCache
 from tools.time_zones import is_zone
 
@@ -16,12 +14,8 @@ NAME_TTL_S: Final = 300.0
 ZONE_TTL_S: Final = 3600.0
 
 
-class Account(BaseModel):
+class Account(ApiObject):
     """What we read of a person. Slack leaves flags out for some kinds of people."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
 
     id: str
     team_id: str = ""
@@ -41,11 +35,7 @@ class Account(BaseModel):
         return self.team_id not in {"", team}
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
-
+class _Answer(ApiObject):
     user: Account
 
 

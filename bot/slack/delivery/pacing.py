@@ -158,29 +158,10 @@ class Rates:
     @classmethod
     def unlimited(cls) -> "Rates":
         """For benchmarks, and workspaces with limits of their own; only `message_gap_s` holds."""
-        return cls(
-            edit_burst=1_000_000,
-            edits_per_minute=math.inf,
-            post_burst=1_000_000,
-            posts_per_s=math.inf,
-            all_posts_burst=1_000_000,
-            all_posts_per_minute=math.inf,
-            read_burst=1_000_000,
-            reads_per_minute=math.inf,
-            info_burst=1_000_000,
-            infos_per_minute=math.inf,
-            person_burst=1_000_000,
-            persons_per_minute=math.inf,
-            append_burst=1_000_000,
-            appends_per_minute=math.inf,
-            stream_burst=1_000_000,
-            streams_per_minute=math.inf,
-            streams_at_once=1_000_000,
-            session_burst=1_000_000,
-            sessions_per_minute=math.inf,
-            delete_burst=1_000_000,
-            deletes_per_minute=math.inf,
-        )
+        unbound: dict[str, Any] = {"streams_at_once": 1_000_000}
+        for burst_name, rate_name in _ALLOWANCES:
+            unbound |= {burst_name: 1_000_000, rate_name: math.inf}
+        return cls(**unbound)
 
 
 class Bucket:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from bot.actions.judge import ActionRoles
+from bot.actions.revise import Revisions
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelNow, ChannelRule
 from bot.domain.chart_request import ChartOf
@@ -16,7 +17,7 @@ from bot.ports.feedback import Feedback
 from bot.ports.ledger import Ledger
 from bot.ports.overview import Overview
 from bot.ports.platform import PrivateSurface, RoleDirectory
-from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore, Revisions
+from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore
 from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog, Trail
 from bot.privacy.session_memory import Placeholders

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from bot.domain.ids import Person
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import ApiObject, SlackCalls
 from bot.slack.api.single_flight import SingleFlightCache
 from bot.slack.api.users import account_of
 
@@ -39,26 +39,20 @@ class VisibleChannels:
     unread: int = 0
 
 
-class _Read(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
-
-
-class _Channel(_Read):
+class _Channel(ApiObject):
     is_channel: bool = False
     is_private: bool = True
 
 
-class _ChannelAnswer(_Read):
+class _ChannelAnswer(ApiObject):
     channel: _Channel
 
 
-class _Cursor(_Read):
+class _Cursor(ApiObject):
     next_cursor: str = ""
 
 
-class _MembersAnswer(_Read):
+class _MembersAnswer(ApiObject):
     members: frozenset[str]
     response_metadata: _Cursor = Field(default_factory=_Cursor)
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from adapters.on_call.port import OnCall
 from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.roles import HeldRoles, also_words, with_article
 from bot.domain.tenancy import HOME
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import ApiObject, SlackCalls
 from bot.slack.api.single_flight import SingleFlightCache
 from bot.slack.api.users import Account, account_of
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
@@ -47,11 +47,7 @@ OUTSIDER = "Guests and people of other companies can't open this. Ask a member o
 DEACTIVATED = "This account is deactivated."
 
 
-class _GroupAnswer(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
-
+class _GroupAnswer(ApiObject):
     users: tuple[str, ...]
 
 

@@ -3,10 +3,10 @@
 from difflib import get_close_matches
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import ApiObject, SlackCalls
 from bot.slack.api.web_api import LockedOut, Refused
 from tools.output import clean_words
 
@@ -19,17 +19,13 @@ class NoSuchGroup(Exception):
     """The text says why there is no id, and what to do."""
 
 
-class _Group(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-
+class _Group(ApiObject):
     id: str = Field(pattern=r"^S[A-Z0-9]+$")
     handle: str = ""
     name: str = ""
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-
+class _Answer(ApiObject):
     usergroups: tuple[_Group, ...]
 
 

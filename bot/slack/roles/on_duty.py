@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from adapters.errors import AdapterError
 from adapters.on_call.port import SLACK_ID, OnCall
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import ApiObject, SlackCalls
 from bot.slack.api.single_flight import SingleFlightCache
 from bot.slack.api.web_api import Refused
 
@@ -38,19 +38,11 @@ class OnDuty:
     without_account: int
 
 
-class _Account(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
-
+class _Account(ApiObject):
     id: str
 
 
-class _Found(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
-
+class _Found(ApiObject):
     user: _Account
 
 

@@ -40,13 +40,7 @@ _MAX_CONTENT_BYTES = 200_000
 
 def view_of(title: str, blocks: list[JsonValue]) -> View:
     """A modal that is only read."""
-    return {
-        "type": "modal",
-        "callback_id": "evidence",
-        "title": _title(title),
-        "close": {"type": "plain_text", "text": "Close"},
-        "blocks": blocks,
-    }
+    return _modal("evidence", title, blocks)
 
 
 def evidence_view(evidence: Evidence) -> View:
@@ -70,49 +64,54 @@ def raw_view(parts: Sequence[tuple[str, str]]) -> View:
         if text:
             blocks.append(paragraph(label))
             blocks += [preformatted(part) for part in fitting_parts(text)]
-    return {
-        "type": "modal",
-        "callback_id": "proposal:raw",
-        "title": _title("Raw JSON"),
-        "close": {"type": "plain_text", "text": "Close"},
-        "blocks": blocks,
-    }
+    return _modal("proposal:raw", "Raw JSON", blocks)
 
 
 def refusal_view(text: str) -> View:
     """Why a press did nothing."""
-    return {
-        "type": "modal",
-        "callback_id": REFUSED,
-        "title": _title("Nothing was done"),
-        "close": {"type": "plain_text", "text": "Close"},
-        "blocks": [paragraph(text)],
-    }
+    return _modal(REFUSED, "Nothing was done", [paragraph(text)])
 
 
 def reject_view(private_metadata: str) -> View:
     """Asks for an optional reason, which goes back to the model."""
-    return {
+    asked = _reason_input("Why? (helps the next proposal)") | {"optional": True}
+    form = _modal(REJECT_CALLBACK, "Reject the proposal", [asked], close="Back", submit="Reject")
+    return form | {"private_metadata": private_metadata}
+
+
+def reason_view(private_metadata: str) -> View:
+    """Asks why an answer did not help."""
+    hint = "Admins read it, without your name. Your vote counts already."
+    asked = _reason_input("Why did this answer not help?")
+    asked["hint"] = {"type": "plain_text", "text": hint}
+    form = _modal(FEEDBACK_CALLBACK, "What was wrong?", [asked], close="Skip", submit="Send")
+    return form | {"private_metadata": private_metadata}
+
+
+def _modal(
+    callback: str, title: str, blocks: list[JsonValue], close: str = "Close", submit: str = ""
+) -> View:
+    made: View = {
         "type": "modal",
-        "callback_id": REJECT_CALLBACK,
-        "private_metadata": private_metadata,
-        "title": _title("Reject the proposal"),
-        "submit": {"type": "plain_text", "text": "Reject"},
-        "close": {"type": "plain_text", "text": "Back"},
-        "blocks": [
-            {
-                "type": "input",
-                "block_id": REASON_BLOCK,
-                "optional": True,
-                "label": {"type": "plain_text", "text": "Why? (helps the next proposal)"},
-                "element": {
-                    "type": "plain_text_input",
-                    "action_id": REASON_INPUT,
-                    "multiline": True,
-                    "max_length": MAX_REASON,
-                },
-            }
-        ],
+        "callback_id": callback,
+        "title": {"type": "plain_text", "text": title[:_TITLE_MAX]},
+        "close": {"type": "plain_text", "text": close},
+        "blocks": blocks,
+    }
+    return made | {"submit": {"type": "plain_text", "text": submit}} if submit else made
+
+
+def _reason_input(label: str) -> View:
+    return {
+        "type": "input",
+        "block_id": REASON_BLOCK,
+        "label": {"type": "plain_text", "text": label},
+        "element": {
+            "type": "plain_text_input",
+            "action_id": REASON_INPUT,
+            "multiline": True,
+            "max_length": MAX_REASON,
+        },
     }
 
 
@@ -126,15 +125,8 @@ def edit_view(private_metadata: str, action: str, fields: Sequence[FormField]) -
         ),
         *(_input(number, field) for number, field in enumerate(fields)),
     ]
-    return {
-        "type": "modal",
-        "callback_id": EDIT_CALLBACK,
-        "private_metadata": private_metadata,
-        "title": _title("Edit the proposal"),
-        "submit": {"type": "plain_text", "text": "Propose"},
-        "close": {"type": "plain_text", "text": "Back"},
-        "blocks": blocks,
-    }
+    form = _modal(EDIT_CALLBACK, "Edit the proposal", blocks, close="Back", submit="Propose")
+    return form | {"private_metadata": private_metadata}
 
 
 def field_block(number: int) -> str:
@@ -188,10 +180,6 @@ def _shown(content: str) -> str:
     return visible(content)
 
 
-def _title(text: str) -> JsonValue:
-    return {"type": "plain_text", "text": text[:_TITLE_MAX]}
-
-
 def paragraph(text: str) -> JsonValue:
     """Plain text, 3,000 characters at most, none of them empty."""
     return {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}}
@@ -224,35 +212,6 @@ def vote_of(value: str) -> tuple[Vote, TurnId] | None:
     """What a button's value says; None for one that is not ours."""
     found = _VALUE.fullmatch(value)
     return (Vote(found[1]), TurnId(found[2])) if found else None
-
-
-def reason_view(private_metadata: str) -> View:
-    """Asks why an answer did not help."""
-    return {
-        "type": "modal",
-        "callback_id": FEEDBACK_CALLBACK,
-        "private_metadata": private_metadata,
-        "title": {"type": "plain_text", "text": "What was wrong?"},
-        "submit": {"type": "plain_text", "text": "Send"},
-        "close": {"type": "plain_text", "text": "Skip"},
-        "blocks": [
-            {
-                "type": "input",
-                "block_id": REASON_BLOCK,
-                "label": {"type": "plain_text", "text": "Why did this answer not help?"},
-                "hint": {
-                    "type": "plain_text",
-                    "text": "Admins read it, without your name. Your vote counts already.",
-                },
-                "element": {
-                    "type": "plain_text_input",
-                    "action_id": REASON_INPUT,
-                    "multiline": True,
-                    "max_length": MAX_REASON,
-                },
-            }
-        ],
-    }
 
 
 def _button(text: str, spoken: str, vote: Vote, turn_id: TurnId) -> Block:

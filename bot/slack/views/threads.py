@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from bot.domain.ids import MessageTs, Place
 from bot.domain.thread import Said, Speaker, ThreadRead
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import ApiObject, SlackCalls
 from bot.slack.api.users import PersonNames
 from bot.slack.api.web_api import RateLimited
 from bot.slack.delivery.outbox import ANSWER, CARD
@@ -47,11 +47,7 @@ _TS = re.compile(r"[0-9]{1,11}\.[0-9]{1,9}", re.ASCII)
 _BOOKKEEPING: Final = frozenset({"file_share", "thread_broadcast", "bot_message", "me_message", ""})
 
 
-class _Read(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True
-    )
-
+class _Read(ApiObject):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, data: object) -> object:
