@@ -39,7 +39,9 @@ from tools.core.sweep_metrics import SweepMetrics
 from tools.core.sweep_traces import SweepTraces
 
 PRODUCTS = tuple(f"shop-{number:02}" for number in range(50))
-MOST_REQUESTS = 36  # of all backends: 11 kinds of objects, last lines of crashes, errors of a day
+MOST_REQUESTS = (
+    37  # of all backends: 11 kinds of objects, last lines of crashes, errors and metrics of a day
+)
 MOST_PIECES = 800  # of CPU, the stand-ins too: the wall would measure who else is on the machine
 METRICS = tuple(f"{name}_{n}" for name in ("http_server_errors", "app_latency_seconds", "app_queue_size") for n in range(5))  # fmt: skip
 _TERM = re.compile(r'"kortex_term", "(\d+)"')

@@ -106,7 +106,7 @@ def shift(
     usual = usual_of(before, role, unit)
     high, low = _extremes(window, role, guard_s)
     least = min(before)
-    up, down = (high - usual.middle) / usual.spread, _fall(usual, low, least)
+    up, down = (high - usual.middle) / usual.spread, fall_of(usual, low, least)
     upwards = worse == "up" or (worse == "either" and up >= down)
     unusual = [usual.is_unusual(value, upwards=upwards) for _, value in window]
     since, from_start = _onset(window, unusual)
@@ -136,7 +136,7 @@ def shift(
     )
 
 
-def _fall(usual: Usual, low: float, least: float) -> float:
+def fall_of(usual: Usual, low: float, least: float) -> float:
     """Spreads below usual. A fall to a third counts as a rise to three times, and one to nought has no bound.
 
     Without that no fall of what is never below nought could be more than usual over its spread. A slow

@@ -1,4 +1,4 @@
-"""A series that grows for hours: too slow for a comparison with the last hour, and clear all the same."""
+"""A series that grows for hours or a day: too slow for a comparison with the last hour, and clear all the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,9 @@ from tools.signals import Role, Worse
 
 DAY_S: Final = 86_400.0
 OVER_S: Final = 6 * 3600.0
-_PART_S: Final = 1800.0
-_FEWEST_PARTS: Final = 6  # three hours
+_SPANS_S: Final = (OVER_S, DAY_S)
+_PARTS: Final = 12  # of a span
+_FEWEST_PARTS: Final = 6
 _STEADY: Final = 0.8  # of the steps from one half hour to the next go the same way
 _TIMES: Final = 1.5  # as much as it was, at least
 _TIMES_UNKNOWN: Final = 3.0  # the same of what may be load
@@ -35,11 +36,24 @@ class Trend:
 def trend(
     points: Points, end: float, role: Role, unit: str | None, worse: Worse, limit: float | None
 ) -> Trend | None:
-    """None without a steady growth (or fall, where that is worse) over the last hours up to `end`.
+    """None without a steady growth (or fall, where that is worse) over six hours or a day up to `end`.
 
     Also where it went as far at the same time yesterday.
     """
-    parts = _parts(points, end - OVER_S, end)
+    found = (_trend(points, end, over_s, role, unit, worse, limit) for over_s in _SPANS_S)
+    return next((one for one in found if one is not None), None)
+
+
+def _trend(
+    points: Points,
+    end: float,
+    over_s: float,
+    role: Role,
+    unit: str | None,
+    worse: Worse,
+    limit: float | None,
+) -> Trend | None:
+    parts = _parts(points, end - over_s, end)
     if len(parts) < _FEWEST_PARTS:
         return None
     first, now = parts[0], parts[-1]
@@ -47,21 +61,26 @@ def trend(
     if worse == ("down" if rises else "up") or not _is_steady(parts, rises=rises):
         return None
     low, high = sorted((abs(first), abs(now)))
-    spread = max(_noise(points, end, parts), least_spread(first, role, unit))
+    spread = max(_noise(points, end, over_s, parts), least_spread(first, role, unit))
     spreads = min(CAP, abs(now - first) / spread)
     times = _TIMES_UNKNOWN if role == "other" else _TIMES
-    if spreads < UNUSUAL or high < times * low or _was_so_yesterday(points, end, now - first):
+    if (
+        spreads < UNUSUAL
+        or high < times * low
+        or _was_so_yesterday(points, end, over_s, now - first)
+    ):
         return None
-    since = next(at for at, _ in points if at >= end - OVER_S)
+    since = next(at for at, _ in points if at >= end - over_s)
     return Trend(first, now, since, spreads, _full_in_s(first, now, end - since, unit, limit))
 
 
 def _parts(points: Points, start: float, end: float) -> Sequence[float]:
-    """The median of each half hour that has samples."""
+    """The median of each part that has samples."""
+    part_s = (end - start) / _PARTS
     found: dict[int, list[float]] = {}
     for at, value in points:
         if start <= at <= end:
-            found.setdefault(int((at - start) // _PART_S), []).append(value)
+            found.setdefault(int((at - start) // part_s), []).append(value)
     return [median(values) for _, values in sorted(found.items())]
 
 
@@ -71,9 +90,9 @@ def _is_steady(parts: Sequence[float], *, rises: bool) -> bool:
     return same >= _STEADY * len(steps)
 
 
-def _noise(points: Points, end: float, parts: Sequence[float]) -> float:
-    """How far samples lie from the line between the first and the last half hour."""
-    start = end - OVER_S
+def _noise(points: Points, end: float, over_s: float, parts: Sequence[float]) -> float:
+    """How far samples lie from the line between the first and the last part."""
+    start = end - over_s
     recent = [(at, value) for at, value in points if start <= at <= end]
     begin, took = recent[0][0], max(1.0, recent[-1][0] - recent[0][0])
     steps = [
@@ -84,8 +103,8 @@ def _noise(points: Points, end: float, parts: Sequence[float]) -> float:
     return median(steps) if steps else 0.0
 
 
-def _was_so_yesterday(points: Points, end: float, growth: float) -> bool:
-    parts = _parts(points, end - DAY_S - OVER_S, end - DAY_S)
+def _was_so_yesterday(points: Points, end: float, over_s: float, growth: float) -> bool:
+    parts = _parts(points, end - DAY_S - over_s, end - DAY_S)
     if len(parts) < _FEWEST_PARTS:
         return False
     return (parts[-1] - parts[0]) * growth > 0 and abs(parts[-1] - parts[0]) >= (

@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
+from tools.analysis.day import FEWEST
 from tools.analysis.series_shape import growth_of, is_counter
 from tools.analysis.shift import MIN_BASELINE, Points, Shift
 from tools.analysis.trend import DAY_S, OVER_S, Trend, trend
@@ -16,7 +17,7 @@ from tools.core.metric_sweep import MetricShift
 from tools.core.sweep_arguments import at_text
 from tools.errors import ToolError
 from tools.output import clean_text
-from tools.signals import UNKNOWN, Role, Signal
+from tools.signals import ROLES, UNKNOWN, Role, Signal
 from tools.statistics import rounded
 
 Shifted = tuple[str, Signal, Shift]
@@ -28,7 +29,7 @@ _ROOM: Final = 0.25  # of the change
 _LEAST_DRIFT: Final = 0.02  # over the time before and the range
 _WEEK: Final = timedelta(days=7)
 # What people's habits move. Of latency two earlier days must agree; failures are never usual.
-_LOAD: Final = frozenset[Role]({"traffic", "cpu", "network", "pool", "queue", "disk", "other"})
+LOAD: Final = frozenset[Role]({"traffic", "cpu", "network", "pool", "queue", "disk", "other"})
 _FILLING: Final = frozenset[Role]({"memory", "disk", "pool", "queue", "other"})
 
 
@@ -41,6 +42,22 @@ class History:
     counters: frozenset[str] = frozenset()  # signals without a name that are read as they are here
     requests: int = 0
     notes: Sequence[str] = ()
+    step_s: float = STEP_S
+    unread: str = ""  # why the last day could not be read
+    below_yesterday: frozenset[tuple[str, str]] = frozenset()  # traffic that fell behind it
+
+    def day_of(self, signal: Signal, product: str) -> Points:
+        """A series of the last day as it is compared: a counter by its growth."""
+        points = self.points.get((signal.name, product), ())
+        return growth_of(points) if signal.name in self.counters else points
+
+    def begin(self, end: datetime) -> datetime | None:
+        """From when on series are compared: the median of where they begin; None if that is too late."""
+        begins = sorted(points[0][0] for points in self.points.values() if points)
+        if not begins:
+            return None
+        middle = datetime.fromtimestamp(begins[len(begins) // 2], end.tzinfo)
+        return middle if end - middle >= timedelta(seconds=FEWEST * self.step_s) else None
 
     def without_time_of_day(
         self, shifted: Sequence[Shifted], window: Interval
@@ -62,12 +79,14 @@ class History:
         if signal.role == "errors":
             return False
         key = (signal.name, product)
-        day, week = self.points.get(key, ()), self.week_ago.get(key, ())
+        day, week = self.day_of(signal, product), self.week_ago.get(key, ())
         if signal.name in self.counters:
-            day, week = growth_of(day), growth_of(week)
+            week = growth_of(week)
         ago = (_around(day, window, DAY_S), _around(week, window, 0.0))
+        if key in self.below_yesterday:
+            ago = ((), ago[1])  # a day of the week, or yesterday was the odd one
         agree = [_is_as_far(values, signal, moved) for values in ago if values]
-        needed = 1 if signal.role in _LOAD else 2
+        needed = 1 if signal.role in LOAD else 2
         return len(agree) >= needed and all(agree)
 
     def trends(self, signals: Mapping[str, Signal], end: datetime) -> Iterator[MetricShift]:
@@ -90,21 +109,18 @@ async def read_history(
     shifted: Sequence[Shifted],
     recent: Sequence[SweptSeries],
 ) -> History:
-    """A coarse look at the last day of what moved or drifts, and at a week ago of what moved.
+    """A coarse look at the last day: what moved or drifts, then the most telling of the others.
 
     `signals` are as their values show them, and `recent` their series. A failure leaves a note.
     """
     step_s = max(STEP_S, step_s)
-    moved = {signal.name for _, signal, one in shifted if one.size >= UNUSUAL}
     counters = frozenset(name for name, one in signals.items() if _is_unnamed_counter(one))
-    drifting = {one.signal for one in recent if _drifts(one, signals[one.signal])}
     chosen = [
-        replace(one, reading="gauge") if name in counters else one
-        for name, one in signals.items()
-        if name in moved or name in drifting
-    ][:MOST_SIGNALS]
+        replace(one, reading="gauge") if one.name in counters else one
+        for one in _most_telling(signals, shifted, recent)
+    ]
     if not chosen:
-        return History()
+        return History(step_s=step_s)
     # From a whole number of steps before the end, so that the newest sample is read.
     steps = LONGEST.total_seconds() // step_s
     start = window.end - timedelta(seconds=steps * step_s)
@@ -113,26 +129,50 @@ async def read_history(
             metrics, chosen, Interval(start, window.end), products, step_s
         )
     except ToolError as error:
-        return History(notes=[f"the last day could not be read: {error}"])
-    history = History(points, {}, counters, requests)
-    again = [one for one in chosen if one.name in moved]
-    return await _with_week_ago(history, metrics, again, window, products, step_s)
+        return History(step_s=step_s, unread=f"the last day could not be read: {error}")
+    return History(points, {}, counters, requests, step_s=step_s)
 
 
-async def _with_week_ago(
+def _most_telling(
+    signals: Mapping[str, Signal], shifted: Sequence[Shifted], recent: Sequence[SweptSeries]
+) -> Sequence[Signal]:
+    """At most MOST_SIGNALS: those that moved or drift, then those of a known role."""
+    moved = moved_signals(shifted) | {
+        signal.name for _, signal, one in shifted if one.record >= UNUSUAL
+    }
+    moved |= {one.signal for one in recent if _drifts(one, signals[one.signal])}
+    ordered = sorted(
+        signals.values(),
+        key=lambda one: (one.name not in moved, ROLES.index(one.role), one.rank, one.name),
+    )
+    return ordered[:MOST_SIGNALS]
+
+
+def moved_signals(shifted: Sequence[Shifted]) -> frozenset[str]:
+    """Those that left what is usual, of any product."""
+    return frozenset(signal.name for _, signal, one in shifted if one.size >= UNUSUAL)
+
+
+async def with_week_ago(
     history: History,
     metrics: Metrics,
-    signals: Sequence[Signal],
+    signals: Mapping[str, Signal],
     window: Interval,
     products: Sequence[str],
-    step_s: float,
+    shifted: Sequence[Shifted],
 ) -> History:
-    """The same with series of the window's time a week ago, at the window's own times."""
-    if not signals:
+    """The same with what moved as it was at the window's time a week ago, at the window's own times."""
+    moved = moved_signals(shifted)
+    chosen = [
+        replace(one, reading="gauge") if name in history.counters else one
+        for name, one in signals.items()
+        if name in moved
+    ][:MOST_SIGNALS]
+    if not chosen or history.unread:
         return history
     then = Interval(window.start - _WEEK, window.end - _WEEK)
     try:
-        earlier, requests = await _read(metrics, signals, then, products, step_s)
+        earlier, requests = await _read(metrics, chosen, then, products, history.step_s)
     except ToolError as error:
         return replace(history, notes=[f"a week ago could not be read: {error}"])
     moved_up = {

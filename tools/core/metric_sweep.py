@@ -133,6 +133,7 @@ class MetricSweep(ToolOutput):
     name it, and neither does `records`; `more_records` is how many products were cut. `unnamed`, which is `beyond/compared`, starts with 0 for it: these are the series of role
     `other`, beyond a robust bound whatever their unit. `truncated` is false, and `unread` is 0:
     the number of series that exist and were not read, because the sweep reads a bounded number.
+    What did not move is compared with the last day as well, from `day_from` on; `day_unread` says why not.
     `time_of_day` has the roles within usual only because they were so at this time on earlier days.
     `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
     The shifts that matter most have their `course`, for charts: the window and half as long before it.
@@ -140,6 +141,8 @@ class MetricSweep(ToolOutput):
 
     range: str
     baseline_from: str
+    day_from: str | None = None
+    day_unread: str | None = None
     step_s: float
     shifts: list[MetricShift]
     within: dict[str, str]

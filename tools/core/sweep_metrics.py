@@ -16,8 +16,9 @@ from tools.core.bound import bound
 from tools.core.metric_choice import chosen, step_of
 from tools.core.metric_courses import with_courses
 from tools.core.metric_coverage import with_coverage
+from tools.core.metric_day import DayLook
 from tools.core.metric_gaps import with_gaps
-from tools.core.metric_history import read_history
+from tools.core.metric_history import read_history, with_week_ago
 from tools.core.metric_labels import LabelLook
 from tools.core.metric_shapes import request_signals, understood, units_of
 from tools.core.metric_sweep import (
@@ -83,12 +84,25 @@ class SweepMetrics:
         by_name, series = understood(signals, swept.series)
         judged = _judged(series, by_name, window, start, step_s)
         past = await read_history(metrics, by_name, window, products, step_s, judged.shifts, series)
-        judged.shifts, at_this_time = past.without_time_of_day(judged.shifts, window)
+        recent = {(one.signal, one.product): one.points for one in series}
+        look = DayLook(past, recent, window, units_of(by_name, series))
         judged.growing = list(past.trends(by_name, window.end))
+        grows = {(one.signal, one.product) for one in judged.growing}
+        judged.shifts, past = look.compared(judged.shifts, grows)
+        past = await with_week_ago(past, metrics, by_name, window, products, judged.shifts)
+        judged.shifts, at_this_time = past.without_time_of_day(judged.shifts, window)
         requests = found.requests + swept.requests + past.requests
         output = _output(found, judged, window, start, step_s, requests, call.now)
         notes = [*(output.notes or ()), *past.notes] or None
-        output = output.model_copy(update={"time_of_day": at_this_time, "notes": notes})
+        begin = past.begin(window.end)
+        output = output.model_copy(
+            update={
+                "time_of_day": at_this_time,
+                "notes": notes,
+                "day_from": None if begin is None else instant_text(begin),
+                "day_unread": clean_text(past.unread) or None,
+            }
+        )
         output = with_gaps(output, series, by_name, window, call.now)
         output = with_coverage(output, found, judged.shifts, by_name, window.start)
         output = with_courses(output, series, window, arguments.product)

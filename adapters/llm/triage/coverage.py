@@ -159,6 +159,8 @@ def _blind_in_metrics(case: Case, metrics: Seen) -> Iterator[str]:
         yield f"whether requests of {_named_few(whom)} are slow: no latency was compared"
     if not case.names_subject:
         yield from _blind_to_others(case.products[1:], metrics)
+    if metrics.text("day_unread"):
+        yield "metrics: the last day could not be read, so older trouble would not show"
     if metrics.result.get("truncated") is True:
         yield "metrics: more moved than is told"
 

@@ -134,7 +134,7 @@ def _is_doubted(case: Case, facts: Facts, found: Sequence[Suspicion]) -> bool:
         or _has_new_errors(case)
         or _has_vanished(case, facts)
         or bool(unexplained(case, facts))
-        or _has_grown_for_hours(case, facts)
+        or _has_moved(case, facts)
     )
 
 
@@ -201,12 +201,12 @@ def unexplained(case: Case, facts: Facts) -> Sequence[RecordFact]:
     return [one for one in facts.records if _is_in_question(case, one.product)]
 
 
-def _has_grown_for_hours(case: Case, facts: Facts) -> bool:
-    """Whether a series of a product in question left its usual values long before, and goes on."""
+def _has_moved(case: Case, facts: Facts) -> bool:
+    """Whether a series of a product in question is further than ever before, and that goes on."""
     return any(
-        one.since_before and one.under_way and one.beyond and one.score >= UNUSUAL
+        one.beyond and one.score >= UNUSUAL and one.over_since is None and not one.is_back
         for one in facts.moved
-        if _is_in_question(case, one.product) and one.over_since is None and not one.is_back
+        if _is_in_question(case, one.product)
     )
 
 

@@ -265,7 +265,8 @@ def _lowered(text: str) -> str:
 def _older(case: Case) -> str:
     """What was so all the time that the figures were compared with passes for usual."""
     metrics = case.of(METRICS)
-    begin = instant(metrics.text("baseline_from")) if metrics else None
+    told = (metrics.text("day_from") or metrics.text("baseline_from")) if metrics else ""
+    begin = instant(told)
     return f", or trouble that began before {clock(begin, case.now)}" if begin else ""
 
 

@@ -157,3 +157,17 @@ async def test_series_that_grows_for_hours_forbids_the_all_clear(question: str) 
     assert verdict(found) != "healthy"
     assert "held octets" in found.text
     assert found.marks == ()
+
+
+async def test_last_day_that_could_not_be_read_forbids_it() -> None:
+    found = await asked(day_unread="the last day could not be read: upstream: 503")
+
+    assert verdict(found) == "unknown"
+    assert "the last day could not be read" in found.text
+    assert found.marks == ()
+
+
+async def test_all_clear_says_from_when_on_it_compared() -> None:
+    found = await asked(baseline_from="2026-04-07T12:05:00Z", day_from="2026-04-06T08:35:00Z")
+
+    assert "or trouble that began before 2026-04-06 08:35 UTC" in found.text

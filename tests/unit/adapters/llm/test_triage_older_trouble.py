@@ -78,7 +78,7 @@ async def test_an_all_clear_says_which_trouble_would_pass_for_usual() -> None:
     found = await asked("is checkout ok since 08:40?", at("09:00"))
 
     assert "Nothing is wrong that I can see with checkout" in found.text
-    assert "or trouble that began before 06:39 UTC" in found.text
+    assert "or trouble that began before 03:10 UTC" in found.text
     assert found.marks == ()
 
 

@@ -88,3 +88,53 @@ async def test_memory_that_leaks_is_told_with_the_time_until_it_is_full() -> Non
     (grows,) = found["shifts"]
     assert grows["full_in_s"] == pytest.approx(2 * 3600, rel=0.2)
     assert found["within"] == {"web": ""}
+
+
+P99 = "http_request_duration_seconds_p99"
+REQUESTS = "http_requests_per_second"
+
+
+@pytest.mark.parametrize("hours", [3, 9, 20])
+async def test_trouble_older_than_the_time_before_is_told_with_its_onset(hours: int) -> None:
+    found = await swept(
+        series(P99, lambda ago: (1.2 if ago < 60 * hours else 0.2) + 0.001 * (ago % 5))
+    )
+
+    assert rated(found) == [("web", "latency")]
+    assert found["within"] == {"web": ""}
+    (told,) = found["shifts"]
+    assert (told["under_way"], told["usual"]) == (True, pytest.approx(0.2, abs=0.01))
+    assert (14 - hours) % 24 - 1 <= int(told["since"][11:13]) <= (14 - hours) % 24
+
+
+async def test_a_peak_of_every_day_that_does_not_come_is_told() -> None:
+    found = await swept(
+        series(REQUESTS, lambda ago: 20.0 + ago % 5 if ago < 60 else 4 * peak(ago, DAY), 1.5)
+    )
+
+    assert rated(found) == [("web", "traffic")]
+    assert found["shifts"][0]["direction"] == "down"
+
+
+async def test_a_peak_of_yesterday_alone_is_none_where_a_week_ago_is_known() -> None:
+    found = await swept(
+        series(REQUESTS, lambda ago: 90.0 if DAY - 60 < ago < DAY + 60 else 20 + ago % 5, 8)
+    )
+
+    assert rated(found) == []
+
+
+@pytest.mark.parametrize("days", [0.5, 8])
+async def test_load_that_changed_hours_ago_is_told_where_yesterday_is_known(days: float) -> None:
+    found = await swept(series(REQUESTS, lambda ago: 90.0 if ago < 240 else 20 + ago % 5, days))
+
+    assert rated(found) == ([("web", "traffic")] if days > 1 else [])
+
+
+async def test_the_day_that_was_compared_is_told() -> None:
+    day, short = [
+        await swept(series(P99, lambda ago: 0.2 + 0.001 * (ago % 5), days)) for days in (1.5, 0.15)
+    ]
+
+    assert day["day_from"] == "2026-11-19T08:00:00Z"
+    assert "day_from" not in short

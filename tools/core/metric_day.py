@@ -1,0 +1,74 @@
+"""What of a sweep is unlike the last day, or yesterday, although it is as it was two hours ago."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tools.analysis.day import day_course, day_shift, fall_since_yesterday, with_day
+from tools.analysis.shift import Points, Shift
+from tools.analysis.trend import DAY_S
+from tools.analysis.usual import UNUSUAL
+from tools.capabilities import Interval
+from tools.core.metric_history import LOAD, History, Shifted
+from tools.signals import Signal
+
+_LEAST_S: Final = 1200.0  # a shorter range holds no two medians of the steps of a day
+
+
+@dataclass(frozen=True, slots=True)
+class DayLook:
+    """Compares the range with the last day. `units` are those of durations without one, by signal."""
+
+    past: History
+    recent: Mapping[tuple[str, str], Points]  # what the sweep read, by signal and product
+    window: Interval
+    units: Mapping[str, str | None]
+
+    def compared(
+        self, shifted: Sequence[Shifted], growing: Collection[tuple[str, str]]
+    ) -> tuple[list[Shifted], History]:
+        """The same shifts; in place of each that is none the one against the day, where there is one.
+
+        `growing` are known to grow, by signal and product: that says more.
+        """
+        found: list[Shifted] = []
+        below: set[tuple[str, str]] = set()
+        for product, signal, moved in shifted:
+            key = (signal.name, product)
+            day = self.past.day_of(signal, product)
+            is_still = key not in growing and not _is_moved(signal, moved)
+            other = self._of_day(product, signal, day) if is_still else None
+            if other is None and is_still and signal.role == "traffic":
+                other = self._since_yesterday(product, signal, day)
+                below |= {key} if other is not None else set()
+            start = self.window.start.timestamp()
+            found.append((product, signal, other or with_day(moved, day, start)))
+        return found, replace(self.past, below_yesterday=frozenset(below))
+
+    def _of_day(self, product: str, signal: Signal, day: Points) -> Shift | None:
+        start, end = self.window.start.timestamp(), self.window.end.timestamp()
+        # What people's habits move is compared with yesterday as well, where that is known.
+        is_known = signal.role not in LOAD or (bool(day) and day[0][0] <= start - DAY_S)
+        if not is_known or end - start < _LEAST_S:
+            return None
+        unit = self.units.get(signal.name, signal.unit)
+        course, step_s = self._course(product, signal, day), self.past.step_s
+        return day_shift(course, start, end, signal.role, unit, signal.worse, step_s)
+
+    def _since_yesterday(self, product: str, signal: Signal, day: Points) -> Shift | None:
+        start, end = self.window.start.timestamp(), self.window.end.timestamp()
+        if not day or end - start < _LEAST_S:
+            return None
+        course, step_s = self._course(product, signal, day), self.past.step_s
+        return fall_since_yesterday(course, start, end, signal.role, signal.unit, step_s)
+
+    def _course(self, product: str, signal: Signal, day: Points) -> Points:
+        recent = self.recent.get((signal.name, product), ())
+        return day_course(day, recent, self.window.end.timestamp(), self.past.step_s)
+
+
+def _is_moved(signal: Signal, moved: Shift) -> bool:
+    """Whether it left what was usual before, the way that hurts."""
+    if signal.worse == "either":
+        return moved.size >= UNUSUAL
+    return (moved.up if signal.worse == "up" else moved.down) >= UNUSUAL
