@@ -520,6 +520,7 @@ class CallContext:
     channel_id: str = ""
     roles: frozenset[str] = frozenset()  # of the asker, of those that the policy names
     reading: Reading = Reading.ALL  # whether `products` bound what tools read
+    elsewhere: tuple[str, ...] = ()  # products of other channels, which no call may name then
     files: tuple[AttachedFile, ...] = ()  # attached to the question, in their order
 
 

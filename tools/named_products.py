@@ -5,20 +5,20 @@ conditions or in a query text. A form that this module cannot read counts as a w
 channel's bound refuses it.
 """
 
-import base64
-import binascii
 import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
-from urllib.parse import unquote
 
-ANY_PRODUCT: Final = "*"
+from tools.hidden_texts import readings
+from tools.product_forms import named_in_forms, pod_owner
+from tools.product_names import ANY_PRODUCT
+
 PRODUCT_KEYS: Final = frozenset(
     {"product", "products", "product_name", "product_id", "service", "services", "service_name",
      "service_id", "svc", "microservice", "app", "apps", "app_name", "app_id", "application",
-     "applications", "application_name", "component", "components", "workload"}
+     "applications", "application_name", "cloud_role_name", "component", "components", "workload"}
 )  # fmt: skip
 # Each is a product's key as the last word of a longer one, too: `resource.service.name`, `k8s-app`.
 _NOUNS: Final = frozenset(
@@ -29,7 +29,17 @@ _NOUNS: Final = frozenset(
 # What runs a product, and is called like it more often than not. CI has jobs and deployments too: these
 # name a product only where they hold a text, and a plain argument `job` is CI's.
 _DEPLOYMENTS: Final = frozenset({"deployment", "deployments", "deployment_name"})
+_PODS: Final = frozenset(
+    {"pod", "pods", "pod_name", "pod_names", "podname", "kubernetes_pod_name", "exported_pod",
+     "replicaset", "replica_set", "statefulset", "stateful_set", "daemonset", "daemon_set"}
+)  # fmt: skip
 _RUNNERS: Final = _DEPLOYMENTS | {"job", "job_name"}
+_KINDS: Final = frozenset(
+    {"pod", "pods", "po", "deployment", "deployments", "deploy", "replicaset", "replicasets", "rs",
+     "statefulset", "statefulsets", "sts", "daemonset", "daemonsets", "ds"}
+)  # fmt: skip
+_KIND_KEYS: Final = frozenset({"kind", "resource", "resource_type", "object_kind", "type"})
+_OBJECT_KEYS: Final = frozenset({"name", "names", "resource_name", "object_name", "id"})
 # Elasticsearch's queries over several fields at once.
 _FIELD_QUERIES: Final = frozenset(
     {"multi_match", "combined_fields", "query_string", "simple_query_string"}
@@ -62,7 +72,8 @@ _INEXACT: Final = frozenset(
      "endswith", "gt", "gte", "lt", "lte", "wildcard", "between"}
 )  # fmt: skip
 _SUFFIXES: Final = frozenset(
-    {"name", "names", "id", "ids", "keyword", "raw", "exact", "value", "values", "eq", "equals", "in", "is"}
+    {"name", "names", "id", "ids", "keyword", "raw", "exact", "value", "values", "eq", "equals", "in", "is",
+     "csv", "list"}
 )  # fmt: skip
 _NEGATIONS: Final = frozenset(
     {"not", "nor", "none", "except", "without", "exclude", "excludes", "excluded", "excluding"}
@@ -105,16 +116,14 @@ _SCOPE: Final = re.compile(
     r"(?<![\w.-])(?:resources?|span|attributes?|labels?|tags?|fields?|metadata|k8s|_source)[.-]\Z",
     re.IGNORECASE,
 )
+_JOINED: Final = re.compile(r"\s*(?:\|\||\+|\.\.)\s*[\w\"'$(]")  # more of the value follows
 _COMMENT: Final = re.compile(r"/\*(?:.*?\*/|.*)|--[^\n]*+", re.DOTALL)
 _SEGMENT: Final = re.compile(
     r"(?:\A|/)(?:products|services?|svc|apps|applications|components|workloads|deployments?)/(?P<value>[^/?#\s]+)",
     re.IGNORECASE,
 )
 _FILE: Final = re.compile(r"\.[A-Za-z]{1,5}\Z")
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _ANYTHING: Final = frozenset({"", "*", ".*", ".+", "^.*$", "^.+$"})
-_PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
-_MOST_ENCODINGS: Final = 4
 _BEFORE_CHARS: Final = 64
 _QUOTES: Final = "\"'`() []"
 
@@ -136,6 +145,7 @@ def named_products(arguments: object) -> Iterator[str]:
         if isinstance(value, dict):
             names = _DEPLOYMENTS if value is arguments else _RUNNERS
             found = [*_of_condition(value), *_of_keys(value), *_of_runners(value, names)]
+            found += _of_pods(value)
             left += [
                 (each, is_negated or _is_negation(plain_key(str(key))))
                 for key, each in value.items()
@@ -189,6 +199,18 @@ def _of_runners(value: dict[object, object], names: Collection[str]) -> Iterator
         yield from (_run_by(each) for each in _values(plain[key]) if each not in _ANYTHING)
 
 
+def _of_pods(value: dict[object, object]) -> Iterator[str]:
+    """What runs a pod that is named by its key, or as an object of a cluster."""
+    plain = {plain_key(str(key)).removeprefix("k8s_"): each for key, each in value.items()}
+    kinds = {plain_key(str(plain[key])) for key in _KIND_KEYS & plain.keys()}
+    keys = _PODS | (_OBJECT_KEYS if kinds & _KINDS else frozenset())
+    if any(plain_key(str(plain[key])) in _PODS for key in _FIELD_KEYS & plain.keys()):
+        keys |= _VALUE_KEYS - _FIELD_KEYS
+    for key in plain.keys() & keys:
+        if not isinstance(plain[key], bool | int | float):
+            yield from (pod_owner(each) for each in _values(plain[key]) if each not in _ANYTHING)
+
+
 def _of_field_query(query: dict[object, object]) -> Iterator[str]:
     told = {plain_key(str(key)): value for key, value in query.items()}
     fields = told.get("fields")
@@ -199,9 +221,10 @@ def _of_field_query(query: dict[object, object]) -> Iterator[str]:
 
 
 def _of_path(path: str) -> Iterator[str]:
-    for found in _SEGMENT.finditer(_decoded(path)):
-        if not _FILE.search(found["value"]):
-            yield found["value"]
+    for each in filter(None, readings(path)):
+        for found in _SEGMENT.finditer(each):
+            if not _FILE.search(found["value"]):
+                yield found["value"]
 
 
 def _run_by(name: str) -> str:
@@ -219,7 +242,9 @@ def _values(value: object) -> Iterator[str]:
             left.extend(each.values() if readable else [ANY_PRODUCT])
         elif isinstance(each, list | tuple | set | frozenset):
             left.extend(each)
-        elif each is not None and each != "":
+        elif isinstance(each, str):
+            yield from (name for name in re.split(r"[,;\n]", each) if name)
+        elif each is not None:
             yield str(each)
 
 
@@ -284,32 +309,20 @@ def _every_pair(pairs: list[tuple[str, object]]) -> object:
     return value if len(value) == len(pairs) else [value, *({key: each} for key, each in pairs)]
 
 
-def _decoded(text: str) -> str:
-    for _ in range(_MOST_ENCODINGS):
-        if not _PERCENT.search(text):
-            break
-        text = unquote(text)
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
-
-
 def _of_encoded(text: str) -> Iterator[str]:
-    text = _decoded(text)
-    yield from _of_text(text)
-    plain = _COMMENT.sub(" ", text)
-    if plain != text:
-        yield from _of_text(plain)
-    if _BASE64.fullmatch(text.strip()):
-        yield from _of_base64(text.strip())
-
-
-def _of_base64(text: str) -> Iterator[str]:
-    """What Base64 hides: a condition, or JSON."""
-    padded = text.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        inner = base64.b64decode(padded + "=" * (-len(padded) % 4)).decode("utf-8")
-    except (binascii.Error, ValueError):
-        return
-    yield from named_products(inner)
+    """What the text names, in each of its readings."""
+    for each in readings(text):
+        if each is None:
+            yield ANY_PRODUCT
+            continue
+        inner = _json(each) if each != text else ()
+        for value in inner:
+            yield from named_products(value)
+        yield from _of_text(each)
+        yield from named_in_forms(each, _compared)
+        plain = _COMMENT.sub(" ", each)
+        if plain != each:
+            yield from _of_text(plain)
 
 
 def _of_text(text: str) -> Iterator[str]:
@@ -325,7 +338,11 @@ def _of_text(text: str) -> Iterator[str]:
                 operator, found["value"] or found["listed"] or "", found["gap"] or ""
             )
             continue
-        if _NEGATED.search(before) or operator.strip().lower() not in _EXACT:
+        if (
+            _NEGATED.search(before)
+            or operator.strip().lower() not in _EXACT
+            or _JOINED.match(text, found.end())
+        ):
             yield ANY_PRODUCT
         elif operator != ":" or not _OTHER_WORD.search(before) or _SCOPE.search(before):
             yield from _listed(found["value"] or found["listed"] or "")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+ANY_PRODUCT: Final = "*"
 # The most telling first: what the telemetry says of itself, then the platform, then the scrape.
 WORKLOAD_LABELS: Final = (
     "service_name", "service", "exported_service", "app", "application", "app_kubernetes_io_name",

@@ -4,14 +4,17 @@ The bound is on what a call names, not on what an answer holds: a log line of on
 of another.
 """
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
 from pydantic import BaseModel
 
-from tools.named_products import ANY_PRODUCT, PRODUCT_KEYS, named_products, plain_key
+from tools.named_products import PRODUCT_KEYS, named_products, plain_key
+from tools.product_mentions import mentioned
+from tools.product_names import ANY_PRODUCT
 
 
 class Reading(StrEnum):
@@ -65,6 +68,15 @@ class Bounded(Protocol):
         ...
 
 
+class BoundedCall(Bounded, Protocol):
+    """The same for a call."""
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """The products of other channels, as far as they are configured."""
+        ...
+
+
 def usual_scope(names: Collection[str]) -> ProductScope:
     """The scope of a foreign tool that declares none: the arguments with a product's usual name."""
     found = sorted(name for name in names if plain_key(name) in PRODUCT_KEYS)
@@ -80,7 +92,7 @@ def is_offered(scope: ProductScope, bound: Bounded) -> bool:
     return bool(bound.products) or not scope.can_be_told
 
 
-def refusal(scope: ProductScope, arguments: BaseModel, bound: Bounded) -> str | None:
+def refusal(scope: ProductScope, arguments: BaseModel, bound: BoundedCall) -> str | None:
     """Why that call is outside the bound, in words a model can act on; None when it is inside."""
     if bound.reading is Reading.ALL or scope.is_free:
         return None
@@ -94,13 +106,38 @@ def refusal(scope: ProductScope, arguments: BaseModel, bound: Bounded) -> str | 
         if outside:
             return f"{name}: outside {own}, so it may not be read from here"
         left_out += [] if named else [name]
-    if scope.checks_every_value:
-        named = list(named_products(arguments.model_dump()))
-        if any(each not in bound.products for each in named):
-            return f"the arguments name a product outside {own}, so it may not be read from here"
+    if scope.checks_every_value or not scope.can_be_told:
+        problem = _problem(scope, arguments.model_dump(), bound)
+        if problem:
+            return f"the arguments {problem.format(own=own)}"
     if scope.arguments and left_out == list(scope.arguments) and not scope.narrows:
         return f"{left_out[0]}: name one of {own}"
     return None
+
+
+_PATTERN: Final = re.compile(r"[*%?|^$()\[\]{}\\+]")
+_OUTSIDE: Final = "name a product outside {own}, so it may not be read from here"
+_UNDECIDED: Final = (
+    "hold a pattern, or a packed or unknown form, so it cannot be told whether they stay within {own}:"
+    ' name one product in full, such as service="NAME", and send plain text'
+)
+
+
+def _problem(scope: ProductScope, arguments: Mapping[str, object], bound: BoundedCall) -> str:
+    """What is wrong with the values of a tool whose arguments may name a product anywhere.
+
+    One of our own may read what a query reaches; only a product of another channel is refused.
+    """
+    named = set(named_products(arguments))
+    elsewhere = [product for product in bound.elsewhere if product != ANY_PRODUCT]
+    if not scope.checks_every_value:
+        return "" if named.isdisjoint(elsewhere) else _OUTSIDE
+    outside = named - {*bound.products}
+    if any(_PATTERN.search(name) is None for name in outside):
+        return _OUTSIDE
+    if outside:
+        return _UNDECIDED
+    return _OUTSIDE if mentioned(arguments, elsewhere, bound.products) else ""
 
 
 def within(bound: Bounded, product: str) -> bool:

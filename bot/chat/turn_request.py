@@ -192,6 +192,7 @@ class TurnRequests:
             channel_id=scope_of(ask.place.channel, self._config.tenant_of(ask.place.team)),
             roles=opened.roles.held,
             reading=channel.rule.tools_read,
+            elsewhere=products_elsewhere(self._config.rules_at(ask.place.team), channel.rule),
             files=ask.files,
             # What alerts of the thread say is told with the question, before any tool is called.
             untrusted_read=UNTRUSTED in opened.told,

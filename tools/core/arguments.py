@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from tools.errors import InvalidArguments
 from tools.instants import parse_duration
-from tools.named_products import ANY_PRODUCT
+from tools.product_names import ANY_PRODUCT
 
 _PRODUCT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}")
 _METRIC = re.compile(r"[A-Za-z_:][A-Za-z0-9_:.]{0,199}")

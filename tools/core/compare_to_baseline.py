@@ -18,8 +18,8 @@ from tools.core.bound import bound
 from tools.core.compared_answer import Compared, CompareOutput, Told, answer
 from tools.core.compared_series import MAX_WINDOW, Labelled, Read, read_all, read_one
 from tools.errors import InvalidArguments
-from tools.named_products import ANY_PRODUCT
 from tools.output import clean_text
+from tools.product_names import ANY_PRODUCT
 from tools.products import ProductScope
 from tools.statistics import FinitePoint, Point, finite, relative_change, rounded
 from tools.timerange import TimeRange, parse_time_range, range_text

@@ -9,8 +9,8 @@ from tools.capabilities import CallContext, Capabilities
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import ProductOrAny, TimeRangeText
 from tools.core.bound import bound
-from tools.named_products import ANY_PRODUCT
 from tools.output import clean_text
+from tools.product_names import ANY_PRODUCT
 from tools.products import ProductScope, within
 from tools.signals import ROLES, Discovered, Role, Signal
 from tools.timerange import parse_time_range

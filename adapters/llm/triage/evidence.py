@@ -16,7 +16,7 @@ from adapters.llm.triage.explained import called_of, part_of, seen_by
 from adapters.llm.triage.vanished import GoneFact, RecordFact, gone_facts, record_facts
 from tools.analysis.call_graph import CallGraph
 from tools.analysis.usual import UNUSUAL
-from tools.named_products import ANY_PRODUCT
+from tools.product_names import ANY_PRODUCT
 
 METRICS: Final = "core__sweep_metrics"
 LOGS: Final = "core__error_patterns"

@@ -1,9 +1,14 @@
 """A foreign tool cannot reach another team's product, wherever its arguments name it."""
 
 import base64
+import bz2
+import gzip
 import json
+import lzma
 import time
+import zlib
 from collections.abc import Callable
+from urllib.parse import quote
 
 import orjson
 import pytest
@@ -16,7 +21,7 @@ from tests.fakes.tools import contract
 from tools.admission import parsed_arguments
 from tools.contract import ToolInput
 from tools.named_products import named_products
-from tools.products import FOREIGN_QUERY, Reading, refusal, usual_scope
+from tools.products import CANNOT_BE_TOLD, FOREIGN_QUERY, Reading, refusal, usual_scope
 
 Form = Callable[[str], JsonValue]
 
@@ -36,6 +41,14 @@ def full_width(value: JsonValue) -> JsonValue:
             return value.translate({code: code + 0xFEE0 for code in range(ord("a"), ord("z") + 1)})
         case _:
             return value
+
+
+def packed(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def a_filter(name: str) -> bytes:
+    return json.dumps({"filter": {"service": name}, "limit": 5}).encode()
 
 
 INSIDE = call_context(products=("checkout", "web"), reading=Reading.PRODUCTS)
@@ -107,7 +120,67 @@ FORMS: dict[str, Form] = {
     "a query of several fields": lambda name: {
         "query": {"multi_match": {"query": name, "fields": ["service.name^3", "message"]}}
     },
+    "a column of CSV": lambda name: {"csv": f"service,metric\nweb,cpu\n{name},cpu"},
+    "a later column of CSV": lambda name: {"rows": f'"metric";"service"\n"cpu";"{name}"'},
+    "a column of TSV": lambda name: {"data": f"at\tapp\n1\t{name}\n"},
+    "a column alone": lambda name: {"data": f"service_name\n{name}"},
+    "a list in a key's text": lambda name: {"services_csv": f"web,{name}"},
+    "Cypher's field": lambda name: {"q": f"MATCH (s:Service {{name: '{name}'}})-[r]->(t) RETURN r"},
+    "Cypher's condition": lambda name: {"q": f"MATCH (s:Service) WHERE s.name = '{name}' RETURN s"},
+    "Cypher's list": lambda name: {
+        "q": f'MATCH (a:App) WHERE a.name IN ["web", "{name}"] RETURN a'
+    },
+    "Gremlin": lambda name: {"q": f"g.V().has('service', 'name', '{name}').out()"},
+    "Azure's role": lambda name: {"q": f"requests | where cloud_RoleName == '{name}'"},
+    "gzip in Base64": lambda name: {"q": packed(gzip.compress(a_filter(name)))},
+    "zlib in Base64": lambda name: {"q": packed(zlib.compress(a_filter(name)))},
+    "deflate in Base64": lambda name: {"q": packed(zlib.compress(a_filter(name))[2:-4])},
+    "bzip2 in Base64": lambda name: {"q": packed(bz2.compress(a_filter(name)))},
+    "xz in Base64": lambda name: {"q": packed(lzma.compress(a_filter(name)))},
+    "gzip in gzip": lambda name: {"q": packed(gzip.compress(gzip.compress(a_filter(name))))},
+    "Base64 in Base64 in JSON": lambda name: {
+        "q": json.dumps({"f": packed(packed(a_filter(name)).encode())})
+    },
+    "Base64 behind a key": lambda name: {"q": f"filter={packed(a_filter(name))}&limit=5"},
+    "a data address": lambda name: {
+        "url": f"data:application/json;base64,{packed(a_filter(name))}"
+    },
+    "Base64 over lines": lambda name: {"q": base64.encodebytes(a_filter(name) * 3).decode()},
+    "hexadecimal": lambda name: {"q": a_filter(name).hex()},
+    "Base32": lambda name: {"q": base64.b32encode(a_filter(name)).decode()},
+    "an encoded JSON": lambda name: {"q": quote(quote(a_filter(name).decode()))},
+    "encoded Base64": lambda name: {"q": quote(packed(a_filter(name)), safe="")},
+    "entities of HTML": lambda name: {"q": f"service&#61;{name} service&equals;{name}"},
+    "escapes": lambda name: {"q": f"\\u0073ervice=\\x{ord(name[0]):02x}{name[1:]}"},
+    "a pod": lambda name: {"pod": f"{name}-7d9f8bcdf5-x2c4d"},
+    "a pod with a short end": lambda name: {"pod_name": f"{name}-7d9f-abc"},
+    "a pod of a set": lambda name: {"podName": f"{name}-0"},
+    "pods": lambda name: {"pods": ["web-0", f"shop/{name}-7d9f-abc"]},
+    "a pod's label": lambda name: {"labels": {"k8s.pod.name": f"{name}-7d9f-abc"}},
+    "a pod's condition": lambda name: {
+        "filters": [{"key": "pod", "op": "=", "value": f"{name}-0"}]
+    },
+    "a pod in a selector": lambda name: {"q": f'{{pod="{name}-7d9f-abc"}} |= "x"'},
+    "a pod's pattern": lambda name: {"q": f'rate(x{{pod=~"{name}-.*"}}[5m])'},
+    "a pod's patterns": lambda name: {"q": f'{{pod=~"web-.+|{name}-[a-z0-9]+"}}'},
+    "a pod of kubectl": lambda name: {"command": f"kubectl -n shop logs --tail 5 {name}-7d9f-abc"},
+    "a pod by its kind": lambda name: {
+        "kind": "Pod",
+        "namespace": "shop",
+        "name": f"{name}-7d9f-abc",
+    },
+    "a pod's path": lambda name: {"path": f"/api/v1/namespaces/shop/pods/{name}-7d9f-abc/log"},
+    "a replica in a text": lambda name: {"note": f"look at {name}-7d9f8bcdf5-x2c4d please"},
     "deep": lambda name: {"a": [{"b": [{"c": {"d": [{"product": [name]}]}}]}]},
+}
+# Of letters that are no letters once they are full-width.
+PACKED = {
+    name
+    for name in FORMS
+    if any(
+        kind in name
+        for kind in ("Base", "gzip", "data address", "hexa", "encoded", "escapes", "HTML")
+    )
 }
 # Each reads more than the channel's own products, though it names none of another team.
 WILDCARDS: list[JsonValue] = [
@@ -146,6 +219,21 @@ WILDCARDS: list[JsonValue] = [
     {"service": "Checkout"},
     {"query": "service\u00a0=\u00a0payments"},
     {"xml": "<service>payments</service>"},
+    {"toml": '[service]\nname = "checkout"'},
+    {"sql": "… where app in (select 'checkout')"},
+    {"q": "MATCH (s:Service) RETURN s"},
+    {"q": "MATCH (s:Service {name: $name}) RETURN s", "params": {"name": "payments"}},
+    {"q": "MATCH (s:Service) WHERE s.name STARTS WITH 'check' RETURN s"},
+    {"q": "g.V().has('service', neq('checkout'))"},
+    {"sql": "… where service = 'check' || 'out'"},
+    {"sql": "… where service = 'checkout' + x"},
+    {"q": packed(gzip.compress(b"x" * 1_000_000))},
+    {"q": packed(gzip.compress(a_filter("checkout"))[:-12])},
+    {"q": packed(gzip.compress(a_filter("checkout")) + gzip.compress(a_filter("payments")))},
+    {"q": packed(b"\x28\xb5\x2f\xfd" + b"zstandard" * 3)},
+    {"pod": "check*"},
+    {"pod": "checkout-api-7d9f-abc"},
+    {"q": '{pod=~"check.*"}'},
 ]
 HARMLESS: list[JsonValue] = [
     {"query": "connection refused", "limit": 5},
@@ -171,6 +259,12 @@ HARMLESS: list[JsonValue] = [
     {"data": "aGVsbG8gd29ybGQsIGFsbCBpcyB3ZWxs", "id": "0123456789abcdef0123456789abcdef"},
     {"service": None, "filter": {}, "body": '{"level": "error"}'},
     {"note": "a microservice architecture", "n": 2**63 - 1, "x": None},
+    {"trace_id": "0af7651916cd43dd8448eb211c80319c", "span": "b7ad6b7169203331"},
+    {"q": '{pod=~".+"}', "query": "up{pod=~'.*'}", "command": "kubectl get pods -n shop -o wide"},
+    {"csv": "time,value\n1,2\n3,4", "note": "one, two\nthree, four"},
+    {"q": "MATCH (h:Host {name: 'db-1'}) RETURN h", "g": "g.V().has('host', 'name', 'db-1')"},
+    {"uuid": "550e8400-e29b-41d4-a716-446655440000", "sha": "9f2ab17" + "0" * 33},
+    {"image": packed(bytes(range(256))), "token": "AbCdEfGhIjKlMnOpQrStUvWx"},
 ]
 
 
@@ -207,9 +301,90 @@ def test_arguments_that_name_no_product_pass(arguments: JsonValue) -> None:
     assert refused(arguments) is None
 
 
-@pytest.mark.parametrize("name", sorted(FORMS.keys() - {"Base64", "JSON in Base64"}))
+@pytest.mark.parametrize("name", sorted(FORMS.keys() - PACKED))
 def test_full_width_letters_hide_nothing(name: str) -> None:
     assert refused(full_width(FORMS[name]("payments"))) is not None
+
+
+def test_what_cannot_be_told_is_refused_with_the_way_to_ask() -> None:
+    words = refused({"filter": {"service": "check*"}}) or ""
+    assert "this channel's products (checkout, web)" in words
+    assert 'name one product in full, such as service="NAME"' in words
+
+
+ELSEWHERE = call_context(
+    products=("checkout", "payments-web"),
+    reading=Reading.PRODUCTS,
+    elsewhere=("payments", "*", "Cart.v2"),
+)
+MENTIONS: dict[str, Form] = {
+    "a text alone": lambda name: {"q": name},
+    "a cell": lambda name: {"data": f"checkout,{name}"},
+    "a table": lambda name: {"sql": f"… count(*) from {name} limit 5"},
+    "a schema": lambda name: {"sql": f"… count(*) from {name}.logs"},
+    "a host": lambda name: {"host": f"{name}.prod.svc.cluster.local"},
+    "an address": lambda name: {"url": f"http://{name}/healthz"},
+    "an instance": lambda name: {"q": f'up{{instance="{name}:9090"}}'},
+    "a container": lambda name: {"container": name},
+    "an index": lambda name: {"index": f"logs-{name}-2026.11"},
+    "a repository": lambda name: {"repo": f"shop/{name}"},
+    "a source": lambda name: {"q": f"search index=main source={name}"},
+    "a topic in Base64": lambda name: {"q": packed(f"topic: events.{name}.v1".encode())},
+    "a key": lambda name: {name: True},
+    "capitals": lambda name: {"host": name.upper()},
+}
+
+
+def refused_elsewhere(arguments: JsonValue) -> str | None:
+    sent = parsed_arguments(FOREIGN, json.dumps(arguments))
+    return refusal(FOREIGN.products, sent, ELSEWHERE)
+
+
+@pytest.mark.parametrize("name", ["payments", "Cart.v2"])
+@pytest.mark.parametrize("form", MENTIONS.values(), ids=MENTIONS)
+def test_a_known_product_of_another_channel_is_found_under_any_key(form: Form, name: str) -> None:
+    assert "outside this channel's products" in (refused_elsewhere(form(name)) or "")
+
+
+@pytest.mark.parametrize("name", ["checkout", "payments-web", "other"])
+@pytest.mark.parametrize("form", MENTIONS.values(), ids=MENTIONS)
+def test_an_own_product_that_holds_another_ones_name_passes(form: Form, name: str) -> None:
+    assert refused_elsewhere(form(name)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the service was slow, payments said", "payments", "why do payments fail, and refunds?"],
+)
+def test_a_word_of_a_sentence_is_no_product(text: str) -> None:
+    assert (refused_elsewhere({"query": text}) is None) == (" " in text)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"kind": "pods", "name": "payments-7d9f-abc"},
+        {"pod": "payments-0"},
+        {"query": 'rate(requests_total{service="payments"}[5m])'},
+        {"query": 'up{job="shop/payments"}'},
+    ],
+)
+def test_a_tool_with_a_query_of_its_own_does_not_name_another_channels_product(
+    arguments: JsonValue,
+) -> None:
+    query = contract(input=AnyInput, products=CANNOT_BE_TOLD)
+    sent = parsed_arguments(query, json.dumps(arguments))
+    assert refusal(query.products, sent, ELSEWHERE) is not None
+    own = json.dumps(arguments).replace("payments", "checkout")
+    assert refusal(query.products, parsed_arguments(query, own), ELSEWHERE) is None
+
+
+def test_a_label_of_an_own_series_may_hold_another_channels_product() -> None:
+    query = contract(input=AnyInput, products=CANNOT_BE_TOLD)
+    sent = parsed_arguments(
+        query, '{"query": "rate(x{service=\\"checkout\\",peer=\\"payments\\"}[5m])"}'
+    )
+    assert refusal(query.products, sent, ELSEWHERE) is None
 
 
 @given(
@@ -242,7 +417,27 @@ def test_a_wildcard_beside_an_own_product_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["service ", "--service ", "/* ", "'a' = ", '{"a":', "service in (", "%25", "lower(app"]
+    "unit",
+    [
+        "service ",
+        "--service ",
+        "/* ",
+        "'a' = ",
+        '{"a":',
+        "service in (",
+        "%25",
+        "lower(app",
+        "(s:Service ",
+        "kubectl x ",
+        "pod=a-",
+        "a-bcdfgh-bcdfg ",
+        "H4sI",
+        "&#61;",
+        "\\u0061",
+        "[app]\n",
+        "app,b\n",
+        "has('app',",
+    ],
 )
 def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
     def took(chars: int) -> float:

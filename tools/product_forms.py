@@ -1,0 +1,156 @@
+"""Forms in which a query text names a product: a row of CSV, a node of a graph, a pod, a section.
+
+Each function yields the product, or `*` for what cannot be read.
+"""
+
+import csv
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from tools.product_names import ANY_PRODUCT, POD_TAIL, workload_of
+
+_LITERAL: Final = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
+_MOST_NODES: Final = 30
+_DELIMITERS: Final = ",;\t|"
+# Cypher's `(s:Service {name: 'web'})`.
+_NODE: Final = re.compile(
+    r"\(\s*(?P<variable>\w*)\s*:\s*`?(?P<label>[A-Za-z]\w*)`?\s*(?P<fields>\{[^{}]*\})?"
+)
+_FIELD: Final = re.compile(
+    rf"\b(?:name|id|key|title|slug)`?\s*(?P<op>=~|<>|!=|[=:]|\bin\b|\bstarts\s+with\b|\bends\s+with\b|\bcontains\b)"
+    rf"\s*(?P<values>\[[^\[\]]*\]|{_LITERAL}|[$:?]\w*)?",
+    re.IGNORECASE,
+)
+_EXACT: Final = frozenset({"=", ":", "in"})
+# Gremlin's `has('service', 'name', 'web')`.
+_HAS: Final = re.compile(
+    rf"\bhas\(\s*(?P<key>{_LITERAL})\s*,(?P<rest>[^()]*(?:\([^()]*\))?[^()]*)\)"
+)
+_LITERALS: Final = re.compile(_LITERAL)
+_SECTION: Final = re.compile(r"(?m)^[ \t]*\[{1,2}([\w.-]+)\]{1,2}[ \t]*$")
+_REPLICA: Final = re.compile(
+    r"(?<![\w.-])[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?"
+    r"-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])"
+)
+_KUBECTL: Final = re.compile(r"\bkubectl\b[^\n;|&]*")
+_POD_PATH: Final = re.compile(r"(?:^|[\s/\"'=])pods?/(?P<pod>[a-z0-9][a-z0-9-]{0,252})")
+_POD_CONDITION: Final = re.compile(
+    rf"(?<![A-Za-z0-9])(?:k8s[._])?(?:kubernetes[._])?(?:exported_)?pod(?:[._]?names?)?[\"'`]?\s*"
+    rf"(?P<op>=~|==?|:)\s*(?P<value>{_LITERAL}|[a-z0-9][a-z0-9-]*)",
+    re.IGNORECASE,
+)
+_ANY_POD: Final = re.compile(r"\^?(?:\.[*+])?\$?")
+_SHORT_TAIL: Final = re.compile(r"(?P<owner>.+)-[a-z0-9]*[0-9][a-z0-9]*-[a-z0-9]{1,10}")
+_NUMBER_TAIL: Final = re.compile(r"(?P<owner>.+)-[0-9]{1,3}")
+
+Compared = Callable[[object], bool | None]
+
+
+def pod_owner(pod: str) -> str:
+    """What runs a pod, by its name; the whole name where its end is no usual one."""
+    name = pod.strip().rpartition("/")[2].partition(".")[0]
+    if re.fullmatch(f".+?{POD_TAIL}", name):
+        return workload_of(name)
+    short = _SHORT_TAIL.fullmatch(name) or _NUMBER_TAIL.fullmatch(name)
+    return short["owner"] if short else name
+
+
+def named_in_forms(text: str, compared: Compared) -> Iterator[str]:
+    """What the text names in one of these forms; `compared` says which keys are a product's."""
+    yield from _of_rows(text, compared)
+    yield from _of_nodes(text, compared)
+    yield from _of_steps(text, compared)
+    yield from _of_pods(text)
+    if any(compared(found[1]) is not None for found in _SECTION.finditer(text)):
+        yield ANY_PRODUCT
+
+
+def _of_rows(text: str, compared: Compared) -> Iterator[str]:
+    """The cells of the columns that a first row calls a product's."""
+    lines = text.strip().splitlines()
+    if len(lines) < 2:
+        return
+    for delimiter in _DELIMITERS:
+        rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        try:
+            header, *cells = rows
+        except csv.Error:
+            yield ANY_PRODUCT
+            return
+        is_table = len(header) > 1 or _is_word(header)
+        columns = [at for at, name in enumerate(header) if compared(name.strip()) is not None]
+        if is_table and columns:
+            own = (row[at].strip() for row in cells for at in columns if at < len(row))
+            yield from (each for each in own if each)
+            return
+
+
+def _is_word(header: list[str]) -> bool:
+    return len(header) == 1 and re.fullmatch(r"\s*[\w.-]+\s*", header[0]) is not None
+
+
+def _of_nodes(text: str, compared: Compared) -> Iterator[str]:
+    """A node of a graph that is a product, with the conditions on it. Without any it is all."""
+    nodes = (node for node in _NODE.finditer(text) if compared(node["label"]) is not None)
+    for number, node in enumerate(nodes):
+        if number == _MOST_NODES:  # each costs a look at the whole text
+            yield ANY_PRODUCT
+            return
+        conditions = [*_FIELD.finditer(node["fields"] or "")]
+        if variable := node["variable"]:
+            own = re.compile(rf"\b{re.escape(variable)}\.`?")
+            conditions += [
+                found
+                for at in own.finditer(text)
+                if (found := _FIELD.match(text, at.end())) is not None
+            ]
+        yield from _of_conditions(conditions)
+
+
+def _of_conditions(conditions: list[re.Match[str]]) -> Iterator[str]:
+    if not conditions:
+        yield ANY_PRODUCT
+    for found in conditions:
+        values = [each[0][1:-1] for each in _LITERALS.finditer(found["values"] or "")]
+        is_read = bool(values) and found["op"].lower() in _EXACT
+        yield from values if is_read else [ANY_PRODUCT]
+
+
+def _of_steps(text: str, compared: Compared) -> Iterator[str]:
+    for step in _HAS.finditer(text):
+        if compared(step["key"][1:-1]) is None:
+            continue
+        values = [each[0][1:-1] for each in _LITERALS.finditer(step["rest"])]
+        named = [each for each in values if each not in ("name", "id", "key")]
+        is_read = bool(named) and not re.search(
+            r"\b(?:neq|without|not|TextP|regex)\b", step["rest"]
+        )
+        yield from named if is_read else [ANY_PRODUCT]
+
+
+def _of_pods(text: str) -> Iterator[str]:
+    for replica in _REPLICA.finditer(text):
+        yield workload_of(replica[0])
+    for path in _POD_PATH.finditer(text):
+        yield pod_owner(path["pod"])
+    for found in _POD_CONDITION.finditer(text):
+        yield from _of_pod_condition(found["op"], found["value"].strip("\"'"))
+    for command in _KUBECTL.finditer(text):
+        words = command[0].split()
+        for before, word in pairwise(words):
+            is_value = before.startswith("-") and "=" not in before
+            if not word.startswith("-") and not is_value and pod_owner(word) != word:
+                yield pod_owner(word)
+
+
+def _of_pod_condition(operator: str, value: str) -> Iterator[str]:
+    """Of a pattern that begins with a name, what that name says: `checkout-.*`."""
+    if operator != "=~":
+        yield pod_owner(value)
+        return
+    for pattern in value.split("|"):
+        if not _ANY_POD.fullmatch(pattern):
+            begin = re.match(r"\^?\(?([A-Za-z0-9-]*[A-Za-z0-9])-(?=\W|\[|\Z)", pattern)
+            yield begin[1] if begin else pod_owner(pattern)
