@@ -16,7 +16,6 @@ from adapters.llm.messages import CompleteRequest, ToolCall
 from bot.chat.attachments import reading_of
 from bot.chat.changes import ProposalsOf, no_proposals
 from bot.chat.delivery import NOT_YET, Delivery
-from bot.chat.ending import final_of
 from bot.chat.first_look import Look
 from bot.chat.history import HISTORY_TOKENS
 from bot.chat.history_prompt import remembered
@@ -32,6 +31,7 @@ from bot.chat.turn_result import (
     Investigated,
     broken,
     depth_finding,
+    final_of,
     lost,
     not_kept,
     said_of,
@@ -120,7 +120,21 @@ class Turns:
         StorageUnavailable, after people were told.
         """
         with self._placeholders.within(ask.place.key):
-            return await self._answer(ask, journal)
+            try:
+                opened = await self._open(ask, journal)
+            except Exception as error:
+                final = broken(ask, error, None, self._redactor)
+                await self._tell_unopened(ask, final)
+                self._metrics.turn_ended(final.end.value)
+                if isinstance(error, StorageUnavailable):
+                    raise
+                return final
+            if opened is None:
+                return None
+            named = replace(ask, channel_name=opened.channel_name)
+            final = await self._answered(named, opened, journal)
+            self._metrics.turn_ended(final.end.value)
+            return final
 
     async def end_lost(self, ask: Ask, told: bool, journal: Journal) -> None:
         """End a turn that nobody can carry on. `told`: people have seen its end already."""
@@ -133,23 +147,6 @@ class Turns:
             await self._deliver(ask, opened.answer_ts, lost(), journal, stream)
         finally:
             await stream.aclose()
-
-    async def _answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
-        try:
-            opened = await self._open(ask, journal)
-        except Exception as error:
-            final = broken(ask, error, None, self._redactor)
-            await self._tell_unopened(ask, final)
-            self._metrics.turn_ended(final.end.value)
-            if isinstance(error, StorageUnavailable):
-                raise
-            return final
-        if opened is None:
-            return None
-        named = replace(ask, channel_name=opened.channel_name)
-        final = await self._answered(named, opened, journal)
-        self._metrics.turn_ended(final.end.value)
-        return final
 
     async def _open(self, ask: Ask, journal: Journal) -> Opened | None:
         """Store the turn and post its placeholder; None when the place is gone."""

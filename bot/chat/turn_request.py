@@ -16,7 +16,7 @@ from bot.chat.attachments import told_with_question
 from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
-from bot.chat.of_same import OfSame
+from bot.chat.identity_cache import IdentityCache
 from bot.chat.pictures import PictureAt, no_picture_at, pictures_of
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_permissions import unread_notice
@@ -173,7 +173,7 @@ class TurnRequests:
         self._zone_of = zone_of
         self._people = people
         self._picture_at = picture_at
-        self._specs_of = OfSame(_specs)
+        self._specs_of = IdentityCache(_specs)
 
     def context(self, ask: Ask, channel: Channel, opened: Opened) -> CallContext:
         """What the turn's tools know of it."""

@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolResult, ToolSpec
-from bot.chat.of_same import OfSame
+from bot.chat.identity_cache import IdentityCache
 
 # Bytes per token on logs and JSON measured between 2.4 and 3.4; the low end never overflows.
 BYTES_PER_TOKEN = 2.4
@@ -72,7 +72,7 @@ def _size_of(tools: Sequence[ToolSpec]) -> int:
     )
 
 
-_bytes_of: Final = OfSame(_size_of)
+_bytes_of: Final = IdentityCache(_size_of)
 
 
 def room_tokens(window_tokens: int, request: CompleteRequest) -> int:

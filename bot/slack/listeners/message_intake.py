@@ -136,16 +136,12 @@ class MessageIntake:
             return
         # What has to be looked up for one message must not let a later one of the thread past it.
         async with self._threads.hold(heard.place.key):
-            await self._take_up(heard, retry)
-
-    async def _take_up(self, heard: Heard, retry: int) -> None:
-        if not heard.addressed and not await self._follows_up(heard):
-            return
-        if not heard.text and not (heard.files and heard.addressed):
-            if heard.is_primary:
+            if not heard.addressed and not await self._follows_up(heard):
+                return
+            if heard.text or (heard.files and heard.addressed):
+                await self._start(heard, retry)
+            elif heard.is_primary:
                 self._whisper(heard, replies.HELP)
-            return
-        await self._start(heard, retry)
 
     async def _start(self, heard: Heard, retry: int) -> None:
         with self._ports.placeholders.within(heard.place.key):

@@ -9,7 +9,7 @@ V = TypeVar("V")
 MOST = 64
 
 
-class OfSame(Generic[K, V]):
+class IdentityCache(Generic[K, V]):
     """Of values that never change; told apart by what they are, not by what they hold."""
 
     __slots__ = ("_made", "_make")
