@@ -156,7 +156,7 @@ async def lives(
     """On a fresh database, once on each. Starting and stopping may block the loop."""
     _nothing_blocks_the_loop.deactivate()
     quick = partial(DBOSConfig, notification_listener_polling_interval_sec=POLL_S)
-    monkeypatch.setattr("bot.engine.library.DBOSConfig", quick)  # its end waits for this poll
+    monkeypatch.setattr("bot.engine.dbos_setup.DBOSConfig", quick)  # its end waits for this poll
     async with new_database(request.param, tmp_path) as url:
         database = await Database.open(url)
         yield Lives(database, url)

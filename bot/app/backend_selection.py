@@ -129,7 +129,7 @@ def named_of(observe: ObserveSettings, family: Family) -> Mapping[str, ByName]:
 
 
 def _agreed(family: Family, observe: ObserveSettings, rules: Sequence[ChannelRule]) -> Pick:
-    """Whichever of them the channel stands under: what they agree about is right."""
+    """The pick that all rules agree on, because the channel's rule is not known."""
     answering = [rule for rule in rules if rule.answers]
     possible = [*answering, UNMATCHED] if len(answering) == len(rules) else answering
     agreed = {_of_rule(family, observe, rule) for rule in possible}
@@ -341,7 +341,7 @@ def _picked(backends: Mapping[str, S], pick: Pick) -> S | NoBackend:
 def _recorded(
     incidents: "RecordedIncidents", stored: IncidentHistory, real: Observed
 ) -> ObservedIn:
-    """Where a real one is configured, it stands beside what is recorded."""
+    """A configured backend takes the place of its recorded counterpart."""
     from adapters.recorded.simulator.cluster_offer import RecordedOffer
     from adapters.recorded.simulator.history import RecordedHistory, past_incidents
     from adapters.recorded.simulator.pages import recorded_pages

@@ -50,7 +50,7 @@ from tools.capabilities import Clock
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What everything else stands on."""
+    """The parts that every surface shares."""
 
     settings: Settings
     stores: Stores
@@ -79,9 +79,9 @@ async def build_base(
     playback: Playback = NO_PLAYBACK,
     world: RecordedWorld | None = None,
 ) -> Base:
-    """Open what is needed whatever the surface. Raises ConfigurationError, StorageUnavailable.
+    """Open what every surface needs. Raises ConfigurationError, StorageUnavailable.
 
-    `world` is looked at instead of the backends.
+    Tools read `world` instead of the backends.
     """
     stores = await open_stores(settings, stack)
     providers = make_providers(settings.llm, stack, triage_pace_s=playback.pace_s)

@@ -38,8 +38,8 @@ from bot.domain.ids import TeamId
 from bot.domain.proposal import Proposal
 from bot.domain.tenancy import HOME
 from bot.domain.turn_events import Evidence
+from bot.engine.dbos_setup import forget_ended
 from bot.engine.engine import Engine
-from bot.engine.library import forget_ended
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import AnswerSurface
 from bot.settings.model import Settings

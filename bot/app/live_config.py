@@ -1,6 +1,6 @@
 """The settings that a reload replaces: alerts, channels, roles, admins, actions and freeze windows.
 
-Held by everything that goes by them, and read anew at each use."""
+Every part reads them at each use, so a reload needs no restart."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -54,11 +54,11 @@ class _Loaded:
 
 
 class Plugins:
-    """What was loaded, and why each of the others was not. A reload reads the folder anew.
+    """The loaded plugins, and why each other manifest was refused. A reload reads the folder again.
 
-    As after a restart, what the files say then is all there is: a manifest that became bad is not
-    loaded, the one before does not stay. Clients of the readings before close one reload later, when
-    the longest call is over.
+    A reload works as a restart does: a manifest that became bad is not loaded, and its earlier
+    version does not stay. Clients of an earlier reading close one reload later, when the longest call
+    is over.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -255,7 +255,7 @@ class McpServers:
         return Prepared(put_in_force, {"needs_restart": list(others)} if others else "")
 
     async def changed(self) -> None:
-        """Called by a supervisor whose tools became others."""
+        """A supervisor calls this when its tools change."""
         self.version += 1
         await self.accepted.keep([tool.definition for tool in self.tools])
 

@@ -131,9 +131,9 @@ def _nothing_shown(_turn: TurnId) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One workspace. `show_waiting` and `show_in_line` tell people that their turn waits.
+    """One workspace. `show_waiting` and `show_in_line` show people that their turn waits.
 
-    `stop_edits` ends at once what is shown of a turn that another process has by now.
+    `stop_edits` ends at once the edits of a turn that another process runs now.
     """
 
     surface: ChatSurface
@@ -144,10 +144,10 @@ class Platform:
 
 
 class Platforms:
-    """Those served, by team. `home` knows people and files of which nothing tells the team.
+    """The served platforms by team. `home` knows the people and files that carry no team.
 
-    The mapping is read at each use: workspaces may come and go. `reach` opens one that was installed
-    through another replica, if there is one; it may raise StorageUnavailable.
+    The mapping is read at each use, because workspaces come and go. `reach` opens a workspace that
+    was installed through another replica; it may raise StorageUnavailable.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Platforms:
         self._reach = reach
 
     async def reached(self, place: Place) -> Platform:
-        """Raises SurfaceGone where nobody serves that team, SurfaceFailed where that cannot be told."""
+        """Raises SurfaceGone for a team that is not served, SurfaceFailed where that cannot be read."""
         if place.team not in self._by_team:
             try:
                 await self._reach(place.team)
@@ -204,12 +204,12 @@ class Platforms:
         return self._by_team.get(team)
 
     async def show_waiting(self, ask: Ask) -> None:
-        """Tell that the turn waits for others, where its workspace is served."""
+        """Show that the turn waits for a slot, where its workspace is served."""
         if (platform := self._by_team.get(ask.place.team)) is not None:
             await platform.show_waiting(ask)
 
     async def show_in_line(self, ask: Ask) -> None:
-        """Tell that it waits in its thread, where its workspace is served."""
+        """Show that the turn waits in its thread, where its workspace is served."""
         if (platform := self._by_team.get(ask.place.team)) is not None:
             await platform.show_in_line(ask)
 
@@ -253,7 +253,7 @@ class RoutedSurface:
     async def whisper(
         self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
     ) -> None:
-        """See `PrivateSurface.whisper`. A platform is not asked to tell somebody it does not know."""
+        """See `PrivateSurface.whisper`. A platform gets no message for a person that it does not know."""
         if user.startswith(RESERVED) and place.team != API:
             return  # who decides over HTTP is told in the answer to the request
         try:
@@ -264,13 +264,13 @@ class RoutedSurface:
 
 
 class _Nowhere:
-    """The stream of an answer whose workspace nobody serves."""
+    """The stream of an answer in a workspace that is not served here."""
 
     def __init__(self, why: str) -> None:
         self._why = why
 
     def feed(self, event: TurnEvent) -> None:
-        """Nobody reads it."""
+        """Drops the event."""
 
     async def finish(
         self,

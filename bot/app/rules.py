@@ -68,7 +68,7 @@ def turn_config(
     actions: Sequence[str],
     tenant_of: TenantOf = home_alone,
 ) -> TurnConfig:
-    """What every turn goes by. `actions` are what the model is told of them."""
+    """The settings of every turn. `actions` are the lines that the model reads."""
     llm = settings.llm
     return TurnConfig(
         channels=channels,

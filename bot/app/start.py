@@ -19,16 +19,16 @@ from bot.app.backend_selection import NO_PLAYBACK, Playback
 from bot.app.build import Base, build_base
 from bot.app.conversation import Conversation, build_conversation
 from bot.app.due_jobs import due_jobs
-from bot.app.http_api import http_api, open_chats
+from bot.app.http_api import Chats, http_api, open_chats
 from bot.app.http_server import alerting, listen
 from bot.app.live_config import SECTIONS
-from bot.app.platforms import Platform, Platforms, RoutedSurface, routed_directory
+from bot.app.platforms import Platforms, RoutedSurface, routed_directory
 from bot.app.stores import open_installations
 from bot.app.telemetry import open_telemetry
 from bot.app.worker import Times, Worker, count_of
 from bot.app.workspace import SlackWorkspace, incoming, open_workspace
 from bot.app.workspaces import Workspaces, install_routes
-from bot.domain.ids import API, TeamId
+from bot.domain.ids import API
 from bot.engine.config import EngineConfig
 from bot.engine.engine import Engine, EngineRepositories
 from bot.engine.records import EngineRecords
@@ -90,22 +90,20 @@ async def serving(
 ) -> AsyncIterator[Service]:
     """Start everything, run until the body ends, then take nothing new and drain.
 
-    `read` gives the settings as they are now, for a reload. A `worker` shares the port, and gets its
-    part of every allowance. Raises ConfigurationError, StartupError, StorageUnavailable,
-    SecondProcess before anything of Slack's is acknowledged.
+    `read` reads the settings again for a reload. A `worker` gets its part of every allowance. Raises
+    ConfigurationError, StartupError, StorageUnavailable, SecondProcess before it acknowledges Slack.
     """
     async with AsyncExitStack() as stack:
         base = await build_base(settings, stack, playback=playback)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(slack_session())
         engine = await asyncio.to_thread(_engine, base, times.lease_s, stack)
-        pace = _pace(settings, rates, worker)
+        pace = (rates or Rates.with_edits(settings.slack.edits_per_minute)).divided(
+            count_of(worker)
+        )
         workspaces = await _workspaces(base, engine, session, identity, pace, stack)
         own, chats = workspaces.home, await open_chats(base, stack)
-        served = ChainMap(workspaces.by_team, {API: chats.platform})
-        platforms = Platforms(served, identity.team, workspaces.reach)
-        everywhere = RoutedSurface(platforms, own.surface.traits)
-        conversation = _conversation(base, platforms, everywhere, own.platform, engine, times)
+        platforms, everywhere, conversation = _routed(base, engine, workspaces, chats, times)
         errands = BackgroundTasks()
         slack = await _incoming(base, conversation, engine, errands, workspaces, stack)
         witnesses = await asyncio.to_thread(
@@ -126,27 +124,22 @@ async def serving(
         await stack.enter_async_context(running({**due, **witnesses}, base.metrics.job_failed))
         # From here on, Slack's events come in.
         await _open_for_slack(socket, errands, stack)
-        await _tell_of_start(base, identity.team)
+        await base.stores.audit.append(started(base.settings, identity.team))
+        await warn_of_excess(base.cluster)
         reload = _reload(base, conversation, read, worker)
         yield Service(base, conversation, engine, own.scheduler, port, reload, workspaces)
 
 
-def _pace(settings: Settings, rates: Rates | None, worker: Worker | None) -> Rates:
-    whole = rates or Rates.with_edits(settings.slack.edits_per_minute)
-    return whole.divided(count_of(worker))
-
-
-def _conversation(
-    base: Base,
-    platforms: Platforms,
-    everywhere: RoutedSurface,
-    home: Platform,
-    engine: Engine,
-    times: Times,
-) -> Conversation:
-    directory = routed_directory(platforms, home.directory)
-    card_call_s = times.card_call_s
-    return build_conversation(base, everywhere, engine, directory, card_call_s=card_call_s)
+def _routed(
+    base: Base, engine: Engine, workspaces: Workspaces, chats: Chats, times: Times
+) -> tuple[Platforms, RoutedSurface, Conversation]:
+    """One conversation over Slack's workspaces and the API, each place served by its own."""
+    home, served = workspaces.home, ChainMap(workspaces.by_team, {API: chats.platform})
+    platforms = Platforms(served, home.team, workspaces.reach)
+    surface = RoutedSurface(platforms, home.surface.traits)
+    directory, card_call_s = routed_directory(platforms, home.directory), times.card_call_s
+    conversation = build_conversation(base, surface, engine, directory, card_call_s=card_call_s)
+    return platforms, surface, conversation
 
 
 def _reload(
@@ -159,11 +152,6 @@ def _reload(
     reload.add("mcp", ("mcp",), base.mcp.prepare)
     reload.add("policy", ("policy",), conversation.toolboxes.prepare)
     return reload
-
-
-async def _tell_of_start(base: Base, team: TeamId) -> None:
-    await base.stores.audit.append(started(base.settings, team))
-    await warn_of_excess(base.cluster)
 
 
 async def warn_of_excess(cluster: Cluster | None) -> None:
@@ -297,7 +285,7 @@ def restore_check(
 
 
 async def _beside_others(guard: RestoreGuard, standing: Standing) -> None:
-    """Those that run were there before: a standby took over under them, or nobody knows."""
+    """Other replicas were running before: a standby took over, or the reason is unknown."""
     if standing is Standing.COPY:
         raise CopyInDoubt(
             "the database was restored from a copy while other replicas ran on it. Nothing was "

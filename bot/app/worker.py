@@ -29,11 +29,11 @@ def count_of(worker: Worker | None) -> int:
 class Times:
     """In seconds.
 
-    A replica silent for `lease_s` is taken over. Running turns get `grace_s` at SIGTERM; the rest of
-    the 30 s is for closing connections. `tick_s` lies between two looks at what is due. One try to
-    show a card is given up after `card_call_s`, and what a dead process was painting is painted anew
-    after half as much again. Slack is asked whether it takes our token where nothing was heard of it
-    for `probe_s`: probes of ours all read that one answer. What alerts say within `gather_s` is one edit of their message.
+    Other replicas take over one that is silent for `lease_s`. Running turns get `grace_s` at SIGTERM;
+    the rest of the 30 s is for closing connections. Jobs run every `tick_s`. Kortex gives up one try
+    to show a card after `card_call_s`, and shows a dead process's card again after half as much more.
+    After `probe_s` without an answer from Slack, a probe asks whether the token still works; health
+    checks read that answer. Alerts that arrive within `gather_s` share one edit of their message.
     """
 
     lease_s: float = LEASE_S

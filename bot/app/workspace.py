@@ -277,10 +277,9 @@ class ReadonlySwitch:
 
 
 def paging(base: Base, api: SlackCalls, team: TeamId) -> Paging | None:
-    """None where cards call nobody.
+    """Who a card mentions; None where cards mention no one.
 
-    It has a directory of its own: what was read when a card was posted must not be what a press is
-    judged by.
+    It has a directory of its own, so that a press is never judged by a cached look-up of the card.
     """
     if not base.settings.proposals.mention:
         return None

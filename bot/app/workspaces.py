@@ -1,7 +1,8 @@
-"""The workspaces that installed the app, each opened where it is asked for and closed when it is gone.
+"""The workspaces that installed the app: opened on demand, closed when the app is removed.
 
-Every replica goes by the rows: it opens what another one installed when a delivery or a place names
-it, and at each tick; it closes what was removed, and opens anew what was installed again."""
+Every replica follows the stored installations. At each tick, or when an event names a workspace, it
+opens what another replica installed. It closes what was removed and reopens what was installed again.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence

@@ -21,9 +21,9 @@ from bot.chat.traced import EndingBody, TurnBody, TurnTraces
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.engine.config import EARLIER_VERSIONS, DecisionBody, EngineConfig, lock_when_free
+from bot.engine.dbos_setup import dbos_config, end_dbos
 from bot.engine.journal import DurableJournal, TurnJournals
 from bot.engine.lease import DbosRecords, Failover, Lease
-from bot.engine.library import dbos_config, end_dbos
 from bot.engine.queue import (
     MAX_LIVE_TURNS,
     MAX_LIVE_TURNS_SQLITE,

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer
 
-from bot.engine.library import engine_arguments
+from bot.engine.dbos_setup import engine_arguments
 from bot.store.dialect import storage_errors
 from bot.store.incident_rows import texts_in
 from bot.store.tickets import ALIVE

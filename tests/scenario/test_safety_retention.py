@@ -7,7 +7,7 @@ import pytest
 from blockbuster import BlockBuster
 
 from bot.demo.workspace.seeds import RESPONDER
-from bot.engine.library import forget_ended
+from bot.engine.dbos_setup import forget_ended
 from bot.store.retention import DAY_S
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, on_stage, stage

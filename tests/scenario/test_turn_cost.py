@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from blockbuster import BlockBuster
 
-from bot.engine.library import MillisecondClock
+from bot.engine.dbos_setup import MillisecondClock
 from bot.store.database import Database
 from bot.store.sealing import SEALING
 from bot.store.tickets import workflow_status

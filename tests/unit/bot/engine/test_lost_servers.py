@@ -5,7 +5,7 @@ import pytest
 import sqlalchemy as sa
 from dbos._utils import retriable_postgres_exception
 
-from bot.engine.library import retry_lost_connections
+from bot.engine.dbos_setup import retry_lost_connections
 
 REFUSED = (
     'connection is bad: connection to server on socket "/run/.s.PGSQL.5432" failed: No such file'

@@ -4,7 +4,7 @@ import sqlite3
 import time
 from contextlib import closing
 
-from bot.engine.library import MillisecondClock
+from bot.engine.dbos_setup import MillisecondClock
 
 
 def test_a_row_is_stamped_with_the_time_by_its_table() -> None:
