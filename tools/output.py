@@ -5,6 +5,7 @@ How a result that is too large is cut lives in `tools.rendering`.
 
 import math
 import re
+from collections.abc import Mapping
 
 import orjson
 from pydantic import JsonValue
@@ -93,6 +94,36 @@ def to_json(value: JsonValue) -> str:
         return orjson.dumps(value).decode()
     except TypeError as error:
         raise NotStrictJson("not serializable") from error
+
+
+def json_bytes(value: object, option: int = 0) -> bytes:
+    """JSON of any value of JSON, whatever its numbers and texts; `option` is orjson's.
+
+    An integer that no writer takes is a float, or text where no float holds it either. Half a
+    character (a lone surrogate) is `?`.
+    """
+    try:
+        return orjson.dumps(value, option=option)
+    except TypeError:
+        return orjson.dumps(_writable(value), option=option)
+
+
+def _writable(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {_writable(str(name)): _writable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_writable(item) for item in value]
+    return written_number(value) if isinstance(value, int) else value
+
+
+def written_number(value: int) -> float | str:
+    """The number as `json_number`, or its digits where no float holds it."""
+    try:
+        return json_number(value)
+    except NotStrictJson:
+        return str(value)
 
 
 def weight(value: object, stop_at: int) -> int:

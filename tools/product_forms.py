@@ -69,7 +69,7 @@ def named_in_forms(text: str, compared: Compared) -> Iterator[str]:
 
 def _of_rows(text: str, compared: Compared) -> Iterator[str]:
     """The cells of the columns that a first row calls a product's."""
-    lines = text.strip().splitlines()
+    lines = re.split(r"\r\n|\r|\n", text.strip())
     if len(lines) < 2:
         return
     for delimiter in _DELIMITERS:

@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from tools.output import json_number
+from tools.output import written_number
 
 # By it the arguments of an index are judged; unsaid, it is that of a driver, 1 MB that SQLite never needs.
 sa.dialects.registry.register("postgresql", "sqlalchemy.dialects.postgresql.base", "PGDialect")
@@ -178,5 +178,5 @@ def _cleaned(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_cleaned(each) for each in value]
     if isinstance(value, int) and not isinstance(value, bool):
-        return json_number(value)
+        return written_number(value)
     return value

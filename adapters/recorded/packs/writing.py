@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from adapters.recorded.packs.archive import CASE_FILE, MAX_CASE_BYTES, TRUTH_FILE
 from adapters.recorded.packs.schema import MAX_LINE_BYTES
+from tools.output import json_bytes
 
 Redact = Callable[[JsonValue], JsonValue]
 Row = Mapping[str, JsonValue]
@@ -80,14 +81,12 @@ def _write_all(part: Path, case: WrittenCase, redact: Redact, most_bytes: int) -
     left_out: list[str] = []
     size = 0
     for name, document in case.documents.items():
-        size += (part / name).write_bytes(
-            orjson.dumps(redact(document), option=orjson.OPT_INDENT_2)
-        )
+        size += (part / name).write_bytes(json_bytes(redact(document), orjson.OPT_INDENT_2))
     for name, rows in case.rows.items():
         kept = 0
         with (part / name).open("wb") as file:
             for row in rows:
-                line = orjson.dumps(_redacted(row, redact)) + b"\n"
+                line = json_bytes(_redacted(row, redact)) + b"\n"
                 if size + len(line) > most_bytes:
                     break
                 if len(line) <= MAX_LINE_BYTES:

@@ -1,17 +1,21 @@
 """Numbers of any size pass every writer: a counter may hold 2^64, and JSON writers stop at 64 bits."""
 
 import json
+import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import orjson
 import pytest
+from pydantic import JsonValue
 
 from adapters.llm.wire_json import dump
 from adapters.observe.log_source import Wanted
 from adapters.observe.victorialogs import VictoriaLogs
 from adapters.recorded.packs.capture import series_row
+from adapters.recorded.packs.writing import WrittenCase, write_case
 from bot.store.columns import json_text
 from tools.capabilities import Series
 from tools.output import NotStrictJson, clean_value, json_number
@@ -34,10 +38,23 @@ def _recorded(number: float) -> bytes:
     return orjson.dumps({"n": points[0][1]})
 
 
+def _written(number: float) -> bytes:
+    """As a row of a case, which holds whole objects of a cluster."""
+    now = datetime(2026, 11, 27, tzinfo=UTC)
+    row: dict[str, JsonValue] = {"kind": "Widget", "spec": {"n": number, "half": "\ud800"}}
+    with tempfile.TemporaryDirectory() as folder:
+        case = WrittenCase("c", "s", "why?", now, ["checkout"], {"rows": [row]}, {"one": row})
+        write_case(Path(folder) / "case", case, lambda value: value)
+        kept = (Path(folder) / "case" / "rows").read_bytes()
+        assert orjson.loads((Path(folder) / "case" / "one").read_bytes()) == orjson.loads(kept)
+    return orjson.dumps(orjson.loads(kept)["spec"])
+
+
 WRITERS: dict[str, Callable[[float], bytes | str]] = {
     "a tool's result": lambda value: orjson.dumps(clean_value({"n": value})),
     "a row": lambda value: json_text({"n": value}),
     "a recorded case": _recorded,
+    "an object of a recorded cluster": _written,
     "a request to a model": lambda value: dump({"n": value}),
 }
 
@@ -54,6 +71,11 @@ def test_a_number_of_any_size_is_written(writer: str, number: float) -> None:
 def test_a_number_of_64_bits_stays_exact(number: float) -> None:
     assert json_number(number) == number
     assert type(json_number(number)) is type(number)
+
+
+@pytest.mark.parametrize("writer", ["a row", "an object of a recorded cluster"])
+def test_a_number_that_no_float_holds_is_kept_as_its_digits(writer: str) -> None:
+    assert json.loads(WRITERS[writer](10**400))["n"] == str(10**400)
 
 
 def test_a_number_that_no_float_holds_is_refused() -> None:
