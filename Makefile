@@ -147,6 +147,7 @@ bench: setup-dev ## the benchmarks, with their baselines in the same run
 	$(PYTEST) -m benchmark -p no:randomly -s --timeout 900 tests/benchmarks
 
 screenshots: setup-dev browser ## take the pictures of docs/images anew; look at them
+	@fc-list | grep -qi emoji || apt-get install -y -qq --no-install-recommends fonts-noto-color-emoji
 	$(BIN)/python -m tests.screenshots
 
 format: setup-dev ## rewrite to the house format

@@ -303,13 +303,13 @@ class Turns:
     ) -> None:
         state = state_of(ended.final.end) if ended else TurnState.FAILED
         said, evidence = (ended.said, ended.final.evidence) if ended else ((), ())
-        summary = ended.summary if ended else None
+        summary, notices = (ended.summary, ended.final.notices) if ended else (None, ())
 
         async def store() -> JsonValue:
             if ended is not None and (finding := depth_finding(ask, session, ended.final)):
                 await self._budget.audit.append_with_step(finding)
             await self._sessions.finish_turn(
-                ask.turn_id, state, said, evidence, self._clock.now(), summary
+                ask.turn_id, state, said, evidence, self._clock.now(), summary, notices
             )
             return None
 

@@ -50,6 +50,7 @@ class SessionStore(Protocol):
         evidence: Sequence[Evidence],
         at: datetime,
         summary: Summary | None = None,
+        notices: Sequence[str] = (),
     ) -> None:
         """Store what the turn said and consulted, with its audit row. Idempotent by turn id.
 
@@ -71,6 +72,10 @@ class SessionStore(Protocol):
 
     async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
         """One numbered result of a finished turn."""
+        ...
+
+    async def notices(self, turn: TurnId) -> Sequence[str]:
+        """What a finished turn told beside its text, in order; empty when unknown."""
         ...
 
     async def consulted(self, turn: TurnId) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:

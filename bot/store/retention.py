@@ -46,7 +46,7 @@ class StoredRetention:
         return await self._drop(messages, older_than_s)
 
     async def drop_results(self, older_than_s: float) -> int:
-        """Delete the tool results of turns that ended before; returns how many.
+        """Delete the tool results of turns that ended before, and their notices; returns how many results.
 
         What is on record of their steps too, which is there only where an older release ended them.
         """
@@ -125,6 +125,7 @@ class StoredRetention:
 
     async def _drop(self, table: sa.Table, older_than_s: float) -> int:
         mark = _DROPPED[table.name]
+        words = {turns.c.notices: "[]"} if table is evidence else {}
         old = (
             sa.select(turns.c.id)
             .where(sa.text(f"NOT {mark.name}"), turns.c.ended_at < seconds_ago(older_than_s))
@@ -135,7 +136,7 @@ class StoredRetention:
             chosen = list(await connection.scalars(old))
             gone = await connection.execute(table.delete().where(table.c.turn_id.in_(chosen)))
             await connection.execute(
-                turns.update().where(turns.c.id.in_(chosen)).values({mark: True})
+                turns.update().where(turns.c.id.in_(chosen)).values({mark: True} | words)
             )
             return len(chosen), gone.rowcount if chosen else 0
 

@@ -1,6 +1,7 @@
 """`bot.ports.sessions.SessionStore` in the database: sessions, turns and what was said in them."""
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -136,10 +137,16 @@ class StoredSessions:
         evidence: Sequence[Evidence],
         at: datetime,
         summary: Summary | None = None,
+        notices: Sequence[str] = (),
     ) -> None:
         """Close the running turn with what it said, consulted, and its audit row, once."""
 
-        ended_as = {"state": state.value, "ended_at": at, "provider": _provider_of(messages)}
+        ended_as = {
+            "state": state.value,
+            "ended_at": at,
+            "provider": _provider_of(messages),
+            "notices": json.dumps(list(notices) if self._retain else []),
+        }
 
         async def work(connection: AsyncConnection) -> Sequence[AuditEvent]:
             closed = await connection.execute(_CLOSE, ended_as | {"turn": turn})
@@ -222,6 +229,15 @@ class StoredSessions:
 
         return await self._database.fetch(work)
 
+    async def notices(self, turn: TurnId) -> Sequence[str]:
+        """What a finished turn told beside its text; empty when unknown."""
+
+        async def work(connection: AsyncConnection) -> str:
+            of_turn = sa.select(turns.c.notices).where(turns.c.id == turn)
+            return await connection.scalar(of_turn) or "[]"
+
+        return [str(each) for each in json.loads(await self._database.fetch(work))]
+
     async def consulted(self, turn: TurnId) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:
         """Each result with its call's arguments, by number; the contents stay in the database."""
 
@@ -294,7 +310,7 @@ async def _begin(
 _CLOSE: Final = (
     turns.update()
     .where(turns.c.id == sa.bindparam("turn"), turns.c.state == TurnState.RUNNING.value)
-    .values({name: sa.bindparam(name) for name in ("state", "ended_at", "provider")})
+    .values({name: sa.bindparam(name) for name in ("state", "ended_at", "provider", "notices")})
     .returning(turns.c.session_id, turns.c.asker_user)
 )
 _SET_ANSWER: Final = (

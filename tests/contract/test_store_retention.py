@@ -43,7 +43,9 @@ async def turn(sessions: StoredSessions, ts: str, ended: datetime) -> None:
     asked = ask(ts)
     await sessions.begin_turn(asked, "checkout", ended)
     said = [Message(Role.ASSISTANT, text="because")]
-    await sessions.finish_turn(asked.turn_id, TurnState.ANSWERED, said, [SEEN], ended)
+    await sessions.finish_turn(
+        asked.turn_id, TurnState.ANSWERED, said, [SEEN], ended, notices=("openai was down",)
+    )
 
 
 async def counts(database: Database) -> tuple[int, int, int]:
@@ -78,6 +80,17 @@ async def test_what_is_old_goes_and_the_rest_stays(
     await sweep.run()
 
     assert await counts(database) == left
+
+
+async def test_notices_go_with_the_results(database: Database) -> None:
+    sessions = StoredSessions(database)
+    for days, ts in ((3, "2.0"), (30, "1.0")):
+        await turn(sessions, ts, datetime.now(UTC) - timedelta(days=days))
+
+    await StoredRetention(database).drop_results(7 * DAY_S)
+
+    told = [list(await sessions.notices(ask(ts).turn_id)) for ts in ("2.0", "1.0")]
+    assert told == [["openai was down"], []]
 
 
 async def test_a_running_turn_and_the_trail_are_left_alone(database: Database) -> None:

@@ -227,6 +227,19 @@ async def test_all_results_of_a_turn_are_listed_with_what_they_were_asked_for(
     assert list(await stores.sessions.consulted(TurnId("turn:unknown"))) == []
 
 
+async def test_the_notices_of_a_turn_are_kept_in_their_order(stores: Stores) -> None:
+    told = ("anthropic was overloaded", "späť \u2028 \x00 \ud800", "")
+    await begin(stores)
+    await stores.sessions.finish_turn(
+        ASK.turn_id, TurnState.ANSWERED, SAID, [], LATER, notices=told
+    )
+
+    assert [each[:9] for each in await stores.sessions.notices(ASK.turn_id)] == [
+        each[:9] for each in told
+    ]
+    assert list(await stores.sessions.notices(TurnId("turn:unknown"))) == []
+
+
 async def test_what_a_result_was_asked_for_is_found_by_its_call(stores: Stores) -> None:
     await begin(stores)
     await finish(stores)

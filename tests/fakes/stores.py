@@ -107,6 +107,7 @@ class _KeptTurn:
     ts: MessageTs
     messages: list[Message]
     evidence: list[Evidence] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
 
 class MemorySessions:
@@ -183,6 +184,7 @@ class MemorySessions:
         evidence: Sequence[Evidence],
         at: datetime,
         summary: Summary | None = None,
+        notices: Sequence[str] = (),
     ) -> None:
         kept = self.turns.get(turn)
         if kept is None or kept.turn.state is not TurnState.RUNNING:
@@ -196,6 +198,7 @@ class MemorySessions:
         kept.turn = replace(kept.turn, state=state, ended_at=at)
         kept.messages.extend(messages)
         kept.evidence.extend(evidence)
+        kept.notices.extend(notices)
         self._memory.append(
             AuditEvent(
                 AuditKind.TURN_ENDED,
@@ -231,6 +234,9 @@ class MemorySessions:
         kept = self.turns.get(turn)
         found = [e for e in kept.evidence if e.number == number] if kept else []
         return found[0] if found else None
+
+    async def notices(self, turn: TurnId) -> Sequence[str]:
+        return list(self.turns[turn].notices) if turn in self.turns else []
 
     async def consulted(self, turn: TurnId) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:
         kept = self.turns.get(turn)

@@ -87,10 +87,11 @@ class AnswerClicks:
         if (refused := await self._refused(click, turn)) is not None:
             return refused
         found = await self._ports.sessions.consulted(turn)
-        if not found:
+        notices = await self._ports.sessions.notices(turn)
+        if not (found or notices):
             return replies.EVIDENCE_GONE
         results = [Source(evidence, asked) for evidence, asked in found]
-        view = results_view(turn, results, remember(click))
+        view = results_view(turn, results, remember(click), notices)
         await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
         return None
 

@@ -217,8 +217,14 @@ def closing(
     blocks = [context(ending)] if ending else []
     blocks += [context("\n".join(cards))] if cards else []
     remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
+    more = len(final.notices) - len(remarks)
+    opened = "Evidence" if final.evidence else "Notices"
+    if more:
+        remarks[-1] += f" · {more} more behind *{opened}*"
     blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
-    row = [evidence_button(turn_id, len(final.evidence))] if final.evidence else []
+    row = []
+    if final.evidence or more:
+        row.append(evidence_button(turn_id, len(final.evidence), len(final.notices)))
     row += feedback_buttons(turn_id) if final.end in _JUDGED else ()
     blocks += [actions(row)] if row else []
     is_known = final.end is TurnEnd.STOPPED  # to people in the thread, who stopped it

@@ -41,6 +41,8 @@ MAX_LINES = 90
 MAX_OPENABLE = 300
 _LINE_CHARS = 200
 _DETAIL_CHARS = 220
+_NOTICE_CHARS = 280
+_MOST_NOTICES = 10  # the same
 _MOST_DETAILS = 12  # a section takes 3,000 characters
 _LONG_NAME = re.compile(r"\b([a-z0-9]+)_[a-z0-9_]+_([a-z0-9]+)\b", re.ASCII)
 
@@ -68,8 +70,10 @@ class Source:
         return "" if self.evidence.ok else "✗ "
 
 
-def evidence_button(turn_id: TurnId, count: int) -> Block:
-    """Opens `results_view` of that turn."""
+def evidence_button(turn_id: TurnId, count: int, notices: int = 0) -> Block:
+    """Opens `results_view` of that turn; named for its notices where there are no results."""
+    if not count:
+        return button(f"Notices ({notices})", OVERVIEW_ACTION, turn_id)
     return button(
         f"Evidence ({count})",
         OVERVIEW_ACTION,
@@ -78,13 +82,16 @@ def evidence_button(turn_id: TurnId, count: int) -> Block:
     )
 
 
-def results_view(turn_id: TurnId, results: Sequence[Source], metadata: str) -> View:
-    """The modal with every result of a turn. `metadata` comes back with a press in it."""
+def results_view(
+    turn_id: TurnId, results: Sequence[Source], metadata: str, notices: Sequence[str] = ()
+) -> View:
+    """The modal with every result and notice of a turn. `metadata` comes back with a press in it."""
     failed, cut = _numbered(results, ok=False), _numbered(results, ok=True)
     notes = [f"{len(results)} result{'' if len(results) == 1 else 's'}"]
     notes += [f"{len(found)} {word} ({', '.join(found)})"
               for found, word in ((failed, "failed"), (cut, "cut")) if found]  # fmt: skip
     blocks: list[JsonValue] = [context(remark(" · ".join(notes), _LINE_CHARS))]
+    blocks += _notices(notices)
     blocks += _details([each.evidence for each in results])
     blocks += [_line(turn_id, each) for each in results[:MAX_LINES]]
     if len(results) > MAX_LINES:
@@ -93,6 +100,16 @@ def results_view(turn_id: TurnId, results: Sequence[Source], metadata: str) -> V
         last = results[MAX_OPENABLE - 1].number
         blocks.append(context(f"Results after E{last} cannot be opened here."))
     return view_of("Evidence", blocks) | {"private_metadata": metadata}
+
+
+def _notices(notices: Sequence[str]) -> list[JsonValue]:
+    """What people should know about the answer: the message below it shows only two of these, cut."""
+    if not notices:
+        return []
+    lines = [f"• {remark(each, _NOTICE_CHARS)}" for each in notices[:_MOST_NOTICES]]
+    rest = len(notices) - len(lines)
+    lines += [f"• and {rest} more"] if rest else []
+    return [section("\n".join(["*Notices*", *lines]))]
 
 
 def _details(evidence: Sequence[Evidence]) -> list[JsonValue]:

@@ -28,6 +28,18 @@ async def with_evidence(ingress: Ingress) -> None:
     await ingress.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], [found], NOW)
 
 
+async def test_every_notice_of_an_answer_is_behind_its_evidence(ingress: Ingress) -> None:
+    ask = await ingress.session_at("100.1")
+    told = [f"provider {n} did not answer" for n in range(5)]
+    await ingress.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], [], NOW, notices=told)
+
+    await ingress.send(pressed("evidence:all", ask.turn_id))
+
+    ((method, opened),) = ingress.api.calls
+    assert method == "views.open"
+    assert all(each in str(opened["view"]) for each in told)
+
+
 async def test_stop_stops_the_turn_whose_answer_it_stands_on(ingress: Ingress) -> None:
     ask = await ingress.session_at("100.1")
     await ingress.sessions.set_answer(ask.turn_id, MessageTs("200.2"))

@@ -96,6 +96,21 @@ def test_the_one_row_opens_the_evidence_and_takes_an_opinion() -> None:
     ]
 
 
+def test_notices_without_room_are_counted_and_behind_the_button() -> None:
+    (footer,) = (block for block in rendered(answer()).blocks if block["type"] == "context")
+    told = "\n".join(texts(footer))
+
+    assert (told.count("ℹ️"), "7 more behind *Evidence*" in told) == (2, True)
+
+
+def test_an_answer_without_results_opens_its_notices() -> None:
+    notices = ("one", "two", "three")
+    part = rendered(finished(text=TEXT, outcomes=(), evidence=(), notices=notices))
+
+    assert "Notices (3)" in str(part.blocks[-1])
+    assert "1 more behind *Notices*" in str(part.blocks)
+
+
 def test_the_headline_is_the_text_of_the_notification() -> None:
     assert rendered(answer()).text.startswith(HEADLINE)
 
