@@ -6,11 +6,11 @@ The service is asked from its own host.
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Final
 
 import click
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+import orjson
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from adapters.errors import AdapterError
 from adapters.http.client import http_client
@@ -34,6 +34,7 @@ from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 
 _ASKED: Final = "(it is asked where [http] api_token is set)"
+_STATUSES: Final = TypeAdapter(list[ProviderStatus])
 TIMEOUT_S: Final = 2.0  # the service is on this machine; a slow one is as good as none
 
 
@@ -42,18 +43,18 @@ TIMEOUT_S: Final = 2.0  # the service is on this machine; a slow one is as good 
 @configured
 async def providers(settings: Settings, as_json: bool) -> int:
     """List the model providers, and whether each can be used."""
-    report = await providers_report_of(settings)
+    statuses, live = await providers_report_of(settings)
     if as_json:
-        rows: list[JsonValue] = [status.as_json() for status in report.providers]
-        print_json({"live": report.live, "providers": rows})
+        rows: list[JsonValue] = [status.as_json() for status in statuses]
+        print_json({"live": live, "providers": rows})
         return OK
     print_rows(
         [
-            ("ok" if status.available else "--", status.name, status.as_words(live=report.live))
-            for status in report.providers
+            ("ok" if status.available else "--", status.name, status.as_words(live=live))
+            for status in statuses
         ]
     )
-    if not report.live:
+    if not live:
         print(f"No running service answered {_ASKED}, so answers and failures are not known.")
     return OK
 
@@ -119,65 +120,37 @@ async def tools_report_of(settings: Settings) -> tuple[ToolReport, bool]:
         return tool_report(tools, policy, None, {}, notes=plugins.notes), False
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Every provider. `live` False: no service runs here, so failures are not known."""
-
-    providers: Sequence[ProviderStatus]
-    live: bool
-
-
-class _Row(BaseModel):
-    """One provider in the HTTP API's JSON."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    name: str
-    available: bool
-    reason: str
-    turn: int
-    model: str
-    context_tokens: int
-    tools: bool
-    local: bool
-    circuit: str
-    retry_in_s: int
-    failures: int
-    answered: bool = True  # a service of the release before does not say
-
-    def status(self) -> ProviderStatus:
-        """As the service meant it."""
-        told = self.model_dump(exclude={"tools", "retry_in_s"})
-        return ProviderStatus(**told, native_tools=self.tools, wait_s=self.retry_in_s)
-
-
-class _Answer(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    providers: list[_Row]
-
-
-async def providers_report_of(settings: Settings) -> Report:
-    """Ask the service of this configuration, if it runs and has an API token.
+async def providers_report_of(settings: Settings) -> tuple[Sequence[ProviderStatus], bool]:
+    """Every provider, and whether a running service reported it. Without one, no failures are known.
 
     Raises ConfigurationError for providers that cannot be made.
     """
     body = await _answer(settings.http, PROVIDERS_PATH)
-    live = _live(body) if body is not None else None
-    return live or await _configured(settings)
-
-
-def _live(body: bytes) -> Report | None:
-    try:
-        rows = _Answer.model_validate_json(body).providers
-    except ValidationError:
-        return None
-    return Report([row.status() for row in rows], live=True)
-
-
-async def _configured(settings: Settings) -> Report:
+    reported = _statuses(body) if body is not None else None
+    if reported is not None:
+        return reported, True
     async with AsyncExitStack() as stack:
         providers = make_providers(settings.llm, stack)
         rounds = Rounds(asked_in_order(settings.llm, providers))
         models = {name: own.model for name, own in settings.llm.providers.items()}
-        return Report(await provider_report(providers, rounds, models)(), live=False)
+        return await provider_report(providers, rounds, models)(), False
+
+
+def _statuses(body: bytes) -> Sequence[ProviderStatus] | None:
+    """The providers in the API's answer; None for the answer of another version."""
+    try:
+        rows = orjson.loads(body)["providers"]
+        # A service of the release before does not say whether a provider answered.
+        return _STATUSES.validate_python(
+            [
+                {
+                    "answered": True,
+                    **row,
+                    "native_tools": row["tools"],
+                    "wait_s": row["retry_in_s"],
+                }
+                for row in rows
+            ]
+        )
+    except (ValidationError, orjson.JSONDecodeError, KeyError, TypeError):
+        return None

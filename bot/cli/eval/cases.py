@@ -4,9 +4,9 @@ import asyncio
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,48 +87,41 @@ class CaseAsker:
                 "channels": (ChannelSettings(match="*", products=case.products),),
             }
         )
-        calls = _Calls()
-        counted = replace(world, observed=calls.counted(world.observed))
+        calls: list[str] = []
+        counted = replace(world, observed=_counted(world.observed, calls))
         began = time.monotonic()
         answer = await answer_here(here, case.asked, _CHANNEL, lambda _: None, counted)
-        result = _result(case.id, answer, time.monotonic() - began, calls.count)
+        result = _result(case.id, answer, time.monotonic() - began, len(calls))
         return result, str(answer["notices"])
 
 
-@dataclass(slots=True)
-class _Calls:
-    """How often backends were called."""
-
-    count: int = field(default=0)
-
-    def counted(self, observed: Observed) -> Observed:
-        """The same capabilities; each call of one is counted."""
-        present = {each.name: getattr(observed, each.name) for each in fields(observed)}
-        proxies: dict[str, Any] = {
-            name: _Counted(of, self._add) for name, of in present.items() if of is not None
-        }
-        return replace(observed, **proxies)
-
-    def _add(self) -> None:
-        self.count += 1
-
-
 class _Counted:
-    def __init__(self, of: object, add: Callable[[], None]) -> None:
-        self._of = of
-        self._add = add
+    """A capability that counts its calls in the list `calls`, which all capabilities share."""
+
+    def __init__(self, capability: object, calls: list[str]) -> None:
+        self._capability = capability
+        self._calls = calls
 
     def __getattr__(self, name: str) -> object:
-        value = getattr(self._of, name)
+        value = getattr(self._capability, name)
         if not callable(value):
             return value
 
         def called(*arguments: object, **named: object) -> object:
-            self._add()
+            self._calls.append(name)
             result: object = value(*arguments, **named)
             return result
 
         return called
+
+
+def _counted(observed: Observed, calls: list[str]) -> Observed:
+    """The same capabilities; each call of one is noted in `calls`."""
+    present = {each.name: getattr(observed, each.name) for each in fields(observed)}
+    proxies: dict[str, Any] = {
+        name: _Counted(one, calls) for name, one in present.items() if one is not None
+    }
+    return replace(observed, **proxies)
 
 
 def _result(

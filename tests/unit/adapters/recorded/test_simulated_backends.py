@@ -52,23 +52,6 @@ async def pages(recorded: SimulatedBackends, query: LogQuery) -> list[Sequence[L
     return found
 
 
-@pytest.mark.parametrize("size", [1, 7, 50, 100])
-async def test_pages_deliver_every_line_once_newest_first(
-    noisy: SimulatedBackends, size: int
-) -> None:
-    interval = Interval(NOW - timedelta(minutes=10), NOW)
-    whole = [line for page in await pages(noisy, LogQuery("inventory", interval)) for line in page]
-    paged = [
-        line
-        for page in await pages(noisy, LogQuery("inventory", interval, limit=size))
-        for line in page
-    ]
-    stamps = [line.ts_ns for line in whole]
-    assert paged == whole
-    assert stamps == sorted(stamps, reverse=True)
-    assert len(set(stamps)) < len(stamps)  # ties exist
-
-
 async def test_page_never_exceeds_100_lines_and_counts_all_matches(
     noisy: SimulatedBackends,
 ) -> None:
