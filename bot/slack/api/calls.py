@@ -1,7 +1,7 @@
-"""Slack's Web API as a port, and what stands around it: counted, redacted, watched for a lock-out.
+"""Slack's Web API as a port, and wrappers of it: metrics, redaction, lock-out detection.
 
-The client is `bot.slack.api.web_api`; whoever only calls takes `SlackCalls`. The net is the last one:
-what cannot be redacted is not sent.
+The client is `bot.slack.api.web_api`. Callers take `SlackCalls`. Redaction is the last check: a
+call that cannot be redacted is not sent.
 """
 
 import asyncio
@@ -49,14 +49,13 @@ class SlackCalls(Protocol):
 
 
 class CountedCalls:
-    """`SlackCalls` around another one."""
+    """`SlackCalls` with metrics of rate limits and edits."""
 
     def __init__(self, calls: SlackCalls, metrics: Metrics) -> None:
         self._calls = calls
         self._metrics = metrics
 
     async def call(self, method: str, **args: JsonValue) -> Mapping[str, JsonValue]:
-        """One call, counted. Raises what the inner one raises."""
         try:
             answer = await self._calls.call(method, **args)
         except RateLimited:
@@ -68,7 +67,7 @@ class CountedCalls:
 
 
 class RedactedCalls:
-    """`SlackCalls` around another one. `redact` may raise RedactionFailed."""
+    """`SlackCalls` with secrets masked. `redact` may raise RedactionFailed."""
 
     def __init__(self, calls: SlackCalls, redact: Callable[[str], str]) -> None:
         self._calls = calls
@@ -107,7 +106,7 @@ class RedactedCalls:
 
 
 class WatchedCalls:
-    """`SlackCalls` around another one."""
+    """`SlackCalls` that records whether Slack refuses the bot's token."""
 
     def __init__(self, calls: SlackCalls, clock: Callable[[], float] = time.monotonic) -> None:
         self._calls = calls
@@ -118,16 +117,14 @@ class WatchedCalls:
 
     @property
     def refusal(self) -> str:
-        """Slack's code for why nothing is taken from us; empty while it is."""
+        """Slack's error code for the refused token; empty if the token is accepted."""
         return self._refusal
 
     @property
     def is_open(self) -> bool:
-        """Whether anything can be sent, as far as is known."""
         return not self._refusal
 
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
-        """One call. Raises what the inner one raises."""
         try:
             answer = await self._calls.call(method, **arguments)
         except LockedOut as locked:
@@ -144,7 +141,7 @@ class WatchedCalls:
         return answer
 
     async def probe(self, every_s: float) -> None:
-        """Ask Slack (`auth.test`) when nothing was heard of it for so long; every other call tells too."""
+        """Call `auth.test` if no answer came from Slack for `every_s` seconds."""
         if self._clock() - self._heard_at < every_s:
             return
         self._heard_at = self._clock()
@@ -154,12 +151,12 @@ class WatchedCalls:
             _log.info("slack.probe_failed", error=str(error))
 
     async def problem(self) -> str | None:
-        """For `/readyz`."""
+        """For `/readyz`: the refusal of the token, or None."""
         if self.is_open:
             return None
         return f"Slack refuses the bot's token ({self._refusal}); answers are kept for an hour"
 
     @property
     def note(self) -> str:
-        """For `/readyz`: what is no reason to send nothing here any more; empty where all is well."""
+        """For `/readyz`: an outage that does not make this replica unready; empty without one."""
         return f"Slack cannot be reached now ({self._away})" if self._away else ""

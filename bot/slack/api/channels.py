@@ -1,7 +1,11 @@
-"""Names by id, asked of Slack: of channels, which rules are written in, and of people, best effort.
+"""Channels by id: their names, which channel rules match, and the companies that can read them.
 
-A channel's name is kept in the database, so that neither a restart nor a bad minute of Slack's forgets
-it; a rename, told by an event, ends that at once. What could not be read is no name.
+A channel's name is kept in the database, so that a restart or a slow minute of Slack does not lose
+it. A rename event removes it at once. A name that could not be read is UNKNOWN.
+
+`conversations.info` is Tier 3 (50 a minute,
+https://docs.slack.dev/reference/methods/conversations.info), so all readers share one cached
+answer.
 """
 
 import asyncio
@@ -33,21 +37,21 @@ Told = Mapping[str, JsonValue]
 
 
 class Channels:
-    """Of one workspace. What is read of an answer is its reader's to validate."""
+    """Cached `conversations.info` of one workspace. Each reader validates what it uses."""
 
     def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
         self._api = api
         self._asked = SingleFlightCache(self._ask, clock)
 
     async def told(self, channel: str, max_age_s: float) -> Told:
-        """Slack's `channel` object, read at most so long ago, or while this call waited.
+        """Slack's `channel` object, at most `max_age_s` old.
 
         Raises SurfaceGone, SurfaceFailed, TimeoutError.
         """
         return await self._asked.get(channel, max_age_s)
 
     def forget(self, channel: str) -> None:
-        """It changed: the next question is asked anew."""
+        """Drop the cached answer, because the channel changed."""
         self._asked.forget(channel)
 
     async def _ask(self, channel: str) -> Told:
@@ -70,18 +74,18 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class NameStore(Protocol):
-    """Names of channels, over restarts and replicas. Every method raises StorageUnavailable."""
+    """Channel names in the database. Every method raises StorageUnavailable."""
 
     async def get(self, place: Place) -> KeptName | None:
-        """The row now; None when there is none."""
+        """The stored name, or None."""
         ...
 
     async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
-        """It was read now. False: the row is not the one it was asked for any more."""
+        """Store a name. False: the row changed since `instead_of` was read."""
         ...
 
     async def forget(self, place: Place) -> None:
-        """It was renamed: what is kept is its name no more, nor what is being read just now."""
+        """Remove a renamed channel's name. A read in progress does not store the old one."""
         ...
 
 
@@ -96,7 +100,7 @@ class _Channel(ApiObject):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A name, or none, and whether one may come when it is asked for again at once."""
+    """A name or UNKNOWN, and whether a retry may find the name."""
 
     name: str
     may_come: bool = False
@@ -136,7 +140,7 @@ class SlackChannelNames:
         return (await self._read(place, DECIDING_S, DECIDING_S)).name
 
     async def renamed(self, team: TeamId, channel: str) -> None:
-        """Slack said so. Its new name is asked for: events may be late, and in any order."""
+        """Handle a rename event. The new name is read from Slack, because events may arrive late."""
         await self._store.forget(Place(team, ChannelId(channel), MessageTs("")))
         self._channels.forget(channel)
 
@@ -180,7 +184,10 @@ class SlackChannelNames:
 
 
 class _SharedChannel(ApiObject):
-    """What we read of `conversations.info`; a channel of our own company alone says so itself."""
+    """Sharing flags of `conversations.info`.
+
+    Slack sets `is_ext_shared` to false for unshared channels.
+    """
 
     is_ext_shared: bool | None = None
     is_shared: bool = False
@@ -196,7 +203,7 @@ class ChannelReaders:
         self._channels = channels
 
     async def of(self, place: Place) -> Readers:
-        """A direct message is read by whoever writes it, who was judged before it got here."""
+        """The companies that can read the place. A direct message has one reader, checked before."""
         if place.channel.startswith("D"):
             return Readers.OWN
         try:

@@ -1,4 +1,4 @@
-"""The text in a file's bytes, if there is any. Pure."""
+"""The text or the image in the bytes of a file."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -28,11 +28,11 @@ _MOST_CONTROLS: Final = 0.01  # of the characters of a text in an old encoding; 
 
 
 class NotText(ValueError):
-    """Why it is none, in words for people."""
+    """The bytes are not text; the message says why."""
 
 
 def text_of(content: bytes) -> tuple[str, str]:
-    """The text, and what was odd about it; empty: nothing. Raises NotText."""
+    """The text and a note on its encoding, empty for UTF-8. Raises NotText."""
     for begins, why in _BINARY:
         if content.startswith(begins):
             raise NotText(why)
@@ -63,7 +63,7 @@ def _strict(content: bytes, encoding: str) -> str:
 
 
 def _unmarked(content: bytes) -> tuple[str, str]:
-    """UTF-16 without a mark has a zero in every other place where the text is ASCII; else no text."""
+    """UTF-16 without a byte order mark: ASCII text has a zero in every second byte."""
     for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
         zeros, others = content[first::2].count(0), content[1 - first :: 2].count(0)
         if zeros > len(content) * 0.4 and not others and len(content) % 2 == 0:
@@ -82,7 +82,7 @@ _MOST_SEGMENTS: Final = 1_000  # before the frame; a colour profile is at most 2
 
 
 class NotShown(ValueError):
-    """Why no model is shown it, in words for people."""
+    """No model can see the image; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Kind:
 
 
 def kind_of(content: bytes) -> Kind:
-    """Raises NotShown for what is none of the four kinds, broken, or too large for the vendors."""
+    """Media type and size. Raises NotShown for other formats, broken and too large images."""
     kind = _png(content) or _gif(content) or _webp(content) or _jpeg(content)
     if kind is None:
         raise NotShown("it is no PNG, JPEG, GIF or WebP, whatever its name says")
@@ -131,7 +131,7 @@ def _webp(content: bytes) -> Kind | None:
 
 
 def _jpeg(content: bytes) -> Kind | None:
-    """By its segments: one may hold a picture of its own, a thumbnail of another size."""
+    """Reads segment by segment, because a segment may hold a thumbnail of another size."""
     if not content.startswith(b"\xff\xd8\xff"):
         return None
     at = 2

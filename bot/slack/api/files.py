@@ -1,8 +1,8 @@
-"""The files that people attached, texts and images, read from Slack with the bot's token.
+"""Attached texts and images, read from Slack with the bot's token.
 
-The token goes to Slack's file hosts and to the configured API's own address, to no other, and no
-redirect is followed: what Slack redirects is its sign-in page. A file is described anew each time, so
-that one deleted meanwhile is not read, and nothing of it is kept.
+The token is sent only to Slack's file hosts and to the configured API. Redirects are refused,
+because Slack redirects to its sign-in page. Each read describes the file again, so a deleted file
+is not read. Nothing is cached.
 """
 
 import asyncio
@@ -60,8 +60,6 @@ _NOT_TEXT: Final[Mapping[str, str]] = {
 
 
 class _File(ApiObject):
-    """What we read of the `file` object."""
-
     mode: str = ""
     mimetype: str = ""
     size: int = 0
@@ -115,7 +113,7 @@ class SlackFiles:
             ) from error
 
     async def picture(self, file: AttachedFile) -> Picture:
-        """`bot.chat.pictures.PictureOf`."""
+        """The image of a file, or why no model can see it."""
         try:
             described = await self._described(file, MOST_BYTES)
             if not described.mimetype.startswith("image/"):
@@ -202,7 +200,7 @@ def _picture(file: AttachedFile, content: bytes) -> Picture:
 
 
 async def _capped(answer: aiohttp.ClientResponse, most: int) -> bytes:
-    """At most so many bytes, whatever the headers say, after decompression. Raises InvalidArguments."""
+    """The body, at most `most` bytes after decompression. Raises InvalidArguments."""
     content = bytearray()
     async for chunk in answer.content.iter_chunked(_CHUNK):
         content += chunk
@@ -216,7 +214,7 @@ def _too_large(most: int) -> str:
 
 
 def _origin(url: str) -> str:
-    """`https://files.slack.com`; empty for what is no address, or says a user or a password."""
+    """`https://files.slack.com`; empty for an unreadable address or one with a user or password."""
     try:
         parts = urlsplit(url.strip())
         port = f":{parts.port}" if parts.port else ""

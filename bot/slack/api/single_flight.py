@@ -1,4 +1,4 @@
-"""One at a time per key: cached look-ups that many callers share, and locks by name."""
+"""One call at a time per key: cached look-ups that callers share, and locks by name."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,7 +20,7 @@ class _Entry(Generic[_T]):
 
 
 class SingleFlightCache(Generic[_T]):
-    """Answers by key, one look-up at a time. A failed one is raised to its caller and not kept."""
+    """Cached answers by key. A failed look-up is raised to its caller and not cached."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class SingleFlightCache(Generic[_T]):
                 return entry.value
 
     def forget(self, key: str) -> None:
-        """Ask anew next time. An answer now under way may be older than this, so it is not kept."""
+        """Look up again next time. An answer in progress may be outdated and is not cached."""
         self._entries.pop(key, None)
 
 

@@ -15,7 +15,7 @@ ZONE_TTL_S: Final = 3600.0
 
 
 class Account(ApiObject):
-    """What we read of a person. Slack leaves flags out for some kinds of people."""
+    """A person's account. Slack omits some flags for some kinds of people."""
 
     id: str
     team_id: str = ""
@@ -27,7 +27,6 @@ class Account(ApiObject):
 
     @property
     def is_guest(self) -> bool:
-        """Of one channel or of several."""
         return self.is_restricted or self.is_ultra_restricted
 
     def is_elsewhere(self, team: str) -> bool:
@@ -40,9 +39,11 @@ class _Answer(ApiObject):
 
 
 async def account_of(api: SlackCalls, user: str) -> Account:
-    """As it is now. Raises SurfaceGone, SurfaceFailed, ValidationError.
+    """The account as `users.info` describes it now.
 
-    An answer about somebody else is a failed one: nobody is judged by another's account.
+    Raises SurfaceGone, SurfaceFailed, ValidationError.
+
+    An answer about another user id counts as failed.
     """
     found = _Answer.model_validate(await api.call("users.info", user=user)).user
     if found.id != user:
@@ -51,14 +52,17 @@ async def account_of(api: SlackCalls, user: str) -> Account:
 
 
 class PersonNames:
-    """Asks `users.info`: names are kept for five minutes, time zones for an hour."""
+    """Display names, cached for five minutes, and time zones, cached for an hour."""
 
     def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
         self._api = api
         self._asked = SingleFlightCache(self._ask, clock)
 
     async def name(self, user: str) -> str:
-        """The display name, or the id when Slack does not say; callers over HTTP it does not know."""
+        """The display name, or the id if Slack has none.
+
+        People of the HTTP API have no id at Slack.
+        """
         if user.startswith("@"):
             return user.rpartition("/")[2]
         try:
@@ -67,7 +71,7 @@ class PersonNames:
             return user
 
     async def zone(self, person: Person) -> str:
-        """`bot.ports.platform.ZoneOf`: as the person's own Slack is set; an alert has none."""
+        """`bot.ports.platform.ZoneOf`: the time zone of the Slack profile; empty for an alert."""
         if not person.is_somebody:
             return ""
         try:

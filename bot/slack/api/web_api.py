@@ -38,7 +38,7 @@ _LIBRARY_LOGGER = "kortex.slack_libraries"
 
 
 def framework_logger() -> logging.Logger:
-    """A logger that stays at WARNING whatever the root's level is; Bolt copies the level."""
+    """The logger for Slack's libraries. It stays at WARNING, because they log payloads below that."""
     logger = logging.getLogger(_LIBRARY_LOGGER)
     logger.setLevel(logging.WARNING)
     return logger
@@ -125,7 +125,7 @@ class Refused(SurfaceFailed):
 
 
 class LockedOut(Refused):
-    """Slack takes nothing from this token now; what people must get to see is kept for later."""
+    """Slack refuses the token for every method. Messages are kept for later."""
 
 
 class Unreachable(SurfaceFailed):
@@ -186,8 +186,8 @@ def create_api(
 ) -> WebApi:
     """A client on the shared session, without retry handlers.
 
-    slack_sdk's default handler sends a POST again when the connection drops before the answer, and
-    so posts twice; whoever posts here looks for its message first instead.
+    slack_sdk's default handler repeats a POST when the connection drops, which posts twice. Callers
+    here look for their message before they post again.
     """
     client = AsyncWebClient(
         token=token,

@@ -1,8 +1,8 @@
-"""How a thread with the bot stands, told to Slack: worked on, waiting for a decision, or neither.
+"""The status of a thread at Slack: processing, suspended (a decision is open), or active.
 
-While it is worked on Slack shows a Stop button of its own (https://docs.slack.dev/ai/agent-sessions).
-A workspace that has not got these methods is told by the older ones, and one without either not at
-all; that is learned from the first refusal. Telling is best effort and holds nobody up.
+While a thread is processed, Slack shows a Stop button of its own
+(https://docs.slack.dev/ai/agent-sessions). A workspace without these methods gets the older ones,
+or none. The first refusal decides that. Updates are best effort.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class _Told:
 
 
 class AgentSessions:
-    """One workspace's threads. The newest of what is to be told of one replaces what was not told yet."""
+    """The threads of one workspace. A newer status replaces one that was not sent yet."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class AgentSessions:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """Tell while the body runs."""
+        """Send updates while the body runs."""
         async with asyncio.TaskGroup() as tasks:
             telling = tasks.create_task(self._run(), name="slack-sessions")
             try:
@@ -80,7 +80,7 @@ class AgentSessions:
                 telling.cancel()
 
     def begins(self, ask: Ask) -> None:
-        """An answer begins to grow; the first question of a thread names it."""
+        """An answer began; the first question of a thread is its title."""
         self._working.add(ask.place)
         is_first = ask.ts == ask.place.thread_ts
         is_alert = not ask.asker.is_somebody
@@ -90,12 +90,12 @@ class AgentSessions:
         self._tell(ask.place, _Told(PROCESSING, title, initiator))
 
     def ends(self, place: Place) -> None:
-        """An answer is there, or nobody is to get one."""
+        """An answer ended."""
         self._working.discard(place)
         self._rests(place)
 
     def shows(self, proposal: Proposal) -> None:
-        """A card shows that state."""
+        """A card shows the proposal's state."""
         waiting = self._waiting[proposal.place]
         if proposal.state is ProposalState.PENDING:
             waiting.add(proposal.id)
@@ -152,7 +152,7 @@ class AgentSessions:
             return
 
     def _warn(self, warning: str) -> None:
-        """Slack shows a Stop button of which an app with an older manifest never hears."""
+        """Log once that an app with an old manifest gets no event from Slack's Stop button."""
         if _UNHEARD in warning and not self._warned:
             self._warned = True
             _log.warning("slack.stop_button.unheard", subscribe_to="agent_session_stopped")

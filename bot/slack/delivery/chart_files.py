@@ -1,7 +1,7 @@
-"""Charts as pictures in the thread, where a workspace has none of its own. Best effort, each once.
+"""Charts as image files in the thread, for workspaces without chart blocks. Best effort, once each.
 
-A file is uploaded in three steps (https://docs.slack.dev/messaging/working-with-files): an address is
-asked for, the bytes are sent there, and Slack is told in which thread it belongs.
+An upload takes three calls (https://docs.slack.dev/messaging/working-with-files): get an address,
+send the bytes, share the file in the thread.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""One method that shows live answers, paced: who may call it next, and the calls themselves.
+"""Paced calls of one method that shows live answers.
 
-`bot.slack.delivery.pacing` decides; this gives it a clock and an event loop. Nothing is queued here
-but the wish to call: what is shown is rendered at the moment of the call.
+`bot.slack.delivery.pacing` decides; the queue adds a clock and an event loop. It holds only the
+wish to call. The message is rendered at the time of the call.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class EditSlot:
         self._key = key
 
     def changed(self, *, first: bool = False) -> None:
-        """The message looks different now; `first` when text is there for the first time. O(1)."""
+        """The message changed; `first`: it has text for the first time. O(1)."""
         self._queue.want(self._key, Urgency.FIRST if first else Urgency.PROGRESS)
 
     async def permit(self, urgency: Urgency = Urgency.FINAL) -> None:
@@ -61,42 +61,45 @@ class EditSlot:
 
 
 class Planner(Protocol):
-    """Who goes next: `EditPlanner`, `PostPlanner`. `channel` counts where an allowance is its own."""
+    """Decides the next call: `EditPlanner`, `PostPlanner`.
+
+    `channel` matters where channels have allowances.
+    """
 
     def open(self, key: int, channel: str, /) -> None:
-        """There is one more that may be shown."""
+        """Add a message."""
         ...
 
     def close(self, key: int) -> None:
-        """It is shown no more; what it wanted is dropped."""
+        """Remove a message and its wish."""
         ...
 
     def want(self, key: int, urgency: Urgency, now: float, /) -> bool:
-        """It is to be shown; whether that is news here."""
+        """Ask for a call. True if that is new."""
         ...
 
     def grant(self, now: float) -> int | None:
-        """Who goes now; it is in flight until `finished`."""
+        """The message to show now; in flight until `finished`."""
         ...
 
     def unused(self, key: int, /) -> None:
-        """A grant led to no call."""
+        """Give back a grant that led to no call."""
         ...
 
     def finished(self, key: int, now: float, /) -> None:
-        """The call is over."""
+        """The call ended."""
         ...
 
     def hold(self, until: float, channel: str, /) -> None:
-        """Slack asked to wait."""
+        """Grant nothing before `until`: Slack answered 429."""
         ...
 
     def wait_s(self, now: float) -> float | None:
-        """Seconds until the next grant; None when nobody wants one."""
+        """Seconds until the next grant; None without a wish."""
         ...
 
     def expected_s(self, channel: str, urgency: Urgency, now: float, /) -> float:
-        """Seconds that one more of that urgency would wait."""
+        """Expected wait of one more message, in seconds."""
         ...
 
 
@@ -122,11 +125,10 @@ class EditQueue:
 
     @property
     def live(self) -> int:
-        """How many messages have a place here now."""
         return len(self._slots)
 
     def want(self, key: int, urgency: Urgency) -> None:
-        """The message with that key looks different now."""
+        """The message with that key changed."""
         now = self._clock()
         if self._planner.want(key, urgency, now):
             self._look_for(now)
@@ -138,18 +140,18 @@ class EditQueue:
         self._look_for(now)
 
     def close(self, key: int) -> None:
-        """Forget that key: its message is edited no more, and who waits for it waits no more."""
+        """Forget the key and release its waiter."""
         self._planner.close(key)
         slot = self._slots.pop(key, None)
         if slot is not None and slot.permission is not None and not slot.permission.done():
             slot.permission.set_result(None)
 
     def hold(self, until: float, channel: str = "") -> None:
-        """Slack asked to wait until then."""
+        """Slack answered 429: wait until then."""
         self._planner.hold(until, channel)
 
     def expected_s(self, channel: str, urgency: Urgency) -> float:
-        """Seconds that one more of that urgency would wait, as things stand."""
+        """Expected wait of one more message, in seconds."""
         return self._planner.expected_s(channel, urgency, self._clock())
 
     async def run(self) -> None:

@@ -37,14 +37,16 @@ _UNSUPPORTED = "unsupported type"
 
 
 class Pictures:
-    """One workspace's, shared by all that sends there."""
+    """Whether the workspace shows chart blocks, learned from the first refusal.
+
+    Shared by all senders.
+    """
 
     def __init__(self) -> None:
         self._unknown: set[str] = set()
 
     @property
     def has_charts(self) -> bool:
-        """As far as is known."""
         return "data_visualization" not in self._unknown
 
     def shown(self, blocks: Iterable[Block]) -> tuple[Block, ...]:
@@ -52,10 +54,10 @@ class Pictures:
         return tuple(block for block in blocks if block.get("type") not in self._unknown)
 
     def without(self, blocks: Iterable[Block], refused: Refused) -> tuple[Block, ...] | None:
-        """What to send in place of blocks that were refused; None where no picture was among them.
+        """Blocks to send after a refusal; None if no chart was among them.
 
-        Where Slack says that it does not know a kind, or nothing at all, the workspace has not got
-        it. Where it says what is wrong with one, only this message goes without.
+        If Slack names no reason or an unsupported type, the workspace gets no charts from now on.
+        If Slack names a fault in a chart, only this message loses its charts.
         """
         if refused.code not in LAYOUT_REFUSED:
             return None
@@ -156,7 +158,7 @@ def note_mark(key: str, part: int = 0) -> Mark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An answer's messages, part → ts: marked, grown without a mark; and those that were replaced."""
+    """Messages of an answer by part: marked, streamed without a mark yet, and replaced."""
 
     marked: dict[int, MessageTs]
     grown: dict[int, MessageTs]
@@ -203,10 +205,7 @@ class Outbox:
     async def edit(
         self, channel: ChannelId, ts: MessageTs, part: Part, mark: Mark | None = None
     ) -> None:
-        """Replace a message; `mark` where it says not yet what it is for.
-
-        The caller holds the permission for one call.
-        """
+        """Replace a message. `mark` adds missing metadata. The caller holds the permission."""
         arguments: dict[str, JsonValue] = {"channel": channel, "ts": ts}
         if mark:
             arguments["metadata"] = mark.metadata
@@ -238,7 +237,7 @@ class Outbox:
         return {str(each.get("name", "")) for m in messages for each in _objects(m.get("files"))}
 
     async def find(self, place: Place, mark: Mark, oldest: str = "") -> dict[int, MessageTs]:
-        """Our messages with that mark, whatever their part: part → ts. `oldest` bounds the search."""
+        """Our messages with that mark, part → ts. `oldest` bounds the search."""
         messages = await self._thread(place, oldest)
         return {part: ts for each in messages for part, ts in self._marked(each, mark)}
 
@@ -281,7 +280,7 @@ class Outbox:
         part: Part,
         permit: Callable[[], Awaitable[None]],
     ) -> Mapping[str, JsonValue]:
-        """With its blocks, else without those that are refused, else as text; a call each."""
+        """Send with blocks, else without the refused ones, else as text; one call each."""
         try:
             return await self._send(method, arguments, part)
         except Refused as refused:
@@ -325,7 +324,7 @@ class Outbox:
 
 
 async def _at_once() -> None:
-    """A whisper's allowance is not looked after."""
+    """Private messages are not paced."""
 
 
 def _next_cursor(answer: Mapping[str, JsonValue]) -> str:

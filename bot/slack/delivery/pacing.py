@@ -237,15 +237,15 @@ class EditPlanner:
         }
 
     def open(self, key: int, _channel: str = "") -> None:
-        """A message that may be edited, wherever it is."""
+        """Add a message."""
         self._slots[key] = _Slot()
 
     def close(self, key: int) -> None:
-        """Never again; what it wanted is dropped."""
+        """Remove the message and its wish."""
         self._slots.pop(key, None)
 
     def want(self, key: int, urgency: Urgency, now: float) -> bool:
-        """The message changed; whether that is news here."""
+        """The message changed. True if that is new."""
         slot = self._slots.get(key)
         if slot is None or (slot.wants is not None and slot.wants >= urgency):
             return False
@@ -284,7 +284,7 @@ class EditPlanner:
         self._held_until = max(self._held_until, until)
 
     def wait_s(self, now: float) -> float | None:
-        """Seconds until a grant is possible as things stand; None when nobody wants one."""
+        """Seconds until the next possible grant; None without a wish."""
         times = [
             max(
                 self._ready_at(urgency, head) - now,

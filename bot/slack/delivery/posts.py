@@ -1,6 +1,6 @@
-"""Which new message goes next, over all channels of a workspace. No clock, no loop.
+"""The next message to post, over all channels of a workspace. No clock, no loop.
 
-What waits longest goes first among equals; who waits may become more urgent meanwhile.
+The most urgent goes first, then the longest waiting. A waiting message may become more urgent.
 """
 
 import heapq
@@ -49,11 +49,11 @@ class PostPlanner:
         self._wishes[key] = _Wish(channel)
 
     def close(self, key: int) -> None:
-        """Never; what it wanted is dropped."""
+        """Remove the message and its wish."""
         self._wishes.pop(key, None)
 
     def want(self, key: int, urgency: Urgency, now: float) -> bool:
-        """It is there to be posted; whether that is news here."""
+        """Ask to post it. True if that is new."""
         wish = self._wishes.get(key)
         if wish is None or (wish.wants is not None and wish.wants >= urgency):
             return False
@@ -104,7 +104,7 @@ class PostPlanner:
         held.held_until = max(held.held_until, until)
 
     def wait_s(self, now: float) -> float | None:
-        """Seconds until a grant is possible as things stand; None when nobody wants one."""
+        """Seconds until the next possible grant; None without a wish."""
         times = [
             max(channel.bucket.wait_s(now, 1), channel.held_until - now)
             for channel in self._channels.values()
@@ -133,7 +133,7 @@ class PostPlanner:
         heapq.heappush(channel.queue, (-wish.wants, wish.asked, key))
 
     def _head(self, channel: _Channel) -> list[tuple[int, int, int]]:
-        """The most urgent that still wants it; a wish that became more urgent stands twice."""
+        """The most urgent current wish. A wish that became more urgent is in the queue twice."""
         while channel.queue:
             level, _, key = channel.queue[0]
             wish = self._wishes.get(key)

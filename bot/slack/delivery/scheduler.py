@@ -1,7 +1,7 @@
-"""One scheduler per workspace: it decides when each call that Slack counts may be made.
+"""One scheduler per workspace: it decides when each rate-limited call may be made.
 
-What shows live answers goes through a queue for each method (`bot.slack.delivery.edit_queue`); posts,
-look-ups, and the beginning and end of Slack's own streams have their allowances here.
+Live answers go through one queue per method (`bot.slack.delivery.edit_queue`). Posts, look-ups and
+Slack's own streams have allowances here.
 """
 
 import asyncio
@@ -94,14 +94,13 @@ class EditScheduler:
         await self._paced("read", self._reads)
 
     def is_look_up(self, method: str) -> bool:
-        """Whether it has an allowance that nobody waits for."""
+        """Whether the method has a look-up allowance."""
         return method in self._look_ups
 
     def take_look_up(self, method: str, leaves: int = 0) -> float:
-        """Seconds until a channel or a person may be looked up; 0: now, which takes its allowance.
+        """Seconds until the look-up is allowed; 0 takes the allowance now.
 
-        `leaves` calls stay untouched, for others. Nobody waits here: whoever asks has a time limit, and
-        a wait that is cut off would use what it waited for.
+        `leaves` calls stay reserved. The caller has a deadline and must not wait here.
         """
         now, bucket = self.clock(), self._look_ups[method]
         held_s = self._held.get(method, 0.0) - now
@@ -110,10 +109,10 @@ class EditScheduler:
         return 0.0
 
     def take_stream(self) -> bool:
-        """Whether one of Slack's streams may begin now, which takes its allowance.
+        """Whether a stream may begin now; True takes its allowance.
 
-        Nobody waits for it: an answer that is not streamed is edited. No more are open at once than
-        can end soon after each other.
+        An answer without a stream is edited. The limit of open streams keeps their ends close
+        together.
         """
         now = self.clock()
         is_held = self._held.get(_STARTS, 0.0) > now
@@ -126,7 +125,7 @@ class EditScheduler:
         await self._paced(_STOPS, self._stops)
 
     def stop_wait_s(self) -> float:
-        """Seconds until one of Slack's streams may end, as things stand."""
+        """Seconds until a stream may end."""
         now = self.clock()
         return max(self._stops.wait_s(now, 1), self._held.get(_STOPS, 0.0) - now)
 
@@ -181,7 +180,7 @@ async def _permit(slot: EditSlot, urgency: Urgency) -> None:
 
 
 class BackoffCalls(SlackCalls):
-    """The Web API, whose 429s are told to the scheduler."""
+    """`SlackCalls` that reports each 429 to the scheduler."""
 
     def __init__(self, api: SlackCalls, scheduler: EditScheduler) -> None:
         self._api = api
@@ -197,10 +196,9 @@ class BackoffCalls(SlackCalls):
 
 
 class LookupCalls(SlackCalls):
-    """The Web API, where no more is looked up than Slack allows: beyond it nobody is asked.
+    """`SlackCalls` that raises RateLimited when the look-up allowance is used up, without a call.
 
-    That fails as Slack's own refusal would, and as soon: a name that is kept needs no look-up, and
-    nobody who has one waits. `leaves` calls stay untouched by who can do without an answer.
+    `leaves` calls stay reserved for more important callers.
     """
 
     def __init__(self, api: SlackCalls, scheduler: EditScheduler, leaves: int = 0) -> None:

@@ -1,6 +1,6 @@
-"""Slack's own streams: begun, grown and ended, each within its allowance.
+"""Slack's own streams: start, append, stop, each within its allowance.
 
-Whether a workspace has them is learned from its first refusal, and then not asked again.
+The first refusal decides whether the workspace has them.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ NEVER_HERE = frozenset(
 
 
 class Streams:
-    """One workspace's. `setting`: `edit` never, `native` asked anew for every answer."""
+    """Streams of one workspace. `edit` never starts one; `native` tries for every answer."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class Streams:
         self._is_refused = setting == "edit"
 
     def may_begin(self, place: Place, reader: Person) -> bool:
-        """Whether a stream may begin there now, which takes its allowance.
+        """Whether a stream may begin; True takes its allowance.
 
-        Slack's streams are replies, to somebody.
+        Slack streams only replies to a person.
         """
         is_somebody = bool(reader.user) and reader.is_somebody
         is_possible = not self._is_refused and bool(place.thread_ts) and is_somebody
@@ -66,9 +66,9 @@ class Streams:
     async def begin(
         self, place: Place, reader: Person, mode: str, chunks: Sequence[Block]
     ) -> MessageTs | None:
-        """A message that grows; None where Slack does not want one.
+        """Start a streamed message; None if Slack refuses.
 
-        Raises LockedOut, and Unreachable: it may be there all the same.
+        Raises LockedOut, and Unreachable, after which the message may exist.
         """
         arguments: dict[str, JsonValue] = {
             "channel": place.channel,

@@ -1,4 +1,4 @@
-"""A pressed button or menu as one value: who, where, on which message."""
+"""A pressed button or menu as a value: who, where, on which message."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -11,7 +11,7 @@ from bot.slack.ingress.payloads import BlockActions, SlackIdentity, ViewSubmissi
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """`action_ts` tells two clicks of one person apart."""
+    """One press. `action_ts` distinguishes two presses of one person."""
 
     person: Person
     place: Place
@@ -92,7 +92,7 @@ def _kept(metadata: str) -> _Remembered | None:
 
 
 def recall(payload: ViewSubmission, identity: SlackIdentity) -> Click | None:
-    """That click again, by whoever submitted the modal; None when it is not ours."""
+    """The press that opened the modal, now by the person who submitted it; None if it is not ours."""
     kept = _kept(payload.view.private_metadata)
     if kept is None:
         return None

@@ -1,4 +1,4 @@
-"""Requests that were dropped, in the audit trail."""
+"""Audit rows for requests that were dropped."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ class Denials:
         self._audit = audit
 
     async def write(self, user: str, why: str, about: Mapping[str, str], delivery: str) -> None:
-        """One row per `delivery`, Slack's id of what was delivered."""
+        """Write one row per `delivery`, Slack's id of the request."""
         event = AuditEvent(
             AuditKind.INGRESS_DENIED,
             user,

@@ -1,6 +1,6 @@
-"""`/slack/install` and `/slack/oauth_redirect`: Slack's own flow (slack-bolt) over our rows, and who is let in.
+"""`/slack/install` and `/slack/oauth_redirect`: slack-bolt's OAuth flow over our tables.
 
-Denied by default: a workspace that nobody named is told so, and the app is taken out of it again.
+Denied by default: a workspace that is not named gets a refusal, and the app is uninstalled from it.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ _TAKEN_OUT: Final = frozenset({_NOT_ALLOWED, _ORGANISATION})
 
 
 class _Denied(BoltError):
-    """Why an installation is not kept, in words for whoever installs."""
+    """An installation that is refused; the message is shown to the installer."""
 
     by = "slack"
     team = ""
@@ -211,7 +211,7 @@ class _Flow(AsyncOAuthFlow):
         return site_of(str(told.get("url") or ""))
 
     async def _take_out(self, api: WebApi) -> None:
-        """Nothing is left behind that somebody could think works."""
+        """Uninstall the app, so that no unusable installation stays."""
         secrets = {"client_id": self._rules.client_id, "client_secret": self._rules.client_secret}
         try:
             await api.client.api_call("apps.uninstall", data=secrets)
@@ -220,7 +220,7 @@ class _Flow(AsyncOAuthFlow):
 
 
 class Installing:
-    """The two routes. `installed` is told of a workspace that was let in."""
+    """The two routes. `installed` is called for each accepted workspace."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class Installing:
         self._flow = _Flow(rules, settings, session)
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """Both take GET alone; they are for the browser of whoever installs."""
+        """Both are GET, for the installer's browser."""
         return [
             web.get(INSTALL_PATH, self._handler(self._flow.handle_installation), allow_head=False),
             web.get(REDIRECT_PATH, self._handler(self._flow.handle_callback), allow_head=False),

@@ -1,8 +1,7 @@
-"""What Slack sends, as far as we read it, and who the bot is to whom it was sent.
+"""Slack's payloads, as far as Kortex reads them, and the identity of this installation.
 
-Parsing only; nothing here judges more than whether a request was meant for this installation. Every
-model ignores the fields it does not name and hides its input in errors: a payload is user text and
-must not reach a log.
+Parsing only. Every model ignores unknown fields and hides its input in errors: a payload is user
+text and must not reach a log.
 """
 
 from collections.abc import Mapping
@@ -61,7 +60,7 @@ class _Id(_Payload):
 
 
 class SharedFile(_Payload):
-    """One of `files`; of another workspace's only the id is told."""
+    """One of `files`. A file of another workspace has only its id."""
 
     id: str = ""
     name: str | None = ""
