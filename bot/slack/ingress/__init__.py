@@ -1,1 +1,1 @@
-"""How Slack reaches Kortex: Socket Mode, HTTP, the installation, and what is delivered, as values."""
+"""How Slack reaches Kortex: Socket Mode, HTTP, installation, and the deliveries as values."""

@@ -86,7 +86,7 @@ _NOTE_CHARS = 300
 
 
 def tools_answer(report: ToolReport) -> str:
-    """Tools with trouble first; then what is offered, then what is not."""
+    """Failing tools first, then the offered ones, then the unavailable ones."""
     shown = sorted(report.tools, key=_order)[:_TOOLS]
     more = len(report.tools) - len(shown)
     return "\n".join(
@@ -127,7 +127,7 @@ def providers_lines(report: Sequence[ProviderStatus]) -> Sequence[str]:
 
 
 async def freeze_answer(switch: KillSwitch, user: str, arguments: str) -> str:
-    """Do it and say what is so now."""
+    """Freeze, lift or report, and say the new state."""
     wanted, _, reason = arguments.strip().partition(" ")
     match wanted.casefold():
         case "on":
@@ -158,7 +158,7 @@ async def _state(switch: KillSwitch) -> str:
 
 
 def freeze_words(freeze: Freeze) -> str:
-    """How the switch stands, and who set it."""
+    """The state of the switch, and who set it."""
     if not freeze.on:
         return "Actions are not frozen."
     since = f" since {freeze.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if freeze.at else ""

@@ -45,7 +45,7 @@ class AnswerClicks:
         self._timeout_s = timeout_s
 
     async def stop(self, click: Click) -> None:
-        """Ask the turn whose answer carries the button to stop."""
+        """Stop the turn of the answer that carries the button."""
         await self._telling(click, self._stop(click), replies.NOT_STOPPED)
 
     async def open_overview(self, click: Click) -> None:
@@ -178,7 +178,7 @@ class FeedbackClicks:
             self._background.run("whisper", whisper)
 
     async def explain(self, click: Click, reason: str) -> str:
-        """Keep the reason; what to tell in the form, empty when it was taken."""
+        """Store the reason. The error to show in the form; empty on success."""
         found = vote_of(click.value)
         if found is None or not is_here(found[1], click) or not reason.strip():
             return ""

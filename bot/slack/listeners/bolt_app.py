@@ -1,8 +1,8 @@
-"""The Bolt app: what Slack's framework is given, and what it calls: acknowledge, parse, hand over.
+"""The Bolt app: its listeners acknowledge, parse and hand over.
 
-No judgement and no business here. Listeners run before the response (`process_before_response`): an
-event is acknowledged only when its durable start has returned, and a raised error is a 500 (HTTP) or
-no acknowledgement (Socket Mode), after which Slack delivers again.
+Listeners run before the response (`process_before_response`): an event is acknowledged only after
+its durable start. An error is a 500 (HTTP) or no acknowledgement (Socket Mode), and Slack delivers
+again.
 """
 
 import asyncio
@@ -184,7 +184,7 @@ def register_forms(
     feedback: FeedbackClicks,
     denials: Denials,
 ) -> None:
-    """The modals that are sent back; an answer that cannot be taken is told in the modal."""
+    """The submitted forms. A refusal is shown in the form."""
 
     def add_form(callback: str, error_block: str, handle: _Submit) -> None:
         async def submitted(ack: AsyncAck, body: _Body) -> None:
@@ -243,7 +243,7 @@ def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> No
 
 
 def register_errors(app: AsyncApp) -> None:
-    """What a listener raised is logged without the payload; the response is Bolt's 500."""
+    """A listener's error is logged without the payload; the response is Bolt's 500."""
 
     async def failed(error: Exception) -> None:
         if isinstance(error, StorageUnavailable | TimeoutError):
@@ -255,7 +255,7 @@ def register_errors(app: AsyncApp) -> None:
 
 
 async def _nothing(_click: Click) -> None:
-    """A link is opened by the client, which tells us of the press."""
+    """The client opens the link itself."""
 
 
 async def _deny(denials: Denials, payload: BlockActions | ViewSubmission) -> None:
@@ -265,7 +265,7 @@ async def _deny(denials: Denials, payload: BlockActions | ViewSubmission) -> Non
 
 
 async def log_removed(why: str) -> None:
-    """Where the token is configured: only whoever runs the process can change that."""
+    """For the configured token: only an operator can replace it."""
     _log.error("slack.app_removed", why=why)
 
 

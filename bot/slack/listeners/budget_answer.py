@@ -1,4 +1,4 @@
-"""What `/kortex budget` shows: the day in one line with a bar, and a table of who spent what."""
+"""Private reports for admins: `/kortex budget` and `/kortex quality`."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ _NAME_CHARS = 80
 
 
 def budget_answer(report: BudgetReport) -> Part:
-    """The text says the same as the blocks, for whom blocks are not shown."""
+    """The report as text and as a table, with the same content."""
     lines = [headline(report)]
     for group, title in _TITLES.items():
         rows = report.by[group]

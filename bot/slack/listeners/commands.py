@@ -34,7 +34,7 @@ COMMAND = "/kortex"
 
 
 class Subcommand(StrEnum):
-    """What may stand behind `/kortex`, in the order of the manifest's usage hint."""
+    """The sub-commands of `/kortex`, in the order of the manifest's usage hint."""
 
     HELP = "help"
     CHART = "chart"
@@ -65,7 +65,7 @@ _PATIENCE_S = 9.0
 
 
 class ChartCommand:
-    """Answers at once; the chart follows."""
+    """`/kortex chart`: replies at once; the chart follows, visible to the asker alone."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class ChartCommand:
         self._patience_s = patience_s
 
     async def answer(self, command: SlashCommand) -> str:
-        """What is said at once, in mrkdwn."""
+        """The immediate reply, in mrkdwn."""
         person = Person(TeamId(command.team_id), UserId(command.user_id))
         refusal = await self._ports.roles.outsider(person)
         event = AuditEvent(
@@ -121,14 +121,14 @@ class ChartCommand:
 
 
 def for_admins(wanted: str, roles: Sequence[str], refusal: str) -> str:
-    """What somebody is told who may not: "The budget is shown to admins: @sre-lead"."""
+    """The refusal for people who are not admins: "The budget is shown to admins: @sre-lead"."""
     named = ", ".join(f"@{escape_within(visible(role), 60)}" for role in roles)
     told = f"{replies.FOR_ADMINS[wanted]}: {named or replies.NO_ADMINS}."
     return f"{told} {replies.NOT_CHECKED}" if refusal in (CANNOT_CHECK, NO_ROTA) else told
 
 
 class Commands:
-    """Answers in Slack's mrkdwn, shown to the person who asked and nobody else."""
+    """Private answers in Slack's mrkdwn."""
 
     def __init__(
         self, settings: IngressSettings, ports: IngressPorts, charts: ChartCommand

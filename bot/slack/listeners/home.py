@@ -1,6 +1,6 @@
-"""The app's home tab: what the person who opens it may do and see, as it is at that moment.
+"""The app's home tab: what the person may do and see, built at every opening.
 
-Made anew at every opening. A part that cannot be looked up says so and leaves the others alone.
+A part that cannot be read says so; the other parts are shown.
 """
 
 import asyncio
@@ -38,7 +38,10 @@ NOT_READ: Final = "The figures cannot be read now. Open this tab again."
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the tab shows one person. Texts are safe mrkdwn; `admin` is empty for who is none."""
+    """The content of the tab for one person.
+
+    Texts are safe mrkdwn; `admin` is empty for other people.
+    """
 
     rules: Sequence[ChannelRule]
     held: HeldRoles
@@ -49,7 +52,7 @@ class Seen:
 
 
 class Home:
-    """Publishes the tab whenever somebody opens it, on the side."""
+    """Publishes the tab in the background when a person opens it."""
 
     def __init__(
         self, settings: IngressSettings, ports: IngressPorts, background: BackgroundTasks
@@ -160,7 +163,7 @@ def _without(rule: ChannelRule) -> str:
 
 
 def _shown(seen: Seen) -> Sequence[ChannelRule]:
-    """A rule for one channel tells its name, which may be private."""
+    """Rules of single channels are hidden from people who are not admins: the name may be private."""
     return [each for each in seen.rules if seen.is_admin or _is_wide(each.match)]
 
 

@@ -37,8 +37,6 @@ _NOT_OPENED = Refusal("form_not_opened", replies.FORM_NOT_OPENED, may_retry=True
 
 
 class ProposalClicks:
-    """What the buttons of a card do."""
-
     def __init__(
         self,
         ports: IngressPorts,
@@ -58,17 +56,17 @@ class ProposalClicks:
         self._timeout_s = timeout_s
 
     async def confirm(self, click: Click) -> None:
-        """Start the confirmation, or tell the person privately why not."""
+        """Start the confirmation, or reply privately with the refusal."""
         self._tell(click, await self._in_time(self._decide(click, ProposalState.CONFIRMED, "")))
 
     async def open_rejection(self, click: Click) -> None:
-        """Show the form that asks for a reason (`trigger_id` lives 3 s), or tell why not."""
+        """Open the form that asks for a reason (`trigger_id` lives 3 s), or refuse."""
         self._tell(click, await self._in_time(self._open_rejection(click)))
 
     async def reject(self, click: Click, reason: str) -> Refusal | None:
         """Start the rejection.
 
-        A refusal that may be retried is returned, for the form to show; others are told privately.
+        A refusal that may be retried is returned for the form; the rest are private replies.
         """
         kept = reason.strip()[:MAX_REASON]
         refusal = await self._in_time(self._decide(click, ProposalState.REJECTED, kept))
@@ -78,17 +76,17 @@ class ProposalClicks:
         return None
 
     async def open_edit(self, click: Click) -> None:
-        """Show the form with the parameters, or tell why not."""
+        """Open the form with the parameters, or refuse."""
         self._tell(click, await self._in_time(self._open_edit(click)))
 
     async def open_raw(self, click: Click) -> None:
-        """Show what the card tells as the JSON that is stored, whatever became of it."""
+        """Open the stored JSON of the card, in any state of the proposal."""
         self._tell(click, await self._in_time(self._open_raw(click)))
 
     async def edit(self, click: Click, answers: Sequence[str]) -> Refusal | None:
         """Start the replacement by an edited proposal. `answers` are in the form's order.
 
-        A refusal that may be retried is returned, for the form to show; others are told privately.
+        A refusal that may be retried is returned for the form; the rest are private replies.
         """
         refusal = await self._in_time(self._edit(click, answers))
         if refusal is not None and refusal.may_retry:
@@ -194,7 +192,7 @@ class ProposalClicks:
         return refusal
 
     async def _find(self, click: Click) -> Proposal | None:
-        """The proposal whose card was pressed; an id from anywhere else finds nothing."""
+        """The proposal of the pressed card; an id from elsewhere finds nothing."""
         if not _PROPOSAL_ID.fullmatch(click.value):
             return None
         proposal = await self._ports.proposals.get(ProposalId(click.value))

@@ -1,7 +1,7 @@
-"""What goes on now, for one person: `/kortex status`, `sessions`, `proposals`, and parts of the home tab.
+"""The state now, for one person: `/kortex status`, `sessions`, `proposals`, parts of the tab.
 
-Lines about places that the person may not see into are counted, never shown; so are those that could
-not be checked. Texts are safe mrkdwn.
+Lines of channels that the person may not see are counted, not shown. So are lines that could not be
+checked. Texts are safe mrkdwn.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class Status:
             return UNREADABLE
 
     async def providers_down(self) -> list[str]:
-        """Those that would be asked and are not."""
+        """Providers in use that are not available."""
         try:
             down = [one for one in await self._ports.providers() if _is_down(one)]
         except StorageUnavailable:

@@ -1,7 +1,7 @@
-"""Which channels somebody may see into, now. Fails closed: what cannot be looked up is not seen.
+"""Which channels a person may see. Fails closed: a channel that cannot be checked is hidden.
 
-Public channels are seen by everybody of the workspace but guests; all others by who is in them. The
-direct message with the bot is its person's alone, who is known without asking Slack.
+Every member of the workspace except guests sees public channels. Other channels are visible to
+their members. A direct message with the bot belongs to one person, known without a call.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _PAGES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class VisibleChannels:
-    """Of the channels asked about: those seen, and how many could not be looked up."""
+    """The visible channels, and how many could not be checked."""
 
     seen: frozenset[str]
     unread: int = 0
@@ -58,7 +58,7 @@ class _MembersAnswer(ApiObject):
 
 
 class ChannelAccess:
-    """Over the Web API. `owners` of a question name whose a direct message is, by its channel."""
+    """Checks over the Web API. `owners` maps a direct message to its person."""
 
     def __init__(self, api: SlackCalls, team: str, clock: Callable[[], float]) -> None:
         self._api = api
@@ -107,7 +107,7 @@ class ChannelAccess:
         return found.is_channel and not found.is_private
 
     async def _is_full(self, user: str) -> bool:
-        """Somebody of this workspace who is no guest."""
+        """Whether the account is an active full member of this workspace."""
         found = await account_of(self._api, user)
         outside = found.is_stranger or found.is_elsewhere(self._team)
         return not (outside or found.deleted or found.is_guest)

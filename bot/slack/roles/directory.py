@@ -1,4 +1,4 @@
-"""Who is in which role, from user groups, lists of user ids and rotas, now. Fails closed."""
+"""Who holds a role now, from user groups, user ids and rotas. Fails closed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoleMembers:
-    """One `[roles.NAME]`: everyone in the user groups, the users named by id, who is on call.
-
-    Their ids are of one workspace: a tenant's, or home.
-    """
+    """One `[roles.NAME]`: user groups, user ids, a rota. All ids belong to one workspace."""
 
     usergroups: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
@@ -118,7 +115,7 @@ class SlackRoleDirectory:
         return list(dict.fromkeys(found))
 
     async def holders(self, role: str) -> tuple[frozenset[str], str]:
-        """The ids of everyone in the role, and in words what of it could not be looked up."""
+        """The ids of everyone in the role, and what could not be read."""
         found = {user for known in self._known((role,)) for user in known.users}
         unread = ""
         for group in self._groups_of((role,)):
@@ -137,9 +134,9 @@ class SlackRoleDirectory:
     async def on_duty(
         self, roles: Sequence[str], also: Sequence[str] = ()
     ) -> tuple[frozenset[str], bool]:
-        """Of those in one of the roles, and of `also` if there are any, whoever is on call now.
+        """People on call who hold one of `roles` and, if given, one of `also`.
 
-        And whether that is everybody: False where something could not be looked up.
+        The second value is False if something could not be read.
         """
         found, whole = set[str](), True
         for rota in self._rotas_of((*roles, *also)):
@@ -168,7 +165,7 @@ class SlackRoleDirectory:
         return found
 
     def forget_group(self, usergroup: str) -> None:
-        """Slack said that its members changed."""
+        """Drop the cached members, because Slack reported a change."""
         self._groups.forget(usergroup)
 
     def _known(self, roles: Sequence[str]) -> list[RoleMembers]:
@@ -215,7 +212,7 @@ class SlackRoleDirectory:
         return None
 
     async def _is_in_group(self, user: UserId, group: str) -> bool | None:
-        """None when that cannot be told."""
+        """None if the group cannot be read."""
         members = await self._members_of(group, GROUP_TTL_S)
         if members is not None and user not in members:
             members = await self._members_of(group, GROUP_RECHECK_S)
@@ -229,7 +226,7 @@ class SlackRoleDirectory:
             return None
 
     async def _not_on_duty(self, user: UserId, rota: OnCall) -> str | None:
-        """None when they are on call; else why that cannot be told, or "" when they are not."""
+        """None if on call, "" if not, else why it is unknown."""
         try:
             on_duty = await self._on_duty.now(rota, GROUP_TTL_S)
             if user not in on_duty.users:

@@ -1,4 +1,4 @@
-"""Who is on call, as Slack accounts: a rota's names, looked up and kept for a minute at most."""
+"""The Slack accounts of people on call, cached for a minute at most."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,14 +23,14 @@ _NOBODY = "users_not_found"  # https://docs.slack.dev/reference/methods/users.lo
 
 
 class OnCallUnreadable(Exception):
-    """The rota could not be read: nobody knows who is on call."""
+    """The rota could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnDuty:
-    """The accounts of those on call. Not `whole`: Slack did not tell of everyone in time.
+    """Accounts on call. `whole` is False if Slack did not answer for everyone.
 
-    `without_account` are on call and nobody in this workspace.
+    `without_account` counts people on call without an account in this workspace.
     """
 
     users: frozenset[str]
@@ -47,8 +47,6 @@ class _Found(ApiObject):
 
 
 class OnDutyDirectory:
-    """Looks rotas and accounts up."""
-
     def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
         self._api = api
         self._clock = clock
@@ -58,7 +56,7 @@ class OnDutyDirectory:
         self._accounts = SingleFlightCache(self._account, clock)
 
     async def now(self, rota: OnCall, max_age_s: float) -> OnDuty:
-        """Who is, by the rota as it was at most `max_age_s` ago. Raises OnCallUnreadable."""
+        """Who is on call, by a rota at most `max_age_s` old. Raises OnCallUnreadable."""
         if rota not in self._names:
             self._names[rota] = SingleFlightCache(
                 lambda _: rota.people(), self._clock, ROTA_TIMEOUT_S
@@ -75,7 +73,7 @@ class OnDutyDirectory:
         return OnDuty(frozenset(user for user in users if user), None not in users, users.count(""))
 
     async def _user(self, name: str) -> str | None:
-        """Their account; "" when they have none here, None when that cannot be told."""
+        """The account; "" if there is none, None if that is unknown."""
         if SLACK_ID.fullmatch(name):
             return name
         try:

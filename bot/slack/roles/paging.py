@@ -1,4 +1,4 @@
-"""Whom a card calls when it is posted: groups and people by their role, and who is on call now."""
+"""Groups and people that a new card mentions: by role, and on call now."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class Paging:
         return Paged(_once([each for one in known for each in (*one.usergroups, *one.users)]))
 
     async def called(self, row: Proposal) -> Paged:
-        """Before them whoever may decide because a rota says so now. Never raises."""
+        """The people on call, then the listed groups and people. Never raises."""
         listed = self.listed(row).ids
         try:
             async with asyncio.timeout(self._look_up_s):

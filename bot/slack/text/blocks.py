@@ -1,7 +1,7 @@
-"""The few Block Kit shapes we use, built within Slack's limits, and the message they make up.
+"""Builders of Block Kit blocks within Slack's limits, and the message made from them.
 
-Every `mrkdwn` text is verbatim: Slack then links no bare URL and no name of its own accord. Texts
-given to `section` and `context` must be escaped already; those of buttons must not be.
+Every `mrkdwn` text is verbatim, so that Slack links no bare URL or name. Texts for `section` and
+`context` must be escaped by the caller; texts of buttons must not be.
 """
 
 from collections.abc import Sequence

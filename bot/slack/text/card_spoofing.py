@@ -1,8 +1,7 @@
-"""A model's line that could be taken for one of our cards, said to be what it is.
+"""Labels a model's line that looks like one of our cards.
 
-A card is blocks, and a model writes only text; but a line such as "✅ Confirmed by @lead" reads like
-a decision. It is quoted, loses its signs and says whose words it is. Only whole lines are judged, so
-what was said stays readable.
+Cards are blocks and a model writes only text. But a line such as "✅ Confirmed by @lead" reads like
+a decision. Such a line is quoted and labelled, and loses its emoji. Only whole lines are judged.
 """
 
 import re
@@ -70,7 +69,7 @@ def disclaimed(text: str) -> str:
 
 @lru_cache(maxsize=2_048)
 def _disclaimed(line: str, *, led: bool) -> str:
-    """`led`: a sign stands alone on the line above."""
+    """`led`: the line above is a single emoji."""
     if not led and not _may_claim(line):
         return line
     read = _read(line)
@@ -85,7 +84,7 @@ def _disclaimed(line: str, *, led: bool) -> str:
 
 
 def _may_claim(line: str) -> bool:
-    """False only of a line that makes no claim, unless a sign stands above it: most lines, told soon."""
+    """A cheap filter: False for most lines, which make no claim."""
     return _may_hold_sign(line) or _TELLING.search(line.lower().translate(_NO_LETTERS)) is not None
 
 
@@ -99,7 +98,7 @@ def _may_hold_sign(text: str) -> bool:
 # A growing answer is read again at every edit; all its lines but the last are as before.
 @lru_cache(maxsize=2_048)
 def _read(line: str) -> str:
-    """As somebody skims it: signs as one mark, no emphasis, look-alikes as what they look like."""
+    """The line as a reader skims it: emoji as one mark, no emphasis, look-alike letters as Latin."""
     ascii_only = line.isascii()
     folded = line if ascii_only else unicodedata.normalize("NFKD", line).translate(_ALIKE)
     skimmed = _SHORTCODE.sub(_SIGN, folded.casefold())

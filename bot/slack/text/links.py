@@ -219,10 +219,7 @@ def _bare(written: str, policy: LinkPolicy, before: str) -> str:
 
 
 def defanged(text: str) -> str:
-    """For plain text that shows no code: what reads as an address is written `host[.]name`.
-
-    As security people write an address that nobody is to open.
-    """
+    """Plain text with addresses written as `host[.]name`, so that no client links them."""
     return " ".join(
         re.sub(r"[.@:\u3002\uff0e\uff61\u2024\ufe52\uff1a\uff20]", r"[\g<0>]", word)
         if reads_as_address(folded(word)) or "://" in folded(word)
@@ -242,7 +239,7 @@ _MESSAGE_LINK: Final = re.compile(
 
 
 def permalink(site: str, place: Place, ts: MessageTs) -> str:
-    """As chat.getPermalink gives it; empty where there is no site, or what should be an id is none."""
+    """The message's link, as chat.getPermalink gives it; empty for an unknown site or invalid ids."""
     if not (site and _MESSAGE_TS.fullmatch(ts) and _CHANNEL_ID.fullmatch(place.channel)):
         return ""
     root = place.thread_ts
@@ -252,7 +249,7 @@ def permalink(site: str, place: Place, ts: MessageTs) -> str:
 
 
 def thread_of(link: str) -> tuple[str, str] | None:
-    """Channel and root of the thread that a message's link leads to; None for what is no such link."""
+    """Channel and thread root of a message link; None for other links."""
     found = _MESSAGE_LINK.fullmatch(link.strip())
     if found is None:
         return None

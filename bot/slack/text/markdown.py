@@ -1,9 +1,9 @@
-"""A model's Markdown, line by line, as Markdown that Slack can be given.
+"""A model's Markdown, line by line, as Markdown that is safe for Slack.
 
-Slack reads its own `<…>` tokens inside markdown blocks too, and shows entities as the characters
-they stand for (measured by PostHog in a live workspace), so one string serves both a `markdown`
-block and the `text` beside it. Every line is rewritten alone: code that is not closed on its line
-or by a fence is not code, so nothing a reader might take for text passes as code.
+Slack reads its own `<…>` tokens inside markdown blocks too, and shows entities as characters
+(measured by PostHog in a live workspace). So one string serves both a `markdown` block and the
+message's `text`. Each line is rewritten alone. Code that is not closed on its line or by a fence
+counts as text.
 """
 
 import re

@@ -1,9 +1,8 @@
-"""How much of an answer that is still being written may be appended: nothing sent is taken back.
+"""How much of a growing answer may be appended to a stream. Sent text is never taken back.
 
-Whole lines are sent as they will stay. Of the last line only that much is sent whose meaning
-nothing behind it can change: no open code, link or `<…>`, no word that may become an address, no
-beginning of a line that may yet read like a card. Whoever appends compares all the same, and goes
-on by edits where an earlier word changed.
+Whole lines are final. Of the last line only a beginning is sent that no later text can change: no
+open code, link or `<…>`, no word that may become an address, no start of a card-like line. The
+caller compares anyway, and continues by edits if an earlier word changed.
 """
 
 import re
@@ -70,7 +69,7 @@ def _first(source: str, count: int) -> str:
 
 
 def _calm(line: str) -> str:
-    """The beginning of an unfinished line that stays as it is, whatever follows."""
+    """The beginning of an unfinished line that no later text can change."""
     strange = [] if line.isascii() else [each for each in line if not each.isascii()]
     if any(unicodedata.category(each) in {"So", "Sk"} for each in strange):
         return ""

@@ -14,7 +14,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 
 class AdminMessages:
-    """Tells admins; one who cannot be reached does not keep the others from being told."""
+    """Sends to each admin; a failure for one does not affect the rest."""
 
     def __init__(
         self, outbox: Outbox, roles: SlackRoleDirectory, team: TeamId, admin_roles: Sequence[str]

@@ -1,6 +1,6 @@
-"""Alerts in Slack: the message that opens their thread, and the line that tells their end.
+"""Alerts in Slack: the message that opens their thread, and the line about their end.
 
-Every word of a sender's is one line, escaped, its addresses inert: no mention, no link, no button.
+A sender's text is one escaped line with inert addresses: no mention, no link, no button.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class AlertPosts(AlertSurface):
         await self._outbox.delete(place.channel, ts)
 
     async def update_alerts(self, thread: AlertThread, place: Place, ts: MessageTs) -> None:
-        """An edit: nobody is notified."""
+        """Edit the message, which notifies no one."""
         await self._outbox.scheduler.edit_permit()
         await self._outbox.edit(place.channel, ts, opening(thread))
 
@@ -63,7 +63,7 @@ class AlertPosts(AlertSurface):
 
 
 def opening(thread: AlertThread) -> Part:
-    """The message: what fires since when, by name as far as there is room, and what was left out."""
+    """The message: what fires and since when, as far as it fits, and how many alerts are left out."""
     head = _head(thread)
     blocks: list[Block] = [section(f"*{head}*\n{_counts(thread)}")]
     lines = _within(SECTION_CHARS, thread)

@@ -87,7 +87,7 @@ class AnswerMessages:
         self.complete = True
 
     def replace(self) -> None:
-        """Its one message is posted anew, and then deleted."""
+        """Post its one message again, and delete the old one afterwards."""
         self.replaced += self.posted
         self.posted.clear()
         self.shown.clear()
@@ -131,7 +131,7 @@ class AnswerMessages:
         del self.posted[index:]
 
     async def trim(self, count: int) -> None:
-        """Remove what an earlier, longer state left behind, and what was replaced; best effort."""
+        """Remove surplus and replaced messages; best effort."""
         while self.replaced:
             await self._remove(self.replaced[0], _REPLACED)
             self.replaced.pop(0)

@@ -1,7 +1,7 @@
-"""A proposal as a card: what would run, from the stored record alone, and who may decide.
+"""A proposal as a card: what would run, read from the stored record, and who may decide.
 
-The order is fixed, the facts are ours, and the words it was proposed with stand last, boxed and labelled.
-Pure. A card that cannot show the arguments whole has no Confirm button.
+The order of the blocks is fixed. The proposer's words come last, boxed and labelled. A card that
+cannot show the arguments whole has no Confirm button.
 """
 
 import asyncio
@@ -46,10 +46,10 @@ def card(
     paged: Paged = NOBODY,
     warning: str = "",
 ) -> Part:
-    """The card as it is now. `roles_text` names who may decide, in plain words.
+    """The card as it is now. `roles_text` names the roles that may decide.
 
-    `paged` are mentioned while it is open: Slack tells them when it is posted, and not when it is
-    edited. `warning` is plain text and stands right below the arguments.
+    `paged` are mentioned while the card is open; Slack notifies them only of a new message.
+    `warning` is plain text below the arguments.
     """
     proposal = _as_of(proposal, now)
     arguments = _shown("Arguments", proposal.params)
@@ -168,7 +168,7 @@ def _facts(proposal: Proposal) -> str:
 
 
 def _objects(proposal: Proposal) -> str:
-    """What it would touch, as counted; nothing where the action does not count."""
+    """The counted objects; empty if the action does not count them."""
     if proposal.objects is None:
         return ""
     names = ", ".join(_mono(inline(visible(name), 80)) for name in proposal.object_names)
@@ -247,7 +247,7 @@ def _last_question(proposal: Proposal, given: str) -> Block:
 
 
 def _progress(proposal: Proposal) -> list[str]:
-    """Who has confirmed so far, where more than one person has to."""
+    """The confirmations so far, if several people have to confirm."""
     if proposal.approvals == 1:
         return []
     count = f"*Confirmations*  {len(proposal.votes)} of {proposal.approvals}"
@@ -268,7 +268,7 @@ _NEXT = {
 
 
 def _deciders(proposal: Proposal) -> str:
-    """Whoever decided, after " by", with the times; empty where nobody did."""
+    """ " by" and the deciders with times; empty without a decision."""
     if proposal.state is ProposalState.EXPIRED:
         return f" at {_time(proposal.expires_at)}"
     rejected = proposal.state is ProposalState.REJECTED
@@ -335,9 +335,9 @@ class OpenCards:
         self._patience_s = patience_s
 
     async def lines(self, text: str, place: Place) -> Sequence[str]:
-        """One line of mrkdwn for each open proposal of that channel whose id is in the text.
+        """One line of mrkdwn for each open proposal of that channel that the text names by id.
 
-        Never raises; a card that cannot be found in time has no line.
+        Never raises; a card that is not found in time has no line.
         """
         named = list(dict.fromkeys(_PROPOSAL_ID.findall(text)))[:_MOST_LINKED]
         told: list[str] = []

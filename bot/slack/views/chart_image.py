@@ -49,7 +49,7 @@ def _png(svg: str) -> bytes:
 
 
 def svg_of(chart: Chart) -> str:
-    """Its lines, what is usual dashed, the onset a line across."""
+    """The chart as SVG: lines, a dashed baseline, a vertical line at the onset."""
     lines, drawn = columns(chart, _POINTS)
     values = [value for column in drawn for value in column.values]
     ticks = _ticks([*values, *([chart.usual] if chart.usual is not None else [])])

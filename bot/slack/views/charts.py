@@ -1,7 +1,7 @@
-"""A chart as a `data_visualization` block, its texts safe and within Slack's lengths.
+"""A chart as a `data_visualization` block, and as plain text for modals and screen readers.
 
-Such a block knows no mark on a line: when it became unusual stands at its place on the axis of time
-and below it, what is usual is a line of its own. Slack picks the colours for each theme.
+The block has no marks. So the onset is a label on the time axis, repeated below it, and the
+baseline is a line of its own. Slack picks the colours.
 """
 
 from collections.abc import Iterable, Sequence
@@ -79,7 +79,7 @@ def label(text: str, max_chars: int) -> str:
 
 
 def times(moments: Sequence[datetime]) -> list[str]:
-    """A label each, in UTC; "" for one that no label tells from the one before it."""
+    """A label for each moment, in UTC; "" where it equals the label before."""
     if not moments:
         return []
     is_long = moments[-1] - moments[0] >= _DAY

@@ -186,7 +186,7 @@ def paragraph(text: str) -> JsonValue:
 
 
 def preformatted(text: str) -> JsonValue:
-    """Text as it stands, in which nothing is interpreted."""
+    """Text shown literally."""
     return {
         "type": "rich_text",
         "elements": [
@@ -201,7 +201,7 @@ _VALUE: Final = re.compile(r"(up|down)\|(turn:[^|]{1,300})", re.ASCII)
 
 
 def feedback_buttons(turn_id: TurnId) -> tuple[Block, Block]:
-    """👍 and 👎; a press brings back which of both, and of which answer."""
+    """👍 and 👎. The value names the vote and the answer."""
     return (
         _button("👍", "This answer helped", Vote.UP, turn_id),
         _button("👎", "This answer did not help; say why", Vote.DOWN, turn_id),

@@ -1,8 +1,11 @@
-"""An answer in messages that Slack lets grow: text is appended once it can change no more.
+"""An answer in Slack's own streams: final text is appended, tool calls are task cards.
 
-What was appended stays; whatever does not fit it (a mark at a claim, a round that was replaced), a
-refusal, or doubt whether an append was taken, ends the stream, and the answer goes on by edits.
-Why: docs/adr/0016-slacks-own-streams.md.
+Appended text stays. If it no longer fits (a mark at a claim, a replaced round), if Slack refuses,
+or if an append may have been lost, the stream ends and the answer continues by edits. Reasons:
+docs/adr/0016-slacks-own-streams.md.
+
+Chunks: https://docs.slack.dev/reference/methods/chat.appendStream. Slack shows a card that is in
+progress at the end of its stream as an error, so each card is completed before.
 """
 
 import html
@@ -66,12 +69,12 @@ class Card:
 
 
 def opening_card(name: str) -> Card:
-    """The first card of every stream; its id says whose stream it is."""
+    """The first card of every stream; its id names the answer's part."""
     return Card(name, "Read the question", _COMPLETE)
 
 
 def task_cards(view: AnswerView) -> list[Card]:
-    """What they show of the calls and the remarks; the newest are left out once there are many."""
+    """Cards of the calls and notices; beyond forty the newest are left out."""
     made = [_card(f"call:{key}"[-200:], chip) for key, chip in view.chips.items()]
     made += [
         Card(f"remark:{at}", plain(f"ℹ️ {text}", _TITLE_CHARS), _COMPLETE)
@@ -81,12 +84,12 @@ def task_cards(view: AnswerView) -> list[Card]:
 
 
 def closed_card(card: Card) -> Card:
-    """As it stands when its stream ends."""
+    """The card, completed if it was in progress."""
     return replace(card, status=_COMPLETE) if card.status == _IN_PROGRESS else card
 
 
 def plan_title(chips: Mapping[str, Chip], *, is_writing: bool) -> str:
-    """What is going on now."""
+    """The current activity."""
     doing = activity(list(chips.values()))
     if doing:
         return plain(html.unescape(doing), _TITLE_CHARS)
@@ -94,7 +97,7 @@ def plan_title(chips: Mapping[str, Chip], *, is_writing: bool) -> str:
 
 
 def last_plan_title(chips: Mapping[str, Chip]) -> str:
-    """What was done, for the one who unfolds it later."""
+    """A summary of the calls."""
     count = len(chips)
     if not count:
         return "Answered without a look at the systems"
@@ -139,7 +142,7 @@ class Growth:
 
 
 class NativeAnswer:
-    """One answer's growing messages. `growth` is None from the moment it goes on by edits."""
+    """The streamed messages of one answer. `growth` is None once it continues by edits."""
 
     def __init__(
         self, streams: Streams, messages: AnswerMessages, reader: Person, links: LinkPolicy
@@ -176,9 +179,9 @@ class NativeAnswer:
         return True
 
     async def grow(self, view: AnswerView) -> bool:
-        """Append what is new in at most a few calls; whether that took an append.
+        """Append new text in at most a few calls. True if an append was sent.
 
-        Raises RateLimited and SurfaceGone; after anything else `growth` is None.
+        Raises RateLimited and SurfaceGone; after any other failure `growth` is None.
         """
         growth = self.growth
         rest = self._rest(view.text)
@@ -201,7 +204,7 @@ class NativeAnswer:
         return await self._append(growth, chunks, text, view)
 
     async def finish(self, view: AnswerView, parts: tuple[Part, ...]) -> None:
-        """The rest of this message and what stands below it. Raises RateLimited, SurfaceGone."""
+        """Send the rest of the message and the blocks below it. Raises RateLimited, SurfaceGone."""
         growth = self.growth
         if growth is None:
             return
@@ -286,13 +289,13 @@ class NativeAnswer:
         return True
 
     def _rest(self, text: str) -> str | None:
-        """What stands in the message that grows; None when full ones would have to change."""
+        """The text of the current message; None if a full message would have to change."""
         said = clean(text).lstrip("\n")
         full = "".join(self._seen_heads)
         return said[len(full) :] if said.startswith(full) else None
 
     def _chunks(self, growth: Growth, text: str, view: AnswerView) -> list[Block] | None:
-        """None when what was sent is not the beginning of it any more."""
+        """None if the sent text is no longer the beginning."""
         if not text.startswith(growth.sent):
             # Less may be told for certain while more is coming; that is no change.
             return None if not growth.sent.startswith(text) else self._told(growth, view, "")
@@ -305,7 +308,7 @@ class NativeAnswer:
         return [*chunks, text_chunk(more)] if more else chunks
 
     def _closing(self, growth: Growth, view: AnswerView | None = None) -> list[Block]:
-        """Every card as it stands at the end; none stays in progress, which Slack shows as failed."""
+        """Cards that change at the end; none stays in progress."""
         now = {card.id: card for card in task_cards(view)} if view else {}
         last = {name: closed_card(card) for name, card in (growth.cards | now).items()}
         return [card.chunk for name, card in last.items() if growth.cards.get(name) != card]

@@ -46,7 +46,7 @@ _QUESTION_CHARS = 150
 
 @dataclass(slots=True)
 class AnswerView:
-    """What is known of an answer so far. One per turn; not shared between tasks."""
+    """The state of an answer, for edits and for streams. One per turn; used by one task."""
 
     turn_id: TurnId
     pieces: list[str] = field(default_factory=list)
@@ -126,7 +126,7 @@ def full_part(body: str, index: int) -> Part:
 
 
 def _bodies(text: str, links: LinkPolicy, heads: Sequence[str] = ()) -> list[str]:
-    """A message each: those that are full already, if the text still begins with them."""
+    """The text of each message. Full messages stay as they are if the text still begins with them."""
     said = clean(text).lstrip("\n") if heads else text
     full = "".join(heads)
     if heads and said.startswith(full):
@@ -190,9 +190,9 @@ _TRIAGE = "triage"
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The blocks below the text; `headline` stands for the text where there is none.
+    """The blocks below the text; `headline` replaces a missing text.
 
-    `failure` is one sentence about an answer that broke off, "" for one that is whole or was stopped.
+    `failure` is one sentence about an answer that broke off; empty if it is whole or was stopped.
     """
 
     headline: str
@@ -208,7 +208,7 @@ def closing(
     show_cost: bool = True,
     cards: Sequence[str] = (),
 ) -> Closing:
-    """Everything below the answer's text, which may be what was streamed.
+    """The blocks below the answer's text.
 
     `cards` are lines of safe mrkdwn with links to open proposals.
     """
@@ -287,7 +287,7 @@ def _footer(final: TurnFinished, *, show_cost: bool) -> str:
 
 
 def _held(final: TurnFinished) -> str:
-    """How many statements the results entail; those that fail are marked in the text."""
+    """How many statements the results support; the text marks the failed ones."""
     count = len(final.claims)
     if not count:
         return ""

@@ -1,6 +1,8 @@
-"""The results behind an answer's *Evidence* button: a line and an Open button for each.
+"""The results of an answer: a list behind *Evidence*, and one result in detail.
 
-Nothing is left out in silence: what has no line of its own is in the menu below the lines.
+The list leaves nothing out: results without a line are in its menu. A modal takes no chart and no
+table (https://docs.slack.dev/reference/block-kit/blocks), so both are text; the JSON is behind a
+button.
 """
 
 import re
@@ -119,7 +121,7 @@ def _details(evidence: Sequence[Evidence]) -> list[JsonValue]:
 
 
 def _numbered(results: Sequence[Source], *, ok: bool) -> list[str]:
-    """Those that failed, or (`ok`) that came cut."""
+    """The failed results, or (`ok`) the cut ones."""
     return [
         f"E{each.number}"
         for each in results

@@ -37,13 +37,14 @@ async def _nobody_told(_ts: MessageTs) -> None:
 
 
 class SlackAnswerStream(AnswerStream):
-    """Edits the messages of one answer. `on_end` is called once, after `finish` (True) or `aclose`.
+    """Shows one live answer by edits or appends.
 
-    `redact` masks secrets in the text as far as it has come: only there is one whole that a model
-    wrote in pieces. `resolve` turns placeholders into what people may read. `cards` are lines with
-    the links to open proposals that a text names; it never raises. `stands` is told of the first
-    message where that is another than the one known at the beginning; it never raises. `share` shows
-    charts that are no blocks here, None where nothing can draw them; it never raises.
+    `on_end` is called once, after `finish` or `aclose`.
+
+    `redact` masks secrets in the whole text, because a model may write one in pieces. `resolve`
+    replaces placeholders. `cards` are links to open proposals that the text names. `stands` is
+    called if the first message changed. `share` uploads charts that are not blocks. The last three
+    never raise.
     """
 
     def __init__(

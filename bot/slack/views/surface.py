@@ -67,16 +67,14 @@ async def _no_warning(_proposal: Proposal) -> str:
 
 
 class SlackSurface(ChatSurface):
-    """One workspace.
+    """The surface of one workspace.
 
-    `take_first_look` gives, once for an ask, the right to post without looking for an answer that an
-    earlier attempt posted; each look-up it saves is one of fifty a minute. Without it every ask is looked up first. `redact` masks secrets in
-    answers while they are written; it may raise RedactionFailed. `now` is the clock that judges
-    proposals: a card that went by another would hide its buttons too early. `resolve` turns
-    the placeholders of a place's session into what people may read. `stored` reads a proposal.
-    `paging` tells whom a card calls; without it, nobody. `stands` keeps where an answer's first
-    message is, if it is not where `open_answer` said; it may raise StorageUnavailable. `warning` is what a card warns of; it never
-    raises.
+    `take_first_look` says, once per ask, that no earlier attempt posted an answer, which saves a
+    look-up. `redact` masks secrets in growing answers; it may raise RedactionFailed. `now` is the
+    database's clock, which decides whether a proposal is open. `resolve` replaces the placeholders
+    of a session. `stored` reads a proposal. `paging` finds the people that a card mentions.
+    `stands` stores a changed first message; it may raise StorageUnavailable. `warning` is text for
+    a card; it never raises.
     """
 
     def __init__(
@@ -241,7 +239,7 @@ class SlackSurface(ChatSurface):
     async def whisper(
         self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
     ) -> None:
-        """Tell one person privately; best effort."""
+        """Send a private message; best effort."""
         try:
             await self._outbox.whisper(place, user, with_charts(self._parts(text)[:1], charts)[0])
         except (SurfaceGone, SurfaceFailed) as error:

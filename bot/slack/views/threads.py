@@ -1,8 +1,8 @@
-"""What was said in a thread, read from Slack: in pages, within the allowance, and never for ever.
+"""Messages of a thread, read from Slack in pages within the allowance.
 
-Slack gives apps that are sold but not in its Marketplace 15 messages a minute since 2025-05-29
-(https://docs.slack.dev/apis/web-api/rate-limits, conversations.history and .replies): then the first
-page is all there is, and what is read says so.
+Since 2025-05-29 Slack gives sold apps outside its Marketplace 15 messages a minute
+(https://docs.slack.dev/apis/web-api/rate-limits, conversations.history and .replies). Then only the
+first page is read, and the result says so.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class _Message(_Read):
 
     @property
     def source(self) -> str:
-        """Its words in Slack's markup, wherever the app that posted it put them."""
+        """The text in Slack's markup, from any field that an app may use."""
         return message_source(self.text, self.attachments, self.blocks)
 
 
@@ -102,9 +102,9 @@ class _Page(_Read):
 
 
 class SlackThreads:
-    """`bot.ports.platform.ThreadReader`. `site` is the workspace's address, as auth.test gives it.
+    """`bot.ports.platform.ThreadReader`. `site` is the workspace's address from auth.test.
 
-    `permit` waits until a thread may be read; `limited` is told of a 429.
+    `permit` waits for the allowance; `limited` gets each 429.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class SlackThreads:
         return permalink(self._site, place, ts)
 
     async def name(self, place: Place, user: str) -> str:  # noqa: ARG002 - of one workspace
-        """The display name; `SOMEBODY` when Slack does not say."""
+        """The display name, or `SOMEBODY`."""
         return await self._name_of(user)
 
     async def _name_of(self, user: str) -> str:

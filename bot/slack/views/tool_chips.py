@@ -1,7 +1,7 @@
-"""Tool calls as people see them: a chip each, and the line that says what is being looked at.
+"""Tool calls as chips, and the line about the current activity.
 
-Colour and shape say the same, for those who do not see colours: 🟡 ⚠ slow, timed out or wrongly
-asked; 🔴 ✗ broken; ⚪ ▣ cut or left out.
+Colour and shape carry the same meaning, for people who do not see colours: 🟡 ⚠ slow, timed out or
+wrong arguments; 🔴 ✗ broken; ⚪ ▣ cut or left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ _CHIPS_LISTED = 8
 
 
 class ChipState(StrEnum):
-    """How a call stands."""
+    """The state of a call."""
 
     RUNNING = "⏳"
     OK = "✓"
@@ -132,7 +132,7 @@ def advance(chip: Chip | None, event: CallEvent) -> Chip:
 
 
 def activity(chips: Sequence[Chip]) -> str:
-    """What is going on, in mrkdwn: "Looking at the logs of checkout…", or "" when nothing runs."""
+    """The current activity in mrkdwn: "Looking at the logs of checkout…"; empty if nothing runs."""
     running = [chip for chip in chips if chip.is_running]
     if not running:
         return ""
