@@ -32,8 +32,8 @@ from tools.capabilities import Clock, Interval, MetricQuery, MetricResult, Serie
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.signals import Discovered
 
-# Letters, digits and the signs of OpenTelemetry's names; never the braces or quotes of a query.
-_METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:./-]*")
+# Letters of any language, digits and the signs of names; never the brackets or quotes of a query.
+_METRIC_NAME: Final = re.compile(r"[^\W\d][\w:./-]*|:[\w:./-]+")
 _FINEST_STEP_S: Final = 15.0
 _ITS_FAULT: Final = frozenset({400, 422})  # bad_data and execution: what was asked, not the server
 _NOTHING: Final = (

@@ -12,7 +12,7 @@ from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.instants import seconds_text
 from adapters.observe.prometheus_answer import metadata_of, names_of, vector_of
 from adapters.observe.remembered import Remembered
-from adapters.observe.signal_promql import quoted, spacing_of
+from adapters.observe.signal_promql import literal, quoted, spacing_of
 from tools.capabilities import Interval
 from tools.errors import UpstreamFailed
 from tools.signals import MetricType
@@ -88,7 +88,7 @@ class Kinds:
 
     async def _has_siblings(self, base: str, interval: Interval) -> bool:
         params = {
-            "match[]": "{__name__=~" + quoted(f"{base}_(bucket|sum|count)") + "}",
+            "match[]": "{__name__=~" + quoted(f"{literal(base)}_(bucket|sum|count)") + "}",
             "start": seconds_text(interval.start),
             "end": seconds_text(interval.end),
         }

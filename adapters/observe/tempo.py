@@ -1,7 +1,6 @@
 """Traces on Grafana Tempo 1 and 2 (behaviour observed on 2.10)."""
 
 import asyncio
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -144,7 +143,7 @@ class TempoTraces:
         check_order(interval)
         names = "|".join(re.escape(product) for product in products)
         params = {
-            "q": f"{{resource.service.name=~{json.dumps(names)}}}",
+            "q": f"{{resource.service.name=~{quoted(names)}}}",
             "start": str(int(interval.start.timestamp())),
             "end": str(math.ceil(interval.end.timestamp())),
             "limit": str(min(limit, _MOST_SAMPLED)),

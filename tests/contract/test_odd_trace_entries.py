@@ -138,3 +138,17 @@ async def test_an_answer_without_any_readable_trace_is_an_error(body: str) -> No
     made = JaegerTraces(answering(body)) if "data" in body else TempoTraces(answering(body))
     with pytest.raises(UpstreamFailed):
         await made.search(QUERY)
+
+
+async def test_a_sample_asks_for_names_in_whole_characters() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.params["q"])
+        return httpx.Response(200, text='{"traces": null}')
+
+    transport = httpx.MockTransport(answer)
+    client = httpx.AsyncClient(transport=transport, base_url="http://backend.test")
+    await TempoTraces(client).sample(["k8s.cart", "größe\U0001f600"], QUERY.interval, 2)
+
+    assert asked == ['{resource.service.name=~"k8s\\\\.cart|größe\U0001f600"}']

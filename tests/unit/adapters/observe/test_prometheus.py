@@ -430,7 +430,7 @@ async def test_a_label_that_no_query_can_hold_is_left_out_and_counted(open_metri
     assert found.notes == ("4 labels have names that no query can hold; not read",)
 
 
-@pytest.mark.parametrize("metric", ["http.server.request.duration", "a-b/c"])
+@pytest.mark.parametrize("metric", ["http.server.request.duration", "a-b/c", "größe.total"])
 async def test_a_dotted_metric_is_asked_by_its_quoted_name(open_metrics: Open, metric: str) -> None:
     queries: list[str] = []
 
