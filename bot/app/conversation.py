@@ -194,7 +194,7 @@ def build_conversation(
         notes=partial(_notes, base, people, directory),
         people=people,
         metrics=base.metrics,
-        recaps=_recaps(base, directory),
+        recaps=Recaps(directory.threads, Dossiers(base.stores.database), base.redactor, one_page),
     )
     executors = make_executors(rules.revealed(live_config.order_tokens), base.orders)
     decide = _decide(base, display, directory.name_at, executors, target, lookup.now)
@@ -215,11 +215,6 @@ async def _notes(
         *told,
         *([alert_note(alerts)] if alerts else []),
     ]
-
-
-def _recaps(base: Base, directory: Directory) -> Recaps | None:
-    threads, records = directory.threads, Dossiers(base.stores.database)
-    return Recaps(threads, records, base.redactor, one_page) if threads else None
 
 
 def _desk(

@@ -76,10 +76,13 @@ PageOf = Callable[[Dossier], Iterable[str]]
 
 
 class Recaps:
-    """Answers those asks, one journal step each. `redactor` masks all that goes in."""
+    """Answers those asks, one journal step each. `redactor` masks all that goes in.
+
+    Without a reader there are no messages to quote: then the report alone is written here.
+    """
 
     def __init__(
-        self, reader: ThreadReader, records: Records, redactor: Redactor, page_of: PageOf
+        self, reader: ThreadReader | None, records: Records, redactor: Redactor, page_of: PageOf
     ) -> None:
         self._page_of = page_of
         self._reader = reader
@@ -93,7 +96,8 @@ class Recaps:
 
         Raises StorageUnavailable, RedactionFailed.
         """
-        if not (asks_for_recap(ask.text) or asks_for_report(ask.text)):
+        is_recap = self._reader is not None and asks_for_recap(ask.text)
+        if not (is_recap or asks_for_report(ask.text)):
             return None
 
         async def step() -> JsonValue:
@@ -115,12 +119,15 @@ class Recaps:
         place = ask.place
         if asks_for_report(ask.text):
             return await self._report(ask)
+        reader = self._reader
+        if reader is None:
+            return None
         if place.thread_ts != ask.ts:
-            return await self._of_thread(ask)
+            return await self._of_thread(ask, reader)
         found = await self._records.recent(place, LATELY, THREADS)
         if not found.sessions and not _ALWAYS.fullmatch(" ".join(ask.text.split())):
             return None
-        parts = [await self._part(each, ask) for each in found.sessions]
+        parts = [await self._part(each, ask, reader) for each in found.sessions]
         told = [each for each in parts if each is not None]
         return channel_digest(told, _hours(LATELY), found.total)
 
@@ -134,33 +141,38 @@ class Recaps:
         page = "\n".join(_as_text(line) for line in lines)
         return f"**Draft, from the records; nothing was looked at again.**\n\n{page}\n{_WHOLE}"
 
-    async def _of_thread(self, ask: Ask) -> str:
+    async def _of_thread(self, ask: Ask, reader: ThreadReader) -> str:
         place = ask.place
         dossier = await self._records.read(session_at(place))
-        part = await self._read(place, dossier, ask.ts, MOST_MESSAGES)
+        part = await self._read(reader, place, dossier, ask.ts, MOST_MESSAGES)
         return thread_digest(part, ask.turn_id)
 
-    async def _part(self, session: SessionId, ask: Ask) -> ChannelPart | None:
+    async def _part(self, session: SessionId, ask: Ask, reader: ThreadReader) -> ChannelPart | None:
         dossier = await self._records.read(session)
         if dossier is None:
             return None
-        return await self._read(dossier.session.place, dossier, ask.ts, CHANNEL_MESSAGES)
+        return await self._read(reader, dossier.session.place, dossier, ask.ts, CHANNEL_MESSAGES)
 
     async def _read(
-        self, place: Place, dossier: Dossier | None, before: MessageTs, most: int
+        self,
+        reader: ThreadReader,
+        place: Place,
+        dossier: Dossier | None,
+        before: MessageTs,
+        most: int,
     ) -> ChannelPart:
         missing = NO_TIME
         messages: Sequence[Said] = ()
         try:
             async with asyncio.timeout(READING_S):
-                read = await self._reader.read(place, before, most)
+                read = await reader.read(place, before, most)
             # Those that will be cut: half a secret is not known for one. Hundreds take their time.
             messages = await asyncio.to_thread(self._masked, read.messages)
             missing = read.missing
         except TimeoutError:
             pass
-        names = {user: await self._reader.name(place, user) for user in sorted(_people(dossier))}
-        links = {ts: self._reader.link(place, ts) for ts in _linked(place, dossier)}
+        names = {user: await reader.name(place, user) for user in sorted(_people(dossier))}
+        links = {ts: reader.link(place, ts) for ts in _linked(place, dossier)}
         return ChannelPart(place, dossier, messages, missing, names, links, datetime.now(UTC))
 
     def _masked(self, messages: Sequence[Said]) -> Sequence[Said]:

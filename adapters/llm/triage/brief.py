@@ -1,5 +1,6 @@
 """The part of an investigation that answers a later question: over, how X is, impact, what to do."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -18,6 +19,7 @@ from adapters.llm.triage.telling import cause_mark, cause_text, named, now_text,
 
 _MOST_NAMED: Final = 6
 _CUSTOMERS: Final = "How many customers that is, I cannot tell: the metrics do not count them."
+_ASKS_WHO: Final = re.compile(r"\bwho (?:can|may|must|should|has to)\b")
 _SIGNALS: Final = frozenset({"latency", "errors"})
 
 
@@ -94,6 +96,8 @@ def _state(case: Case, judgement: Judgement) -> Iterator[str]:
     """How one product is; the thread stays about the incident."""
     if thought := answer_to(case, judgement):
         yield thought
+        out = [line for line in ruled_out(case, judgement) if case.asked.thought in line]
+        yield f"Not the cause: {out[0]}" if out else ""
     elif case.names_subject:
         yield from _own(case, judgement)
     top = next(iter(judgement.suspects), None)
@@ -165,6 +169,8 @@ def _next(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
         first = [plain(one.product) for one in judgement.suspects]
         yield f"I would look first at {', then '.join(first)}." if first else ""
     else:
+        if _ASKS_WHO.search(case.question.lower()):
+            yield "**The card names the roles that may confirm it; only they can.**"
         yield f"**{next_step(case, judgement, signals)}**"
         yield cause_text(judgement.suspects[0], case.now)
     if case.open_proposals:

@@ -53,6 +53,7 @@ _OF_ALL: Final = frozenset({"deploys", "done", "pods"})  # where no product is n
 _OF_NO_PRODUCT: Final = frozenset(
     {"greeting", "thanks", "help", "recap", "on call", "beyond", "unclear"}
 )
+_KIND_OF_PRODUCT: Final = re.compile(r"(?<![\w-])(database|db|cache|queue|gateway)(?![\w-])")
 _NAMES_CAUSE: Final = re.compile(r"\b[Mm]ost likely cause: ")
 OWN_CALL: Final = "triage-"  # how the ids of its calls begin
 
@@ -185,13 +186,15 @@ def read_case(request: CompleteRequest) -> Case:
     )
     decided = decided_in(turn[0].told) if turn else ()
     asked = _of_what_was_done(asked, decided)
+    answered = _answered(request.messages[:start])
+    asked = _of_its_kind(_continued(asked, asking, before, meta, zone), asking, answered, meta)
     return Case(
         question=question,
         products=meta.products,
         tools=frozenset(t.name for t in request.tools),
         seen=tuple(one for one in found if one.tool != READ_ATTACHMENT),
         files=tuple(one for one in found if one.tool == READ_ATTACHMENT),
-        asked=_continued(asked, asking, before, meta, zone),
+        asked=asked,
         now=meta.now,
         rounds=sum(1 for m in turn if any(c.name != READ_ATTACHMENT for c in m.tool_calls)),
         stated=tuple(stated(request.messages)),
@@ -201,7 +204,7 @@ def read_case(request: CompleteRequest) -> Case:
         actions=meta.actions,
         on_call=on_call_in(turn[0].told) if turn else "",
         is_later=_is_later(asking, before),
-        answered=_answered(request.messages[:start]),
+        answered=answered,
     )
 
 
@@ -212,6 +215,25 @@ def _of_what_was_done(asked: Asked, decided: Sequence[Decided]) -> Asked:
         return asked
     words = f"this is about {plain(done.product)}, for which something was confirmed last"
     return replace(asked, subject=done.product, assumed=(*asked.assumed, words))
+
+
+def _of_its_kind(asked: Asked, question: str, answered: str, meta: Meta) -> Asked:
+    """`The database` is the one that the cause was found in, where no product is named."""
+    kinds = set(_KIND_OF_PRODUCT.findall(question.lower()))
+    if not kinds or any(name.lower() in question.lower() for name in meta.products):
+        return asked
+    named = [one for one in meta.products if one in answered]
+    fitting = [one for one in named if any(_is_kind(one, kind) for kind in kinds)]
+    if len(fitting) != 1:
+        return asked
+    words = f"this is about {plain(fitting[0])}, in which the cause was found"
+    before = (text for text in asked.assumed if not text.endswith(", as before"))
+    return replace(asked, subject=fitting[0], assumed=(*before, words))
+
+
+def _is_kind(product: str, kind: str) -> bool:
+    short = {"database": "db"}.get(kind, kind)
+    return any(part in (kind, short) for part in re.split(r"[-_.]", product.lower()))
 
 
 def _answered(earlier: Sequence[Message]) -> str:

@@ -40,6 +40,8 @@ def done_lines(case: Case) -> Iterator[str]:
     ]
     if lines:
         yield "\n".join(f"- {line}" for line in lines)
+    if still_open:
+        yield "Confirm or reject on the card itself; a message decides nothing."
     if any(not one.by for one in carried_out):
         yield "Who confirmed what was carried out from another channel is told there alone."
     yield (

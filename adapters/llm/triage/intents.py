@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from adapters.llm.triage.meaning import KNOWN_WORDS
 from adapters.llm.triage.spelling import spelled_out
 
 Topic = Literal[
@@ -70,7 +71,7 @@ _ILL: Final = (
 ROLE_WORDS: Final = (
     r"(?:(?:error|failure|success|request|hit|5xx|drop) ?(?:rates?|ratios?|counts?|percent(?:age)?)|availability"
     r"|memory|heap|cpu|latenc(?:y|ies)|p ?(?:50|90|95|99|999)|percentiles?|response times?|duration|throughput"
-    r"|traffic|requests?(?: (?:per|a) (?:second|minute))?|rps|qps|connections?|connection pool|pool|queues?"
+    r"|5xx(?:e?s)?|4xx(?:e?s)?|traffic|requests?(?: (?:per|a) (?:second|minute))?|rps|qps|connections?|connection pool|pool|queues?"
     r"|backlog|lag|disk|storage|disk space|restarts?|network|bandwidth|saturation|load|utili[sz]ation|errors?)"
 )
 _VERB: Final = (
@@ -81,7 +82,8 @@ _VERB: Final = (
 
 # "restart checkout", "scale the pods of cart to 4"; not "restart loop on payments".
 _OBJECT: Final = (
-    r" (?:the )?(?:(?:pods?|service|instances?|deployment|containers?|hosts?|product) (?:of |in |for )?(?:the )?)?[\w.-]+"
+    r" (?:the [\w.-]+(?: (?!on\b|in\b|of\b|for\b|to\b|is\b|with\b)[\w.-]+){1,2}"
+    r"|(?:the )?(?:(?:pods?|service|instances?|deployment|containers?|hosts?|product) (?:of |in |for )?(?:the )?)?[\w.-]+)"
     r"(?: (?:pods?|service|instances?|deployment|hosts?))?(?: (?:to|by|with|at) v?[\w.-]+(?: (?:replicas|pods|instances|percent))?)?"
 )
 
@@ -92,11 +94,11 @@ _TABLE: Final[Sequence[_Row]] = (
          r"never ?mind|nvm|(?:i am |we are )?clos(?:e|ing) (?:this|it)|bye|k|kk|you rock|that (?:helps|helped)|"
          r"(?:a lot|so much|very much|kortex|all|everyone|team|again|for (?:that|this|the help|now)))[ ,.!:;()-]*)+", whole=True),
     _row("greeting", r"(?:hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!]*", whole=True),
-    _row("help", r"(?:help(?: me)?|what (?:can|do) (?:you|i|we) (?:do|ask|see|know|look at)(?: (?:you|here))?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
+    _row("help", r"(?:help(?: me)?|what (?:can|do) you (?:do|see|know|look at)(?: here)?|what (?:can|should) (?:i|we) ask(?: you)?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
          r"are you (?:a )?(?:bot|human|ai|there|up|alive)|how (?:do|can|should) (?:i|we) (?:use|ask|talk to) (?:you|kortex|this)|commands?|usage|"
          r"menu|how do you work|what is kortex|how are you)[ ?.!]*", whole=True),
-    _row("recap", r"(?:catch (?:me|us) up.*|(?:(?:give|write|get) (?:me|us) )?(?:an? |the )?(?:quick |short |brief )?(?:summary|recap|status|update|overview|tl ?;? ?dr|status update)"
-         r"(?: (?:of|on) (?:this|the|it)(?: (?:thread|incident|outage))?)?|summari[sz]e(?: (?:this|it|the (?:thread|incident)))?|sum (?:it |this )?up|where (?:are|do) we(?: stand)?(?: at)?|"
+    _row("recap", _FILLER + r"(?:catch (?:me|us) up.*|(?:(?:give|write|get) (?:me|us) )?(?:an? |the )?(?:quick |short |brief )?(?:summary|recap|status|update|overview|tl ?;? ?dr|status update)"
+         r"(?: (?:of|on) (?:this|the|it)(?: (?:thread|incident|outage))?)?|summari[sz]e\b.*|(?:(?:give|write|get|send) (?:me|us) )?(?:a |the )?(?:quick |short )?summary for\b.*|sum (?:it |this )?up\b.*|what (?:is|was) (?:it|this)(?: (?:about|all about))?|where (?:are|do) we(?: stand)?(?: at)?|"
          r"what is (?:the )?(?:status|state|situation|latest|new|going on here)|any (?:updates?|news)|what happened|"
          r"what did i miss|bring me up to speed|i just (?:joined|got here|woke up)\b.*|brief me)" + _END, whole=True, later=True),
     _row("beyond", r"\b(?:post ?mortem|incident report|rca|write ?up|retro(?:spective)?)\b", subject="write a report"),
@@ -107,6 +109,7 @@ _TABLE: Final[Sequence[_Row]] = (
          r"|\b(?:was|were|has|have|is)\b[^?!]*\b(?:rolled back|reverted|approved|confirmed|rejected)\b|\b(?:did|has|was|is)\b[^.?!]*\broll(?:ing)? back\b[^.?!]*\b(?:done|run|ran|carried out|happen|succeed|go through|finish\w*|complete\w*|confirmed)\b"
          r"|\b(?:did|has|have|was) (?:anyone|anybody|someone|somebody)\b[^.?!]*\b(?:confirm|approve|reject|roll|do|try|tried|done|press)\w*"
          r"|\bwhat did (?:we|they|people) (?:do|try)\b|\bactions? taken\b|\b(?:open|pending) (?:cards?|proposals?|approvals?|actions?)\b|\banything pending\b|\bwhat (?:is|was) proposed\b|\bany(?:thing)? proposals?\b"),
+    _row("done", _FILLER + _POLITE + r"(?:do|confirm(?:ed)?|approved?|reject(?:ed)?|decline|accept|cancel)(?: (?:it|this|that|the (?:card|proposal|roll back|action)))?" + _END, whole=True, later=True),
     _row("on call", r"\bwho[a-z' ]*\bon call\b|^on call(?: now| today| tonight| right now)?\W*$|\bon call (?:person|engineer|rota)\b|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|ask|escalate)\b|\bwho is on (?:duty|shift|rota)\b"),
     _row("beyond", _FILLER + _POLITE + r"(?:page|call|wake|ping|notify|escalate|email|mail|message|tell|dm|invite|assign|open a ticket|create a ticket|file a)\b(?! me\b).*",
          subject="page or message people", whole=True),
@@ -116,39 +119,40 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("order", _FILLER + _POLITE + _VERB + _OBJECT + _END, whole=True),
     _row("order", r"\bpropose (?:it|that|this)? ?(?:again|once more|anew)\b|\b(?:re-?|another |new )(?:proposal|propose|card)\b", later=True),
     # What asks for a cause, whatever else it says.
-    _row("cause", r"\bwhy\b(?! (?:do|should) (?:you|i)| not\b)|\bwhat (?:is|was|are|were) (?:wrong|broken|failing|going on|up with|happening)|\bwhat (?:is|was|are) (?:the )?(?:root )?(?:cause|reason|problem|culprit)|\broot cause\b|"
+    _row("cause", r"\bwhy\b(?! (?:do|should) (?:you|i)| not\b| (?:are you|so) (?:so )?(?:sure|certain|confident))|\bwhat (?:is|was|are|were) (?:wrong|broken|failing|going on|up with|happening)|\bwhat (?:is|was|are) (?:the )?(?:root )?(?:cause|reason|problem|culprit)|\broot cause\b|"
          r"\bwhat (?:causes|caused|happened|broke|breaks|is causing|went wrong)|\binvestigate\b|\bdiagnose\b|\btriage\b|\bwhich (?:service|one|product|component) (?:is|was) (?:it|to blame|the (?:cause|culprit|problem))"
-         r"|\b(?:find|look) (?:out )?(?:the cause|into)\b|\bwho is the culprit\b|\banything (?:wrong|unusual|odd|off)\b|\bis something wrong\b"),
+         r"|\b(?:find|look) (?:out )?(?:the cause|into)\b|\bwho is the culprit\b|\b(?:any|no)thing (?:is )?(?:wrong|unusual|odd|off|broken)\b|\bis something wrong\b"),
     _row("cause", r"^(?!is |are |was |what |how |show |any |does )[^?]*\b(?:is|are|went|has|have|keeps?|looks?|seems?|shot|getting) (?:\w+ )?(?:high|spik\w+|rising|elevated|climb\w+|through the roof|increas\w+|jump\w+|dropp\w+|up|too \w+)\b[^?]*", whole=True),
     _row("cause", r"^" + _FILLER + r"(?:it|this|we|users?|customers?|people|orders?|requests?|i|now|again|getting|seeing|new)\b[^?]*\b(?:slow|fail\w*|errors?|down|5\d\d|timing out|time ?outs?|broken|crash\w*)\b.*", later=True),
     # Parts of an investigation.
-    _row("cause", r"\bstill\b.*\b" + _ILL + r"\b|\bany(?:thing)? (?:is )?still\b|\b(?:is|are) (?:it|things|we|they) (?:getting )?(?:any )?(?:better|worse)\b|\bback to (?:normal|usual|baseline)\b"
+    _row("cause", r"\b(?:is|are) (?:it|this|that|they|things) still\b|^" + _FILLER + r"(?:better|worse|slower|higher|lower) than\b|^" + _FILLER + r"(?:can (?:i|we) )?(?:close|resolve|end) (?:it|this|the incident) ?\?|\bstill\b.*\b" + _ILL + r"\b|\bany(?:thing)? (?:is )?still\b|\b(?:is|are) (?:it|things|we|they) (?:getting )?(?:any )?(?:better|worse)\b|\bback to (?:normal|usual|baseline)\b"
          r"|\bcan (?:i|we) (?:close|resolve|stand down|go (?:back )?to (?:bed|sleep))\b|\ball (?:good|clear|ok|fine|green)\b|\b(?:has|have|did) (?:it|this|that|things|the \w+) (?:\w+ )?(?:recover|stop|improve|end|go away|resolve|clear|been fixed|been resolved|calm)\w*"
          r"|\bhow (?:is|are) (?:it|things|we|that|this)(?: (?:now|looking|going|doing|today))*[ ?.!]*$|\bany (?:better|improvement)\b|\bfixed yet\b|\bstill (?:broken|slow|down)\b", part="over", later=True),
     _row("cause", r"^" + _FILLER + r"(?:is|are|was|were) " + _THING + r" (?:all |really |finally |now |already )*(?:\w+ )?(?:all |really |finally |now |already |back to |back )*" + _FINE + r"\b.*", part="over", later=True),
-    _row("cause", r"\bhow long (?:did|was|has|have|is)\b.*|\bwhen (?:exactly |precisely )?did (?:it|this|that|the \w+) (?:start|begin|end|stop)\w*|^" + _FILLER + r"(?:since|from) when\b.*", part="onset", later=True),
+    _row("cause", r"\bhow long (?:did|was|were|has|have|had|is|are)\b.*|\b(?:since|for) how long\b|\bwhen (?:exactly |precisely )?did (?:it|this|that|the \w+) (?:start|begin|end|stop)\w*|\b(?:before or after|after or before) (?:the |that |this )?(?:\w+ )?(?:deploy|release|roll|change|version)\w*|^" + _FILLER + r"(?:since|from) when\b.*", part="onset", later=True),
     _row("cause", r"\bimpact(?:ed)?\b(?! of)|\bblast radius\b|\bhow bad\b|\bhow many (?:customers|users|people|clients|orders|buyers)\b|\bwho (?:is|else is|are) (?:affected|hit|impacted|suffering)"
          r"|\b(?:which|what) (?:\w+ )?(?:services?|products?|customers|users|apps?|else|others?|systems) (?:is|are|were|was) (?:also )?(?:affected|impacted|failing|slow|broken|hit|down)\b|\bseverity\b|\bsev ?\d\b|\b(?:what|anything) else (?:is )?(?:affected|broken|slow|failing|wrong|down|hit)\b|\bhow (?:serious|severe)\b"
-         r"|\b(?:are|is) (?:customers|users|people|anyone|anybody|anything|others?|other (?:services|products)) (?:else )?(?:also )?(?:affected|impacted|hit|seeing)\b", part="impact"),
-    _row("cause", r"\bwhat happens (?:if|when)\b|\bwhy not\b|\bwho (?:can|may|must|should|has to) (?:approve|confirm|decide|press)|\bis (?:it|this|that|the \w+(?: \w+)?|rolling back) (?:safe|reversible|risky|dangerous)\b|\bwhat (?:does|will|would) (?:the |that |this )?(?:card|button|roll back|confirm|it) do\b|\bcan (?:i|we) undo\b|\bsafe to\b", part="next"),
+         r"|\b(?:customers?|users?|people|clients|buyers|orders|carts|payments|requests)\b[^.?!]*\b(?:affected|impacted|notic\w+|complain\w*|lost|suffer\w*|stuck)\b|\b(?:los(?:e|es|ing)|dropping|hitting|hurting|affecting) (?:\w+ )?(?:customers?|users?|orders|money|revenue|carts|payments|requests)\b|\b(?:are|is) (?:customers|users|people|anyone|anybody|anything|others?|other (?:services|products)) (?:else )?(?:also )?(?:affected|impacted|hit|seeing)\b", part="impact"),
+    _row("cause", r"\bwhat happens (?:if|when)\b|\bwhy not (?:just |simply )?" + _VERB + r"\b|\bwhy not\W*$|\bwho (?:can|may|must|should|has to) (?:approve|confirm|decide|press)|\bis (?:it|this|that|the \w+(?: \w+)?|rolling back) (?:safe|reversible|risky|dangerous)\b|\bwhat (?:does|will|would) (?:the |that |this )?(?:card|button|roll back|confirm|it) do\b|\bcan (?:i|we) undo\b|\bsafe to\b", part="next"),
     _row("cause", r"\bwhat (?:should|can|do|could|must|shall|would) (?:i|we|you|they)(?: need to| have to)? (?:do|try|recommend|suggest|propose|advise)\b|\bwhat now\b|\bwhat (?:is|are|next)(?: the)? (?:next|options)\b|\bnext steps?\b|\bwhat next\b|\bhow (?:do|can|to|should|could|would)(?: i| we| you)? ?(?:fix|mitigate|solve|resolve|stop|repair|remediate)\b"
          r"|\byou (?:recommend|suggest|advise|propose)\b|\b(?:any|your) (?:recommendations?|suggestions?|ideas?|advice|fix)\b|\brecommended\b|\b(?:should|shall|can|could) (?:i|we) (?:just |also |maybe )?(?!see|get|have|look|know|ask|do\b)\w+\b|^" + _FILLER + _POLITE + r"(?:fix|repair|solve|mitigate) (?:it|this|that)\b|\bis there (?:a )?(?:fix|workaround)\b|\bhow to (?:fix|mitigate)\b", part="next"),
-    _row("cause", r"\bare you (?:sure|certain|confident)\b|\bhow (?:sure|certain|confident|reliable)\b|\bwhat (?:did|have|else did|all did|didn't) you (?:not )?(?:look|check|see|seen|read|miss)\w*|\bdid you (?:look|check|consider|see)\b|\bwhere did you look\b|\b(?:what|show me|show) (?:is )?(?:the |your )?(?:evidence|proof)\b"
+    _row("cause", r"\bare you (?:so )?(?:sure|certain|confident)\b|\bhow (?:sure|certain|confident|reliable)\b|\bwhat (?:did|have|else did|all did|didn't) you (?:not )?(?:look|check|see|seen|read|miss)\w*|\bdid you (?:look|check|consider|see)\b|\bwhere did you look\b|\b(?:what|show me|show) (?:is )?(?:the |your )?(?:evidence|proof)\b"
          r"|\bbased on what\b|\bhow do you know\b|\bwhy do you (?:think|say|believe)\b|\bprove it\b|\b(?:really|seriously)\b\?*$|\bwhat (?:is|are) (?:missing|not checked)\b|\bconfidence\b|\bcould (?:it|you) be (?:wrong|something else)\b", part="coverage", later=True),
     # Lines, deploys, figures: listed, not weighed.
     _row("beyond", r"\b(?:code|diff|commits?|pull requests?|pr|source) ?(?:change|changes)?\b.*\bv?\d|\b(?:show|what is|see|get) (?:me )?(?:the )?(?:code|diff|commits?|pull requests?)\b", subject="show the code of a change"),
     _row("beyond", r"\btraces?\b(?! ?backs?)|\bspans?\b", subject="show single traces"),
-    _row("deploys", r"\bwho (?:deploy|releas|ship|push|roll\w* out)\w*|\b(?:what|something|anything|stuff|things?) (?:got |has |have |was |were |been |is )*(?:recently |just |else )*(?:chang|deploy|releas|ship|roll\w* out)\w*|\b(?:did|has|have|was) (?:anything|something|any\w*|we|someone)\b[^.?!]*\b(?:chang|deploy|releas|ship)\w*"
-         r"|\b(?:any|last|latest|recent|newest|list|show|which|all|previous|see)\b[^.?!]*\b(?:deploy(?:s|ments?)?|releases?|rollouts?|changes|versions?)\b|^deploy(?:s|ments)?\b|\bwhen (?:was|were|did) [^.?!]*\b(?:deploy|releas|ship)\w*|\bversions?\b|\bdeploys?\b[^.?!]*\b(?:last|recent|today|yesterday|week|of|to)\b|^changes\b|\bwhat is (?:deployed|running)\b|\bcommits?\b"),
+    _row("deploys", r"\bwhat (?:did|does|is|was)\b[^.?!]*\b(?:v\d+\.\d+|\d+\.\d+\.\d+)|\bwho (?:deploy|releas|ship|push|roll\w* out)\w*|\b(?:what|something|anything|stuff|things?) (?:got |has |have |was |were |been |is )*(?:recently |just |else )*(?:chang|deploy|releas|ship|roll\w* out)\w*|\b(?:did|has|have|was) (?:anything|something|any\w*|we|someone)\b[^.?!]*\b(?:chang|deploy|releas|ship)\w*"
+         r"|\b(?:any|last|latest|recent|newest|list|show|which|all|previous|see)\b[^.?!]*\b(?:deploy(?:s|ments?)?|releases?|rollouts?|changes|versions?)\b|^deploy(?:s|ments)?\b|\bwhen (?:was|were|did) [^?!]*\b(?:(?:deploy|releas|ship)\w*|(?:go|went) (?:out|live)|rolled out)|\b(?:was|is|were|are) there (?:a |an |any |some )?(?:\w+ )?(?:deploy|release|rollout)\w*|\bversions?\b|\bdeploys?\b[^.?!]*\b(?:last|recent|today|yesterday|week|of|to)\b|^changes\b|\bwhat is (?:deployed|running)\b|\bcommits?\b"),
     _row("logs", r"\blogs?\b(?! ?(?:in\b|into\b))|\blog ?lines?\b|\bstack ?traces?\b|\btrace ?backs?\b|^" + _FILLER + _POLITE + r"(?:show|give|see|list|print|get|fetch|tail|grep|find|search|paste|display)\b.*\b(?:errors?|warnings?|exceptions?|lines?|messages?)\b(?! ?(?:rate|ratio|count|percent))"
-         r"|\b(?:latest|last|recent|newest) (?:new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))|\b(?:tail|grep)\b"),
+         r"|\b(?:latest|last|recent|newest) (?:\d+ )?(?:new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))|\b(?:tail|grep)\b"),
     _row("logs", r"\b(?:what|which|any|the) (?:are the |new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))(?!.*\bstill\b)|^(?:errors?|exceptions?|warnings?) (?:of|in|from|for|on)\b", later=True),
     _row("figure", r"\bhow (?:slow|fast|busy|loaded) (?:is|are|was)\b|(?<![\w-])(?:graph|chart|dashboard|plot)s?(?![\w-])|\bcompare\b.*|\b(?:was|is) (?:it|this|that) (?:like this|the same|normal|usual)\b.*\b(?:yesterday|last week|before)?"),
     _row("figure", r"\b(?:how (?:much|many|high|low|big|large|bad|full|long)|what (?:is|are|was|were)|show(?: me)?|give me|get|check|current|now|average|mean|max(?:imum)?|peak|tell me|see)\b.*\b" + ROLE_WORDS + r"\b"
          r"|\b" + ROLE_WORDS + r"(?: (?:and|or|&|,) (?:the )?" + ROLE_WORDS + r")* ?(?:usage|use|consumption|level|count)? (?:of|for|in|on|at|now|today|yesterday|right now|currently|last|over|since|between)\b"
          r"|\b(?:is|are) (?:the )?" + ROLE_WORDS + r"(?: (?:usage|of|on|in|for) ?[\w-]*)* (?:high|low|ok|okay|fine|normal|full|up|rising|growing|elevated|bad|maxed(?: out)?|saturated)\b"
-         r"|^" + _FILLER + r"[\w-]* ?" + ROLE_WORDS + r"(?: (?:usage|use|consumption|level))?(?: (?:now|right now|today|currently|yesterday|please|of [\w-]+))*[ ?.!]*$"),
+         r"|^" + _FILLER + r"[\w-]* ?" + ROLE_WORDS + r"(?: (?:usage|use|used|left|free|open|consumption|level|drop|spike|dip|jump|trend))?(?: (?:now|right now|today|currently|yesterday|please|of [\w-]+))*[ ?.!]*$"),
     _row("pods", r"\b(?:how many|which|list|show(?: me)?|count|all) (?:the |of the )?(?:\w+ )?(?:pods?|replicas?|containers?|instances?)\b"),
+    _row("pods", r"\b(?:does|do|did|is|are|has|have|keeps?) (?:the )?[\w.-]+ (?:keep )?(?:restart|crash)\w*", later=True),
     _row("pods", r"\b(?:pods?|replicas?|containers?|instances?|nodes?|kubernetes|k8s|deployments?)\b", later=True),
     _row("runbook", r"\b(?:runbooks?|playbooks?|documentation|docs|procedure|wiki|sop)\b|\bhow do we usually\b"),
     _row("history", r"\b(?:happened|happen|seen|had|have|occurred|did we have|same) (?:this |that |it |it happen |something )?(?:like this )?(?:before|ever|last (?:week|month|year)|previously|already|earlier|in the past)\b|\bever (?:happened|seen|had|been)\b|\blast time\b|\b(?:similar|past|previous|earlier|old|other) (?:incidents?|outages?|problems?|issues?)\b|\bfirst time\b|\brecurring\b|\bhistory\b"),
@@ -166,6 +170,7 @@ _ONLY_NAME: Final = re.compile(
 _IF_FINE: Final = re.compile(rf"^{_FILLER}(?:is|are|was)\b.*\b{_FINE}\b")
 _CLAUSES: Final = re.compile(r"[?!;]+\s*|\.\s+|,?\s+(?:and|also|plus)\s+|,\s+")
 _FEWEST_WORDS: Final = 2
+_MOST_WORDS: Final = 4  # beside a name, of a message that asks how that is
 STATE: Final = Intent("cause", "state")
 
 
@@ -189,7 +194,16 @@ def intents(text: str, names: Collection[str], *, later: bool) -> Sequence[Inten
 def is_about_product(text: str, names: Collection[str]) -> bool:
     """Whether a message that names a product asks no more than how that is."""
     plain = spelled_out(text, names)
-    return bool(_ABOUT_PRODUCT.match(plain) or _ONLY_NAME.fullmatch(plain))
+    return bool(_ABOUT_PRODUCT.match(plain) or _ONLY_NAME.fullmatch(plain)) or _is_short(
+        plain, names
+    )
+
+
+def _is_short(plain: str, names: Collection[str]) -> bool:
+    """A name and a few words that any question about a system is made of: `checkout healthy?`."""
+    known = {name.lower() for name in names}
+    words = [word for word in re.findall(r"[\w.-]+", plain) if word not in known]
+    return len(words) <= _MOST_WORDS and all(word in KNOWN_WORDS for word in words)
 
 
 def asks_if_fine(text: str) -> bool:

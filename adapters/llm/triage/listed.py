@@ -115,6 +115,7 @@ def _verbatim(row: Mapping[str, JsonValue]) -> str:
 def deploy_lines(case: Case) -> Iterator[str]:
     """Deploys, newest first, with who made them."""
     found, seen = _asked_for(case), case.of(DEPLOYS)
+    is_named = bool(_VERSION.search(case.question))
     if seen is None:
         failed = [one for one in case.seen if not one.ok]
         yield f"Deploys could not be read. {marks(failed)}".strip()
@@ -125,7 +126,7 @@ def deploy_lines(case: Case) -> Iterator[str]:
         yield f"**No deploy{of} in that time.** [{seen.mark}]"
     else:
         yield f"**Deploys, newest first:** [{seen.mark}]"
-        yield "\n".join(f"- {line}" for line in _deployed(found[:MOST_LINES], seen))
+        yield "\n".join(f"- {line}" for line in _deployed(found[:MOST_LINES], seen, named=is_named))
         if len(found) > MOST_LINES:
             yield "Older deploys are behind Evidence."
 
@@ -137,12 +138,16 @@ def _asked_for(case: Case) -> Sequence[DeployFact]:
     return own or found
 
 
-def _deployed(found: Sequence[DeployFact], seen: Seen) -> Iterator[str]:
+def _deployed(found: Sequence[DeployFact], seen: Seen, *, named: bool) -> Iterator[str]:
+    """`named`: the question names a version, so its commit is told."""
     rows = {str(row.get("ts")): row for row in seen.rows("deploys")}
+    commits = {at: plain(str(row.get("commit") or "")) for at, row in rows.items()}
     actors = {at: quoted(str(row.get("actor") or "")) for at, row in rows.items()}
     for one in found:
-        by = actors.get(one.at.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
-        yield f"{one.at:%Y-%m-%d %H:%M} UTC: {one.product} {one.version}{f' by {by}' if by else ''}"
+        at = one.at.strftime("%Y-%m-%dT%H:%M:%SZ")
+        by, commit = actors.get(at, ""), commits.get(at, "") if named else ""
+        told = f"{f' by {by}' if by else ''}{f', commit {commit}' if commit else ''}"
+        yield f"{one.at:%Y-%m-%d %H:%M} UTC: {one.product} {one.version}{told}"
 
 
 def last_deploy(case: Case) -> Iterator[str]:

@@ -28,7 +28,7 @@ _SLOW: Final = re.compile(
 )
 _ROLL_BACK: Final = re.compile(
     r"\W*(?:(?:please|pls|plz|now|just|can|could|would|will|should|shall|you|we|kortex)\W+)*"
-    r"(?:roll(?:ing)?[ -]?back|revert|undo)\b",
+    r"(?:roll(?:ing)?(?:\s[\w.-]+)?[ -]?back|revert|undo)\b",
     re.IGNORECASE,
 )
 # What Kubernetes itself answers, whether or not anything else is measured.
@@ -37,12 +37,20 @@ _CLUSTER: Final = re.compile(
     re.IGNORECASE,
 )
 _IS_IT: Final = re.compile(
-    r"\b(?:(?:is|was|could|can|might|may)\s+(?:it|this|that)|(?:any chance|maybe|perhaps|what if)\s+(?:that\s+)?"
+    r"(?:^|[,;:.!?]|\b(?:so|but|and|or|ok|hmm|well|then|maybe))\s*"
+    r"(?:(?:is|was|could|can|might|may)\s+(?:it|this|that)|(?:any chance|maybe|perhaps|what if)\s+(?:that\s+)?"
     r"it(?:['\u2019]?s|\s+is))\s+(?:be\s+)?"
     r"(?:because of\s+|due to\s+|caused by\s+)?(?:the\s+|a\s+|an\s+|our\s+)?"
     r"([\w.-]+(?:\s[\w.-]+)?)\s*\?*\s*$",
     re.IGNORECASE,
 )
+_WHY_NOT: Final = re.compile(
+    r"(?:and |so |but )*why (?:is it )?not (?:the )?[\w.-]+ ?\?*", re.IGNORECASE
+)
+_OTHER_DAY: Final = re.compile(
+    r"\b(?:yesterday|last (?:week|night)|the day before|a (?:day|week) ago)\b"
+)
+_MOST_WORDS: Final = 5  # of a message that is short for a question
 # Where a product would stand; it has to be called otherwise than things that are none.
 _SPOKEN_OF: Final = re.compile(
     r"\b(?:(?:is|are|was|were)\s+(?:the\s+)?([a-z][\w-]+)\s+(?:so\s+|still\s+|really\s+)?"
@@ -50,6 +58,9 @@ _SPOKEN_OF: Final = re.compile(
     r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+)"
     r"|(?:what|how) about\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
 )
+_IS_PLURAL: Final = re.compile(
+    r"\b(?:are|were|many|lost|losing|any) (?:the |our |some )?$"
+)  # "are orders lost?"
 _NOBODY: Final = frozenset(
     {"it", "this", "that", "there", "everything", "something", "anything", "all", "things", "we",
      "they", "you", "what", "which", "who", "not", "the", "last", "our", "us", "system", "site",
@@ -86,7 +97,28 @@ _BESIDE_TROUBLE: Final = frozenset({"deploys", "pods", "history", "runbook", "fi
 # "Is it the pods?" asks whether it is, not for a list of them.
 _LISTED: Final = frozenset({"deploys", "pods", "logs", "figure"})
 _NO_THING: Final = frozenset(
-    {"over", "ok", "okay", "fine", "you", "me", "safe", "possible", "true"}
+    {
+        "over",
+        "ok",
+        "okay",
+        "fine",
+        "you",
+        "me",
+        "safe",
+        "possible",
+        "true",
+        "now",
+        "still",
+        "again",
+        "better",
+        "worse",
+        "there",
+        "going",
+        "getting",
+        "really",
+        "done",
+        "today",
+    }
 )
 _FEWEST_LETTERS: Final = 4
 _ALIKE: Final = 0.84
@@ -228,16 +260,21 @@ def _intended(
         if subject and (slow or failing):
             return _CAUSE
         return STATE if is_about_product(text, products) else _BEYOND
+    if when and _OTHER_DAY.search(text.lower()) and len(text.split()) < _MOST_WORDS:
+        return Intent("figure")
     if when or asks_since_when(text.lower()):
         return _CAUSE
     return _BEYOND if is_understood(text) else Intent("unclear")
 
 
 def _thought(text: str, subject: str) -> str:
+    if subject and _WHY_NOT.fullmatch(text.strip()):
+        return subject
     found = _IS_IT.search(text.strip())
     if found is None or _ERRORS.search(found[1]) or _SLOW.search(found[1]):
         return ""
-    return subject or found[1]
+    is_state = found[1].lower().split()[0] in _NO_THING
+    return "" if is_state else subject or found[1]
 
 
 def _stranger(lowered: str) -> str:
@@ -277,7 +314,7 @@ def _subject(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         if len(word) < _FEWEST_LETTERS:
             continue
         begun = [p for name, p in by_name.items() if re.match(rf"{re.escape(word)}[-_./:]", name)]
-        if len(begun) == 1:
+        if len(begun) == 1 and not _IS_PLURAL.search(text.lower().partition(word)[0]):
             return begun[0], (f'"{word}" is taken as {begun[0]}',)
     for word in lowered:
         if len(word) < _FEWEST_LETTERS or word in KNOWN_WORDS:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
 from pydantic import JsonValue
@@ -31,6 +32,15 @@ _WORDS: Final[Sequence[tuple[Role, str]]] = (
 )
 _QUANTILE: Final = re.compile(r"(?<![a-z0-9])p ?(\d\d\d?)(?![0-9])")
 _NAMED: Final = {"errors": "error rate", "cpu": "CPU", "pool": "connection pool"}
+_HALF_HOUR: Final = timedelta(minutes=30)
+_COMPARES: Final = re.compile(
+    r"\bcompar|\bvs\b|\bversus\b|\bthan\b|\bsame\b|\blike th(?:is|at)\b|\b(?:normal|usual)\b"
+    r"|^\W*(?:(?:and|but|what about|how about|how was it) )?(?:yesterday|last week|a (?:day|week) ago)\W*$"
+)
+_DAYS_BACK: Final = (
+    (re.compile(r"\blast week\b|\ba week ago\b|\bweek earlier\b"), 7),
+    (re.compile(r"\byesterday\b|\ba day ago\b|\bday before\b"), 1),
+)
 _GRAPH: Final = re.compile(r"\b(?:graph|chart|dashboard|plot)")
 
 
@@ -42,16 +52,41 @@ def roles_asked(case: Case) -> Sequence[Role]:
 
 
 def wishes(case: Case, window: str) -> Iterator[Wish]:
-    """First which metrics there are, then the best of each role."""
-    if not case.subject or plain(case.subject) != case.subject:
-        return
-    about: dict[str, JsonValue] = {"product": case.subject, "time_range": window}
+    """First which metrics there are, then the best of each role, in each time that is compared."""
+    windows = compared_times(case) or (window,)
     for role in roles_asked(case):
-        seen = _found(case, role)
-        if seen is None:
-            yield FIND, {**about, "role": role}
-        elif name := _best(case, seen):
-            yield READ, {**about, "metric_name": name}
+        for product in _owners(case):
+            seen = _found(case, role, product)
+            if seen is None:
+                yield FIND, {"product": product, "time_range": windows[0], "role": role}
+                break
+            if name := _best(case, seen):
+                about: dict[str, JsonValue] = {"product": product, "metric_name": name}
+                yield from ((READ, {**about, "time_range": each}) for each in windows)
+                break
+
+
+def _owners(case: Case) -> Sequence[str]:
+    """The product asked about; where none is named, after it those that the cause is about."""
+    named = sorted((one for one in case.products if one in case.answered), key=len, reverse=True)
+    is_named = case.subject.lower() in case.question.lower()
+    others = [] if is_named else named
+    return [one for one in dict.fromkeys([case.subject, *others]) if one and plain(one) == one]
+
+
+def compared_times(case: Case) -> tuple[str, ...]:
+    """The last half hour, and one around the same time of the day that it is to be compared with."""
+    asked = case.question.lower()
+    back = next((days for words, days in _DAYS_BACK if words.search(asked)), 0)
+    if not back or case.now is None or not _COMPARES.search(asked):
+        return ()
+    then = case.now - timedelta(days=back)
+    spans = ((case.now - _HALF_HOUR, case.now), (then - _HALF_HOUR / 2, then + _HALF_HOUR / 2))
+    return tuple(f"{_instant(start)}/{_instant(end)}" for start, end in spans)
+
+
+def _instant(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def reading_lines(case: Case) -> Iterator[str]:
@@ -61,18 +96,25 @@ def reading_lines(case: Case) -> Iterator[str]:
         yield "Of which product? I read the figures of one product at a time."
         return
     lines = [_line(case, role) for role in roles_asked(case)]
+    when = "" if compared_times(case) else period(case) or _until_now(case)
     if len(lines) == 1:
         yield f"**{subject}:** {lines[0]}."
     else:
-        yield f"**{subject}{period(case) or ', last 30 minutes'}:**"
+        yield f"**{subject}{when}:**"
         yield "\n".join(f"- {line}" for line in lines)
     if _GRAPH.search(case.question.lower()):
         yield f"`/kortex chart {subject}` draws it."
 
 
-def _found(case: Case, role: str) -> Seen | None:
-    asked = [s for s in case.seen if s.tool == FIND and s.arguments.get("role") == role]
-    return asked[-1] if asked else None
+def _until_now(case: Case) -> str:
+    start = case.asked.start
+    return f" since {start:%Y-%m-%d %H:%M} UTC" if start else ", last half hour"
+
+
+def _found(case: Case, role: str, product: str) -> Seen | None:
+    asked = {"role": role, "product": product}
+    found = [s for s in case.seen if s.tool == FIND and asked.items() <= s.arguments.items()]
+    return found[-1] if found else None
 
 
 def _best(case: Case, seen: Seen) -> str:
@@ -84,24 +126,44 @@ def _best(case: Case, seen: Seen) -> str:
 
 
 def _line(case: Case, role: str) -> str:
-    words, seen = _NAMED.get(role, role), _found(case, role)
+    words = _NAMED.get(role, role)
+    looked = [(one, found) for one in _owners(case) if (found := _found(case, role, one))]
+    having = [each for each in looked if _best(case, each[1])]
+    product, seen = next(iter([*having, *looked]), ("", None))
     if seen is None or not seen.ok:
         mark = f" [{seen.mark}]" if seen is not None and seen.mark else ""
         return f"{words}: the metrics could not be read{mark}"
     name = _best(case, seen)
     if not name:
         return f"{words}: no such metric was found [{seen.mark}]"
-    read = next((s for s in case.seen if _is_of(s, case.subject, name)), None)
+    reads = [s for s in case.seen if _is_of(s, product, name)]
+    read = next(iter(reads), None)
     if read is None or not read.ok:
         mark = f" [{read.mark}]" if read is not None and read.mark else ""
         return f"{words}: its metric could not be read{mark}"
     told = _values(case, read)
     quantile = _QUANTILE.search(name)
     words = f"p{quantile[1]} latency" if role == "latency" and quantile else words
+    words = words if product == case.subject else f"{words} of {plain(product)}"
+    if not told:
+        return f"{words}: no samples in that time [{read.mark}]"
+    return f"{words} {told} [{read.mark}]{_then(case, reads)}"
+
+
+def _then(case: Case, reads: Sequence[Seen]) -> str:
+    """What it was in the time that now is compared with; empty where nothing is compared."""
+    windows = compared_times(case)
+    if not windows:
+        return ""
+    day = f"{windows[1][:10]}"
+    then = next((s for s in reads if s.arguments.get("time_range") == windows[1]), None)
+    if then is None or not then.ok:
+        return f"; its values of {day} could not be read"
+    told = _range_of(then)
     return (
-        f"{words} {told} [{read.mark}]"
+        f"; at this time on {day} it was {told} [{then.mark}]"
         if told
-        else f"{words}: no samples in that time [{read.mark}]"
+        else f"; no samples on {day} [{then.mark}]"
     )
 
 
@@ -109,6 +171,17 @@ def _is_of(seen: Seen, product: str, name: str) -> bool:
     arguments = seen.arguments
     is_read = seen.tool == READ and arguments.get("product") == product
     return is_read and arguments.get("metric_name") == name
+
+
+def _range_of(read: Seen) -> str:
+    """`between 480 MB and 530 MB`; empty without samples."""
+    rows = [row for row in read.rows("series") or [read.result] if _newest(row) is not None]
+    lows = [low for row in rows if (low := _stat(row, "min")) is not None]
+    highs = [high for row in rows if (high := _stat(row, "max")) is not None]
+    if not lows or not highs:
+        return ""
+    lowest, highest = _said(min(lows), max(highs), read.text("unit"))
+    return f"between {lowest} and {highest}" if lowest != highest else lowest
 
 
 def _values(case: Case, read: Seen) -> str:
@@ -124,7 +197,7 @@ def _values(case: Case, read: Seen) -> str:
     lowest, highest = _said(min(lows), max(highs), unit)
     between = f"between {lowest} and {highest}"
     between = between if lowest != highest else f"at {lowest} all the time"
-    if case.is_past:
+    if case.is_past and not compared_times(case):
         return f"was {between}"
     first, last = (_said(each, max(highs), unit)[0] for each in (min(newest), max(newest)))
     if len(rows) > 1 and first != last:

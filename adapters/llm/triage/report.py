@@ -53,7 +53,7 @@ from adapters.llm.triage.onset import onset
 from adapters.llm.triage.order import order_lines
 from adapters.llm.triage.period import framed, period
 from adapters.llm.triage.point_in_time import first_of_all
-from adapters.llm.triage.readings import reading_lines
+from adapters.llm.triage.readings import compared_times, reading_lines
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import (
     cause_text,
@@ -87,7 +87,10 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
         for part in _answer(_asking(case, intent), judgement, signals, intent)
     ]
     told = [part for part in (asked.apart, unknown_name(case), *parts, *file_lines(case)) if part]
-    assumed = [*asked.assumed, assumed_of_all(case, judgement), *_window_taken(case)]
+    is_compared = asked.topic == "figure" and bool(compared_times(case))
+    # Of a day that is compared with, only the same time was looked at.
+    taken = [each for each in asked.assumed if not (is_compared and " UTC" in each)]
+    assumed = [*taken, assumed_of_all(case, judgement), *_window_taken(case)]
     if assumed := [each for each in assumed if each]:
         told.append("Assumed: " + "; ".join(assumed) + ".")
     return "\n\n".join(told)

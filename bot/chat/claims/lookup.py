@@ -28,9 +28,10 @@ from bot.domain.claims import Claim
 _LOOKS_AT_NOTHING = frozenset({"core__report_findings", "core__propose_action"})
 _LEADING = re.compile(r"(?<=\d)[^\d.].*$")
 _LEAST_QUOTED = 2  # spaces: three words
+_SHORTEST_QUOTED = 12  # characters
 _NAMES = frozenset({"name", "place", "code", "id"})
 _SHOWN_CHARS = 60
-_QUOTED = re.compile(r"[\"“]([^\"“”\n]{12,1000})[\"”]")
+_QUOTED = re.compile(r"[\"“]([^\"“”\n]{1,1000})[\"”]")
 _MAY_QUOTE = re.compile(r"[\"“]")
 _MOST_SHOWN = 3
 
@@ -221,7 +222,7 @@ def made_up_quotes(words: str, results: Sequence[Result], known: Known) -> list[
     told = [
         match[1]
         for match in _QUOTED.finditer(words)
-        if folded(match[1]).count(" ") >= _LEAST_QUOTED
+        if len(match[1]) >= _SHORTEST_QUOTED and folded(match[1]).count(" ") >= _LEAST_QUOTED
     ]
     return [
         f"“{quote[:_SHOWN_CHARS]}”"

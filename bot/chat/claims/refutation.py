@@ -131,7 +131,7 @@ def _rollback(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
             one.number,
             f"{_any(one.terms, 'version', 'v')} was rolled back to {_any(one.terms, 'previous', 'v')}",
         )
-    elif any(not _is_near(one.times.get("at", ()), name.key) for name in at):
+    elif at and not any(_is_near(one.times.get("at", ()), name.key) for name in at):
         yield one.number, f"rolled back at {clock(one.times['at'][0])}"
 
 

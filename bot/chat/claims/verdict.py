@@ -34,7 +34,7 @@ _COMMAND = re.compile(
     r"^\s*(?:\$|#|kubectl|helm|curl|psql|git|docker|kortex|/kortex|make|SELECT)\b|^\s*[$#] ",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"[\"“]([^\"“”\n]{12,1000})[\"”]")
+_QUOTED = re.compile(r"[\"“]([^\"“”\n]{1,1000})[\"”]")
 _MAY_QUOTE = re.compile(r"[\"“]")
 _LEAST_QUOTED = 2  # spaces: three words
 _MOST_SHOWN = 3

@@ -1,9 +1,12 @@
 """Later questions of a thread: about all deploys again, and since when it is."""
 
+from collections.abc import Mapping
+
 import pytest
 
+from adapters.llm.messages import Message, Role
 from adapters.llm.triage.onset_asked import asks_since_when
-from tests.fixtures_triage import Investigation, deploy, investigate, moved, world
+from tests.fixtures_triage import TOOLS, Investigation, deploy, investigate, moved, world
 
 POOL = moved("checkout", "pool", "2026-04-07T14:09:00Z", usual=0.3, worst=1.0)
 SLOW = moved("checkout", "latency", "2026-04-07T14:10:00Z")
@@ -129,3 +132,96 @@ async def test_since_when_of_a_named_product_is_no_time_that_cannot_be_read() ->
 )
 def test_a_question_of_more_than_that_is_another(question: str) -> None:
     assert not asks_since_when(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["roll it back", "revert that please", "rolling checkout back"]
+)
+async def test_a_rollback_of_it_is_a_rollback_of_what_the_thread_is_about(question: str) -> None:
+    found = await asked(question, SLOW, FAILING, POOL)
+
+    (proposed,) = found.asked("core__propose_action")
+    assert (proposed["action"], proposed["product"]) == ("rollback-deploy", "checkout")
+
+
+@pytest.mark.parametrize(
+    "question", ["payments healthy?", "whats payments doing", "payments ok now"]
+)
+async def test_a_name_and_a_few_usual_words_ask_how_it_is(question: str) -> None:
+    found = await asked(question, SLOW, FAILING)
+
+    assert found.text.startswith("**payments: its errors, latency, traffic are as usual [E1].**")
+
+
+async def test_why_not_another_product_is_answered_of_that_one() -> None:
+    found = await asked("why not payments?", SLOW, FAILING)
+
+    assert found.text.startswith("I see no sign that it is payments")
+
+
+@pytest.mark.parametrize("question", ["is it still slow", "how is it now", "is it over now"])
+async def test_a_state_is_no_name_of_a_thing(question: str) -> None:
+    found = await asked(question, SLOW, FAILING)
+
+    assert "nothing that I look at is called so" not in found.text
+
+
+READ = "core__get_metrics"
+FIND = "core__find_metrics"
+SAMPLES = {
+    "unit": "ratio",
+    "samples": [{"ts": "2026-04-07T14:34:00Z", "value": 0.98}],
+    "stats": {"min": 0.9, "max": 0.99, "mean": 0.95},
+}
+
+
+async def figures(
+    question: str, has: str, before: tuple[str, ...] = BEFORE, said: str = ""
+) -> Investigation:
+    """Metrics exist for that product alone; `said` was answered before."""
+
+    def answer(tool: str, arguments: Mapping[str, object]) -> object:
+        is_there = tool == FIND and arguments["product"] == has
+        return SAMPLES if tool == READ else {"found": [{"name": "usage_p99"}] if is_there else []}
+
+    earlier = [Message(Role.USER, text=before[0]), Message(Role.ASSISTANT, text=said)]
+    return await investigate(answer, question, tools=(*TOOLS, READ, FIND), earlier=earlier)
+
+
+async def test_a_figure_that_the_product_lacks_is_that_of_the_cause() -> None:
+    found = await figures(
+        "pool usage?",
+        "payments",
+        said="**Most likely cause: payments is saturated since 14:09 UTC.**",
+    )
+
+    assert [one["product"] for one in found.asked(FIND)] == ["checkout", "payments"]
+    assert "connection pool of payments is 98 %" in found.text
+
+
+@pytest.mark.parametrize(
+    ("question", "then"),
+    [
+        ("compare with yesterday", "2026-04-06T14:20:00Z/2026-04-06T14:50:00Z"),
+        ("and yesterday?", "2026-04-06T14:20:00Z/2026-04-06T14:50:00Z"),
+        ("same as last week?", "2026-03-31T14:20:00Z/2026-03-31T14:50:00Z"),
+    ],
+)
+async def test_another_day_is_compared_at_the_same_time(question: str, then: str) -> None:
+    found = await figures(question, "checkout")
+
+    windows = list(dict.fromkeys(one["time_range"] for one in found.asked(READ)))
+    assert windows == ["2026-04-07T14:05:00Z/2026-04-07T14:35:00Z", then]
+    assert f"; at this time on {then[:10]} it was between" in found.text
+    assert found.marks == ()
+
+
+async def test_the_database_is_the_one_that_the_cause_was_found_in() -> None:
+    products = ("checkout", "orders-db", "payments-db")
+    earlier = [
+        Message(Role.USER, text="why is checkout slow?"),
+        Message(Role.ASSISTANT, text="**Most likely cause: payments-db is saturated.**"),
+    ]
+    found = await investigate(world(), "show me the db logs", products, earlier=earlier)
+
+    assert [one["product"] for one in found.asked("core__get_logs")] == ["payments-db"]
