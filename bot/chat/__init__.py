@@ -1,1 +1,1 @@
-"""The conversation: a turn, its loop of rounds and tools, and what a model is told."""
+"""The conversation: a turn, its loop of rounds and tools, and the model's prompt."""

@@ -1,7 +1,8 @@
-"""The files of a question: read before anybody is asked, as calls of the tool that reads them.
+"""The files of a question, read by tool calls before the first round.
 
-They are results like any other: numbered, audited, redacted, wrapped as outside text, replayed from the
-journal. What cannot be read is told to people and to the model, and the question is answered all the same.
+Their results are like any other: numbered, audited, redacted, wrapped as untrusted text, replayed
+from the journal. People and the model learn which files could not be read. The question is answered
+anyway.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Tells the admins once a day that the budget is being used up. A job of the clock."""
+"""A daily message to admins that the budget is nearly used up. A clock job."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -15,10 +15,10 @@ log = structlog.get_logger(__name__)
 
 
 class AlertDays(Protocol):
-    """Which days were told of, over all replicas."""
+    """The days with an alert, over all replicas."""
 
     async def claim(self, day: str) -> bool:
-        """Whether it is the caller's to tell: nobody has, and nobody is just trying to."""
+        """True if the caller has to send the day's alert."""
         ...
 
     async def told(self, day: str) -> None:

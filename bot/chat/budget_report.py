@@ -1,4 +1,4 @@
-"""The budget's day in figures, for whoever shows it: `/kortex budget`, `kortex budget`, HTTP."""
+"""The budget's day in figures, for `/kortex budget`, `kortex budget` and HTTP."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

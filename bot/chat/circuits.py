@@ -1,11 +1,14 @@
-"""Which providers are not asked for now, why, and until when: one circuit each, per process.
+"""Circuit breakers: which providers are skipped now, why, and until when.
 
-Where a vendor limits each model by itself, so does a rate limit here: the others are asked on. Else it closes a provider's door for as long as it asks; a used-up quota or a refused key for
-minutes; failures to answer only after several in a row, longer each time. When the time is up, one
-round is let through to try, and the others wait for what it finds. What was wrong with a single
-request (too long, refused, not valid) says nothing about the provider.
+One per provider and process.
 
-The log is told when an outage begins and when it is over, not at each try.
+Some vendors limit each model separately; then only that model is skipped. Otherwise a rate limit
+skips the provider for the time it names. A used-up quota or a refused key skips it for minutes.
+Failures to answer skip it only after several in a row, longer each time. After that time one round
+is a trial and the rest wait for its result. An error of a single request (too long, refused, not
+valid) does not count.
+
+The log reports the start and the end of an outage, not each trial.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""What a turn has gathered so far, and how results and calls stand in the conversation."""
+"""The state of a turn in progress, and the form of calls and results in the conversation."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -56,11 +56,11 @@ class Conversation:
 
     @property
     def steps(self) -> int:
-        """The rounds that count: not those whose question was passed on."""
+        """The number of rounds, without those passed on to another model."""
         return sum(not r.passed_on for r in self.rounds)
 
     def spend(self, call: ToolCall) -> Spent:
-        """What stands against this call; it then counts against the next."""
+        """The usage before this call, for its limits; then counts the call."""
         asked = _asked(call)
         read = sum(outcome.record.bytes for outcome in self.outcomes)
         spent = Spent(self.made.total(), read, self.made[asked])

@@ -66,7 +66,7 @@ class Delivery:
         stream: AnswerStream,
         on_part: OnPart = no_part,
     ) -> str:
-        """Show the end in place of what was shown so far, or keep it for later."""
+        """Show the final answer, or keep it for later."""
         try:
             if ts == NOT_YET and await self.open(ask) is None:
                 return "gone"
@@ -97,7 +97,7 @@ class Delivery:
 
 
 class Redelivery:
-    """Brings what was held back. Any number of replicas may run it; each answer is one's."""
+    """Delivers kept answers. Any number of replicas may run it; each answer goes to one."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Redelivery:
         self._is_open = is_open
 
     async def run(self) -> int:
-        """How many were brought. Raises StorageUnavailable: what is left is a later run's."""
+        """The number of delivered answers. Raises StorageUnavailable; a later run continues."""
         brought = 0
         for held in await self._undelivered.overdue(BATCH, GIVE_UP_S):
             await self._give_up(held)

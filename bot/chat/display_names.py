@@ -1,4 +1,4 @@
-"""What the people of a place are called, for a model and its answer: an id says nothing to whoever reads it."""
+"""Names of the people of a place, for a model and its answer."""
 
 import asyncio
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,7 @@
-"""Which results of earlier turns a request carries: the newest. The answers to all of them stay.
+"""Which earlier tool results a request carries: the newest. All answers stay.
 
-An answer stands on what its own turn has read; what was read before it is older with each question, and
-can be read again. What goes along raw moves in steps of some turns, so that what vendors have cached of
-a conversation stays its beginning.
+An answer rests on the results of its own turn. Older results can be read again by a call. The raw
+part moves in steps of several turns, so that the prefix which vendors cache stays the same.
 """
 
 from collections.abc import Sequence
@@ -43,7 +42,10 @@ def _fold(message: Message) -> Message:
 
 
 def _folded_turns(sizes: Sequence[int]) -> int:
-    """How many of the oldest: the same for the same turns, whatever comes after them. Never the newest."""
+    """How many of the oldest turns are folded.
+
+    Stable for the same turns; never includes the newest.
+    """
     count, held = 0, 0
     for at, size in enumerate(sizes):
         held += size

@@ -1,8 +1,8 @@
-"""What an answer has to rest on: which questions need evidence, and when an answer without is none.
+"""Which questions need evidence, and when an answer without evidence is not accepted.
 
-Every question does, but for words that ask nothing (a greeting, thanks), questions about Kortex or
-about terms, and, where an answer was given before, what is about that answer or only tells something.
-Until then a model's words are kept from people: nobody should read an answer grow that is taken back.
+Every question needs it, except greetings, thanks, questions about Kortex or about terms, and, after
+an answer, questions about that answer. Until there is evidence, a model's text is not shown, so
+that no answer is taken back in front of people.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""What is looked at before a model is asked: a computed picture, so that it need not fish for one.
+"""Tool calls before the first round: an overview, so that the model does not have to search.
 
-The calls are planned once and kept: a turn taken up again makes the same ones, whatever is offered by
-then. They run as any call of a model does, and stand in the conversation as if it had made them.
+The calls are planned once and recorded, so a resumed turn makes the same ones. They run like a
+model's calls, and the conversation shows them as such.
 """
 
 import math
@@ -27,7 +27,7 @@ def patience_s(call: ToolCall) -> float:
 
 
 def of_model(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-    """A model's own calls, none of which passes for a look's or triage's, whatever id it gave."""
+    """A model's calls, renamed if their ids look like ours."""
     return [
         replace(each, id=f"call_{each.id}") if is_named_as_ours(each) else each for each in calls
     ]

@@ -1,4 +1,4 @@
-"""What a turn is asked with of what was said before, told as it is made to fit."""
+"""Trim the history to the model's window, and show the notices about it."""
 
 from collections.abc import Sequence
 
@@ -18,10 +18,7 @@ async def remembered(
     journal: QuietReplay,
     history_tokens: int,
 ) -> Recalled:
-    """The request within its model's window, and what of it earlier turns may take.
-
-    `before` and what was folded are told as notices.
-    """
+    """The trimmed request. `before` and the notices of trimming go to people."""
     for notice in before:
         journal.feed(Notice(notice))
 

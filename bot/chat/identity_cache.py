@@ -1,4 +1,4 @@
-"""What was made of a value, for as long as the very same one is asked about."""
+"""A cache of computed values by the identity of their input."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -10,7 +10,7 @@ MOST = 64
 
 
 class IdentityCache(Generic[K, V]):
-    """Of values that never change; told apart by what they are, not by what they hold."""
+    """For immutable inputs, compared by `is` and not by value."""
 
     __slots__ = ("_made", "_make")
 

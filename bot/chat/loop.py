@@ -1,7 +1,7 @@
 """The tool loop: rounds of model output and tool calls until the model ends.
 
-Knows no provider, no chat platform and no database. Every round and every tool call is a step of the
-journal: paid once, and answered from its record when a turn is taken up again after a crash.
+It knows no provider, no chat platform and no database. Every round and tool call is a step of the
+journal: paid once, and replayed when a turn resumes after a crash.
 """
 
 import asyncio

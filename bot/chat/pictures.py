@@ -1,7 +1,7 @@
-"""Images beside a question: sent to models that see, and told to the others, and to people.
+"""Images of a question: sent to models that see; others, and people, get a note.
 
-They are read anew whenever a turn is taken up, and are in no row, record or log. What a model says of
-one rests on nothing that could be checked, and that is said.
+They are read again at every resume, and stored nowhere. A note says that a model's words about an
+image cannot be checked.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ def as_seen(
 
 
 def has_seen(notices: Sequence[str]) -> bool:
-    """Whether whoever made these notices was shown an image."""
+    """Whether the notices say that a model saw an image."""
     return any(notice.startswith(_SEEN) for notice in notices)
 
 

@@ -1,8 +1,7 @@
-"""What a model is told: its job for each toolset, the system text, and what goes with each question.
+"""The model's prompt: its job for each toolset, the system text, and the text beside each question.
 
-Jobs are code, not content: changes here change behaviour. `{core__get_logs}` names a tool. A line is
-told where all tools that it names are offered, of a `Choice` the pieces that are; so a text names
-nothing that the request does not have.
+Jobs are code: a change here changes behaviour. `{core__get_logs}` names a tool. A line is included
+if the request has all tools that it names; of a `Choice`, the pieces that qualify.
 """
 
 from collections.abc import Collection, Mapping, Sequence

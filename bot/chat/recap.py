@@ -1,7 +1,7 @@
-""" "Catch me up": a digest of a thread or a channel, from its messages and the records, without a model.
+""" "Catch me up": a digest of a thread or a channel from its messages and records, without a model.
 
-People's words are quoted as theirs; what is known is what answers said, quoted with their marks. A
-model never reads the digest: what is kept for it is that there was one.
+People's words are quoted as theirs. Findings are quoted from answers with their marks. A model
+never reads the digest, only that there was one.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""The digest of a thread or a channel as Markdown: who said and did what, what is known, what is open.
+"""The digest of a thread or a channel as Markdown: who said and did what, findings, open questions.
 
-Pure. Quoted words are made one line without Markdown of their own: nobody's message can make a
-heading, a list or a link of the digest.
+Quoted text becomes one line without Markdown, so that no message can make a heading, a list or a
+link.
 """
 
 import re

@@ -1,7 +1,6 @@
-"""The choke point before and behind every model: requests are redacted again, and what it says.
+"""Redaction before and after every model: requests are redacted again, and so are answers.
 
-A model repeats what it has read, and nobody can promise what that was: its words are no safer than
-a log line.
+A model repeats what it has read, so its words are no safer than a log line.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +42,7 @@ class _Passed(NamedTuple):
 
 
 class RedactedRounds(Rounds):
-    """`Rounds` whose records hold no secret. Text on its way is redacted where it is shown."""
+    """`Rounds` whose records hold no secret. Growing text is redacted at its display."""
 
     def __init__(
         self, providers: Sequence[Provider], redactor: Redactor, circuits: Circuits | None = None

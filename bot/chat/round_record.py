@@ -1,7 +1,7 @@
-"""What is kept of one round, its JSON for the durable record, and a replay that says nothing twice.
+"""The record of one round, its JSON, and a replay that shows nothing twice.
 
-What a record tells was shown by the attempt before; shown once more it would take a finished answer
-back to its first part, with a button to stop what is over.
+The earlier attempt showed the recorded events. Showing them again would take a finished answer back
+to its start.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,10 +20,10 @@ from tools.records import ToolOutcome
 class RoundRecord:
     """One finished round: paid once, replayed from here after a crash.
 
-    `error` is set when the round broke after text was shown, or when no provider could answer.
-    `stopped` when a person ended it; `text` is then what had arrived.
-    `provider` is empty when nobody could be asked. `passed_on`: a fast model's round whose text is
-    void, because the full model answers instead. `failing`: which providers did not answer, since when. `own_words`: the beginning of `text` that is ours.
+    `error`: the round broke after text was shown, or no provider answered. `stopped`: a person
+    ended it; `text` is the part before. `provider` is empty if none was asked. `passed_on`: a fast
+    model's void round, answered by the full model. `failing`: providers without an answer, and
+    since when. `own_words`: the beginning of `text` that Kortex wrote.
     """
 
     number: int
@@ -88,9 +88,9 @@ def outcome_from_json(value: JsonValue) -> ToolOutcome:
 
 
 class QuietReplay(Journal):
-    """A journal, and the feed of what is told between its steps.
+    """A journal, and a feed of the events between its steps.
 
-    Events of steps that are only replayed are kept and told, in order, when the first one runs.
+    Events of replayed steps are held until the first step runs.
     """
 
     def __init__(self, journal: Journal, tell: Callable[[TurnEvent], None]) -> None:
@@ -100,7 +100,7 @@ class QuietReplay(Journal):
         self._runs = False
 
     def feed(self, event: TurnEvent) -> None:
-        """Tell it, now or when something runs. Never blocks."""
+        """Show the event, now or when a step runs. Never blocks."""
         if self._runs:
             self._tell(event)
         else:

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class StoppedByPerson(Exception):
-    """Somebody pressed Stop before the work was done; the work was cancelled."""
+    """A person pressed Stop; the work was cancelled."""
 
 
 async def unless_stopped(stop: StopSignal, work: Coroutine[Any, Any, T]) -> T:
@@ -60,7 +60,7 @@ class Signal:
         return partial(self._calls.remove, call)
 
     def set(self, by: str = "") -> None:
-        """Somebody asked the turn to stop; the first of them is named."""
+        """A person asked for a stop; the first one is named."""
         self.by = self.by or by
         if self.requested:
             return

@@ -114,10 +114,10 @@ class Turns:
         self._recaps = recaps
 
     async def answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
-        """Carry one ask through; None when nobody is there to be answered any more.
+        """Answer one ask; None if the place is gone.
 
-        A bug ends the turn as failed, with a reference people can pass on. Raises
-        StorageUnavailable, after people were told.
+        A bug ends the turn as failed, with a reference for people. Raises StorageUnavailable, after
+        people got a message.
         """
         with self._placeholders.within(ask.place.key):
             try:
@@ -137,7 +137,7 @@ class Turns:
             return final
 
     async def end_lost(self, ask: Ask, told: bool, journal: Journal) -> None:
-        """End a turn that nobody can carry on. `told`: people have seen its end already."""
+        """End a turn that cannot be resumed. `told`: people have seen its end."""
         opened = None if told else await self._open(ask, journal)
         await self._keep(ask, None, journal)
         if opened is None:
@@ -183,7 +183,7 @@ class Turns:
         return Opened.of(kept, ask, MessageTs(str(ts)), roles, self._config)
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
-        """Tell what can be told without the journal; the question itself goes nowhere."""
+        """Show the failure without the journal and without the question's text."""
         wordless = replace(ask, text=Redacted(""))
         with suppress(SurfaceGone, SurfaceFailed):
             ts = await self._surface.open_answer(wordless)

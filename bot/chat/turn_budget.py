@@ -108,8 +108,8 @@ class TurnBudget:
     ) -> RoundRecord:
         """Run one round within the budget. Raises StorageUnavailable.
 
-        Asked again for a round that could not be written down, it writes it down and no more:
-        what was paid and shown is not bought twice. `purpose` is the turn's unless given.
+        If an earlier call could not store its round, only the record is written: the round is not
+        paid twice. `purpose` defaults to the turn's.
         """
         if number not in self._paid:
             started = time.monotonic()

@@ -1,8 +1,8 @@
-"""What one turn goes by: its channel, as far as the name is known, and what the asker's roles let it use.
+"""The permissions of a turn: its channel's rule, and the asker's roles.
 
-Deny by default. The name is asked for again while it is not known. The roles are looked up once, when
-the turn begins or is taken up again; what cannot be looked up is not held. A model is not shown what
-they do not give, and the runner asks here before each call.
+Deny by default. An unknown channel name is looked up again before each round. Roles are looked up
+at the start and at each resume; a role that cannot be checked is not held. The model sees only
+permitted tools, and the runner asks here again before each call.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,9 +37,9 @@ NOT_YOURS: Final = "none of the asker's roles may use this tool; say so, and use
 
 
 class TurnPermissions:
-    """One turn's. `channel` changes once at most: from unknown to known.
+    """Permissions of one turn. `channel` may change once, from unknown to known.
 
-    Not `asks_again`: a turn begun by the release before this one, whose record has no such step.
+    `asks_again` is False for turns of the previous release, whose record has no such step.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ def authority(policy: ToolPolicy) -> Authoriser:
 
 
 def unread_notice(roles: Sequence[str]) -> str:
-    """What people are told whose roles could not be looked up."""
+    """The notice for people with roles that could not be checked."""
     return (
         f"I could not check whether you are in the role {' or '.join(roles)}, so this answer uses "
         "only the tools that you may use without it"

@@ -1,4 +1,4 @@
-"""What a turn asks with: the prompt, what was said before, the tools it may use."""
+"""The request of a turn: the prompt, the history, and the permitted tools."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -64,12 +64,12 @@ class TurnConfig:
     tables_of: TablesOf = unnamed_tables
 
     def rules_at(self, team: TeamId) -> Sequence[ChannelRule]:
-        """Those that hold in that workspace."""
+        """The channel rules of that workspace."""
         return rules_for(self.channels, self.tenant_of(team))
 
     @property
     def closed_notice(self) -> str:
-        """What people are told who return to a conversation that was closed."""
+        """The notice in a conversation that was closed for idleness."""
         hours = round(self.session_idle_ttl.total_seconds() / 3600)
         silence = f"{hours // 24} days" if hours >= 48 else f"{hours or 1} h"
         return (
@@ -80,9 +80,9 @@ class TurnConfig:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The turn as it was stored first: what it is resumed with after a crash.
+    """The stored start of a turn, which a resumed turn reads again.
 
-    But for the asker's `roles`, which are looked up each time.
+    Only `roles` are looked up each time.
     """
 
     session: SessionId
@@ -109,7 +109,7 @@ class Opened:
         roles: HeldRoles,
         config: TurnConfig,
     ) -> "Opened":
-        """From what was stored; a release before this one kept three values, or six to eleven."""
+        """Read the stored record. Earlier releases stored three values, or six to eleven."""
         anew, summary, summary_ts = kept[3:6] or (False, "", "")
         readers = Readers(str(kept[9])) if len(kept) > 9 else Readers.OWN
         return cls(
@@ -135,14 +135,14 @@ class Opened:
 
     @property
     def look(self) -> Look | None:
-        """What is looked at before a model is asked; None: nothing."""
+        """The overview calls before the first round, or None."""
         return look_calls if self.looks_first else None
 
 
 def of_call(
     context: CallContext, call_id: str, *, untrusted_read: bool, spent: Spent
 ) -> CallContext:
-    """A turn's context for one call; what was told with the question may be others' words too."""
+    """The turn's context for one call, marked untrusted if the question came with untrusted text."""
     untrusted = untrusted_read or context.untrusted_read
     return replace(context, tool_call_id=call_id, untrusted_read=untrusted, spent=spent)
 

@@ -1,4 +1,4 @@
-"""What a turn leaves behind, whole or cut short: its stored state, and what the next turn may read."""
+"""The final event of a turn, its stored state, and the messages for later turns."""
 
 import asyncio
 import hashlib
@@ -76,7 +76,7 @@ def finished(
 
 
 def turned_away(text: str) -> Investigated:
-    """The end of a turn that nobody was asked for."""
+    """The end of a turn that was refused before its first round."""
     talk = Conversation(CompleteRequest("", ()))
     return Investigated(finished(TurnEnd.ANSWERED, talk, text, [], ()), ())
 
@@ -93,7 +93,7 @@ def state_of(end: TurnEnd) -> TurnState:
 
 
 def depth_finding(ask: Ask, session: str, final: TurnFinished) -> AuditEvent | None:
-    """The row of a turn that reached `[llm] max_tool_depth` without a conclusion; None of others."""
+    """The audit row of a turn that reached `[llm] max_tool_depth`; else None."""
     if final.end is not TurnEnd.DEPTH_EXCEEDED:
         return None
     return AuditEvent(
@@ -155,12 +155,12 @@ def without_extras(ask: Ask, final: TurnFinished, error: GivenUp) -> TurnFinishe
 
 
 def lost() -> TurnFinished:
-    """The end of a turn whose record no process can go on from."""
+    """The end of a turn that no process can resume."""
     return finished(TurnEnd.FAILED, Conversation(CompleteRequest("", ())), "", [LOST], ())
 
 
 def not_kept(ask: Ask, error: Exception) -> str:
-    """What is said of an answer that is whole but could not be stored."""
+    """The notice on a whole answer that could not be stored."""
     if isinstance(error, StorageUnavailable):
         return NOT_KEPT
     return _notice(ask, error, Conversation(CompleteRequest("", ())))

@@ -1,4 +1,4 @@
-"""What an answer says of who else can read it, and where none is given for that."""
+"""Notices about other companies that can read an answer, and the refusal in such channels."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +23,7 @@ _WHY: Final = {
 
 
 def told_of(readers: Readers) -> Sequence[str]:
-    """One line where others read along; none in a channel of one's own."""
+    """One notice in a shared channel; none in an internal one."""
     return [_TOLD[readers]] if readers in _TOLD else []
 
 
