@@ -1,1 +1,1 @@
-"""What the demo stands on. Nothing of the product imports it, but for the command."""
+"""The local world of `kortex demo`. Only the command imports it, never the product."""

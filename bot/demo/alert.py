@@ -1,4 +1,4 @@
-"""An alert for the demo: a script that tells the running bot what an Alertmanager would."""
+"""An alert for the demo: a script that sends what an Alertmanager would send."""
 
 from datetime import UTC, datetime
 from typing import Final

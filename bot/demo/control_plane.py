@@ -1,8 +1,8 @@
-"""A control plane for the demo shop, on loopback: idempotent by key; the shop is told of rollbacks.
+"""A control plane for the demo shop, on loopback.
 
-It shows what a real one has to do: carry out an order once per key, answer a repeat with the first
-answer, tell by key what became of an order; and let its targets be read with a token that can order
-nothing but a dry run.
+It shows the duties of a real one: carry out an order once per key, answer a repeat with the first
+answer, report an order's outcome by key. A read token can read targets and order dry runs only. The
+simulated shop hears of each rollback.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ _UNKNOWN: Final = ("current", "previous")
 
 @dataclass(slots=True)
 class _Shop:
-    """What was ordered, by key. `versions` is product → (running, previous)."""
+    """The orders by key. `versions` is product → (running, previous)."""
 
     token: str
     read_token: str
@@ -106,9 +106,8 @@ def create_control_plane(
 ) -> web.Application:
     """`POST /products/{product}/{action}` and `GET /operations?idempotency_key=…`, with a token.
 
-    `versions` is product → (running, previous), for the demo's rollbacks to be told in; `hosts` is
-    what a product runs on; `tell` hears of each rollback, once. With `read_token`, if there is one, targets are read and orders with
-    `dry_run` taken.
+    `versions` is product → (running, previous) and changes with rollbacks; `hosts` has the hosts of a
+    product. `tell` is called once for each rollback. A `read_token` reads targets and orders dry runs.
     """
     shop = _Shop(token, read_token or token, dict(versions or {}), dict(hosts or {}), tell)
     app = web.Application(client_max_size=MAX_BODY_BYTES)

@@ -135,7 +135,7 @@ async def page_serving(
 
 
 class DemoProviders:
-    """The page's provider picker: whichever is chosen is asked first, triage after it."""
+    """The page's provider picker: the chosen provider is asked first, triage after it."""
 
     def __init__(self) -> None:
         self._base: Base | None = None

@@ -1,4 +1,4 @@
-"""What `kortex demo` stands on, with the page or without: `demo.toml` filled in, local servers."""
+"""The parts of `kortex demo`, with or without its page: `demo.toml` filled in, local servers."""
 
 import json
 import secrets
@@ -69,7 +69,7 @@ def plane_values(url: str, token: str, read_token: str) -> Mapping[str, str]:
 def demo_control_plane(
     token: str, read_token: str, incidents: RecordedIncidents
 ) -> web.Application:
-    """The one that carries out what is confirmed in the demo: the incidents go on from there."""
+    """The control plane of the demo: a confirmed rollback changes the incidents."""
     hosts = {s.name: [s.host(number) for number in range(s.hosts)] for s in SERVICES}
     return create_control_plane(
         token,

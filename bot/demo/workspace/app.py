@@ -1,6 +1,7 @@
-"""The workspace as an aiohttp application. Bind it to loopback, or to what only loopback leads to.
+"""The workspace as an aiohttp application.
 
-Whoever reaches it can be anybody in it.
+Bind it to loopback, or to an address that only loopback reaches: every visitor can act as any person
+in it.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ def create_app(
 ) -> web.Application:
     """Slack's protocol and the page, on one port. Requests for any other host are refused.
 
-    `slack` are several workspaces, of which this one is the first: the page is its own.
+    `slack` are several workspaces; the page belongs to the first one.
     """
     slack = slack or OneSlack(workspace)
     app = web.Application(

@@ -161,7 +161,7 @@ def _block_problems(blocks: JsonValue, surface: Surface, at: str) -> list[str]:
 
 
 def _object_problems(value: JsonValue, at: str) -> Iterator[str]:
-    """What no schema says of an object or of what is in it."""
+    """Problems of an object and its members that a schema cannot express."""
     if isinstance(value, list):
         for index, each in enumerate(value):
             yield from _object_problems(each, f"{at}/{index}")
@@ -180,7 +180,7 @@ def _object_problems(value: JsonValue, at: str) -> Iterator[str]:
 
 
 def _menu_problems(menu: JsonObject, at: str) -> Iterator[str]:
-    """Option values tell choices apart, so they are unique over all groups of a menu."""
+    """Option values identify choices, so they are unique over all groups of a menu."""
     options = options_of(menu)
     for name in _repeated(options, "value"):
         yield _problem(f"option value {name} already exists", at)

@@ -38,7 +38,7 @@ class Content:
 
 
 def read_content(arguments: Arguments) -> Content:
-    """Raises SlackRefused with Slack's code for what is wrong."""
+    """Raises SlackRefused with Slack's code for the problem."""
     if arguments.given("markdown_text"):
         return _from_markdown(arguments)
     blocks = _objects(arguments, "blocks", "invalid_blocks_format")

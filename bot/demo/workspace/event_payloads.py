@@ -96,7 +96,7 @@ def unarchived(channel: Channel, user: str, at: str) -> JsonObject:
 
 
 def joined(channel: Channel, user: User, inviter: str, at: str) -> JsonObject:
-    """Somebody is in a channel now. https://docs.slack.dev/reference/events/member_joined_channel"""
+    """A person joined a channel. https://docs.slack.dev/reference/events/member_joined_channel"""
     return {
         "type": "member_joined_channel",
         "user": user.id,

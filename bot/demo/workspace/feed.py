@@ -35,7 +35,7 @@ class Feed:
         self._closed = False
 
     def publish(self, change: Change) -> None:
-        """Tell everybody. Never blocks."""
+        """Wake every waiter. Never blocks."""
         for queue in self._subscribers:
             queue.put_nowait(change)
         self.notify()

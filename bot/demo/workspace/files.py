@@ -1,4 +1,4 @@
-"""Files that people share, and the address from which the app's token reads them."""
+"""Files that people share, and the addresses where the app's token reads them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """What somebody drops into a message. `mimetype` is told by the name unless given.
+    """A file that a person drops into a message. An empty `mimetype` is guessed from the name.
 
     `mode` is Slack's: "hosted", "snippet", "external" (a link to another service), "space" (a canvas).
     """
@@ -96,7 +96,7 @@ class SharedFile:
 
 @dataclass(slots=True)
 class Expected:
-    """An upload that was asked for. `content` is None until it came, whole."""
+    """A requested upload. Its `content` is None until all of it arrived."""
 
     name: str
     length: int
@@ -114,7 +114,7 @@ class Files:
     expected: dict[str, Expected] = field(default_factory=dict)
 
     def add(self, user: str, team: str, upload: Upload) -> SharedFile:
-        """Store what somebody uploads. Raises CannotDoThat for a file without a name."""
+        """Store a person's upload. Raises CannotDoThat for a file without a name."""
         if not upload.name.strip():
             raise CannotDoThat("a file needs a name")
         shared = SharedFile(opaque("F"), user, team, upload)
@@ -134,7 +134,7 @@ class Files:
         router.add_post(UPLOAD + "{file}", self.receive)
 
     async def receive(self, request: web.Request) -> web.Response:
-        """What is sent to the address that files.getUploadURLExternal gave; other sizes are refused."""
+        """Take the bytes for an address of files.getUploadURLExternal; another size is refused."""
         expected = self.expected.get(request.match_info["file"])
         content = await request.read()
         if expected is None or len(content) != expected.length:

@@ -65,7 +65,7 @@ def _as_judged(element: JsonObject, value: str) -> JsonObject:
 
 
 def _menus_state(message: Message, pressed: JsonObject, chosen: JsonObject) -> JsonObject:
-    """`state.values`: what each menu of the message stands at, by block and action."""
+    """`state.values`: the selected option of each menu of the message, by block and action."""
     values: dict[str, JsonObject] = {}
     for element in interactive_elements(message.blocks):
         if element.get("type") == "static_select":
@@ -126,7 +126,7 @@ def view_actions(
 def view_submission(
     app: AppIdentity, user: User, view: JsonObject, values: JsonObject
 ) -> JsonObject:
-    """A submitted modal with what was filled in."""
+    """A submitted modal with its input values."""
     return _common(app, user) | {
         "type": "view_submission",
         "view": view | {"state": {"values": values}},
@@ -159,7 +159,7 @@ def slash_command(
 
 
 def input_values(view: JsonObject, filled: JsonObject) -> JsonObject:
-    """`state.values`: every input of the view by block and action, with what was filled in.
+    """`state.values`: the value of every input of the view, by block and action.
 
     `filled` maps an input's action id to its text or, for a select, the chosen option's value.
     """

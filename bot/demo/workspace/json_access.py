@@ -1,4 +1,4 @@
-"""Reading JSON whose shape is Slack's: a missing or mistyped member reads as empty."""
+"""Reading JSON in Slack's shapes: a missing or mistyped member reads as empty."""
 
 from pydantic import JsonValue
 

@@ -13,7 +13,7 @@ from bot.demo.workspace.json_access import JsonObject, text_at
 
 @dataclass(slots=True)
 class Modals:
-    """Views by id, and whose they are. A person has one stack of modals and one home."""
+    """Views by id with their owners. A person has one stack of modals and one home."""
 
     app: AppIdentity
     _views: dict[str, JsonObject] = field(default_factory=dict)

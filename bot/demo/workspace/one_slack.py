@@ -1,4 +1,4 @@
-"""Several workspaces of one Slack: whose token a call is made with, and Slack's side of an installation.
+"""Several workspaces of one Slack: the owner of each token, and Slack's side of an installation.
 
 They share the app, with its signing secret and its app-level token; each has people, channels and a
 bot token of its own. https://docs.slack.dev/authentication/installing-with-oauth
@@ -23,7 +23,7 @@ AUTHORIZE_PATH = "/oauth/v2/authorize"
 
 @dataclass(slots=True)
 class OneSlack:
-    """`home` has the app installed; `others` install it. `default_redirect` is the app's first one."""
+    """`home` has the app; further workspaces install it. `default_redirect` is the app's first one."""
 
     home: Workspace
     others: Sequence[Workspace] = ()
@@ -37,11 +37,11 @@ class OneSlack:
 
     @property
     def all(self) -> Sequence[Workspace]:
-        """Home comes first, then the others."""
+        """All workspaces, home first."""
         return (self.home, *self.others)
 
     def of_token(self, token: str) -> Workspace:
-        """Whose a token is; home judges what is nobody's. Raises SlackRefused for a removed app's."""
+        """The workspace of a token; home for an unknown one. Raises SlackRefused for a removed app."""
         if token in self._gone:
             raise SlackRefused("account_inactive")
         return self._live.get(token, self.home)
@@ -51,7 +51,7 @@ class OneSlack:
         return self._live[token].bot_token if token in self._live else token
 
     async def authorize(self, request: web.Request) -> web.Response:
-        """Where somebody of the workspace `team` consents: back to the app with a code."""
+        """Redirect as after the consent of a person of the workspace `team`, with a code."""
         query = request.query
         if query.get("client_id") != self.client_id:
             raise web.HTTPBadRequest(text="invalid_client_id")
@@ -94,7 +94,7 @@ class OneSlack:
         return {"ok": True}
 
     def remove(self, workspace: Workspace, *, tells: bool = True) -> None:
-        """Somebody removed the app there: its tokens are nothing any more, which the app is told."""
+        """Remove the app from a workspace: its tokens end, and the app gets the events of that."""
         gone = {token for token, whose in self._live.items() if whose is workspace}
         self._gone |= gone
         self._live = {t: whose for t, whose in self._live.items() if t not in gone}

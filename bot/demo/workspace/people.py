@@ -1,4 +1,4 @@
-"""Who is in the workspace and where: people, bots, channels, user groups. No messages."""
+"""The roster of a workspace: people, bots, channels, user groups. No messages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -200,7 +200,7 @@ class Roster:
         return changed
 
     def set_members(self, channel_id: str, members: Iterable[str]) -> Channel:
-        """Change who is in a channel."""
+        """Change the members of a channel."""
         changed = replace(self.channel(channel_id), members=frozenset(members))
         self.channels[channel_id] = changed
         return changed

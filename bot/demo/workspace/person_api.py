@@ -245,7 +245,7 @@ class PersonApi:
         return _json({})
 
     async def list_providers(self, _request: web.Request) -> web.Response:
-        """The providers to choose from; none when nobody brought any."""
+        """The providers to choose from; none where the workspace has no choice."""
         options = await self.providers.options() if self.providers else ()
         return _json({"providers": [asdict(option) for option in options]})
 

@@ -17,7 +17,7 @@ from bot.demo.workspace.typed_text import mentioned
 
 @dataclass(slots=True)
 class Posting:
-    """Writes the timeline and tells who must know."""
+    """Writes the timeline and notifies apps and pages."""
 
     app: AppIdentity
     roster: Roster
@@ -49,7 +49,7 @@ class Posting:
         self.emit(kind, event, channel.id, self.roster.user(after.user))
 
     def react(self, message: Message, name: str, user: str) -> None:
-        """A reaction; the app is not told of its own."""
+        """A reaction; the app gets no event of its own."""
         users = (*message.reactions.get(name, ()), user)
         after = replace(message, reactions={**message.reactions, name: users})
         self.timeline.put(after)

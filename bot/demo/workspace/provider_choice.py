@@ -1,4 +1,4 @@
-"""What the page needs to offer a choice of provider. Whoever serves the workspace brings it."""
+"""The page's choice of provider. The server of the workspace supplies it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

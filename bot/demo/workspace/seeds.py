@@ -23,7 +23,7 @@ RESPONDERS = "S0RESPOND1"
 
 
 def users(app: AppIdentity) -> list[User]:
-    """One person of each kind that the access rules tell apart, and the bot."""
+    """One person of each kind that the access rules know, and the bot."""
     team = app.team_id
     return [
         User(RESPONDER, "mira", "Mira Okafor", team, title="On-call SRE", is_admin=True),

@@ -1,4 +1,4 @@
-"""How the threads with the app stand, and Slack's own Stop while one is being worked on.
+"""The status of threads with the app, and Slack's own Stop button.
 
 https://docs.slack.dev/ai/agent-sessions: a status stays until the app changes it, or ends a stream.
 """
@@ -12,7 +12,7 @@ from bot.demo.workspace.json_access import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One thread. `line` is the older text that says what is going on."""
+    """One thread. `line` is the status text of the older methods."""
 
     status: str = "active"
     title: str = ""
@@ -29,7 +29,7 @@ class Sessions:
     _known: dict[tuple[str, str], Session] = field(default_factory=dict)
 
     def of(self, channel: str, thread_ts: str) -> Session:
-        """How it stands."""
+        """The status of a thread."""
         return self._known.get((channel, thread_ts), Session())
 
     def stands(
@@ -41,7 +41,7 @@ class Sessions:
         title: str = "",
         line: str | None = None,
     ) -> Session:
-        """What is given changes."""
+        """Change the given fields of a thread."""
         before = self.of(channel, thread_ts)
         after = replace(
             before,
@@ -57,7 +57,7 @@ class Sessions:
         return after
 
     def under_way(self, may_see: Callable[[str], bool]) -> list[JsonObject]:
-        """Those that are being worked on or have a title, for a page that is opened meanwhile."""
+        """The threads with a running status or a title, for a page that opens later."""
         return [
             {
                 "channel": channel,

@@ -197,7 +197,7 @@ class Workspace:
         self.acts.delete(user, channel, ts)
 
     def archive(self, channel: str, *, archived: bool = True) -> None:
-        """Archive a channel, or bring it back, which the app is told."""
+        """Archive a channel, or bring it back, with the event for the app."""
         changed = self.roster.archive(channel, archived=archived)
         self.feed.publish(Change("channel", {"id": channel}, channel=channel))
         if not archived:
@@ -210,7 +210,7 @@ class Workspace:
         self.feed.publish(Change("channel", {"id": channel}, channel=channel))
 
     def invite_bot(self, channel: str) -> None:
-        """Take the bot into a channel, which it is told."""
+        """Take the bot into a channel, with the event for the app."""
         bot = self.roster.user(self.app.bot_user_id)
         changed = self.roster.set_members(channel, self.roster.channel(channel).members | {bot.id})
         self.feed.publish(Change("channel", {"id": channel}, channel=channel))

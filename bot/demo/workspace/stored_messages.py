@@ -102,7 +102,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Ephemeral:
-    """What one person alone was shown. `shown` is False in a thread that nobody had started."""
+    """A message shown to one person. `shown` is False in a thread without replies."""
 
     message: Message
     user: str

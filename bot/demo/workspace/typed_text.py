@@ -86,5 +86,5 @@ def _token_element(token: str) -> JsonObject:
 
 
 def unescape(text: str) -> str:
-    """Entities as the characters they stand for."""
+    """Entities as plain characters."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

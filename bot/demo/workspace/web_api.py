@@ -63,12 +63,12 @@ HANDLERS: Mapping[str, Handler] = {
 
 @dataclass(slots=True)
 class SimulatedWebApi:
-    """Answers `/api/<method>`, for whichever workspace the token is of."""
+    """Answers `/api/<method>` for the workspace of the token."""
 
     slack: OneSlack
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One request. HTTP 200 whatever the outcome, except 429, as Slack does."""
+        """Answer one request. The HTTP status is 200 also for errors, except 429, as in Slack."""
         method = request.match_info["method"]
         sent: JsonObject = {}
         workspace = self.slack.home

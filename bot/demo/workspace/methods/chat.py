@@ -33,7 +33,7 @@ def post_message(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def _place(workspace: Workspace, target: str) -> str:
-    """A user's id stands for the direct message with them."""
+    """The channel of an id; a user's id means the direct message with that user."""
     if not target.startswith(("U", "W")):
         return target
     pair = frozenset({target, workspace.app.bot_user_id})
@@ -44,7 +44,7 @@ def _place(workspace: Workspace, target: str) -> str:
 
 
 def post_ephemeral(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """chat.postEphemeral. In a thread that has no reply yet it is accepted and shown to nobody."""
+    """chat.postEphemeral. In a thread without replies it is accepted and not shown."""
     channel = access.open_channel(workspace, arguments.text("channel"))
     user = arguments.text("user")
     if user not in channel.members:

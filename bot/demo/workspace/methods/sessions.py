@@ -1,4 +1,4 @@
-"""agents.sessions.* and assistant.threads.*: how a thread with the app stands.
+"""agents.sessions.* and assistant.threads.*: the status of a thread with the app.
 
 Arguments, statuses and the warning: https://docs.slack.dev/ai/agent-sessions; the older methods:
 https://docs.slack.dev/reference/methods/assistant.threads.setStatus and its siblings.
