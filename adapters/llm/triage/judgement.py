@@ -102,7 +102,12 @@ def _judged(case: Case, facts: Facts) -> Judgement:
         verdict = "healthy"
     faint: Sequence[Suspicion] = ()
     if verdict not in {"cause", "healthy"}:
-        faint = worth_a_look(found, case.asked.subject, is_steady=_is_steady(case, facts))
+        faint = worth_a_look(
+            found,
+            case.asked.subject,
+            is_steady=_is_steady(case, facts),
+            without_earlier_lines=facts.without_earlier_lines,
+        )
     if faint:
         verdict = "symptoms"
     is_cause = verdict == "cause"

@@ -1,6 +1,6 @@
 """Whom to look at first where no cause is established: evidence that is there and too little to blame."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from adapters.llm.triage.evidence import Moved, SpanFact, StandingFact
@@ -17,17 +17,24 @@ _LISTED: Final = 2.0  # points from which one stands after such a one
 
 
 def worth_a_look(
-    found: Sequence[Suspicion], subject: str, *, is_steady: bool
+    found: Sequence[Suspicion],
+    subject: str,
+    *,
+    is_steady: bool,
+    without_earlier_lines: Collection[str] = (),
 ) -> Sequence[Suspicion]:
     """The first few of those suspected, where at least one has evidence that is hardly chance.
 
     `subject` is the product that the question names, or empty; `is_steady`: its own figures were
     compared and none moved. Then who moved must tell by itself: what its callers show does not reach
-    whoever is asked about.
+    whoever is asked about. Nothing tells whether lines are new of those `without_earlier_lines`.
     """
     began = [_began_at_once(one, found) for one in found]
+    of_all = () if subject else {one.product for one in found} - {*without_earlier_lines}
     telling = [
-        _is_telling(one, subject, is_steady=is_steady, weight=_COINCIDES if at_once else 1.0)
+        _is_telling(
+            one, {subject, *of_all}, is_steady=is_steady, weight=_COINCIDES if at_once else 1.0
+        )
         for one, at_once in zip(found, began, strict=True)
     ]
     if not any(telling):
@@ -38,7 +45,9 @@ def worth_a_look(
     return [one for one, is_telling, _ in listed if is_telling or one.weight >= _LISTED][:MOST]
 
 
-def _is_telling(one: Suspicion, subject: str, *, is_steady: bool, weight: float) -> bool:
+def _is_telling(
+    one: Suspicion, in_question: Collection[str], *, is_steady: bool, weight: float
+) -> bool:
     """Its figures left all that was before, or moved along the calls; or its own bad words."""
     stands, says, beyond, moved = 0.0, 0.0, 0.0, False
     for point in one.points:
@@ -50,7 +59,7 @@ def _is_telling(one: Suspicion, subject: str, *, is_steady: bool, weight: float)
                 stands += point.points
             case SpanFact() | GoneFact():
                 stands += point.points
-            case _ if point.kind == OWN_ERRORS and one.product == subject:
+            case _ if point.kind == OWN_ERRORS and one.product in in_question:
                 says = point.points
             case _:
                 pass

@@ -6,6 +6,7 @@ from adapters.llm.triage.question import understand
 from tests.fixtures_triage import Investigation, investigate, world
 
 PRODUCTS = ("checkout", "cart", "payments")
+LOGS_ALONE = ("core__get_recent_deploys", "core__error_patterns", "core__report_findings")
 REFUSED = "ERROR could not reach the settings store: refused"
 
 
@@ -55,6 +56,21 @@ async def test_errors_that_many_write_are_weak_where_no_line_is_older(
 
     assert (verdict(found) == "cause") is is_cause
     assert verdict(found) != "healthy"
+
+
+@pytest.mark.parametrize(
+    ("before", "named"), [(900, ["cart"]), (0, [])], ids=["new", "perhaps as old as the log"]
+)
+async def test_where_no_product_is_named_a_few_new_errors_tell_whom_to_look_at(
+    before: int, named: list[str]
+) -> None:
+    lines = dict.fromkeys(PRODUCTS, f"{before}/500")
+    patterns = {"changes": [row("cart", "ERROR the ledger is locked", after=3)], "lines": lines}
+    answers = world(around={"error_patterns": {**patterns, "errors": {"cart": "0/3"}}})
+    found = await investigate(answers, "what is wrong?", tools=LOGS_ALONE)
+    suspects = found.asked("core__report_findings")[-1]["suspects"]
+
+    assert [one["product"] for one in suspects] == named
 
 
 @pytest.mark.parametrize("level", ["error", "warn"])
