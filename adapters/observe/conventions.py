@@ -20,6 +20,7 @@ from tools.signals import DETAIL, MAIN, UNKNOWN, Combine, MetricType, Reading, R
 _ACRONYM: Final = re.compile(r"([A-Z]+)([A-Z][a-z])")
 _HUMP: Final = re.compile(r"([a-z0-9])([A-Z])")
 _OTHER: Final = re.compile(r"[^a-z0-9]+")
+_QUANTILE_PREFIX: Final = re.compile(r"(^|_)(p\d\d)(?=[a-z])")  # `p95latency`
 _SUMMED: Final = frozenset({"traffic", "errors", "restarts"})  # what several series add up to
 _UP: Final = frozenset({"errors", "latency", "cpu", "memory", "disk", "pool", "queue", "restarts"})
 
@@ -83,7 +84,8 @@ class Meaning:
 def written_alike(metric: str) -> str:
     """Lower case with underscores: `HTTPRequests`, `http.requests` and `http_requests` are one."""
     spaced = _HUMP.sub(r"\1_\2", _ACRONYM.sub(r"\1_\2", metric))
-    return _OTHER.sub("_", spaced.lower()).strip("_")
+    alike = _OTHER.sub("_", spaced.lower()).strip("_")
+    return _QUANTILE_PREFIX.sub(r"\1\2_", alike)
 
 
 class Conventions:

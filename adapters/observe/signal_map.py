@@ -210,7 +210,7 @@ def _signal(known: Known, base: str, role: Role, meaning: Meaning) -> Signal:
     if where and not _may_apply(where, known):
         where = ""
     ordinary = re.search(
-        r"_(p50|p75|median|avg|mean|average|min|max|p999)(_|$)", written_alike(base)
+        r"(?:^|_)(p50|p75|median|avg|mean|average|min|max|p999)(_|$)", written_alike(base)
     )
     return Signal(
         name=known.metric,

@@ -14,6 +14,7 @@ from tools.analysis.usual import least_spread, scale_of
 from tools.signals import Role, Worse
 
 FEWEST: Final = 6  # samples; fewer show no way
+_SHORTEST_S: Final = 120.0
 CLEAR: Final = 3.0  # spreads from how it began
 _TIMES: Final = 1.5  # how it began, at least
 _SHARE: Final = 4  # of the series: its beginning and its end
@@ -56,7 +57,8 @@ def standing(
     `limit` is in seconds, ratios or pieces, whatever the series' own unit is. A series that is told
     now and then only (less than half of its `step_s`) has no beginning to speak of.
     """
-    if len(points) < FEWEST or points[-1][0] - points[0][0] > 2 * step_s * len(points):
+    is_short = len(points) < FEWEST or points[-1][0] - points[0][0] < _SHORTEST_S
+    if is_short or points[-1][0] - points[0][0] > 2 * step_s * len(points):
         return None
     values = [value for _, value in points]
     part = max(2, len(values) // _SHARE)

@@ -9,6 +9,7 @@ from tools.core.metric_gaps import tells_absence
 from tools.signals import Discovered, Role, Signal
 
 LEAST_STEP_S: Final = 60.0
+_FINEST_STEP_S: Final = 5.0  # of young data
 MOST_SIGNALS: Final = 120
 MOST_SERIES: Final = 4000  # of all products: what a backend in trouble can still answer
 _EACH: Final[Mapping[Role, int]] = {"other": 40, "network": 2}  # of a role and product
@@ -38,3 +39,9 @@ def step_of(signals: Sequence[Signal]) -> float:
     """Seconds between two values of a sweep: never finer than the samples lie apart."""
     spacings = [one.spacing_s for one in signals if one.spacing_s]
     return max(LEAST_STEP_S, median(spacings) if spacings else LEAST_STEP_S)
+
+
+def fine_step_of(signals: Sequence[Signal]) -> float:
+    """The same for data of a few minutes, which a minute's step would show in a few values."""
+    spacings = [one.spacing_s for one in signals if one.spacing_s]
+    return max(_FINEST_STEP_S, median(spacings) if spacings else LEAST_STEP_S)

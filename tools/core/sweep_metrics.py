@@ -1,26 +1,29 @@
 """core__sweep_metrics: every role of every product against the time before, in a few requests."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from tools.analysis.comparable import comparable_from, filled_from, least_before_s
+from tools.analysis.comparable import least_before_s
 from tools.analysis.gaps import STALE_STEPS
-from tools.analysis.shift import Shift, shift
-from tools.analysis.standing import Standing, standing
-from tools.capabilities import CallContext, Capabilities, Interval, SweepQuery, SweptSeries
+from tools.analysis.shift import Shift
+from tools.analysis.standing import Standing
+from tools.capabilities import (
+    CallContext,
+    Capabilities,
+    Interval,
+)
 from tools.contract import QUERY, Effect, ToolContract
 from tools.core.bound import bound
-from tools.core.metric_choice import chosen, step_of
+from tools.core.metric_choice import chosen, fine_step_of, step_of
 from tools.core.metric_courses import with_courses
 from tools.core.metric_coverage import with_coverage
 from tools.core.metric_day import DayLook
 from tools.core.metric_gaps import with_gaps
 from tools.core.metric_history import read_history, with_week_ago
 from tools.core.metric_labels import LabelLook
-from tools.core.metric_shapes import request_signals, understood, units_of
+from tools.core.metric_reading import LONGEST_BASELINE, Judged, read_at
+from tools.core.metric_shapes import units_of
 from tools.core.metric_sweep import (
     Comparable,
     MetricShift,
@@ -33,8 +36,6 @@ from tools.signals import Discovered, Role, Signal
 from tools.statistics import rounded
 from tools.timerange import instant_text, range_text
 
-BASELINE_STEPS: Final = 120  # samples before the window: 2 h of minutes, 10 h of five minutes
-LONGEST_BASELINE: Final = timedelta(hours=24)
 MOST_SHIFTS: Final = 80
 MOST_STANDING: Final = 20
 MOST_BUSY: Final = 10
@@ -70,19 +71,13 @@ class SweepMetrics:
             products, Interval(window.start - LONGEST_BASELINE, window.end)
         )
         signals = chosen(found)
-        step_s = step_of(signals)
-        length = min(LONGEST_BASELINE, timedelta(seconds=step_s * BASELINE_STEPS))
-        # In whole steps back from the end: a window shorter than a step still holds the newest sample.
-        steps = math.ceil((window.end - window.start + length).total_seconds() / step_s)
-        start = window.end - timedelta(seconds=step_s * steps)
-        # What is sampled at the end of the window has to be read, too.
-        swept = await metrics.sweep(
-            SweepQuery(
-                signals, Interval(start, window.end + timedelta(seconds=1)), step_s, products
-            )
-        )
-        by_name, series = understood(signals, swept.series)
-        judged = _judged(series, by_name, window, start, step_s)
+        read = await read_at(metrics, signals, window, products, step_of(signals))
+        requests = found.requests + read.requests
+        if read.is_young and fine_step_of(signals) < read.step_s:
+            read = await read_at(metrics, signals, window, products, fine_step_of(signals))
+            requests += read.requests
+        by_name, series, judged = read.signals, read.series, read.judged
+        start, step_s = read.start, read.step_s
         past = await read_history(metrics, by_name, window, products, step_s, judged.shifts, series)
         recent = {(one.signal, one.product): one.points for one in series}
         look = DayLook(past, recent, window, units_of(by_name, series))
@@ -91,7 +86,7 @@ class SweepMetrics:
         judged.shifts, past = look.compared(judged.shifts, grows)
         past = await with_week_ago(past, metrics, by_name, window, products, judged.shifts)
         judged.shifts, at_this_time = past.without_time_of_day(judged.shifts, window)
-        requests = found.requests + swept.requests + past.requests
+        requests += past.requests
         output = _output(found, judged, window, start, step_s, requests, call.now)
         notes = [*(output.notes or ()), *past.notes] or None
         begin = past.begin(window.end)
@@ -106,8 +101,8 @@ class SweepMetrics:
         output = with_gaps(output, series, by_name, window, call.now)
         output = with_coverage(output, found, judged.shifts, by_name, window.start)
         output = with_courses(output, series, window, arguments.product)
-        read = Interval(start, window.end + timedelta(seconds=1))
-        return await LabelLook(metrics, by_name, read, window, step_s).explained(output)
+        whole = Interval(start, window.end + timedelta(seconds=1))
+        return await LabelLook(metrics, by_name, whole, window, step_s).explained(output)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
         """`3 products moved, 44 within usual`; of whoever is asked about by name; whose samples lack."""
@@ -127,65 +122,9 @@ def _number(products: Collection[str]) -> str:
     return f"{len(products)} product{'' if len(products) == 1 else 's'}"
 
 
-class _Judged:
-    """Shifts by product, and which roles could not be compared."""
-
-    def __init__(self) -> None:
-        self.shifts: list[tuple[str, Signal, Shift]] = []
-        self.short: dict[str, set[Role]] = {}
-        self.range_from: dict[str, float] = {}  # of those too short, where all are
-        self.standing: list[tuple[str, Signal, Standing]] = []
-        self.requests: dict[str, float] = {}  # by product, what its signal says in the range
-        self.infers_requests = False  # no name says which signal that is
-        self.growing: list[MetricShift] = []
-
-
-def _judged(
-    series: Sequence[SweptSeries],
-    signals: Mapping[str, Signal],
-    window: Interval,
-    read_from: datetime,
-    step_s: float,
-) -> _Judged:
-    judged = _Judged()
-    units, counting = units_of(signals, series), request_signals(signals, series)
-    start, end = window.start.timestamp(), window.end.timestamp()
-    for one in series:
-        signal = signals[one.signal]
-        begin = _filled_from(one, signal, read_from, step_s)
-        points = [point for point in one.points if point[0] >= begin]
-        # A sample is of the step before it: the first one within holds what began with the window.
-        unit = units.get(one.signal, signal.unit)
-        moved = shift(points, start - 0.5, end + 1, signal.role, unit, step_s, signal.worse)
-        if moved is None:
-            judged.short.setdefault(one.product, set()).add(signal.role)
-            if one.points and one.points[-1][0] >= start:
-                told = comparable_from(points or [(begin, 0.0)], step_s)
-                judged.range_from[one.product] = max(told, judged.range_from.get(one.product, told))
-            until = [point for point in points if point[0] < end + 1]
-            stands = standing(until, signal.role, unit, signal.worse, signal.limit, step_s)
-            if stands is not None:
-                began = replace(stands, first_at=one.points[0][0])
-                judged.standing.append((one.product, signal, began))
-            continue
-        if signal.worse == "down" and moved.usual <= 0:
-            continue  # it cannot get worse, so it says nothing
-        judged.shifts.append((one.product, signal, moved))
-        if signal.name in counting:
-            judged.infers_requests |= signal.role != "traffic"
-            judged.requests[one.product] = max(judged.requests.get(one.product, 0.0), moved.middle)
-    return judged
-
-
-def _filled_from(series: SweptSeries, signal: Signal, read_from: datetime, step_s: float) -> float:
-    if not series.points:
-        return read_from.timestamp()
-    return filled_from(series.points, signal, read_from.timestamp(), step_s)
-
-
 def _output(
     found: Discovered,
-    judged: _Judged,
+    judged: Judged,
     window: Interval,
     start: datetime,
     step_s: float,
@@ -228,7 +167,7 @@ def _output(
     )
 
 
-def _shifts(judged: _Judged, window: Interval, step_s: float) -> list[MetricShift]:
+def _shifts(judged: Judged, window: Interval, step_s: float) -> list[MetricShift]:
     """What moved and what grows for hours, the furthest first."""
     grows = {(one.product, one.signal): one for one in judged.growing}
     told = [
@@ -253,7 +192,7 @@ def _with_trend(row: MetricShift, grows: dict[tuple[str, str], MetricShift]) -> 
 
 
 def _comparable(
-    judged: _Judged, short: Mapping[str, str], window: Interval, now: datetime
+    judged: Judged, short: Mapping[str, str], window: Interval, now: datetime
 ) -> dict[str, Comparable]:
     """A range up to now begins later with every minute; one that ended stays where it is."""
     goes_on = now - window.end < timedelta(minutes=1)

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from adapters.llm.triage.cluster_facts import IllFact
-from adapters.llm.triage.evidence import Facts
+from adapters.llm.triage.evidence import Facts, StandingFact
 from adapters.llm.triage.weigh import (
     BLAMED,
     BLAMED_WITHIN,
@@ -55,7 +55,7 @@ def _ranked(facts: Facts, subject: str, symptom: str, reach: frozenset[str]) -> 
             del found[product]
     _blame_deploys(found, facts)
     path = {p: sum(x.points for x in one.points if x.travels) for p, one in found.items()}
-    firm = {p: sum(x.points for x in one.points if not x.is_weak) for p, one in found.items()}
+    firm = {p: sum(x.points for x in one.points if _explains(x)) for p, one in found.items()}
     over = frozenset(p for p, one in found.items() if one.over_since is not None)
     for product, one in found.items():
         # What is over explains nothing that goes on.
@@ -82,6 +82,11 @@ def _ranked(facts: Facts, subject: str, symptom: str, reach: frozenset[str]) -> 
     ]
     first = max(causes, key=lambda one: one.blame, default=None)
     return sorted(ranked, key=lambda one: one is not first)
+
+
+def _explains(point: Point) -> bool:
+    """Whether it may explain what its callers see. Of data without a time before, all that grew may."""
+    return not point.is_weak or isinstance(point.fact, StandingFact)
 
 
 def _goes_on(

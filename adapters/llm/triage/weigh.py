@@ -38,6 +38,8 @@ _UNCONFIRMED: Final = 0.6  # where its figures are there and did not move
 _PER_DOUBLING: Final = {"latency": 6.0, "errors": 9.0}  # points; failures are noisy far less
 _PATH_ROLES: Final = frozenset(_PER_DOUBLING)
 _FILLING: Final = frozenset({"cpu", "pool", "memory", "disk", "queue", "restarts"})
+_LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble by itself
+_OF_LOAD: Final = 0.3
 _LOAD_UNKNOWN: Final = 0.5  # where others tell theirs
 _FELT: Final = 0.1  # of the requests of whoever is asked about: those who get fewer explain little
 _AT_LIMIT: Final = 14.0  # points of what is at a limit that holds for everybody
@@ -188,7 +190,7 @@ def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Poi
     yield from _log_points(facts)
     yield from _span_points(facts)
     for one in facts.standing:
-        yield one.product, _standing_point(one)
+        yield one.product, _standing_point(one, facts.standing)
     for gone in facts.gone:
         yield gone.product, _gone_point(gone)
     for fact in facts.ill:
@@ -235,11 +237,21 @@ def _capacity_points(moved: Moved) -> Iterator[tuple[str, Point]]:
         yield moved.product, Point(moved.role, points, True, True, moved, moved.over_since)
 
 
-def _standing_point(fact: StandingFact) -> Point:
-    """Something that queues at its limit may be a cause; anything else only shows that there is one."""
+def _standing_point(fact: StandingFact, found: Sequence[StandingFact]) -> Point:
+    """Something that queues at its limit may be a cause; anything else only shows that there is one.
+
+    What travels along calls counts by its growth, compared with the largest of the same signal.
+    """
     points = 2 * math.log2(1 + min(fact.size, 60.0))
+    travels = fact.role in _PATH_ROLES
+    if travels:
+        alike = [abs(one.now - one.first) for one in found if one.signal == fact.signal]
+        points *= abs(fact.now - fact.first) / max(alike) if max(alike) > 0 else 1.0
+    elif fact.role in _LOAD:
+        points *= _OF_LOAD
     firm = fact.is_bad and fact.role in _AT_THE_END
-    return Point(fact.role, points + (_AT_LIMIT if fact.is_bad else 0.0), False, not firm, fact)
+    at_limit = _AT_LIMIT if fact.is_bad else 0.0
+    return Point(fact.role, points + at_limit, travels, not firm, fact)
 
 
 def _gone_point(fact: GoneFact) -> Point:

@@ -78,3 +78,25 @@ async def test_whom_to_look_at_by_signals_without_a_name(signals: list[str], nam
 
     assert "other (feku) is 128 (29 at first)" in found.text
     assert ("look first at checkout" in found.text) is named
+
+
+def slower(product: str, now: float) -> Mapping[str, object]:
+    row = {"product": product, "role": "latency", "signal": "p95latency", "unit": "seconds"}
+    return {**row, "first": 0.005, "now": now, "direction": "up", "size": 300.0}
+
+
+@pytest.mark.parametrize(
+    ("callee_s", "first"),
+    [(1.9, "payments"), (0.3, "checkout")],
+    ids=["the called one explains it", "the called one grew far less"],
+)
+async def test_of_young_data_the_deepest_that_explains_the_growth_comes_first(
+    callee_s: float, first: str
+) -> None:
+    young = dict.fromkeys(("checkout", "payments"), "latency")
+    standing = [slower("checkout", 2.0), slower("payments", callee_s)]
+    swept = {"shifts": [], "within": {}, "too_short": young, "standing": standing}
+    told = world(calls=["checkout > payments"], around={"sweep_metrics": swept})
+    found = await investigate(told, "why is checkout slow?", ("checkout", "payments"))
+
+    assert f"look first at {first}" in found.text

@@ -49,6 +49,9 @@ NAMES = [
     ("jvm_gc_pause_seconds", "memory"),
     ("go_goroutines", "pool"),
     ("nodejs_eventloop_lag_p99_seconds", "cpu"),
+    # a quantile before the word
+    ("p95latency", "latency"),
+    ("checkout_p99duration", "latency"),
     # stores and brokers
     ("pg_stat_activity_count", "pool"),
     ("pg_stat_database_xact_rollback", "errors"),

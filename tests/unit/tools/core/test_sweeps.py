@@ -169,6 +169,27 @@ async def test_without_a_time_before_a_limit_still_speaks() -> None:
     assert stands["limit"] == 90.0
 
 
+@pytest.mark.parametrize(("lasts_s", "told"), [(180, ["cart"]), (60, [])])
+async def test_a_few_minutes_of_dense_samples_are_read_at_their_own_step(
+    lasts_s: int, told: list[str]
+) -> None:
+    times = [NOW.timestamp() - before for before in range(lasts_s, -1, -5)]
+    slow = [0.005 + (2.0 if n > len(times) / 3 else 0.0) for n in range(len(times))]
+    rows = [
+        {"name": "p95latency", "unit": "seconds", "labels": {"service": product}, "points": points}
+        for product, points in (
+            ("cart", list(zip(times, slow, strict=True))),
+            ("web", [(at, 0.2) for at in times]),
+        )
+    ]
+    found = await sweep(SweepMetrics, metrics=rows)
+
+    assert found["step_s"] == 5.0
+    assert [(one["product"], one["role"]) for one in found["standing"]] == [
+        (product, "latency") for product in told
+    ]
+
+
 async def test_a_window_shorter_than_the_samples_holds_the_newest() -> None:
     row = dict(metric("http_request_duration_seconds_p99", "web", 0.2))
     at = minutes(2400)[::-20][::-1]
