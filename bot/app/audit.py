@@ -275,7 +275,7 @@ def _append(path: Path, line: str) -> None:
 
 
 class DecisionsOnly(AuditLog):
-    """`AuditLog` in front of another one. Whatever changes or refuses something still is a row."""
+    """Writes no row for a call. Everything that changes or refuses something still gets one."""
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
@@ -286,11 +286,11 @@ class DecisionsOnly(AuditLog):
             await self._audit.append(event)
 
     async def append_with_step(self, event: AuditEvent) -> None:
-        """Likewise, with the record of the step under way."""
+        """As `append`, with the record of the current step."""
         if event.kind not in _CALLS:
             await self._audit.append_with_step(event)
 
 
 def calls_audit(audit: AuditLog, *, every_call: bool) -> AuditLog:
-    """What calls are written to."""
+    """The audit log for model and tool calls."""
     return audit if every_call else DecisionsOnly(audit)

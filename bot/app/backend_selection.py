@@ -69,7 +69,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """Of one channel."""
+    """The backends of one channel, by family."""
 
     logs: Pick = Pick()
     metrics: Pick = Pick()
@@ -83,14 +83,14 @@ class Picks:
 
 
 def picks(observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str) -> Picks:
-    """Of a channel by its name, under the rules of its workspace."""
+    """The backends of a channel by its name, under the rules of its workspace."""
     if channel != UNKNOWN:
         return picks_of(observe, rule_for(rules, channel))
     return Picks(*(_agreed(family, observe, rules) for family in FAMILIES))
 
 
 def picks_of(observe: ObserveSettings, rule: ChannelRule) -> Picks:
-    """Of a channel that stands under that rule."""
+    """The backends of a channel under that rule."""
     return Picks(*(_of_rule(family, observe, rule) for family in FAMILIES))
 
 

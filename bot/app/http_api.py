@@ -242,7 +242,7 @@ def _reports(base: Base, conversation: Conversation, standing: Standing, naming:
 
 
 def checked_claims(settings: OidcSettings) -> ClaimsOf | None:
-    """What the configured provider says of whoever shows a token of it. Raises ConfigurationError."""
+    """Reads the claims of a token from the configured provider. Raises ConfigurationError."""
     if not settings.issuer:
         return None
     tokens = make_tokens(settings)
@@ -266,7 +266,7 @@ def claim_rules(settings: OidcSettings) -> ClaimRules:
 
 
 def page_sessions(page: PageSettings) -> PageSessions:
-    """Whose cookies are taken."""
+    """Which hosts' sign-in cookies the page accepts, and for how long."""
     hosts = frozenset(name.lower() for name in page.hosts)
     return PageSessions(hosts, round(page.sign_in_lasts.total_seconds()))
 

@@ -133,7 +133,7 @@ async def _audit_sinks(settings: Settings, database: Database) -> Note | None:
 
 
 def _doors(base: Base, take_alerts: TakeAlerts) -> Sequence[web.RouteDef]:
-    """For senders of events and alerts."""
+    """The routes for senders of events and alerts."""
     settings = base.settings
     secrets, product_of = _sender_secrets(settings.http), alert_products(settings)
     return [

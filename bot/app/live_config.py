@@ -82,7 +82,7 @@ class LiveMapping(Mapping[str, T]):
 
 
 def roles_in(roles: Mapping[str, RoleMembers], tenant: str) -> Mapping[str, RoleMembers]:
-    """A role names ids of its own workspace: for any other one it does not exist."""
+    """The roles of one workspace: a role exists only where its ids belong."""
     return {name: role for name, role in roles.items() if holds_in(role.workspace, tenant)}
 
 
@@ -174,34 +174,34 @@ class LiveConfig:
         return HOME if self.home is None else tenant_of(team, self.home)
 
     def channels_of(self, tenant: str) -> Sequence[ChannelRule]:
-        """The rules that hold there."""
+        """The channel rules of that workspace."""
         return Live(lambda: rules_for(self.channels, tenant))
 
     def may_install(self, team: TeamId) -> bool:
-        """Whether somebody named that workspace, or every one. A reload may take that back."""
+        """Whether the settings name that workspace, or all of them. A reload may revoke it."""
         return team in self._now.tenants or team in self._allowed or EVERY in self._allowed
 
     def channels_at(self, team: TeamId) -> Sequence[ChannelRule]:
-        """The rules that a place of that team stands under."""
+        """The channel rules of that team's workspace."""
         return rules_for(self.channels, self.tenant_of(team))
 
     def turn_config(self, settings: Settings) -> TurnConfig:
-        """What every turn goes by."""
+        """The settings of every turn."""
         config = rules.turn_config(settings, self.channels, self.action_lines, self.tenant_of)
         return replace(config, tables_of=partial(named_tables, settings.observe))
 
     def admin_roles_of(self, tenant: str) -> Sequence[str]:
-        """Who administers it; a workspace of which nothing is said has no admins."""
+        """The admin roles of a workspace; one that the settings do not name has none."""
         if tenant == HOME:
             return self.admin_roles
         return Live(lambda: self._now.tenants.get(tenant, TenantRule()).admins)
 
     def roles_of(self, tenant: str) -> Mapping[str, RoleMembers]:
-        """Those whose ids are its own."""
+        """The roles whose ids belong to that workspace."""
         return LiveMapping(lambda: roles_in(self._now.roles, tenant))
 
     def daily_usd_micros(self, tenant: str) -> int:
-        """Its own limit; 0: none."""
+        """The workspace's own limit; 0 for none."""
         return self._now.tenants.get(tenant, TenantRule()).daily_usd_micros
 
     async def prepare(self, settings: Settings) -> Prepared:

@@ -73,17 +73,17 @@ class Plugins:
 
     @property
     def tools(self) -> "Sequence[PluginTool]":
-        """The good ones."""
+        """The plugins that loaded."""
         return self._loaded.tools
 
     @property
     def problems(self) -> Sequence[ManifestInvalid]:
-        """Why each of the others was not loaded."""
+        """Why each other manifest was refused."""
         return self._loaded.problems
 
     @property
     def notes(self) -> Sequence[str]:
-        """The same for people: `plugins/tickets.yaml:3: endpoint.url: ...`."""
+        """The problems as text: `plugins/tickets.yaml:3: endpoint.url: ...`."""
         return [str(problem) for problem in self._loaded.problems]
 
     @property
@@ -238,7 +238,7 @@ class McpServers:
 
     @property
     def notes(self) -> Sequence[str]:
-        """The same in a line each."""
+        """The status rows as text, one line each."""
         return [f"{row.name}: {row.state}, {row.reason}" for row in self.status()]
 
     async def prepare(self, settings: Settings) -> Prepared:

@@ -73,11 +73,11 @@ class Directory:
     on_call_of: OnCallOf = no_rotas
 
     async def name_at(self, place: Place, user: UserId) -> str:  # noqa: ARG002 - of one workspace
-        """What somebody is called in that place."""
+        """The display name of a person in that place."""
         return await self.name_of(user)
 
     async def held_at(self, place: Place, person: Person, roles: Sequence[str]) -> HeldRoles:  # noqa: ARG002 - of one workspace
-        """Of those roles the ones that somebody holds in that place. Never raises."""
+        """The given roles that the person holds in that place. Never raises."""
         return await self.roles.held(person, roles)
 
     async def on_call_at(self, place: Place) -> OnCallNow:  # noqa: ARG002 - of one workspace
@@ -116,7 +116,7 @@ class ChannelLookup:
         return Venue(session.place, channel_of(self.rules_at(session.place.team), name))
 
     async def now(self, place: Place) -> Channel:
-        """What a decision is judged by."""
+        """The channel and its rule, as a decision needs them now."""
         name = await self.names.for_deciding(place)
         return channel_of(self.rules_at(place.team), name)
 
@@ -177,7 +177,7 @@ class Platforms:
             return None
 
     def is_others(self, team: TeamId) -> bool:
-        """Whether it is another workspace's, in which nothing is home's to judge or to name."""
+        """Whether the team is another workspace, where home judges and names no one."""
         return not team.startswith(RESERVED) and team != self._home
 
     def at(self, place: Place) -> Platform:
@@ -188,19 +188,19 @@ class Platforms:
         return found
 
     def of_team(self, team: TeamId) -> Platform | None:
-        """Who judges people of that team."""
+        """The platform that knows the roles of that team's people."""
         if team.startswith(RESERVED):
             return self._by_team.get(team)
         return self._by_team.get(team) or self._by_team.get(self._home)
 
     def of_user(self, user: str, place: Place) -> Platform | None:
-        """Who knows what that id is called there."""
+        """The platform that knows that user's name there."""
         if user.startswith(RESERVED):
             return self._by_team.get(API)
         return self._by_team.get(place.team if self.is_others(place.team) else self._home)
 
     def of_place(self, team: TeamId) -> Platform | None:
-        """Who serves that team."""
+        """The platform that serves that team."""
         return self._by_team.get(team)
 
     async def show_waiting(self, ask: Ask) -> None:
@@ -228,7 +228,7 @@ class RoutedSurface:
 
     @property
     def traits(self) -> PlatformTraits:
-        """What every platform can do."""
+        """The traits of the platform that can show least."""
         return self._traits
 
     async def open_answer(self, ask: Ask) -> MessageTs:
@@ -291,12 +291,12 @@ class _Channels:
         self._platforms = platforms
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
-        """Unknown where nobody serves the team."""
+        """Unknown where no platform serves the team."""
         found = await self._platforms.directory_at(place)
         return await found.channels.for_asking(place, patience_s) if found else UNKNOWN
 
     async def for_deciding(self, place: Place) -> str:
-        """Unknown where nobody serves the team."""
+        """Unknown where no platform serves the team."""
         found = await self._platforms.directory_at(place)
         return await found.channels.for_deciding(place) if found else UNKNOWN
 
@@ -308,7 +308,7 @@ class _Roles:
         self._platforms = platforms
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
-        """None where nobody knows the person."""
+        """Every role is unread where no platform knows the person."""
         found = self._platforms.of_team(person.team)
         unread = HeldRoles(unread=tuple(roles))
         return await found.directory.roles.held(person, roles) if found else unread
@@ -333,7 +333,7 @@ class _Threads:
         return threads.link(place, ts) if threads is not None else ""
 
     async def name(self, place: Place, user: str) -> str:
-        """What people call somebody."""
+        """The display name of a person."""
         platform = self._platforms.of_user(user, place)
         return await platform.directory.name_of(UserId(user)) if platform else SOMEBODY
 
@@ -364,7 +364,7 @@ class _Files:
 
 @dataclass(frozen=True, slots=True)
 class _Everywhere(Directory):
-    """What is asked of a place is asked of its own workspace."""
+    """Each question about a place goes to its own workspace."""
 
     platforms: Platforms = field(kw_only=True)
 

@@ -91,12 +91,12 @@ class SlackWorkspace:
 
     @property
     def team(self) -> TeamId:
-        """By which places name it."""
+        """The team id, as places carry it."""
         return self.identity.team
 
     @property
     def platform(self) -> Platform:
-        """As conversations are routed to it."""
+        """The workspace as one of the served platforms."""
         surface = self.surface
         waits = (surface.show_waiting, surface.show_in_line)
         return Platform(surface, self.directory, *waits, surface.stop_edits)
@@ -214,18 +214,18 @@ def _chart_files(
 
 
 def providers_report(base: Base) -> ProvidersReport:
-    """What tells the state of the providers now."""
+    """Reports the state of the providers now."""
     models = {name: own.model for name, own in base.settings.llm.providers.items()}
     return provider_report(base.providers, base.rounds, models)
 
 
 def tools_report(base: Base, conversation: Conversation) -> Callable[[], ToolReport]:
-    """What tells the state of the tools now."""
+    """Reports the state of the tools now."""
     return lambda: conversation.toolboxes.report(base.metrics.tool_health())
 
 
 def limits_of(base: Base, tenant: str) -> BudgetLimits:
-    """What its admins are told of: of another workspace its own limit, not that of all."""
+    """The limits that a workspace's admins see: its own, or all of them at home."""
     limits = rules.budget_limits(base.settings)
     if tenant == HOME:
         return limits
@@ -233,7 +233,7 @@ def limits_of(base: Base, tenant: str) -> BudgetLimits:
 
 
 def audit_of(audit: AuditLog, tenant: str) -> AuditLog:
-    """Home's rows need no mark: they are all that are of no other workspace."""
+    """The audit log of a workspace; rows of home carry no mark."""
     return audit if tenant == HOME else _WorkspaceAudit(audit, SessionId(f"session:{tenant}::"))
 
 
@@ -269,7 +269,7 @@ class ReadonlySwitch:
         raise StorageUnavailable("only home's admins lift a freeze")
 
     async def sync(self) -> bool:
-        """Nothing is kept here."""
+        """Always true: this view stores nothing."""
         return True
 
     async def state(self) -> Freeze:
@@ -300,7 +300,7 @@ def card_pressed(base: Base, conversation: Conversation) -> CardPressed:
 def channel_reached(
     base: Base, conversation: Conversation, errands: BackgroundTasks
 ) -> ChannelReached:
-    """On record when it returns; painted at once, and by the sweeps should this process die."""
+    """Cards in a channel that became reachable: recorded first, then shown in the background."""
     sweep = CardSweep(base.stores.cards, conversation.display)
 
     async def reached(team: TeamId, channel: ChannelId) -> None:
@@ -318,14 +318,14 @@ def incoming(
     errands: BackgroundTasks,
     removed: Removed = log_removed,
 ) -> AsyncApp:
-    """It opens no connection of its own. What it tells people is of their own workspace."""
+    """The Bolt app of one workspace. It opens no connection, and shows that workspace's data only."""
     settings = ingress_settings(base, workspace)
     ports = _ports(base, conversation, engine, workspace, errands)
     return create_bolt(settings, ports, errands, workspace.roles.forget_group, removed)
 
 
 def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:
-    """As they are when the workspace is opened, and live where a reload may change them."""
+    """The settings of the listeners; those that a reload changes are live views."""
     settings, live_config, tenant = base.settings, base.live_config, workspace.tenant
     return IngressSettings(
         identity=workspace.identity,

@@ -161,12 +161,12 @@ class Workspaces:
             self._close(team)
 
     async def installed(self, team: TeamId) -> None:
-        """It was let in here: open it, by its new token."""
+        """Open a workspace that was just installed here, by its new token."""
         log.info("workspace.installed", team=team)
         await self.catch_up()
 
     async def catch_up(self) -> None:
-        """As `sync`; what cannot be read now is a later tick's."""
+        """As `sync`; a later tick reads what cannot be read now."""
         try:
             await self.sync()
         except StorageUnavailable:
