@@ -39,7 +39,7 @@ async def test_a_thread_stands_as_the_app_said_last(
 
     session = workspace.sessions.of(CHECKOUT, thread)
     assert (session.status, session.title) == ("suspended", "Why?")
-    (told,) = workspace.sessions.under_way(lambda channel: channel == CHECKOUT)
+    (told,) = workspace.sessions.listed(lambda channel: channel == CHECKOUT)
     assert (told["title"], told["thread_ts"]) == ("Why?", thread)
 
 

@@ -69,7 +69,7 @@ class PersonApi:
                     self._channel(each) for each in channels if not user or user in each.members
                 ],
                 "home": workspace.home_of(user),
-                "sessions": list[JsonValue](workspace.sessions.under_way(self._seen_by(user))),
+                "sessions": list[JsonValue](workspace.sessions.listed(self._seen_by(user))),
             }
         )
 

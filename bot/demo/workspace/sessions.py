@@ -32,7 +32,7 @@ class Sessions:
         """The status of a thread."""
         return self._known.get((channel, thread_ts), Session())
 
-    def stands(
+    def update(
         self,
         channel: str,
         thread_ts: str,
@@ -56,7 +56,7 @@ class Sessions:
         self.feed.publish(Change("session", body | {"line": after.line}, channel=channel))
         return after
 
-    def under_way(self, may_see: Callable[[str], bool]) -> list[JsonObject]:
+    def listed(self, may_see: Callable[[str], bool]) -> list[JsonObject]:
         """The threads with a running status or a title, for a page that opens later."""
         return [
             {

@@ -25,7 +25,7 @@ def set_status(workspace: Workspace, arguments: Arguments) -> JsonObject:
             "invalid_arguments", ["must be a valid enum value [json-pointer:/status]"]
         )
     channel, thread_ts = _thread(workspace, arguments)
-    session = workspace.sessions.stands(
+    session = workspace.sessions.update(
         channel.id, thread_ts, status=status, title=arguments.text("title")
     )
     warning: JsonObject = {}
@@ -37,7 +37,7 @@ def set_status(workspace: Workspace, arguments: Arguments) -> JsonObject:
 def rename(workspace: Workspace, arguments: Arguments) -> JsonObject:
     """agents.sessions.rename."""
     channel, thread_ts = _thread(workspace, arguments)
-    session = workspace.sessions.stands(channel.id, thread_ts, title=arguments.text("title"))
+    session = workspace.sessions.update(channel.id, thread_ts, title=arguments.text("title"))
     return {"title": session.title}
 
 
@@ -47,14 +47,14 @@ def set_line(workspace: Workspace, arguments: Arguments) -> JsonObject:
     lines = arguments.json("loading_messages")
     if isinstance(lines, list) and len(lines) > _MAX_LOADING:
         raise SlackRefused("invalid_arguments")
-    workspace.sessions.stands(channel.id, thread_ts, line=arguments.text("status"))
+    workspace.sessions.update(channel.id, thread_ts, line=arguments.text("status"))
     return {}
 
 
 def set_title(workspace: Workspace, arguments: Arguments) -> JsonObject:
     """assistant.threads.setTitle."""
     channel, thread_ts = _thread(workspace, arguments)
-    workspace.sessions.stands(channel.id, thread_ts, title=arguments.text("title"))
+    workspace.sessions.update(channel.id, thread_ts, title=arguments.text("title"))
     return {}
 
 

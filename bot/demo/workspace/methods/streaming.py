@@ -44,7 +44,7 @@ def start(workspace: Workspace, arguments: Arguments) -> JsonObject:
         raise
     workspace.streams.put(channel.id, message.ts, growing)
     workspace.posting.post(_shown(message, growing))
-    workspace.sessions.stands(channel.id, thread_ts, status="processing")
+    workspace.sessions.update(channel.id, thread_ts, status="processing")
     return {"channel": channel.id, "ts": message.ts}
 
 
@@ -80,7 +80,7 @@ def stop(workspace: Workspace, arguments: Arguments) -> JsonObject:
     )
     workspace.streams.end(channel.id, message.ts)
     workspace.posting.edit(message, sealed)
-    workspace.sessions.stands(channel.id, message.root_ts, status=status or "active")
+    workspace.sessions.update(channel.id, message.root_ts, status=status or "active")
     return {
         "channel": channel.id,
         "ts": message.ts,
