@@ -5,6 +5,7 @@ cannot be read stops it: nothing here ever opens by failing.
 """
 
 from collections.abc import Sequence
+from datetime import UTC
 
 from bot.actions.catalog import ActionCatalog
 from bot.domain.freeze import FreezeWindow, stopped_by_switch
@@ -30,7 +31,7 @@ class FreezeJudge:
         for window in self._windows:
             if window.holds(action, product, freeze.read_at):
                 why = f" ({window.reason})" if window.reason else ""
-                return f"it is frozen until {window.ends:%Y-%m-%d %H:%M %Z}{why}"
+                return f"it is frozen until {window.ends.astimezone(UTC):%Y-%m-%d %H:%M} UTC{why}"
         try:
             quiet = self._catalog.find(action, product).quiet_hours
         except InvalidArguments:
@@ -38,5 +39,5 @@ class FreezeJudge:
         for hours in quiet:
             until = hours.until(freeze.read_at)
             if until is not None:
-                return f"{action} has quiet hours until {until:%a %H:%M} ({hours.zone.key})"
+                return f"{action} has quiet hours until {until.astimezone(UTC):%a %H:%M} UTC"
         return None

@@ -7,7 +7,6 @@ from typing import Final
 
 from bot.chat.round_record import RoundRecord
 from bot.domain.turn_events import TextDelta, TurnEvent
-from tools.time_zones import zone_of
 
 _NAMES: Final = {
     "anthropic": "Claude",
@@ -26,17 +25,17 @@ _MOST: Final = 3
 Emit = Callable[[TurnEvent], None]
 
 
-def preface(rounds: Sequence[RoundRecord], now: datetime, zone: str = "") -> str:
+def preface(rounds: Sequence[RoundRecord], now: datetime) -> str:
     """Who is not answering, why and since when, from what the rounds so far told; empty where nobody failed.
 
-    Clocks are those of the `zone` of that name, and of UTC where it is empty.
+    Clocks are those of UTC, as in all of the answer.
     """
     said: dict[str, str] = {}
     for one in rounds:
         since = dict(one.failing)
         for notice in one.notices:
             if found := _SAID.match(notice):
-                told = (_reason(found[2]), _since(since.get(found[1]), now, zone))
+                told = (_reason(found[2]), _since(since.get(found[1]), now))
                 said.setdefault(_NAMES[found[1]], " ".join(filter(None, told)))
     if not said:
         return ""
@@ -54,12 +53,12 @@ def _reason(why: str) -> str:
     return clause[:_REASON_CHARS] if is_told else ""
 
 
-def _since(at: datetime | None, now: datetime, zone: str) -> str:
+def _since(at: datetime | None, now: datetime) -> str:
     if at is None:
         return ""
-    here = at.astimezone(zone_of(zone or "UTC"))
-    day = "" if here.date() == now.astimezone(here.tzinfo or UTC).date() else f"{here:%Y-%m-%d} "
-    return f"since {day}{here:%H:%M %Z}"
+    at = at.astimezone(UTC)
+    day = "" if at.date() == now.astimezone(UTC).date() else f"{at:%Y-%m-%d} "
+    return f"since {day}{at:%H:%M} UTC"
 
 
 def led_by(words: str, emit: Emit) -> Emit:

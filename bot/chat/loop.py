@@ -12,7 +12,6 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from adapters.llm.local_time import zone_in
 from adapters.llm.messages import (
     CompleteRequest,
     Message,
@@ -337,8 +336,7 @@ def _let_go_of_tools(talk: Conversation) -> None:
 
 
 def _preface(talk: Conversation) -> str:
-    told = next((m.told for m in reversed(talk.request.messages) if m.role is Role.USER), "")
-    return preface(talk.rounds, datetime.now(UTC), zone_in(told))
+    return preface(talk.rounds, datetime.now(UTC))
 
 
 def _void(

@@ -143,7 +143,7 @@ def _lives(text: str) -> timedelta | None:
 def _row(entry: TokenEntry) -> tuple[str, ...]:
     caller = entry.caller
     told = f"Slack {caller.account}" if caller.account else ", ".join(sorted(caller.roles))
-    used = f"used {entry.last_used_at:%Y-%m-%d %H:%M}Z" if entry.last_used_at else "never used"
+    used = f"used {entry.last_used_at:%Y-%m-%d %H:%M} UTC" if entry.last_used_at else "never used"
     return (entry.id, caller.kind.value, caller.name, told or "no role", _state(entry), used)
 
 
@@ -152,7 +152,7 @@ def _state(entry: TokenEntry) -> str:
         return f"revoked {entry.revoked_at:%Y-%m-%d}"
     if entry.expires_at is None:
         return "live"
-    return f"{'until' if entry.is_live else 'expired'} {entry.expires_at:%Y-%m-%d %H:%M}Z"
+    return f"{'until' if entry.is_live else 'expired'} {entry.expires_at:%Y-%m-%d %H:%M} UTC"
 
 
 def _entry_json(entry: TokenEntry) -> JsonValue:

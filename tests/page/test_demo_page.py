@@ -60,6 +60,19 @@ async def test_after_an_answer_its_headline_is_in_sight_and_the_thread_outlives_
     await expect(headline).to_be_attached()
 
 
+async def test_the_lines_of_a_result_are_wrapped_so_that_none_is_out_of_sight(page: Page) -> None:
+    thread = await _ask(page)
+    await thread.get_by_role("button", name="Evidence").click()
+    await page.get_by_role("button", name="Open E2").click()
+
+    lines = page.locator("dialog[open] pre")
+    await expect(lines.first).to_be_visible()
+    hidden = await lines.evaluate_all(
+        "all => all.filter(e => e.scrollWidth > e.clientWidth).length"
+    )
+    assert hidden == 0
+
+
 async def test_an_edited_version_that_was_never_deployed_is_warned_of_on_the_new_card(
     page: Page,
 ) -> None:

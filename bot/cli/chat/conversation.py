@@ -176,7 +176,9 @@ class Talk:
     async def _sessions(self, _rest: str) -> None:
         for each in (await self.client.sessions()).sessions:
             here = "  (this one)" if each.id == self.session else ""
-            self.screen.line(f"{each.id}  {each.created_at:%Y-%m-%d %H:%M}Z  #{each.channel}{here}")
+            self.screen.line(
+                f"{each.id}  {each.created_at:%Y-%m-%d %H:%M} UTC  #{each.channel}{here}"
+            )
 
     async def _go_on(self, rest: str) -> None:
         if not rest:

@@ -160,7 +160,7 @@ def _facts(proposal: Proposal) -> str:
     asker = _person(proposal.asked_by.user) if proposal.asked_by.is_somebody else "an alert"
     several = f"\n*Needs*  {proposal.approvals} different people" if proposal.approvals > 1 else ""
     return (
-        f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (set in your configuration)\n"
+        f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (the limit of this action)\n"
         f"{_objects(proposal)}"
         f"*Reversible*  {reversible}\n"
         f"*{asked}*  {asker}{four_eyes}{several}"

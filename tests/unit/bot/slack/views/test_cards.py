@@ -169,6 +169,13 @@ def test_times_of_a_card_are_in_the_zone_of_the_answer() -> None:
     assert "12:10 UTC, 21 Nov" in str(card(proposal(), "responder", AT))
 
 
+def test_a_card_never_says_that_operators_chose_a_limit_that_may_be_the_default() -> None:
+    told = str(card(proposal(), "responder", AT))
+
+    assert "at most one service (the limit of this action)" in told
+    assert not re.search(r"declared|configured|configuration|operators", told)
+
+
 def test_a_card_says_that_untrusted_output_was_read() -> None:
     told = card(proposal(untrusted_read=True), "responder", AT)
     untold = card(proposal(untrusted_read=False), "responder", AT)
