@@ -29,12 +29,12 @@ def reading_calls(files: Sequence[AttachedFile], request: CompleteRequest) -> tu
 
 
 def reading_of(files: Sequence[AttachedFile]) -> Look | None:
-    """What is read before anybody is asked; None: nothing is attached."""
+    """The calls that read the files before the first round; None without files."""
     return partial(reading_calls, files) if files else None
 
 
 def told_with_question(files: Sequence[AttachedFile]) -> tuple[str, ...]:
-    """What the model is told of the files beside the question."""
+    """The note about the files for the model."""
     if not files:
         return ()
     listed = "; ".join(f"{n}. {dump_text(f.name)}{_kind(f)}" for n, f in enumerate(files, start=1))
@@ -67,7 +67,7 @@ def _is_offered(request: CompleteRequest) -> bool:
 
 
 def _read(files: Sequence[AttachedFile]) -> Iterator[int]:
-    """The numbers of those that are read: the first few, as long as they are small together."""
+    """The numbers of the files to read: the first few, within a total size."""
     size = 0
     for number, file in enumerate(files[:MAX_FILES], start=1):
         if file.is_image:

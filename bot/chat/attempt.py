@@ -55,7 +55,7 @@ class Attempt:
 
     @property
     def answered(self) -> bool:
-        """Whether it is billed, even if nobody says how much."""
+        """Whether the request is billed, even with an unknown amount."""
         return bool(self.text or self.calls or self.stopped)
 
 

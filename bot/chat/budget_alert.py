@@ -22,12 +22,12 @@ class AlertDays(Protocol):
         ...
 
     async def told(self, day: str) -> None:
-        """It was told; nobody claims that day again."""
+        """Mark the day's alert as sent."""
         ...
 
 
 class BudgetAlert:
-    """`tell` says how many admins were reached; `tenant` is whose workspace's budget it is."""
+    """`tell` returns how many admins it reached; `tenant` is the workspace with that budget."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class BudgetAlert:
         self._tenant = tenant
 
     async def run(self) -> None:
-        """Tell if it is due. Raises StorageUnavailable."""
+        """Send the alert if it is due. Raises StorageUnavailable."""
         if not self._limits.daily_usd_micros:
             return
         today = await self._ledger.today()

@@ -31,7 +31,7 @@ class BudgetReport:
         return 100 * self.today.used_usd_micros // limit if limit else None
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Whole micro-dollars; a limit of 0 is none."""
+        """Whole micro-dollars; a limit of 0 means no limit."""
         today, limits = self.today, self.limits
         return {
             "at": today.at.isoformat(),

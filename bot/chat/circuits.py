@@ -58,9 +58,9 @@ class CircuitState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """What is known of one provider. `wait_s` until it is asked again; `why` in a few words.
+    """The state of one provider. `wait_s`: seconds until the next request; `why` in a few words.
 
-    `asked_to_wait`: the provider itself named the time; asking earlier would make it worse.
+    `asked_to_wait`: the provider named that time itself; an earlier request would make it worse.
     """
 
     state: CircuitState = CircuitState.CLOSED
@@ -92,7 +92,7 @@ def _wall() -> datetime:
 
 @dataclass(slots=True)
 class Circuits:
-    """The circuits of all providers. `clock` counts seconds and never jumps; `wall` tells the time."""
+    """The circuits of all providers. `clock` is monotonic seconds; `wall` is the time of day."""
 
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = _wall
@@ -124,7 +124,7 @@ class Circuits:
         return Circuit(state, 0.0, door.failures, door.why)
 
     def asked(self, provider: str, model: str = "") -> None:
-        """A round goes to a model. If it is the one that tries, the others are kept out."""
+        """A round goes to a model. During its trial, further rounds skip the provider."""
         for which in (None, model):
             if self._at(provider, which).state is CircuitState.TRYING:
                 self._doors[provider, which].until = self.clock() + TRIAL_S
@@ -137,9 +137,9 @@ class Circuits:
         *,
         by_model: bool = False,
     ) -> None:
-        """How a round ended; None when somebody stopped it, which says nothing.
+        """The end of a round; None if a person stopped it, which does not count.
 
-        `by_model`: the vendor limits the rate of each model by itself.
+        `by_model`: the vendor limits each model separately.
         """
         if end is None:
             return

@@ -71,7 +71,7 @@ _CITES: Final = re.compile(r"\[E\d")
 
 
 def needs_evidence(messages: Sequence[Message]) -> bool:
-    """Of the newest message that a person wrote, in the conversation that it stands in."""
+    """Whether the newest message of a person needs evidence, within its conversation."""
     at = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
     text = messages[at].text.strip() if at >= 0 else ""
     if len(text) > _LONGEST_QUESTION:
@@ -137,7 +137,7 @@ def _claims(text: str, given: Sequence[Evidence], question: str) -> Sequence[Cla
 
 
 class HeldWords:
-    """Stands before `emit` for one round. `may_cite`: there is evidence, which a citation rests on."""
+    """A filter before `emit` for one round. `may_cite`: there is evidence to cite."""
 
     def __init__(self, emit: Callable[[TurnEvent], None], *, may_cite: bool) -> None:
         self._emit = emit
@@ -160,7 +160,7 @@ class HeldWords:
             self.release()
 
     def release(self) -> None:
-        """Tell what was kept, and keep nothing from here on."""
+        """Show the held text, and hold nothing from now on."""
         self._holds = False
         text = "".join(self._held)
         self._held.clear()
@@ -168,5 +168,5 @@ class HeldWords:
             self._emit(TextDelta(text))
 
     def drop(self) -> None:
-        """What was kept is nobody's answer."""
+        """Discard the held text."""
         self._held.clear()

@@ -26,9 +26,9 @@ Emit = Callable[[TurnEvent], None]
 
 
 def preface(rounds: Sequence[RoundRecord], now: datetime) -> str:
-    """Who is not answering, why and since when, from what the rounds so far told; empty where nobody failed.
+    """Which provider does not answer, why and since when; empty without a failure.
 
-    Clocks are those of UTC, as in all of the answer.
+    Times are in UTC, as in the whole answer.
     """
     said: dict[str, str] = {}
     for one in rounds:
@@ -44,7 +44,10 @@ def preface(rounds: Sequence[RoundRecord], now: datetime) -> str:
 
 
 def _reason(why: str) -> str:
-    """Without a figure that no result holds; the whole of it stands below the answer."""
+    """The reason without its figures, which no result supports.
+
+    The whole reason is below the answer.
+    """
     status = _STATUS.search(why)
     if status is not None:
         return f"HTTP {status[0]}"

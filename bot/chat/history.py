@@ -1,7 +1,6 @@
-"""What of the earlier turns a request carries: all, or the newest and a summary; of their results the
-newest.
+"""The earlier turns of a request: all, or the newest and a summary; the newest tool results.
 
-The summary is a round of its own, paid for by the budget like any other.
+The summary is a round of its own, paid by the budget.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -61,12 +60,12 @@ async def recall(
     ask: Ask,
     history_tokens: int = HISTORY_TOKENS,
 ) -> Recalled:
-    """Summarise the oldest turns when they take more than that, or would leave too little of the window
-    to work in; fold the older results of those that stay.
+    """The request with a summary of its oldest turns, if they exceed their share.
 
-    Half of the window is kept for what this turn finds out. A summary nobody can write leaves all turns:
-    each round then fits what it sends. With `history_tokens` 0 the window alone counts, and no result
-    is folded here.
+    Their share is `history_tokens`, and half of the window at most; the other half is for this
+    turn. Older results of the kept turns are folded. If the summary fails, all turns stay and each
+    round fits its own request. With `history_tokens` 0 only the window counts, and no result is
+    folded here.
     """
     recalled = await _summarised(request, window_tokens, journal, ask, history_tokens)
     if not history_tokens:

@@ -115,10 +115,10 @@ class Loop:
         fallback: str = "",
         looks: Sequence[Look | None] = (),
     ) -> None:
-        """`fallback` is the provider that answers where a model looked at nothing; empty: nobody.
+        """`fallback`: the provider that answers if a model called no tool; empty without one.
 
-        `looks`: what is read of its attachments, and what is looked at before a model is asked, where
-        the question needs evidence.
+        `looks`: the calls that read attachments, and the overview calls if the question needs
+        evidence.
         """
         self._ask = ask
         self._execute = execute
@@ -157,7 +157,7 @@ class Loop:
                 return TurnEnd.STOPPED, talk
 
     async def _before_asking(self, talk: Conversation, emit: Emit) -> bool:
-        """What was attached, then the first look; True when a stop cut in."""
+        """Run the calls for attachments, then the overview. True if a stop interrupted."""
         if self._files is not None:
             calls = await planned("files", self._files, talk.request, self._journal)
             if calls and await self._looked(talk, calls, emit):
@@ -231,11 +231,11 @@ class Loop:
         return HeldWords(emit, may_cite=has_looked(talk.outcomes))
 
     def _answers_instead(self, talk: Conversation) -> bool:
-        """Whether somebody can answer without a model."""
+        """Whether a provider without a model can answer."""
         return bool(self._fallback) and can_investigate(talk.request.tools)
 
     async def _is_void(self, talk: Conversation, record: RoundRecord) -> bool:
-        """Whether a round ends the turn with a call in words, or with nothing that evidence stands behind."""
+        """Whether the round ends the turn with a call written as text, or without evidence."""
         ends = not (record.error or record.stopped or record.passed_on or record.tool_calls)
         if not (ends and talk.needs_evidence) or record.provider in ("", NO_MODEL):
             return False
@@ -320,9 +320,9 @@ class Loop:
 
 
 def _in_own_words(record: RoundRecord, words: str, talk: Conversation) -> RoundRecord:
-    """The round with `words` before it, and with what Kortex says itself.
+    """The round with `words` before its text, marked as Kortex's own.
 
-    A round that looked at nothing tells our own records: nothing in it is a claim about a system.
+    A round without tool calls reports our own records, so it makes no claim about a system.
     """
     text = words + record.text
     has_looked_at_nothing = not talk.outcomes and not record.tool_calls
@@ -342,7 +342,7 @@ def _preface(talk: Conversation) -> str:
 def _void(
     talk: Conversation, record: RoundRecord, emit: Emit, *, has_fallback: bool
 ) -> RoundRecord:
-    """The model's words are taken back where another answers, and else told to be unchecked."""
+    """Take back the model's text if another provider answers; else mark it as unchecked."""
     if talk.outcomes and not has_fallback:
         return record  # what it read is there to be seen
     told = REPLACED if has_fallback else UNCHECKED

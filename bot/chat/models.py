@@ -53,7 +53,7 @@ class Models:
     frugal: bool = False
 
     def of(self, provider: Provider) -> Choice:
-        """What is known of a provider's models."""
+        """The known data of a provider's models."""
         unknown = Choice(KnownModel("", provider.max_context_tokens))
         return self.choices.get(provider.name, unknown)
 

@@ -1,4 +1,4 @@
-"""Images of a question: sent to models that see; others, and people, get a note.
+"""Images of a question: models that see get them; other models, and people, get a note.
 
 They are read again at every resume, and stored nowhere. A note says that a model's words about an
 image cannot be checked.

@@ -18,7 +18,7 @@ from tools.contract import PROPOSE_TOOL_ID
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A sentence of as many of its pieces as can be told; without any it is left out."""
+    """A sentence of the pieces that qualify; left out without any."""
 
     begin: str
     pieces: Sequence[str]
@@ -240,8 +240,9 @@ def stable_part(facts: PromptFacts) -> str:
 
 
 def situation(now: datetime, notes: Sequence[str], asker: str = "") -> str:
-    """What is told with a question and belongs to its moment: the time, whose words it is, open
-    proposals and what people decided. It stands behind all that was said before, which stays as it was.
+    """The text beside one question: the time, the asker, open proposals and recent decisions.
+
+    It follows the earlier messages, so that their prefix stays the same.
     """
     told = [f"Time: {now:%Y-%m-%dT%H:%M:%SZ}.", *([said_by(asker)] if asker else []), *notes]
     return "\n".join(["Now", *(f"- {each}" for each in told)])

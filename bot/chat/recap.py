@@ -92,7 +92,7 @@ class Recaps:
     async def answer(
         self, ask: Ask, notices: Sequence[str], journal: Journal, stop: StopSignal
     ) -> tuple[TurnFinished, Sequence[Message]] | None:
-        """The end of the turn and what is kept of it; None where it is to be investigated.
+        """The end of the turn and its messages; None if the question is for the loop.
 
         Raises StorageUnavailable, RedactionFailed.
         """
@@ -193,7 +193,7 @@ def _as_text(line: str) -> str:
 
 
 def _people(dossier: Dossier | None) -> set[str]:
-    """Whose names the records need: no alert's, and not the clock's that expires a proposal."""
+    """People in the records, without alerts and the clock."""
     if dossier is None:
         return set()
     deciders = {str(p.decided_by) for p in dossier.proposals if p.decided_by}

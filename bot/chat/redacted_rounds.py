@@ -42,7 +42,7 @@ class _Passed(NamedTuple):
 
 
 class RedactedRounds(Rounds):
-    """`Rounds` whose records hold no secret. Growing text is redacted at its display."""
+    """`Rounds` with records that hold no secret. Growing text is redacted when it is shown."""
 
     def __init__(
         self, providers: Sequence[Provider], redactor: Redactor, circuits: Circuits | None = None
@@ -77,9 +77,9 @@ class RedactedRounds(Rounds):
             return _withheld(record)
 
     def _safe_request(self, request: CompleteRequest, stop: StopSignal) -> CompleteRequest:
-        """What is sent. Texts were redacted where they came from; this catches what was forgotten.
+        """The request to send. Texts were redacted at their source; this is the last check.
 
-        Each round of a turn sends what the one before it sent, and more: `stop` is the turn's own.
+        Each round of a turn repeats the text of the round before it. `stop` is the turn's.
         """
         learned = self._redactor.learned  # before any of these messages
         before = self._passed.get(stop)
@@ -145,9 +145,9 @@ def _with(item: T, **fields: Any) -> T:
 
 
 def _untouched(blocks: tuple[str, ...], redact: Callable[[str], str]) -> tuple[str, ...]:
-    """The vendor's blocks as they are, for it alone; none where what can be read of them is unsafe.
+    """The vendor's own blocks, unchanged, for that vendor; none if their readable text is unsafe.
 
-    They are kept for the next turns: what is redacted elsewhere would be readable there.
+    They are kept for the next turns, so a secret would stay readable there.
     """
     is_safe = all(redact(words) == words for words in map(readable, blocks))
     return blocks if is_safe else ()

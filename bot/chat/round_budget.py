@@ -140,10 +140,10 @@ class RoundBudget:
         *,
         answered: bool,
     ) -> None:
-        """The request is over. `answered`: something came back, so it is billed whatever it says.
+        """Record the end of the request. `answered`: something came back, so it is billed.
 
-        What is billed without a known amount counts at its worst case; of an answer that broke off
-        before its first word, that is what was sent.
+        An unknown amount counts at its worst case. For an answer that broke off before its first
+        word, that is the sent part.
         """
         usage = _usage(end)
         began = isinstance(end, ErrorChunk) and end.began

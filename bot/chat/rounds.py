@@ -158,8 +158,10 @@ class Rounds:
         return None
 
     def _candidates(self, prefer: str, notices: list[str], budget: RoundBudget) -> list[Provider]:
-        """Who is asked, in order. When all are left alone, those that asked for no wait are tried:
-        a person may have mended what was wrong, and an answer is worth one failed request.
+        """The providers to ask, in order.
+
+        If all are skipped, those that named no time are tried: an operator may have fixed the
+        fault, and an answer is worth one failed request.
         """
         ready: list[Provider] = []
         left_alone: list[Provider] = []

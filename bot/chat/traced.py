@@ -1,7 +1,7 @@
-"""A turn as a trace: accepted, begun, its model requests, tool calls and steps, until the last edit.
+"""A turn as a trace: start, model requests, tool calls and steps, until the last edit.
 
-Spans are made where things end, from what is known then. A turn that is handed over leaves those
-that ended, and whoever ends it tells of the turn. Logs of a turn name trace, session and turn.
+Spans are made when they end. A turn that is handed over keeps its ended spans, and the replica that
+ends it writes the turn's span. A turn's logs name trace, session and turn.
 """
 
 import time
@@ -81,7 +81,7 @@ class TurnTraces:
         return answer
 
     def ending(self, body: EndingBody) -> EndingBody:
-        """The body that ends a turn which nobody carries on, traced."""
+        """The traced body that ends an abandoned turn."""
 
         async def end(ask: Ask, told: bool, journal: Journal) -> None:
             with self._within(ask) as trace:
@@ -123,9 +123,9 @@ class TurnTraces:
 
 
 class TracedJournal(Journal):
-    """A journal whose steps are spans where they run; what is replayed was told by who ran it.
+    """A journal with a span for each step that runs; replayed steps were traced before.
 
-    Rounds are left out: their requests are spans themselves.
+    Rounds have no span: their requests have.
     """
 
     def __init__(self, journal: Journal, trace: TurnTrace) -> None:

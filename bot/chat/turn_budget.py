@@ -29,7 +29,7 @@ NO_CHOICES = Models()
 
 @dataclass(frozen=True, slots=True)
 class Tenants:
-    """Whose a team is, and what may be spent there in a day beside the limit of all; 0: no limit."""
+    """The tenant of a team, and its daily limit under the limit of all; 0: no limit."""
 
     of: TenantOf
     daily_usd_micros: Callable[[str], int]

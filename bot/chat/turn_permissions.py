@@ -39,7 +39,7 @@ NOT_YOURS: Final = "none of the asker's roles may use this tool; say so, and use
 class TurnPermissions:
     """Permissions of one turn. `channel` may change once, from unknown to known.
 
-    `asks_again` is False for turns of the previous release, whose record has no such step.
+    `asks_again` is False for turns of the previous release: their record has no such step.
     """
 
     def __init__(

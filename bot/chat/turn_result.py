@@ -112,7 +112,7 @@ def depth_finding(ask: Ask, session: str, final: TurnFinished) -> AuditEvent | N
 
 
 def said_of(end: TurnEnd, talk: Conversation) -> Sequence[Message]:
-    """What the next turn may read: no call without its result, and what was shown of a cut round."""
+    """The messages for the next turn: no call without its result; the shown part of a cut round."""
     said = list(talk.said)
     last = talk.rounds[-1] if talk.rounds else None
     if end is TurnEnd.DEPTH_EXCEEDED and said:

@@ -61,7 +61,7 @@ current: Final[ContextVar[TurnTrace | None]] = ContextVar("turn_trace", default=
 
 @contextmanager
 def model_request(provider: str, request: CompleteRequest, attempt: Attempt) -> Iterator[None]:
-    """One request to a model, whose answer gathers in `attempt`: a span where the turn is traced."""
+    """A span for one request to a model, with its answer in `attempt`, if the turn is traced."""
     trace = current.get()
     if trace is None:
         yield

@@ -32,7 +32,7 @@ def estimate_tokens(messages: Sequence[Message], system: str = "") -> int:
 
 
 def folded_tokens(turns: Iterable[Sequence[Message]], beside_bytes: int = 0) -> int:
-    """The same of turns whose tool results are all folded, and of so much beside them."""
+    """The estimate with all tool results folded."""
     size = beside_bytes
     for turn in turns:
         for message in turn:
@@ -76,9 +76,9 @@ _bytes_of: Final = IdentityCache(_size_of)
 
 
 def room_tokens(window_tokens: int, request: CompleteRequest) -> int:
-    """What is left of a window for system text and messages, with room for the answer.
+    """The window's room for system text and messages, after the answer's.
 
-    At least half: a window too small for what is configured is the model's to refuse.
+    At least half: the model itself refuses a request that is too large for a small window.
     """
     tools = round(tool_bytes(request) / BYTES_PER_TOKEN)
     return max(window_tokens // 2, window_tokens - request.max_tokens - tools - _FRAMING_TOKENS)
@@ -114,7 +114,7 @@ def turns_of(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
 
 
 def folded(message: Message, notice: str = FOLDED) -> Message:
-    """With the notice in the place of a result that is longer; the message itself where there is none."""
+    """The message with a notice in place of a longer result."""
     result = message.tool_result
     if result is None or len(result.content) <= len(notice):
         return message
@@ -138,7 +138,7 @@ def _fold(kept: list[Message], sizes: list[int], at: range, room: float, notice:
 
 
 def _newest_results(messages: Sequence[Message]) -> int:
-    """Where the results begin that no model has read yet; the end where there are none."""
+    """The index of the first result that no model has read; the end without one."""
     index = len(messages)
     while index and messages[index - 1].role is Role.TOOL:
         index -= 1

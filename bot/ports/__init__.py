@@ -1,5 +1,5 @@
-"""What the conversation and the actions need from the outside, in domain terms, a module a neighbour.
+"""The interfaces of the conversation and the actions to the outside; one module per neighbour.
 
-Implementations: `bot.store` (rows), a chat platform's room (people see), `bot.engine` (durability).
-Every method may raise the errors named with it and no others.
+Implementations: `bot.store` (rows), a chat platform's package (messages), `bot.engine`
+(durability). Every method may raise the errors named with it and no other errors.
 """

@@ -26,18 +26,18 @@ class AlertStore(Protocol):
     """Over all replicas; every method raises StorageUnavailable."""
 
     async def file(self, found: Sequence[FiledAlert], limits: AlertLimits) -> None:
-        """Add alerts to the threads they belong to, opened on record where there is none.
+        """Add alerts to their threads; a thread is recorded if there is no match.
 
-        All or none. The same alerts again change nothing but a count.
+        All or none. The same alerts again change only a count.
         """
         ...
 
     async def due(self, limit: int) -> Sequence[str]:
-        """Threads of which people have not seen everything, and that nobody shows now."""
+        """Threads with changes to show that no replica is showing."""
         ...
 
     async def claim(self, thread: str, for_s: float) -> AlertClaim | None:
-        """Show it now; None when all is shown, or somebody shows it, or it waits."""
+        """Claim the thread to show it; None if it is shown, claimed, or waiting."""
         ...
 
     async def opened(self, thread: str, ts: MessageTs) -> MessageTs:
@@ -45,11 +45,11 @@ class AlertStore(Protocol):
         ...
 
     async def lost(self, thread: str, ts: MessageTs) -> None:
-        """That message of its is gone, and its thread with it: it has none until it is opened anew."""
+        """The thread's message is gone. The thread has none until it is opened again."""
         ...
 
     async def noted(self, thread: str, ts: MessageTs) -> None:
-        """The line that tells its end was posted, or found."""
+        """The message about the end was posted or found."""
         ...
 
     async def begun(self, thread: str) -> None:
@@ -57,7 +57,7 @@ class AlertStore(Protocol):
         ...
 
     async def showed(self, claim: AlertClaim, again_s: float) -> None:
-        """What was claimed can be seen; nothing newer is shown for so many seconds."""
+        """The claimed changes are visible; the next ones wait so many seconds."""
         ...
 
     async def failed(self, claim: AlertClaim, again_s: float) -> None:
@@ -83,7 +83,7 @@ class AlertSurface(Protocol):
         ...
 
     async def update_alerts(self, thread: AlertThread, place: Place, ts: MessageTs) -> None:
-        """Make that message tell how they are now."""
+        """Edit the message to show their current state."""
         ...
 
     async def tell_end(self, thread: AlertThread, place: Place, *, may_be_there: bool) -> MessageTs:

@@ -39,10 +39,10 @@ class Journal(Protocol):
 
 
 class StopSignal(Protocol):
-    """Whether somebody asked a turn to stop."""
+    """Whether a person asked a turn to stop."""
 
     def then(self, call: Callable[[], object]) -> Callable[[], None]:
-        """Have it called when they do, at once where they did; what is returned takes that back."""
+        """Call `call` at the stop, or now if it happened. The result cancels the call."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class StopSignal(Protocol):
 
     @property
     def by(self) -> str:
-        """Who did, by the platform's id; "" while nobody did, and where it is not known."""
+        """The person's id on the platform; empty before a stop, or if it is unknown."""
         ...
 
 

@@ -14,7 +14,7 @@ class SurfaceGone(Exception):
 
 
 class MessageGone(SurfaceGone):
-    """Somebody deleted the message; its place is there."""
+    """A person deleted the message; its channel and thread exist."""
 
 
 class SurfaceFailed(Exception):

@@ -14,7 +14,7 @@ class Feedback(Protocol):
 
     @property
     def keeps_reasons(self) -> bool:
-        """Whether a reason would be kept: what people said may be told to outlive no turn."""
+        """Whether reasons are stored; the retention of people's words may exclude it."""
         ...
 
     async def vote(self, turn: TurnId, person: Person, vote: Vote, key: str) -> bool | None:
@@ -37,5 +37,5 @@ class Feedback(Protocol):
         ...
 
     async def between(self, start: datetime, end: datetime) -> Sequence[Opinion]:
-        """On answers to what was asked in that time, oldest first."""
+        """Votes on answers to questions of that time, oldest first."""
         ...

@@ -1,4 +1,4 @@
-"""What other systems tell: deploys, incidents, findings."""
+"""Events from external systems: deploys, incidents, findings."""
 
 from collections.abc import Sequence
 from typing import Protocol

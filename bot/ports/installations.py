@@ -33,11 +33,11 @@ class Installations(Protocol):
         ...
 
     async def all(self) -> Sequence[Installed]:
-        """Those whose token can be opened."""
+        """Installations with a readable token."""
         ...
 
     async def revisions(self) -> Mapping[TeamId, int]:
-        """Of those that have the app installed."""
+        """The revision of each workspace that has the app installed."""
         ...
 
     async def remove(self, team: TeamId, why: str, revision: int | None = None) -> bool:

@@ -17,10 +17,8 @@ from bot.domain.tenancy import HOME
 class LedgerEntry:
     """One round's cost. `cost_usd_micros` None is unknown, never zero.
 
-    `tenant` is whose workspace it was asked in.
-
-    `counted_usd_micros` is what limits count where that differs: an assumption for an unknown cost.
-    `channel_id` stays when a channel is renamed.
+    `tenant` is the workspace of the question. `counted_usd_micros` is the amount for limits if that
+    differs: an assumption for an unknown cost. `channel_id` stays when a channel is renamed.
     """
 
     session_id: SessionId
@@ -63,9 +61,9 @@ class DatedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """The budget's day so far. `held` is reserved by rounds that run, or whose process died.
+    """The budget's day so far. `held` is reserved by rounds that run, or by dead processes.
 
-    `used` is what limits count, `spent` what is known to have been spent.
+    `used` counts against limits; `spent` is known to have been spent.
     """
 
     spent_usd_micros: int
@@ -101,13 +99,14 @@ class SpentBy:
 
 
 class Ledger(Protocol):
-    """What rounds cost, and what is reserved for those that run. Atomic over all replicas."""
+    """Costs of rounds, and reservations of those that run. Atomic over all replicas."""
 
     async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
-        """Hold the worst case, or say which limit is in the way; then nothing is held anew.
+        """Hold the worst case, or return the limit that refuses it; then nothing new is held.
 
-        The same id again replaces what it held. What is spent or held never passes a limit. What a
-        dead process held counts until its day or hour ends; of a thread's tokens, for an hour.
+        The same id again replaces its earlier hold. Spent and held amounts together never pass a
+        limit. The hold of a dead process counts until its day or hour ends; for a thread's tokens,
+        for an hour.
         """
         ...
 

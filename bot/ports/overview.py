@@ -1,4 +1,4 @@
-"""What is going on in a workspace, over all replicas. Whoever shows it leaves out what may not be seen."""
+"""The activity in a workspace, over all replicas. Callers hide what the viewer may not see."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -15,7 +15,7 @@ class Overview(Protocol):
         ...
 
     async def open_proposals(self, limit: int) -> Sequence[Proposal]:
-        """Those that can still be decided, the one that expires first at the top."""
+        """Proposals that can be decided, the next to expire first."""
         ...
 
     async def talks(self, limit: int) -> Sequence[Talk]:

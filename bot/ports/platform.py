@@ -15,7 +15,7 @@ from bot.domain.turn_events import TurnEvent, TurnFinished
 
 
 class RoleHolders(Protocol):
-    """Which roles somebody holds, now."""
+    """The roles that a person holds now."""
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
         """Of those roles. Never raises; what cannot be looked up is not held."""
@@ -23,7 +23,7 @@ class RoleHolders(Protocol):
 
 
 class RoleDirectory(RoleHolders, Protocol):
-    """Who is in which role, now."""
+    """Members of roles now."""
 
     async def refusal(
         self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
@@ -37,17 +37,17 @@ class RoleDirectory(RoleHolders, Protocol):
         ...
 
     async def outsider(self, person: Person) -> str | None:
-        """None for a full member of the workspace, or somebody whom a role lists by id; else what they are, in words.
+        """None for a full member, or a person listed by id in a role; else a refusal.
 
-        Fails closed: who cannot be looked up is told that.
+        Fails closed: an unreadable account gets a refusal.
         """
         ...
 
 
 class ChannelNames(Protocol):
-    """What channels are called, which rules are written in. Every method raises StorageUnavailable.
+    """Channel names, which rules match. Every method raises StorageUnavailable.
 
-    A name is never guessed: "" is a channel whose name could not be read. What has none is
+    A name is never guessed: "" means that the name could not be read. Channels without a name are
     "@direct" or "@group".
     """
 
@@ -64,11 +64,11 @@ class NamedByPlace:
     """`ChannelNames` where a place names its channel itself."""
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:  # noqa: ARG002 - the port's
-        """As it stands there: nobody can look it up."""
+        """The name in the place; there is nothing to look up."""
         return place.channel
 
     async def for_deciding(self, place: Place) -> str:
-        """As it stands there."""
+        """The name in the place."""
         return place.channel
 
 
@@ -88,7 +88,7 @@ ZoneOf = Callable[[Person], Awaitable[str]]
 
 
 async def unknown_zone(person: Person) -> str:  # noqa: ARG001 - as the port says
-    """Where nobody can be looked up."""
+    """For platforms without profiles."""
     return ""
 
 
@@ -100,7 +100,7 @@ People = Callable[[Place, Iterable[str]], Awaitable[Mapping[str, str]]]
 
 
 async def by_id(_: Place, users: Iterable[str]) -> Mapping[str, str]:
-    """`People` where nobody can be looked up."""
+    """`People` for platforms without profiles."""
     return {user: user for user in users}
 
 
@@ -109,17 +109,17 @@ ReadersOf = Callable[[Place], Awaitable[Readers]]
 
 
 async def own_readers(place: Place) -> Readers:  # noqa: ARG001 - as the port says
-    """Where nobody else can be."""
+    """For platforms without shared channels."""
     return Readers.OWN
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformTraits:
-    """What a chat platform can do, as far as the conversation and the actions have to know.
+    """What a chat platform can do, as far as the conversation and the actions need to know.
 
-    `card_chars` is what a card holds of a proposal's arguments, as they are shown at worst, and
-    `preview_chars` of its dry run: what would not be shown whole cannot be confirmed. Where nobody
-    `decides`, what would be proposed is only told: a stored proposal would wait for nobody.
+    `card_chars` is the room of a card for a proposal's arguments in their longest form;
+    `preview_chars` is the room for its dry run. A proposal that cannot be shown whole cannot be
+    confirmed. If `decides` is False, a proposal is only described and not stored.
     """
 
     name: str
@@ -135,7 +135,7 @@ class PlatformTraits:
 
 
 class ThreadReader(Protocol):
-    """What was said in a place, read from the platform. No method raises but for cancellation."""
+    """Messages of a place, read from the platform. Methods raise only for cancellation."""
 
     async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
         """At most `most` messages before that one; of a direct message without threads the newest."""
@@ -146,7 +146,7 @@ class ThreadReader(Protocol):
         ...
 
     async def name(self, place: Place, user: str) -> str:
-        """What people call somebody there; never an id."""
+        """The display name in that place; never an id."""
         ...
 
 
@@ -154,7 +154,7 @@ OnPart = Callable[[], Awaitable[None]]
 
 
 async def no_part() -> None:
-    """For ends whose progress is not recorded."""
+    """For ends without recorded progress."""
 
 
 class AnswerStream(Protocol):
@@ -187,7 +187,7 @@ class AnswerSurface(Protocol):
         ...
 
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
-        """Edit that message as the turn goes on; empty: there is none yet, post it when possible."""
+        """Edit that message during the turn. Empty: post it when possible."""
         ...
 
 
@@ -202,7 +202,7 @@ class PrivateSurface(Protocol):
     async def whisper(
         self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
     ) -> None:
-        """Tell one person privately; best effort. The text says enough without its `charts`."""
+        """Send a private message; best effort. The text is complete without its `charts`."""
         ...
 
 

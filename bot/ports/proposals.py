@@ -40,9 +40,9 @@ def decision_workflow(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the compare-and-set said. `proposal` is the row afterwards, whoever won.
+    """The result of the compare-and-set. `proposal` is the row afterwards, also for a loser.
 
-    `voted`: the confirmation counts, and more people have to give theirs before it is decided.
+    `voted`: the confirmation counts, and more people have to confirm.
     """
 
     won: bool
@@ -52,9 +52,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Whether the caller's compare-and-set made it dispatching: then, and only then, it may send.
+    """Whether the caller's compare-and-set made it dispatching. Only then may it send.
 
-    `same` is the other proposal whose identical order stands in the way.
+    `same` is the other proposal with the identical order that prevents it.
     """
 
     is_ours: bool
@@ -87,7 +87,10 @@ class ProposalStore(Protocol):
         ...
 
     async def now(self) -> datetime:
-        """The database's clock, by which a proposal lives: a process's own may have jumped."""
+        """The database's clock, which decides when a proposal expires.
+
+        A process's clock may have jumped.
+        """
         ...
 
     async def get(self, proposal_id: ProposalId) -> Proposal | None:
@@ -131,23 +134,25 @@ class ProposalStore(Protocol):
         ...
 
     async def begin_dispatch(self, proposal_id: ProposalId, audit: AuditEvent) -> Departure:
-        """confirmed → dispatching, unless `same_order` stands in the way: one transaction.
+        """confirmed → dispatching, unless `same_order` prevents it: one transaction.
 
-        No two identical orders of a tenant can pass it side by side, on any number of replicas.
+        Two identical orders of a tenant never pass it at the same time, on any number of replicas.
         """
         ...
 
     async def same_order(self, proposal_id: ProposalId) -> Proposal | None:
-        """Another proposal of the tenant whose identical order went out, and had not ended before
-        this one was raised; by the trail's order, not by a clock. Once there is one there always is,
-        unless a guard refused that one at last and nothing was sent. None as well for no such row.
+        """Another proposal of the tenant with an identical order that conflicts with this one.
+
+        Its order was sent, and had not ended before this proposal was raised, by the order of the
+        audit trail and not by a clock. Once there is one there always is, unless a guard refused
+        that order and nothing was sent. None also if the row does not exist.
         """
         ...
 
     async def retire_same(
         self, proposal_id: ProposalId, outcome: str, event: Callable[[Proposal], AuditEvent]
     ) -> Sequence[ProposalId]:
-        """Open ones that `same_order` now stands in the way of: pending → superseded, with `event`."""
+        """Supersede open proposals that `same_order` now prevents, each with `event`."""
         ...
 
     async def due(self, limit: int) -> Sequence[ProposalId]:
@@ -168,10 +173,10 @@ class ProposalStore(Protocol):
         seconds: float,
         limit: int,
     ) -> Around:
-        """What a place is told of, all at one time. Of more than `limit` of each the latest are given,
-        of the session's own all.
+        """The proposals for a place's prompt, read at one time.
 
-        `place` is the session's. `products` are those of which it may read what went out elsewhere; None: any.
+        Beyond `limit` of each kind only the latest are read; of the session's own, all. `place` is
+        the session's. `products` limits what it may read of orders elsewhere; None: any.
         """
         ...
 
@@ -196,12 +201,12 @@ class KillSwitch(Protocol):
         ...
 
     async def state(self) -> Freeze:
-        """How it stands. Raises StorageUnavailable; then nothing may run."""
+        """The state of the switch. Raises StorageUnavailable; then nothing may run."""
         ...
 
 
 class WatchKind(StrEnum):
-    """What is looked at again, after a dispatch or before a proposal expires."""
+    """The reason for another look, after a dispatch or before an expiry."""
 
     PROGRESS = "progress"  # an order that its executor has and is not done with
     EFFECT = "effect"  # whether an action that succeeded helped
@@ -218,7 +223,7 @@ class Watch:
 
 
 class Watches(Protocol):
-    """What is due to be looked at, over all replicas. Every method raises StorageUnavailable."""
+    """Due looks, over all replicas. Every method raises StorageUnavailable."""
 
     async def begin(
         self, proposal_id: ProposalId, kind: WatchKind, first_s: float, for_s: float
@@ -279,11 +284,11 @@ class Cards(Protocol):
     """Which cards differ from their row. Every method raises StorageUnavailable."""
 
     async def claim(self, proposal_id: ProposalId, for_s: float) -> CardClaim | None:
-        """Paint it now; None when it is true, or somebody paints it, or it waits for another try."""
+        """Claim the card to paint it; None if it is current, claimed, or waiting."""
         ...
 
     async def showed(self, claim: CardClaim, ts: MessageTs) -> None:
-        """The chat shows what was claimed, in that message. Late, it is to be painted once more."""
+        """The claimed state is visible in that message. A late call makes the card due again."""
         ...
 
     async def failed(self, claim: CardClaim, again_s: float) -> None:
@@ -291,13 +296,13 @@ class Cards(Protocol):
         ...
 
     async def due(self, limit: int) -> Sequence[ProposalId]:
-        """Those that differ and that nobody paints, longest waiting first."""
+        """Outdated cards without a claim, longest waiting first."""
         ...
 
     async def in_reach(self, team: TeamId, channel: ChannelId, limit: int) -> Sequence[ProposalId]:
-        """That channel can be written to again: those that differ there, the newest first.
+        """Outdated cards of a channel that can be written to again, newest first.
 
-        None of them waits for another try any longer.
+        They no longer wait for their next try.
         """
         ...
 

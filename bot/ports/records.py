@@ -1,4 +1,4 @@
-"""What is on record about conversations, read together."""
+"""Records of conversations, read together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Records(Protocol):
     """Reads only. Every method raises StorageUnavailable."""
 
     async def read(self, session_id: SessionId) -> Dossier | None:
-        """All of one session; None when there is none."""
+        """The whole session, or None."""
         ...
 
     async def recent(self, place: Place, within: timedelta, limit: int) -> RecentThreads:

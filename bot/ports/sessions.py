@@ -19,9 +19,8 @@ class SessionStore(Protocol):
     async def begin_turn(self, ask: Ask, name: str, at: datetime, told: str = "") -> Session:
         """Store the turn and its user message, with its audit row. Idempotent by turn id.
 
-        The session of the ask's place is created if new, and its `active_at` moves; one that was
-        closed, or idle for too long, begins anew with this ask. `told` is what the model is told with
-        the question.
+        A session for the ask's place is created if there is none, and its `active_at` moves. A
+        closed or idle session starts again with this ask. `told` is the text beside the question.
         """
         ...
 
@@ -36,9 +35,9 @@ class SessionStore(Protocol):
     async def history(
         self, session: SessionId, before: TurnId, after_ts: str = ""
     ) -> Sequence[Message]:
-        """The messages of the earlier, finished turns of the session, oldest first.
+        """Messages of the session's earlier, finished turns, oldest first.
 
-        Not those from before it began anew, nor of messages up to `after_ts`.
+        Messages from before a restart, and up to `after_ts`, are left out.
         """
         ...
 
@@ -52,9 +51,9 @@ class SessionStore(Protocol):
         summary: Summary | None = None,
         notices: Sequence[str] = (),
     ) -> None:
-        """Store what the turn said and consulted, with its audit row. Idempotent by turn id.
+        """Store the messages and results of the turn, with its audit row. Idempotent by turn id.
 
-        A `summary` stands, for later turns, in the place of the oldest that this one read.
+        Later turns read `summary` in place of the oldest turns.
         """
         ...
 
@@ -63,7 +62,7 @@ class SessionStore(Protocol):
         ...
 
     async def turn_of_answer(self, place: Place, ts: MessageTs) -> TurnId | None:
-        """The turn whose answer is that message."""
+        """The turn with that message as its answer."""
         ...
 
     async def running_turn(self, place: Place) -> TurnId | None:
@@ -75,7 +74,7 @@ class SessionStore(Protocol):
         ...
 
     async def notices(self, turn: TurnId) -> Sequence[str]:
-        """What a finished turn told beside its text, in order; empty when unknown."""
+        """Notices of a finished turn, in order; empty if unknown."""
         ...
 
     async def consulted(self, turn: TurnId) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:
@@ -108,7 +107,7 @@ class Undelivered(Protocol):
         ...
 
     async def overdue(self, limit: int, age_s: float) -> Sequence[HeldBack]:
-        """Likewise, of those kept for so long."""
+        """Claim those kept for longer than `age_s`."""
         ...
 
     async def settle(self, turn: TurnId) -> None:

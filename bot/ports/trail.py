@@ -15,9 +15,10 @@ class AuditLog(Protocol):
         ...
 
     async def append_with_step(self, event: AuditEvent) -> None:
-        """Likewise, but in one transaction with the record of the step under way, if there is one.
+        """Write one row in the transaction of the current step, if there is one.
 
-        For what tells of something that is over and changed nothing, such as a call that read.
+        For events that are over and changed nothing, such as a read. A repeated `key` is one row.
+        Raises StorageUnavailable.
         """
         ...
 
