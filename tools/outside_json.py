@@ -31,6 +31,7 @@ from pydantic_core import PydanticUseDefault
 
 _MOST_DIGITS: Final = 15  # what is longer counts nothing, and not every reader keeps it
 _UNIX_ZERO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_DAY: Final = datetime(9999, 12, 31, tzinfo=UTC)
 T = TypeVar("T")
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -153,15 +154,26 @@ class OutsideModel(BaseModel):
 
 
 def set_instant(at: datetime | None) -> datetime | None:
-    """The instant that a sender set; None for the zero of its clock.
+    """The instant that a sender set; None for the zero of its clock, and for its last day.
 
-    Servers written in Go send the year 1 for an instant that nobody set, and others send 1970.
+    Servers written in Go send the year 1 for an instant that nobody set, and others send 1970. The
+    last day of the calendar has no time in every zone.
     """
-    return at if at is not None and at > _UNIX_ZERO else None
+    return at if at is not None and _UNIX_ZERO < at < _LAST_DAY else None
 
 
 SetInstant = Annotated[AwareDatetime | None, AfterValidator(set_instant)]
 """An instant with its zone; None for one that nobody set."""
+
+
+def _required(at: datetime) -> datetime:
+    if set_instant(at) is None:
+        raise ValueError("nobody set this instant")
+    return at
+
+
+RequiredInstant = Annotated[AwareDatetime, AfterValidator(_required)]
+"""The same, of an entry that tells nothing without it."""
 
 
 EpochSeconds = Annotated[float, Field(ge=0, lt=253_402_300_800)]

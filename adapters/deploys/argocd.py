@@ -83,14 +83,13 @@ class ArgoNotification(OutsideModel):
     app: _Application = Field(validation_alias=AliasChoices("app", "application"))
 
     def events(self, received_at: datetime) -> list[IngestedEvent]:
-        """Every sync that is known, and the last one when it failed.
+        """Every sync with a time, and the last one when it failed.
 
-        The newest sync ended at the receipt when Argo CD states no readable time.
+        Without any, the newest sync ended at the receipt: Argo CD does not send it again.
         """
         newest = max(self.app.status.history, key=lambda sync: sync.id, default=None)
-        untimed = newest is not None and newest.at is None
-        first = [self._synced(newest, received_at)] if newest is not None and untimed else []
-        return first + self.timed(received_at)
+        alone = [self._synced(newest, received_at)] if newest is not None else []
+        return self.timed(received_at) or alone
 
     def timed(self, read_at: datetime) -> list[IngestedEvent]:
         """Every sync with a time, and the last one when it failed."""

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
-from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.deploys.feed import Name, Number
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
 from adapters.told import IngestedEvent
 from tools.errors import InvalidArguments
-from tools.outside_json import Entries, Lenient, OutsideModel, SetInstant
+from tools.outside_json import Entries, Lenient, OutsideModel, RequiredInstant, SetInstant
 
 SOURCE: Final = "flux"
 _WENT_WELL: Final = {
@@ -81,14 +81,14 @@ class _Condition(OutsideModel):
     type: str = ""
     status: str = ""
     reason: str = ""
-    at: AwareDatetime = Field(alias="lastTransitionTime")
+    at: RequiredInstant = Field(alias="lastTransitionTime")
 
 
 class _Release(OutsideModel):
     number: Number = Field(alias="version")
     chart_version: Name = Field(default="", alias="chartVersion")
     status: str = ""
-    at: AwareDatetime = Field(alias="lastDeployed")
+    at: RequiredInstant = Field(alias="lastDeployed")
 
 
 class _Status(OutsideModel):

@@ -16,7 +16,14 @@ from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
 from adapters.deploys.feed import Name, Number, Words, asked
 from adapters.told import IngestedEvent
-from tools.outside_json import Entries, Lenient, OutsideModel, set_instant
+from tools.outside_json import (
+    Entries,
+    Lenient,
+    OutsideModel,
+    RequiredInstant,
+    SetInstant,
+    set_instant,
+)
 
 SOURCE = "github"
 EVENT = "deployment_status"
@@ -42,8 +49,8 @@ class _HookDeployment(OutsideModel):
 
 
 class _Deployment(_HookDeployment):
-    created_at: AwareDatetime
-    updated_at: AwareDatetime | None = None
+    created_at: RequiredInstant
+    updated_at: SetInstant = None
 
     @property
     def changed_at(self) -> datetime:
@@ -58,7 +65,7 @@ class _HookStatus(OutsideModel):
 
 
 class _Status(_HookStatus):
-    created_at: AwareDatetime
+    created_at: RequiredInstant
 
 
 _DEPLOYMENTS: Final = TypeAdapter(Entries[_Deployment])

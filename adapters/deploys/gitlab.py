@@ -23,7 +23,14 @@ from pydantic import (
 
 from adapters.deploys.feed import Name, Number, asked
 from adapters.told import IngestedEvent
-from tools.outside_json import Entries, Lenient, OutsideModel, set_instant
+from tools.outside_json import (
+    Entries,
+    Lenient,
+    OutsideModel,
+    RequiredInstant,
+    SetInstant,
+    set_instant,
+)
 
 SOURCE: Final = "gitlab"
 EVENT: Final = "Deployment Hook"  # of the header X-Gitlab-Event
@@ -84,8 +91,8 @@ class _Deployment(OutsideModel):
     status: Name
     sha: Name = ""
     ref: Name = ""
-    created_at: AwareDatetime
-    updated_at: AwareDatetime
+    created_at: SetInstant = None
+    updated_at: RequiredInstant
     user: _User | None = None
     environment: _Environment | None = None
 
@@ -128,7 +135,11 @@ def _listed(path: str, made: _Deployment) -> IngestedEvent:
         "commit": made.sha,
         "actor": made.user.username if made.user else "",
         "environment": made.environment.name if made.environment else "",
-        "duration_s": max(0.0, (made.updated_at - made.created_at).total_seconds()),
+        "duration_s": (
+            max(0.0, (made.updated_at - made.created_at).total_seconds())
+            if made.created_at
+            else None
+        ),
     }
     return _event(path, made.id, made.status, made.updated_at, data)
 

@@ -32,7 +32,7 @@ NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 DAY = Interval(NOW - timedelta(days=1), NOW)
 CALL = call_context(connection_ids=frozenset({"platform:alice"}))
 OWNED = '"ownerReferences": [{"uid": "u1"}]'
-AT = "2026-11-21T13:00:00Z"
+AT, UNSET = "2026-11-21T13:00:00Z", "0001-01-01T00:00:00Z"
 Read = Callable[[str], Awaitable[Sequence[str]]]
 
 
@@ -133,7 +133,8 @@ FAMILIES: Mapping[str, Family] = {
         f'"lastAppliedRevision": "main@sha1:abc", "lastAttemptedRevision": null, "conditions": [null, '
         f'{{"type": "Ready", "status": "True", "reason": null, "lastTransitionTime": "{AT}"}}]}}}}',
         ["checkout"],
-        ['{"metadata": {"name": null}}', '{"metadata": {"name": "x"}, "status": {"conditions": [7]}}'],
+        ['{"metadata": {"name": null}}', '{"metadata": {"name": "x"}, "status": {"conditions": [7]}}',
+         f'{{"metadata": {{"name": "x"}}, "status": {{"conditions": [{{"type": "Ready", "lastTransitionTime": "{UNSET}"}}]}}}}'],
     ),
     "argocd": (
         asking(lambda client: ArgoDeploys(client, ())),
@@ -152,7 +153,8 @@ FAMILIES: Mapping[str, Family] = {
         f'{{"id": 1, "sha": null, "ref": null, "creator": null, "environment": null, "created_at": "{AT}", '
         '"updated_at": null}',
         ["checkout"],
-        [f'{{"id": 18446744073709551616, "created_at": "{AT}"}}', '{"id": 2, "created_at": null}'],
+        [f'{{"id": 18446744073709551616, "created_at": "{AT}"}}', '{"id": 2, "created_at": null}',
+         f'{{"id": 3, "created_at": "{UNSET}"}}'],
     ),
     "gitlab": (
         asking(lambda client: GitLabDeploys(client, "37")),
@@ -160,7 +162,8 @@ FAMILIES: Mapping[str, Family] = {
         f'{{"id": 1, "status": "success", "sha": null, "created_at": "{AT}", "updated_at": "{AT}", '
         '"user": null, "environment": null}',
         ["checkout"],
-        ['{"id": 2, "status": null}', '{"id": -1, "status": "success"}'],
+        ['{"id": 2, "status": null}', '{"id": -1, "status": "success"}',
+         f'{{"id": 3, "status": "success", "created_at": "{AT}", "updated_at": "{UNSET}"}}'],
     ),
     "platform": (
         workflows,
@@ -205,6 +208,13 @@ async def test_sound_entry_is_read_and_the_odd_one_logged(name: str, odd: str) -
             assert await read(url) == expected
     assert sum(one["count"] for one in logged if "unreadable" in one["event"]) >= 2
     assert unread.count >= 2
+
+
+async def test_a_change_that_github_did_not_date_is_that_of_the_deployment() -> None:
+    read, answers, sound, expected, _odd = FAMILIES["github"]
+    undated = sound.replace('"updated_at": null', f'"updated_at": "{UNSET}"')
+    async with serving(answering(bodies(answers, [undated]))) as url:
+        assert await read(url) == expected
 
 
 async def test_an_odd_column_moves_no_cell_to_another_column() -> None:

@@ -1,13 +1,16 @@
 """JSON of other systems is read in any encoding that JSON may have."""
 
 import json
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from tools.outside_json import parse
+from tools.analysis.cluster.fields import instant_at
+from tools.outside_json import parse, set_instant
+from tools.timerange import instant_text
 
 ANY = TypeAdapter[JsonValue](JsonValue)
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le")
@@ -35,3 +38,23 @@ def test_half_a_character_is_a_question_mark_in_each_encoding(encoding: str) -> 
 def test_what_is_no_json_is_still_refused(body: bytes | str) -> None:
     with pytest.raises(ValidationError):
         parse(ANY, body)
+
+
+@pytest.mark.parametrize(
+    "unset",
+    [
+        "0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "1970-01-01T00:00:00Z",
+        "1970-01-01T01:00:00+01:00", "1969-12-31T23:59:59.999Z", "9999-12-31T23:59:59-23:59",
+        "9999-12-31T00:00:00Z",
+    ],
+)  # fmt: skip
+def test_an_instant_that_nobody_set_is_none(unset: str) -> None:
+    assert set_instant(datetime.fromisoformat(unset)) is None
+    assert instant_at({"at": unset}, "at") is None
+
+
+@pytest.mark.parametrize("text", ["1970-01-01T00:00:01Z", "9999-12-30T23:59:59Z"])
+def test_every_instant_that_is_set_can_be_written_in_utc(text: str) -> None:
+    found = set_instant(datetime.fromisoformat(text))
+    assert found is not None
+    assert instant_text(found)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from tools.cluster_objects import KubernetesObject
+from tools.outside_json import set_instant
 
 
 def mapping_at(value: KubernetesObject, *path: str) -> KubernetesObject:
@@ -45,12 +46,12 @@ def texts_at(value: KubernetesObject, *path: str) -> dict[str, str]:
 
 
 def instant_at(value: KubernetesObject, *path: str) -> datetime | None:
-    """A time with its zone."""
+    """A time with its zone; None for one that nobody set, such as the year 1."""
     try:
         found = datetime.fromisoformat(text_at(value, *path))
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return set_instant(found if found.tzinfo else found.replace(tzinfo=UTC))
 
 
 def name_of(value: KubernetesObject) -> str:
