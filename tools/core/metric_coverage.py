@@ -92,10 +92,10 @@ def _records(shifted: Sequence[Shifted]) -> Iterator[Record]:
 
 
 def _fallen(shifted: Sequence[Shifted], start: datetime) -> Iterator[Disappeared]:
-    """Traffic that fell to nothing and is still there, though it never did before."""
+    """Traffic, or growth of a counter, that fell to nothing and is still there, as never before."""
     for product, signal, moved in shifted:
         fell = moved.down >= UNUSUAL and moved.last <= _GONE * moved.usual < moved.least
-        if signal.role == "traffic" and fell:
+        if fell and (signal.role == "traffic" or _is_steady_counter(signal)):
             yield Disappeared(
                 product=clean_text(product),
                 role=signal.role,
@@ -107,15 +107,22 @@ def _fallen(shifted: Sequence[Shifted], start: datetime) -> Iterator[Disappeared
             )
 
 
+def _is_steady_counter(signal: Signal) -> bool:
+    return signal.role == "other" and signal.reading == "rate"
+
+
 def _ended(gaps: Sequence[MetricGap], shifted: Sequence[Shifted]) -> Iterator[Disappeared]:
     """Of each product the most telling role that has no newer samples, and the target that is down."""
     known = {(product, signal.role): (signal, moved) for product, signal, moved in shifted}
+    by_name = {(product, signal.name): (signal, moved) for product, signal, moved in shifted}
     for gap in gaps:
         roles = [role for role in ROLES if role in gap.roles.split()]
         if gap.until is not None or not (roles or gap.is_down):
             continue
         role: Role = roles[0] if roles else "other"
-        signal, moved = known.get((gap.product, role), (None, None))
+        nothing = None, None
+        named = by_name.get((gap.product, gap.signal or ""), nothing)
+        signal, moved = named if gap.signal else known.get((gap.product, role), nothing)
         yield Disappeared(
             product=gap.product,
             role=role,
@@ -124,4 +131,5 @@ def _ended(gaps: Sequence[MetricGap], shifted: Sequence[Shifted]) -> Iterator[Di
             usual=rounded(moved.usual) if moved else None,
             unit=signal.unit if signal else None,
             since=gap.since,
+            since_before=gap.since_before,
         )

@@ -7,12 +7,14 @@ from typing import Final
 
 from tools.analysis.gaps import Gap, gap_in
 from tools.capabilities import Interval, SweptSeries
+from tools.core.metric_history import History
 from tools.core.metric_sweep import MetricGap, MetricSweep
 from tools.core.sweep_arguments import at_text
 from tools.output import clean_text
 from tools.signals import Role, Signal
 
 MOST_GAPS: Final = 20
+_MOST_UNNAMED: Final = 2  # of a product
 # What is there as long as a product runs; of the others a series may come and go.
 _STEADY: Final = frozenset[Role](
     {"traffic", "errors", "latency", "cpu", "memory", "disk", "pool", "queue"}
@@ -29,8 +31,12 @@ def with_gaps(
     signals: Mapping[str, Signal],
     window: Interval,
     now: datetime,
+    past: History,
 ) -> MetricSweep:
-    """The same with its gaps; what ended before the window is no longer too short to compare."""
+    """The same with its gaps; what ended before the window is no longer too short to compare.
+
+    `past` shows what ended, or went down, before all of `series`.
+    """
     by_product: dict[str, list[SweptSeries]] = defaultdict(list)
     for one in series:
         by_product[one.product].append(one)
@@ -39,8 +45,12 @@ def with_gaps(
     short = dict(output.too_short)
     for product, own in sorted(by_product.items()):
         gaps = dict(_gaps(own, signals, Interval(window.start, end), output.step_s))
+        gaps |= _ended_before(product, own, signals, past, Interval(window.start, end))
         found.extend(_told(product, gaps, window.start))
-        found.extend(_down(product, own, signals, end))
+        found.extend(_down(product, own, signals, end, past))
+        found.extend(
+            _unnamed_ended(product, own, signals, Interval(window.start, end), output.step_s)
+        )
         ended = {
             role
             for role, gap in gaps.items()
@@ -83,6 +93,50 @@ def _gaps(
             yield role, gap
 
 
+def _unnamed_ended(
+    product: str,
+    own: Sequence[SweptSeries],
+    signals: Mapping[str, Signal],
+    window: Interval,
+    step_s: float,
+) -> Iterator[MetricGap]:
+    """Series without a known role that were there all along and have no newer samples, one by one."""
+    start, end = window.start.timestamp(), window.end.timestamp()
+    unnamed = [one for one in own if signals[one.signal].role == "other"]
+    ends = [(one, gap_in(one.points, start, end, step_s)) for one in unnamed]
+    ended = [(one, gap) for one, gap in ends if gap is not None and gap.until is None]
+    for one, gap in ended[:_MOST_UNNAMED]:
+        yield MetricGap(
+            product=clean_text(product),
+            roles="other",
+            signal=clean_text(one.signal),
+            since=at_text(gap.since, window.start),
+        )
+
+
+def _ended_before(
+    product: str,
+    own: Sequence[SweptSeries],
+    signals: Mapping[str, Signal],
+    past: History,
+    window: Interval,
+) -> dict[Role, Gap]:
+    """Of each role that is not there any more the time since when, by the samples of the last day."""
+    there = {signals[one.signal].role for one in own if one.points}
+    found: dict[Role, Gap] = {}
+    for (name, of), points in past.points.items():
+        role = signals[name].role
+        if of != product or role in there or role not in _STEADY:
+            continue
+        end = window.end.timestamp()
+        gap = gap_in(points, window.start.timestamp(), end, past.step_s)
+        if gap is not None and gap.until is None:
+            # The last sample came within the step that follows the last one read.
+            since = min(gap.since + past.step_s, end)
+            found[role] = Gap(max(since, found[role].since if role in found else since), None)
+    return found
+
+
 def _is_idle(
     own: Sequence[SweptSeries], signals: Mapping[str, Signal], gap: Gap, end: float
 ) -> bool:
@@ -122,21 +176,28 @@ def _told(product: str, gaps: Mapping[Role, Gap], start: datetime) -> Iterator[M
 
 
 def _down(
-    product: str, own: Sequence[SweptSeries], signals: Mapping[str, Signal], end: datetime
+    product: str,
+    own: Sequence[SweptSeries],
+    signals: Mapping[str, Signal],
+    end: datetime,
+    past: History,
 ) -> Iterator[MetricGap]:
-    """Signals at a limit that tell that nothing is there, and that were not all along."""
+    """Signals at a limit that tell that nothing is there; `since_before` where they were all along."""
     for one in own:
         signal = signals[one.signal]
-        points = [point for point in one.points if point[0] <= end.timestamp()]
-        if not tells_absence(signal) or signal.limit is None or not points:
+        recent = [point for point in one.points if point[0] <= end.timestamp()]
+        if not tells_absence(signal) or signal.limit is None or not recent:
             continue
+        day = past.day_of(signal, product)
+        points = [*(point for point in day if point[0] < recent[0][0]), *recent]
         well = [number for number, (_, value) in enumerate(points) if value > signal.limit]
-        if well and well[-1] < len(points) - 1:
+        if not well or well[-1] < len(points) - 1:
             yield MetricGap(
                 product=clean_text(product),
                 roles="",
                 signal=clean_text(signal.name),
-                since=at_text(points[well[-1] + 1][0], end),
+                since=at_text(points[well[-1] + 1 if well else 0][0], end),
+                since_before=not well,
                 is_down=True,
             )
             return

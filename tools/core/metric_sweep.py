@@ -51,9 +51,10 @@ class MetricShift(ToolOutput):
 class Disappeared(ToolOutput):
     """A signal that existed before and is gone at the end of the range: the strongest finding.
 
-    `how` is `zero` (traffic fell to nothing, or nearly), `ended` (no more samples) or `down` (the
+    `how` is `zero` (traffic, or a counter that never stood still, fell to nothing or nearly), `ended` (no more samples) or `down` (the
     target is not reached, as `up == 0`). `usual` is the value before, where it was compared. `since` is
-    the first sample of a `zero` (none where it fell slowly), and the last one of a series that ended.
+    the first sample of a `zero` (none where it fell slowly), and the last one of a series that ended;
+    with `since_before` it was so in all that was read.
     """
 
     product: str
@@ -63,6 +64,7 @@ class Disappeared(ToolOutput):
     usual: float | None = None
     unit: str | None = None
     since: str | None = None
+    since_before: bool = False
 
 
 class Record(ToolOutput):
@@ -85,13 +87,15 @@ class MetricGap(ToolOutput):
     """A time without samples of a product that had them all along: what happened then is not known.
 
     `since` is the last sample before, `until` the first after it (None: none came). With `is_down` it
-    is `signal` instead that tells since then that a target is not reached, or nothing runs.
+    is `signal` instead that tells since then that a target is not reached, or nothing runs; with
+    `since_before` it was so in all that was read.
     """
 
     product: str
     roles: str
     signal: str | None = None
     since: str
+    since_before: bool = False
     until: str | None = None
     is_down: bool = False
 

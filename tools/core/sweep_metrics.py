@@ -98,7 +98,7 @@ class SweepMetrics:
                 "day_unread": clean_text(past.unread) or None,
             }
         )
-        output = with_gaps(output, series, by_name, window, call.now)
+        output = with_gaps(output, series, by_name, window, call.now, past)
         output = with_coverage(output, found, judged.shifts, by_name, window.start)
         output = with_courses(output, series, window, arguments.product)
         whole = Interval(start, window.end + timedelta(seconds=1))

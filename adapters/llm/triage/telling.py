@@ -319,7 +319,8 @@ def _gone(fact: GoneFact, now: datetime | None) -> str:
     when = f" {clock(fact.since, now)}" if fact.since is not None else ""
     what = _what(fact.role, fact.signal)
     if fact.how == "down":
-        return f"a target of its metrics is not reached{' since' if when else ''}{when} ({fact.signal})"
+        since = f" since{' before' if fact.since_before else ''}{when}" if when else ""
+        return f"a target of its metrics is not reached{since} ({fact.signal})"
     if fact.how == "ended":
         return f"no samples of its {what}{' after' if when else ''}{when}"
     usual = (

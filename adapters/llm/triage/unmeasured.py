@@ -41,8 +41,12 @@ def _words(row: Mapping[str, JsonValue], now: datetime | None) -> str:
         return ""
     if row.get("is_down") is True:
         signal = plain(text_of(row, "signal"))
-        return f"a target of its metrics is not reached since {clock(since, now)} ({signal})"
+        before = "before " if row.get("since_before") is True else ""
+        return (
+            f"a target of its metrics is not reached since {before}{clock(since, now)} ({signal})"
+        )
     roles = ", ".join(plain(role) for role in text_of(row, "roles").split())
+    roles = plain(text_of(row, "signal")) or roles
     if until is None:
         return f"no samples of its {roles} after {clock(since, now)}"
     begin = clock(since, now).removesuffix(" UTC")

@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from adapters.llm.triage.case import Seen, instant, number_of, plain, text_of
+
+_DOWN: Final = 60.0  # points of a target that is not reached
+_GONE: Final = 25.0  # of a signal without samples, or of traffic that fell to nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,21 @@ class GoneFact:
     since: datetime | None
     is_common: bool
     mark: str
+    since_before: bool = False  # it was so in all that was read
+
+    @property
+    def is_target_down(self) -> bool:
+        """Whether a target went down; one never reached may be left over in the configuration."""
+        return self.how == "down" and not self.since_before
+
+    @property
+    def points(self) -> float:
+        """What it weighs as evidence."""
+        if self.is_target_down:
+            return _DOWN
+        return (
+            _GONE / 2 if self.is_common or (self.role == "other" and self.how != "down") else _GONE
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +74,7 @@ def gone_facts(metrics: Seen) -> Iterator[GoneFact]:
             since=instant(text_of(row, "since")),
             is_common=how == "ended" and is_common,
             mark=metrics.mark,
+            since_before=row.get("since_before") is True,
         )
 
 

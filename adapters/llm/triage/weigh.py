@@ -44,8 +44,6 @@ _LOAD_UNKNOWN: Final = 0.5  # where others tell theirs
 _FELT: Final = 0.1  # of the requests of whoever is asked about: those who get fewer explain little
 _AT_LIMIT: Final = 14.0  # points of what is at a limit that holds for everybody
 _AT_THE_END: Final = frozenset({"cpu", "pool", "disk"})
-_DOWN: Final = 60.0  # points of a target that is not reached
-_GONE: Final = 25.0  # of a signal without samples, or of traffic that fell to nothing
 _CUT_LEAST: Final = 15.0  # points of requests that end early, by how many more do
 _CUT_MOST: Final = 45.0
 _SECONDS: Final = {"milliseconds": 1e3, "microseconds": 1e6, "percent": 100.0}
@@ -256,11 +254,9 @@ def _standing_point(fact: StandingFact, found: Sequence[StandingFact]) -> Point:
 
 def _gone_point(fact: GoneFact) -> Point:
     """A target that is down may be a cause; silence of a signal shows that there is one."""
-    if fact.how == "down":
-        return Point("down", _DOWN, False, False, fact)
-    if fact.is_common:
-        return Point("signal gone", _GONE / 2, False, True, fact)
-    return Point("signal gone", _GONE, fact.how == "zero", True, fact)
+    kind = "down" if fact.is_target_down else "signal gone"
+    travels = fact.how == "zero" and fact.role != "other"
+    return Point(kind, fact.points, travels, not fact.is_target_down, fact)
 
 
 def _worst_by_role(found: Iterable[Moved]) -> dict[str, Moved]:

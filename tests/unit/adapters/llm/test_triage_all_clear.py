@@ -171,3 +171,30 @@ async def test_all_clear_says_from_when_on_it_compared() -> None:
     found = await asked(baseline_from="2026-04-07T12:05:00Z", day_from="2026-04-06T08:35:00Z")
 
     assert "or trouble that began before 2026-04-06 08:35 UTC" in found.text
+
+
+async def test_target_that_was_down_all_the_time_is_named_and_not_blamed() -> None:
+    gone = {**ALERTS, "since": "2026-04-06T08:40:00Z", "since_before": True}
+    found = await asked("what is wrong?", disappeared=[gone])
+
+    assert (verdict(found), suspects(found)) == ("symptoms", ["cart"])
+    assert "a target of its metrics is not reached since before 2026-04-06 08:40 UTC" in found.text
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("ended", "no samples of its other (zorbs now) after 14:20 UTC"),
+        ("zero", "other (zorbs now) fell to nothing at 14:20 UTC (normally 20)"),
+    ],
+)
+async def test_series_without_a_known_role_that_stopped_is_named(how: str, words: str) -> None:
+    gone = {**TRAFFIC, "role": "other", "signal": "zorbs_now", "unit": None, "how": how}
+    fell = moved("checkout", "other", str(gone["since"]), signal="zorbs_now", unit=None,
+                 direction="down", usual=20.0, worst=0.0, last=0.0)  # fmt: skip
+    found = await asked(disappeared=[gone], shifts=[fell] if how == "zero" else [])
+
+    assert (verdict(found), suspects(found)) == ("symptoms", ["checkout"])
+    assert words in found.text
+    assert found.marks == ()

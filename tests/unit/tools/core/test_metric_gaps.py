@@ -101,9 +101,55 @@ async def test_a_young_target_is_told_as_well() -> None:
     assert gap["is_down"] is True
 
 
-@pytest.mark.parametrize("down_for", [0, 241], ids=["reached", "never reached"])
-async def test_a_target_that_stands_as_ever_is_none(down_for: int) -> None:
-    assert await gaps(up(down_for=down_for), metric(P99)) == []
+async def test_a_target_that_is_reached_as_ever_is_none() -> None:
+    assert await gaps(up(down_for=0), metric(P99)) == []
+
+
+async def test_a_target_that_was_never_reached_is_told_as_down_since_before() -> None:
+    (gap,) = await gaps(up(down_for=241), metric(P99))
+
+    assert (gap["product"], gap["signal"], gap["is_down"]) == ("web", "up", True)
+    assert gap["since_before"] is True
+
+
+async def test_a_target_that_went_down_before_the_time_compared_is_told_with_its_onset() -> None:
+    (gap,) = await gaps(up(down_for=220), metric(P99))
+
+    assert (gap["is_down"], gap["since_before"]) == (True, False)
+    assert "2026-11-20T10:20:00Z" <= str(gap["since"]) <= "2026-11-20T10:31:00Z"
+
+
+async def test_what_ended_before_the_time_compared_is_told_with_its_roles() -> None:
+    found = await gaps(metric(P99, range(180)), metric(CPU, (), 20.0))
+
+    (gap,) = found
+    assert (gap["roles"], gap.get("until")) == ("latency", None)
+    assert "2026-11-20T10:59:00Z" <= str(gap["since"]) <= "2026-11-20T11:10:00Z"
+
+
+async def test_a_series_without_a_known_role_that_ends_is_told_by_its_name() -> None:
+    found = await sweep(SweepMetrics, metrics=[metric("zorbs_now", range(12)), metric("flaps_now")])
+
+    (gap,) = found["gaps"]
+    assert (gap["roles"], gap["signal"]) == ("other", "zorbs_now")
+    (gone,) = found["disappeared"]
+    assert (gone["how"], gone["signal"], gone["usual"]) == ("ended", "zorbs_now", 0.202)
+
+
+@pytest.mark.parametrize(("idle", "told"), [((), [("zorbs_done_total", "zero")]), ((60,), [])])
+async def test_a_counter_that_never_stood_still_and_does_now_is_told(
+    idle: Sequence[int], told: object
+) -> None:
+    total, points = 0.0, []
+    for number, at in enumerate(minutes(240)):
+        ago = 240 - number
+        stands = ago < 25 or any(each <= ago < each + 15 for each in idle)
+        total += 0.0 if stands else 90.0 + number % 5
+        points.append((at, total))
+    row = {"name": "zorbs_done_total", "labels": {"service": "web"}, "points": points}
+    found = await sweep(SweepMetrics, metrics=[row, metric(P99)])
+
+    assert [(one["signal"], one["how"]) for one in found["disappeared"]] == told
 
 
 async def test_whether_a_target_is_reached_is_read_beside_all_that_tells_of_restarts() -> None:
