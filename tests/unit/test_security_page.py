@@ -8,7 +8,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "proof" / "security.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^- (.+(?:\n  [^ -].*)*)\n((?:  - .*\n)+)", PAGE, re.MULTILINE)
-TOLD = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+TOLD = " ".join(
+    (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    for page in ("security", "confirm", "audit")
+)
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 
 TEST = re.compile(r"^(async def test_|def test_|Test\w+ = )", re.MULTILINE)
