@@ -79,6 +79,7 @@ _MOST_TRIES: Final = 16  # to read a call in one text: each looks for the end of
 _MOST_NESTED: Final = 3  # a message's list of calls, a call, its function
 _BEFORE_NESTED: Final = frozenset((":", "[", ","))
 _QUOTED: Final = re.compile(r"\s*(?:[-*+•>|\"']|`(?!``)|[0-9])")
+_QUOTE_MARKS: Final = frozenset("\"'`")
 _PYTHON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -92,7 +93,7 @@ def written_calls(
     if not request.tools or len(text) > MOST_CHARS:
         return None
     start = START.search(text)
-    if start is None:
+    if start is None or (start["json"] or start["data"] or "")[:1] in _QUOTE_MARKS:
         return None
     preface = text[: start.start()].strip()
     if len(preface) > PREFACE_CHARS or "```" in preface or _QUOTES.search(preface):
