@@ -338,7 +338,7 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
         if bad and lines >= _FEW_ERRORS:
             first, points = _most_grown(bad), _error_points(lines)
             is_weak = lines < _MANY_ERRORS or product in facts.failing_no_more
-            is_weak = is_weak or _tells_of_others(product, bad, by_product, facts)
+            is_weak = is_weak or _may_be_nothing(product, bad, by_product, facts)
             yield product, Point(OWN_ERRORS, points, True, is_weak, first, _last_of(bad))
             yield from _named_by(bad, lines)
         warned = [f for f in found if f.level == "warn" and f.change != "gone"]
@@ -355,12 +355,14 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
             yield product, Point("lines that no longer come", points, False, True, first)
 
 
-def _tells_of_others(
+def _may_be_nothing(
     product: str, bad: Sequence[LogFact], by_product: Mapping[str, Sequence[LogFact]], facts: Facts
 ) -> bool:
-    """Whether errors that may be nothing new all name another product, or are written by others too."""
+    """Whether errors that may be nothing new are over, all name another product, or are written by others too."""
     if product not in facts.without_earlier_lines:
         return False
+    if _last_of(bad) is not None:
+        return True  # as a start writes them
     own = {template_of(fact.example) for fact in bad}
     others = (one for name, found in by_product.items() if name != product for one in found)
     is_shared = any(one.level in _COMPLAINTS and template_of(one.example) in own for one in others)

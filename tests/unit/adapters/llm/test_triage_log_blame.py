@@ -59,6 +59,20 @@ async def test_errors_that_many_write_are_weak_where_no_line_is_older(
 
 
 @pytest.mark.parametrize(
+    ("before", "until", "is_cause"),
+    [(0, "2026-04-07T14:12:00Z", False), (0, None, True), (900, "2026-04-07T14:12:00Z", True)],
+    ids=["over, as at a start", "they go on", "over, and they are new"],
+)
+async def test_errors_that_are_over_are_weak_where_no_line_is_older(
+    before: int, until: str | None, is_cause: bool
+) -> None:
+    found = await asked(row("cart", "ERROR no such key", until=until), before=before)
+
+    assert (verdict(found) == "cause") is is_cause
+    assert verdict(found) != "healthy"
+
+
+@pytest.mark.parametrize(
     ("before", "named"), [(900, ["cart"]), (0, [])], ids=["new", "perhaps as old as the log"]
 )
 async def test_where_no_product_is_named_a_few_new_errors_tell_whom_to_look_at(
