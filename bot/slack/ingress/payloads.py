@@ -255,7 +255,7 @@ class _ViewState(_Payload):
 
 
 class View(_Payload):
-    """A modal and what was filled in."""
+    """A modal and its input values."""
 
     callback_id: str = ""
     private_metadata: str = ""

@@ -1,6 +1,6 @@
-"""Socket Mode: the connection, whether it stands, and an end that loses no acknowledgement.
+"""Socket Mode: the connection, its state, and a shutdown that loses no acknowledgement.
 
-Imported where that mode is set: Slack's client of it is 40 modules.
+Imported only in that mode: Slack's client has 40 modules.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Outage(logging.Filter):
         self._tries = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the library's own line is written: not of what is told here."""
+        """False for repeated outage lines of the library, which are counted in a line of ours."""
         words = record.getMessage()
         if not words.startswith(_AWAY):
             return True
@@ -124,7 +124,7 @@ class _Handler(AsyncSocketModeHandler):
 
 
 class SocketMode:
-    """One Socket Mode connection, whose deliveries `app` takes."""
+    """One Socket Mode connection; `app` handles its deliveries."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class SocketMode:
             self._outage.over()
 
     async def stop(self, grace_s: float) -> None:
-        """Take nothing new, acknowledge what is under way within `grace_s`, then disconnect."""
+        """Accept no more, acknowledge running deliveries within `grace_s`, then disconnect."""
         framework_logger().removeFilter(self._outage)
         handler, self._handler = self._handler, None
         if handler is None:

@@ -60,13 +60,13 @@ async def check_slack(access: SlackAccess) -> SlackIdentity:
 
 
 def site_of(url: str) -> str:
-    """The workspace's address in the answer of auth.test, as far as it is that of a host and no more."""
+    """The workspace's address in the answer of auth.test, if it is a plain host; else empty."""
     found = re.fullmatch(r"(https://[a-z0-9][a-z0-9.-]{0,250})/?", url, re.ASCII)
     return found[1] if found else ""
 
 
 def check_shape(access: SlackAccess) -> None:
-    """What can be told without asking Slack. Raises StartupError."""
+    """Check the settings without a call to Slack. Raises StartupError."""
     bot = _Credential(
         "slack.bot_token",
         access.bot_token,
@@ -137,7 +137,7 @@ async def _asked(api: WebApi, method: str, key: str) -> Answer:
 
 
 async def _app_id(bot: WebApi, bot_id: str) -> str:
-    """The app's id, to tell requests for another app apart; "" when Slack does not say."""
+    """The app's id, to refuse requests for another app; empty if Slack does not give it."""
     try:
         answer = await bot.call("bots.info", bot=bot_id)
     except Unreachable as error:

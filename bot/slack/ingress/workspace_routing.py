@@ -32,7 +32,7 @@ AppOf = Callable[[TeamId], Awaitable[AsyncApp | None]]
 
 
 class TeamApps:
-    """`home` also takes what is meant for nobody, which it turns away and puts on record.
+    """Routes each delivery to its workspace's app. `home` gets the rest and refuses it on record.
 
     `acknowledged` gets the seconds that Slack waited for each answer.
     """
@@ -69,9 +69,9 @@ class TeamApps:
 
 
 def addressed_team(body: Mapping[str, object]) -> str:
-    """The workspace that a delivery is meant for: where the app is installed, not whose the person is.
+    """The workspace of a delivery: the one with the app, not the person's.
 
-    Empty where it names none, as for an app that is installed in a whole organisation.
+    Empty if the delivery names none, as for an app installed in a whole organisation.
     """
     authorizations = body.get("authorizations")
     first = authorizations[0] if isinstance(authorizations, list) and authorizations else None

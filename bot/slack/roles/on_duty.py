@@ -56,7 +56,7 @@ class OnDutyDirectory:
         self._accounts = SingleFlightCache(self._account, clock)
 
     async def now(self, rota: OnCall, max_age_s: float) -> OnDuty:
-        """Who is on call, by a rota at most `max_age_s` old. Raises OnCallUnreadable."""
+        """The people on call, by a rota at most `max_age_s` old. Raises OnCallUnreadable."""
         if rota not in self._names:
             self._names[rota] = SingleFlightCache(
                 lambda _: rota.people(), self._clock, ROTA_TIMEOUT_S
@@ -73,7 +73,7 @@ class OnDutyDirectory:
         return OnDuty(frozenset(user for user in users if user), None not in users, users.count(""))
 
     async def _user(self, name: str) -> str | None:
-        """The account; "" if there is none, None if that is unknown."""
+        """The account; "" if there is none, None if Slack does not answer."""
         if SLACK_ID.fullmatch(name):
             return name
         try:

@@ -98,7 +98,7 @@ def _may_hold_sign(text: str) -> bool:
 # A growing answer is read again at every edit; all its lines but the last are as before.
 @lru_cache(maxsize=2_048)
 def _read(line: str) -> str:
-    """The line as a reader skims it: emoji as one mark, no emphasis, look-alike letters as Latin."""
+    """The line as a reader skims it: emoji as one mark, no emphasis, similar letters as Latin."""
     ascii_only = line.isascii()
     folded = line if ascii_only else unicodedata.normalize("NFKD", line).translate(_ALIKE)
     skimmed = _SHORTCODE.sub(_SIGN, folded.casefold())

@@ -108,7 +108,7 @@ def _emoji(code: re.Match[str]) -> str:
 
 
 def _link(target: str, label: str) -> str:
-    """What was typed where Slack made the link, else the label with the address behind it."""
+    """The typed text if Slack made the link; else the label with its address."""
     scheme = _LINKED_BY_SLACK.match(target)
     address = target[scheme.end() :] if scheme else target
     if not label:

@@ -26,7 +26,7 @@ class Piece:
 
 
 def split(text: str, policy: LinkPolicy, max_bytes: int = PART_BYTES) -> list[Piece]:
-    """Pieces whose `safe` has at most `max_bytes` of UTF-8 (at least 64); none for an empty text."""
+    """Pieces with `safe` texts of at most `max_bytes` of UTF-8 (at least 64); empty for no text."""
     budget = max_bytes - FENCE_BYTES
     packed: list[list[Line]] = []
     current: list[Line] = []

@@ -142,7 +142,7 @@ class Growth:
 
 
 class NativeAnswer:
-    """The streamed messages of one answer. `growth` is None once it continues by edits."""
+    """The streamed messages of one answer. `growth` is None after it continues by edits."""
 
     def __init__(
         self, streams: Streams, messages: AnswerMessages, reader: Person, links: LinkPolicy
@@ -181,7 +181,7 @@ class NativeAnswer:
     async def grow(self, view: AnswerView) -> bool:
         """Append new text in at most a few calls. True if an append was sent.
 
-        Raises RateLimited and SurfaceGone; after any other failure `growth` is None.
+        Raises RateLimited and SurfaceGone; any other failure sets `growth` to None.
         """
         growth = self.growth
         rest = self._rest(view.text)

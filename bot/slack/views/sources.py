@@ -1,7 +1,7 @@
 """The results of an answer: a list behind *Evidence*, and one result in detail.
 
-The list leaves nothing out: results without a line are in its menu. A modal takes no chart and no
-table (https://docs.slack.dev/reference/block-kit/blocks), so both are text; the JSON is behind a
+The list is complete: results without a line are in its menu. A modal takes neither charts nor
+tables (https://docs.slack.dev/reference/block-kit/blocks), so both are text; the JSON is behind a
 button.
 """
 
