@@ -94,10 +94,16 @@ def _pending(case: Case) -> str:
 
 def _state(case: Case, judgement: Judgement) -> Iterator[str]:
     """How one product is; the thread stays about the incident."""
-    if thought := answer_to(case, judgement):
+    is_cause = judgement.verdict == "cause"
+    thought = answer_to(case, judgement)
+    if thought and case.answered and not is_cause:
+        # What it was is known from this thread; that it shows no more does not change that.
+        yield f"**As answered in this thread: {case.answered}**"
+        yield "Nothing of it stands out now." if judgement.verdict == "healthy" else ""
+    elif thought:
         yield thought
         out = [line for line in ruled_out(case, judgement) if case.asked.thought in line]
-        yield f"Not the cause: {out[0]}" if out else ""
+        yield f"Not the cause: {out[0]}" if out and is_cause else ""
     elif case.names_subject:
         yield from _own(case, judgement)
     top = next(iter(judgement.suspects), None)

@@ -228,7 +228,9 @@ def _of_its_kind(asked: Asked, question: str, answered: str, meta: Meta) -> Aske
         return asked
     words = f"this is about {plain(fitting[0])}, in which the cause was found"
     before = (text for text in asked.assumed if not text.endswith(", as before"))
-    return replace(asked, subject=fitting[0], assumed=(*before, words))
+    asked = replace(asked, subject=fitting[0], assumed=(*before, words))
+    asks_state = asked.topic == "beyond" and not asked.wish and asks_if_fine(f"is {question}")
+    return replace(asked, topic="cause", part="state") if asks_state else asked
 
 
 def _is_kind(product: str, kind: str) -> bool:

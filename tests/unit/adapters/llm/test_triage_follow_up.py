@@ -225,3 +225,33 @@ async def test_the_database_is_the_one_that_the_cause_was_found_in() -> None:
     found = await investigate(world(), "show me the db logs", products, earlier=earlier)
 
     assert [one["product"] for one in found.asked("core__get_logs")] == ["payments-db"]
+
+
+async def test_what_it_was_stays_as_it_was_answered_when_it_is_over() -> None:
+    earlier = [
+        Message(Role.USER, text="why is checkout slow?"),
+        Message(Role.ASSISTANT, text="**Most likely cause: the deploy of checkout v2.**"),
+    ]
+    back = deploy("checkout", "2026-04-07T14:20:00Z", "v1", "v2")
+    found = await investigate(world((), [back, DEPLOYED]), "was it the deploy?", earlier=earlier)
+
+    assert found.text.startswith(
+        "**As answered in this thread: Most likely cause: the deploy of checkout v2.**"
+    )
+    assert "no sign" not in found.text
+    assert "Not the cause" not in found.text
+
+
+async def test_whether_the_database_is_fine_is_asked_of_the_cause() -> None:
+    earlier = [
+        Message(Role.USER, text="why is checkout slow?"),
+        Message(Role.ASSISTANT, text="**Most likely cause: orders-db is saturated.**"),
+    ]
+    found = await investigate(
+        world(within={"orders-db": "cpu pool"}),
+        "db ok now?",
+        ("checkout", "orders-db"),
+        earlier=earlier,
+    )
+
+    assert found.text.startswith("**orders-db: its cpu, pool are as usual [E1].**")

@@ -97,6 +97,10 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("traffic drop?", "figure", "all"),
         ("connections used?", "figure", "all"),
         ("cart 5xx?", "figure", "all"),
+        ("latency after the rollback", "figure", "all"),
+        ("errors containing timeout", "logs", "all"),
+        ("all services up?", "cause", "over"),
+        ("thanks, closing", "thanks", "all"),
     ],
 )
 def test_a_later_message_is_read_as_what_it_asks_for(text: str, topic: str, part: str) -> None:

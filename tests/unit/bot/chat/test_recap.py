@@ -209,14 +209,16 @@ class Reader:
 
 
 class Records:
-    """Nothing on record, or no database."""
+    """What is on record, or no database."""
 
-    def __init__(self, *, broken: bool = False) -> None:
+    def __init__(self, *, broken: bool = False, dossier: Dossier | None = None) -> None:
         self.broken = broken
+        self.dossier = dossier
 
-    async def read(self, session_id: SessionId) -> None:
+    async def read(self, session_id: SessionId) -> Dossier | None:
         if self.broken:
             raise StorageUnavailable("gone")
+        return self.dossier
 
     async def recent(self, place: Place, within: timedelta, limit: int) -> RecentThreads:
         return RecentThreads([], 0)
@@ -252,6 +254,16 @@ async def test_a_secret_is_masked_before_its_message_is_cut(before: int) -> None
         Recaps(Reader("x" * before + " SECRET-abc"), Records(), FakeRedactor(), one_page)
     )
     assert "SEC" not in told
+
+
+async def test_without_messages_to_read_the_report_alone_is_written() -> None:
+    turn = DossierTurn("turn:1", "U1", "why?", "It leaks.", "answered", AT, AT, "2.1", evidence=())
+    dossier = Dossier(Session(SessionId("s"), PLACE, "s", AT, AT), [turn], [], [], [])
+    recaps = Recaps(None, Records(dossier=dossier), FakeRedactor(), one_page)
+
+    assert await recaps.answer(IN_THREAD, (), MemoryJournal(), Signal()) is None
+    told = await recap(recaps, replace(LATER, text=Redacted("write the postmortem")))
+    assert told.startswith("**Draft, from the records; nothing was looked at again.**")
 
 
 async def test_a_question_is_left_to_be_investigated() -> None:
