@@ -104,6 +104,12 @@ class KubernetesContract:
         assert len(lines) == 3
         assert list(lines) == sorted(lines)
 
+    async def test_a_misspelt_container_is_an_error_and_no_empty_log(
+        self, cluster: Kubernetes
+    ) -> None:
+        with pytest.raises(InvalidArguments, match="container chekcout is not valid for pod"):
+            await cluster.logs(PodLogQuery(NAMESPACE, "checkout-1", container="chekcout"))
+
     async def test_there_is_no_log_before_a_restart_that_never_was(
         self, cluster: Kubernetes
     ) -> None:

@@ -97,7 +97,9 @@ class KubernetesServer:
                 f"a container name must be specified for pod {pod}, choose one of: [{names}]",
             )
         key = f"{pod}/{wanted}" if wanted else containers[0]
-        if request.query.get("previous") == "true" or key not in self.logs:
+        if key not in self.logs:
+            return status(400, f"container {wanted} is not valid for pod {pod}")
+        if request.query.get("previous") == "true":
             return status(400, f'previous terminated container "{wanted}" in pod "{pod}" not found')
         lines = self.logs[key][-int(request.query["tailLines"]) :]
         return web.Response(text="".join(f"{line}\n" for line in lines))

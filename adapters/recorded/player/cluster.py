@@ -127,15 +127,19 @@ class RecordedKubernetes:
     async def logs(self, query: PodLogQuery) -> Sequence[str]:
         """What the case holds of that pod, oldest first: of that container and run, where lines say.
 
-        Raises InvalidArguments for a pod that is not there, and for an earlier run without lines.
+        Raises InvalidArguments for a pod or a container that is not there, and for an earlier run
+        without lines.
         """
         pod = checked_name(query.pod)
-        known = any(
-            name_of(one) == pod for one in self._source.objects() if text_at(one, "kind") == "Pod"
-        )
+        pods = [
+            one
+            for one in self._source.objects()
+            if text_at(one, "kind") == "Pod" and name_of(one) == pod
+        ]
         own = self._source.lines(pod, query.since_s or _LOG_S)
-        if not known and not own:
+        if not pods and not own:
             raise InvalidArguments(f'pods "{pod}" not found')
+        _check_container(query, pods, own)
         earlier = [line for line in own if line.labels.get("previous") == "true"]
         lines = earlier if query.previous else [line for line in own if line not in earlier]
         if query.previous and not earlier:
@@ -158,6 +162,20 @@ class RecordedKubernetes:
             )
             and wanted.items() <= mapping_at(one, "metadata", "labels").items()
         ]
+
+
+def _check_container(
+    query: PodLogQuery, pods: Sequence[Object], lines: Sequence[RecordedLine]
+) -> None:
+    """An empty log of a misspelt container would look like silence."""
+    names = {text_at(row, "name") for one in pods for row in rows_at(one, "spec", "containers")}
+    names |= {line.labels.get("container", "") for line in lines}
+    names.discard("")
+    if query.container and names and query.container not in names:
+        there = ", ".join(sorted(names))
+        raise InvalidArguments(
+            f"container {query.container} is not valid for pod {query.pod}; there is {there}"
+        )
 
 
 def _is_of(line: RecordedLine, container: str) -> bool:
