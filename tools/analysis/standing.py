@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from tools.analysis.shift import CAP, Points
+from tools.analysis.shift import CAP, Points, Shift
 from tools.analysis.usual import least_spread, scale_of
 from tools.signals import Role, Worse
 
@@ -18,6 +18,7 @@ _SHORTEST_S: Final = 120.0
 CLEAR: Final = 3.0  # spreads from how it began
 _TIMES: Final = 1.5  # how it began, at least
 _SHARE: Final = 4  # of the series: its beginning and its end
+MANY_FAIL: Final = 0.05  # of requests: no service calls that usual
 _FULL: Final = 0.9  # what queues when it is full; AWS recommends an alarm at 90 % of a CPU
 _QUEUES: Final = frozenset[Role]({"cpu", "pool", "disk"})
 _WHOLE: Final = frozenset({"percent", "%", "ratio"})
@@ -100,3 +101,15 @@ def _runs_out(points: Points, first: float) -> float | None:
     took_s, last = points[-1][0] - points[0][0], points[-1][1]
     left_s = last * took_s / (first - last) if first > last else _RUNS_OUT_S
     return left_s if left_s < _RUNS_OUT_S else None
+
+
+def many_fail(moved: Shift, unit: str | None) -> Standing | None:
+    """A share of failures that is bad for everybody and that did not change; None for any less.
+
+    `moved` is its range against the time before.
+    """
+    limit = MANY_FAIL * scale_of(unit)
+    is_share = (unit or "").lower() in _WHOLE
+    if not is_share or moved.up >= CLEAR or min(moved.middle, moved.last) < limit:
+        return None
+    return Standing(moved.usual, 0.0, moved.middle, 0.0, False, limit, None)

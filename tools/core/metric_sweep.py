@@ -131,7 +131,7 @@ class MetricSweep(ToolOutput):
 
     `too_short` is measured, and not for long enough before the range to be compared: it takes data of
     `least_before_s` before; `comparable` is of these. `standing` is of what could not be compared, and
-    is bad or goes a clear way all the same. `gaps` are times of which nothing is known.
+    is bad or goes a clear way all the same, and of failures that are many and always were. `gaps` are times of which nothing is known.
     An all-clear for a product needs all of these. `within` has its roles, and `unchecked` does not list
     it: that has the roles that exist and were not compared, for whatever reason. `disappeared` does not
     name it, and neither does `records`; `more_records` is how many products were cut. `unnamed`, which is `beyond/compared`, starts with 0 for it: these are the series of role

@@ -1,13 +1,13 @@
 """core__sweep_metrics: every role of every product against the time before, in a few requests."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from tools.analysis.comparable import least_before_s
 from tools.analysis.gaps import STALE_STEPS
 from tools.analysis.shift import Shift
-from tools.analysis.standing import Standing
+from tools.analysis.standing import Standing, many_fail
 from tools.capabilities import (
     CallContext,
     Capabilities,
@@ -86,6 +86,7 @@ class SweepMetrics:
         judged.shifts, past = look.compared(judged.shifts, grows)
         past = await with_week_ago(past, metrics, by_name, window, products, judged.shifts)
         judged.shifts, at_this_time = past.without_time_of_day(judged.shifts, window)
+        judged.standing += _lasting(judged.shifts)
         requests += past.requests
         output = _output(found, judged, window, start, step_s, requests, call.now)
         notes = [*(output.notes or ()), *past.notes] or None
@@ -120,6 +121,17 @@ class SweepMetrics:
 
 def _number(products: Collection[str]) -> str:
     return f"{len(products)} product{'' if len(products) == 1 else 's'}"
+
+
+def _lasting(
+    shifted: Sequence[tuple[str, Signal, Shift]],
+) -> Iterator[tuple[str, Signal, Standing]]:
+    """Shares of failures that are high and did not change: no comparison shows them."""
+    for product, signal, moved in shifted:
+        is_named = signal.role == "errors" and signal.worse == "up" and not signal.is_inferred
+        stands = many_fail(moved, signal.unit) if is_named else None
+        if stands is not None:
+            yield product, signal, stands
 
 
 def _output(

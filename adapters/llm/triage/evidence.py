@@ -188,7 +188,9 @@ def facts_of(case: Case) -> Facts:
     ways = traces.mapping("ways_slow") if traces else {}
     return Facts(
         moved=[*moved, *outside],
-        standing=list(_standings(metrics, case.subject, name)) if metrics else [],
+        standing=list(_standings(metrics, case.subject, case.asked.subject, name))
+        if metrics
+        else [],
         logs=[_log(row, logs, name) for row in logs.rows("changes")] if logs else [],
         spans=[_span(row, traces, name) for row in traces.rows("shifts")] if traces else [],
         ill=list(ill_facts(cluster, name.of)) if cluster else [],
@@ -280,13 +282,17 @@ def _count_of(row: Mapping[str, JsonValue], name: str) -> float | None:
     return None if number is None or number < 0 else number
 
 
-def _standings(seen: Seen, subject: str, name: _Names) -> Iterator[StandingFact]:
-    """What is bad for everybody; what only went some way where whoever is asked about has no past."""
+def _standings(seen: Seen, subject: str, asked: str, name: _Names) -> Iterator[StandingFact]:
+    """What is bad for everybody; what only went some way where whoever is asked about has no past.
+
+    Failures that always were as many count for the product of the question alone, where it names one.
+    """
     without_past = subject in seen.mapping("too_short") and subject not in seen.mapping("within")
     found = [_standing(row, seen, name) for row in seen.rows("standing")]
     unnamed = Counter(fact.product for fact in found if fact.role == "other")
     for fact in found:
-        if without_past or fact.is_bad:
+        is_of_others = fact.role == "errors" and asked not in ("", fact.product)
+        if (without_past or fact.is_bad) and not is_of_others:
             yield replace(fact, is_alone=fact.role != "other" or unnamed[fact.product] < 2)
 
 

@@ -198,3 +198,22 @@ async def test_series_without_a_known_role_that_stopped_is_named(how: str, words
     assert (verdict(found), suspects(found)) == ("symptoms", ["checkout"])
     assert words in found.text
     assert found.marks == ()
+
+
+FAILS = {"product": "checkout", "role": "errors", "signal": "http_error_ratio", "unit": "ratio",
+         "first": 0.38, "now": 0.38, "direction": "up", "size": 0.0, "limit": 0.05}  # fmt: skip
+
+
+@pytest.mark.parametrize("question", ["is checkout ok?", "what is wrong?"])
+async def test_failures_that_always_were_as_many_are_a_symptom(question: str) -> None:
+    found = await asked(question, standing=[FAILS])
+
+    assert (verdict(found), suspects(found)) == ("symptoms", ["checkout"])
+    assert "38 %" in found.text
+    assert found.marks == ()
+
+
+async def test_failures_of_a_product_that_nobody_asked_about_are_no_symptom_of_it() -> None:
+    found = await asked(standing=[{**FAILS, "product": "cart"}])
+
+    assert verdict(found) == "healthy"

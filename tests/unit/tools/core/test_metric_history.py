@@ -138,3 +138,12 @@ async def test_the_day_that_was_compared_is_told() -> None:
 
     assert day["day_from"] == "2026-11-19T08:00:00Z"
     assert "day_from" not in short
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.38, [0.05]), (0.06, [0.05]), (0.03, [])])
+async def test_a_share_of_failures_that_is_high_all_the_time_is_told(
+    share: float, told: list[float]
+) -> None:
+    found = await swept(series("http_request_error_ratio", lambda ago: share + 0.0001 * (ago % 5)))
+
+    assert [one["limit"] for one in found["standing"]] == told
