@@ -8,7 +8,7 @@ import pytest
 from bot.demo.workspace.people import User
 from bot.demo.workspace.seeds import CHECKOUT
 from tests.fakes.model_server import Round
-from tests.scenario.durability.world import World, logs_of, world_on
+from tests.scenario.durability.world import TIMEOUT_S, World, logs_of, world_on
 
 TURNS = 100
 PEOPLE = 10  # a person may ask twenty times a minute
@@ -42,7 +42,7 @@ async def test_a_cold_start_resumes_a_hundred_turns(world: World) -> None:
     async def all_run() -> bool:
         return sum(hold.reached.is_set() for hold in holds) == LIVE[world.database.dialect]
 
-    await world.until(all_run)
+    await world.until(all_run, timeout_s=2 * TIMEOUT_S)
     await world.kill(process)
     world.open()
     await world.serves(await world.launch(cold=True))
