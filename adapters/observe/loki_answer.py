@@ -132,22 +132,22 @@ def streams_of(answer: Answer, limit: int) -> Newest:
 
 def label_values_of(answer: Answer) -> list[str]:
     """The values of a label; empty when the answer is not a list of them."""
+    return _listed(answer) or []
+
+
+def label_names_of(answer: Answer) -> list[str] | None:
+    """The names of labels; None from a proxy that passes on queries alone. Raises as `check`."""
+    if answer.status in _NOT_PASSED_ON:
+        return None
+    check(answer)
+    return _listed(answer)
+
+
+def _listed(answer: Answer) -> list[str] | None:
     try:
         return parse(_VALUES, answer.body).data
     except ValidationError:
-        return []
-
-
-def lists_labels(answer: Answer) -> bool:
-    """False for a proxy that passes on queries alone, or that answers something else than a list."""
-    if answer.status in _NOT_PASSED_ON:
-        return False
-    check(answer)
-    try:
-        parse(_VALUES, answer.body)
-    except ValidationError:
-        return False
-    return True
+        return None
 
 
 async def series_of(answer: Answer) -> Sequence[Mapping[str, str]]:

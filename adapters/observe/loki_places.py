@@ -9,7 +9,7 @@ from typing import Final
 from adapters.observe.backend import Backend
 from adapters.observe.instants import to_ns
 from adapters.observe.line_filter import quoted
-from adapters.observe.loki_answer import label_values_of, lists_labels, series_of
+from adapters.observe.loki_answer import label_names_of, label_values_of, series_of
 from adapters.observe.loki_selector import FoundLabel, Selecting, Selector
 from adapters.observe.product_places import (
     LabelAsked,
@@ -137,11 +137,11 @@ class LokiPlaces:
         if self._template is not None:
             return [LabelAsked(self._template.label, pods=False)]
         answer = await self._backend.get("/loki/api/v1/labels", _times(interval))
-        self.is_assumed = not lists_labels(answer)
-        if self.is_assumed:
+        names = label_names_of(answer)
+        self.is_assumed = names is None
+        if names is None:
             self.notes = [f"Loki did not list its labels; assumed: {ASSUMED.label}"]
             return []
-        names = label_values_of(answer)
         # LogQL quotes no label names: https://grafana.com/docs/loki/latest/query/log_queries/
         odd = [name for name in names if not is_plain_name(name)]
         shown = ", ".join(repr(name) for name in odd[:_MOST_SHOWN])
