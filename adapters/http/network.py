@@ -1,6 +1,7 @@
 """Connections to addresses that were checked: a name is resolved once per connection."""
 
 import asyncio
+import re
 import select
 import socket
 import ssl
@@ -15,7 +16,8 @@ from adapters.http.egress import ReachableAddresses, check_resolved, is_address
 
 _MOST_ADDRESSES: Final = 8
 _END_OF_HEAD: Final = b"\r\n\r\n"
-_LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
+_CHUNK_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,20}")
+_IN_CHUNKS: Final = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 
 
 class CheckedNetwork(httpcore.AsyncNetworkBackend):
@@ -104,11 +106,11 @@ class Connection(httpcore.AsyncNetworkStream):
         self._was_full = False
         self._pause_s = 0.0
         self._at_once = asyncio.Event()
-        # The current answer: its bytes so far, where its body begins, the end of what was read.
+        # The current answer: its bytes so far, where its body begins, how far its chunks are read.
         self._received = 0
         self._head = bytearray()
         self._body_at = -1
-        self._last = b""
+        self._chunks: _Chunks | None = None
         self._is_clean = True
 
     def pause(self, seconds: float) -> None:
@@ -120,12 +122,9 @@ class Connection(httpcore.AsyncNetworkStream):
     def answered(self, body_bytes: int | None) -> None:
         """An answer is whole: after a body of so many bytes, or after chunks (None)."""
         if body_bytes is None:
-            # The first end of chunks: behind it a second one may share its line end.
-            at = self._last.find(_LAST_CHUNK)
-            self._is_clean = 0 <= at == len(self._last) - len(_LAST_CHUNK)
+            self._is_clean = self._chunks is not None and self._chunks.are_whole
         else:
             self._is_clean = self._body_at >= 0 and self._received == self._body_at + body_bytes
-        self._last = b""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """The bytes that have arrived, as soon as there are any."""
@@ -152,19 +151,23 @@ class Connection(httpcore.AsyncNetworkStream):
 
     def _note(self, data: bytes) -> None:
         self._received += len(data)
-        self._last = self._last[-len(_LAST_CHUNK) :] + data
-        if self._body_at < 0:
+        if self._chunks is not None:
+            self._chunks.read(data)
+        elif self._body_at < 0:
             seen = max(0, len(self._head) - len(_END_OF_HEAD))
             self._head += data
             end = self._head.find(_END_OF_HEAD, seen)
             if end >= 0:
                 self._body_at = end + len(_END_OF_HEAD)
+                if _IN_CHUNKS.search(self._head, 0, end):
+                    self._chunks = _Chunks()
+                    self._chunks.read(bytes(self._head[self._body_at :]))
                 self._head.clear()
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of it."""
         if self._received:
-            self._received, self._body_at, self._last, self.until = 0, -1, b"", None
+            self._received, self._body_at, self._chunks, self.until = 0, -1, None, None
         self._is_clean = False
         await self._stream.write(buffer, timeout)
 
@@ -195,6 +198,32 @@ class Connection(httpcore.AsyncNetworkStream):
         waiting = select.poll()
         waiting.register(self._socket, select.POLLIN)
         return bool(waiting.poll(0))
+
+
+class _Chunks:
+    """Follows a body in chunks to its end, whatever extensions and trailers it has."""
+
+    def __init__(self) -> None:
+        self.are_whole = False  # and nothing follows
+        self._is_last = False
+        self._skipped = 0  # of the next bytes: the rest of a chunk
+        self._line = b""  # broken off
+
+    def read(self, data: bytes) -> None:
+        """What arrived next of the body."""
+        data, at = self._line + data, self._skipped
+        is_over = False
+        while not is_over and (end := data.find(b"\n", at) + 1):
+            line = data[at:end].strip()
+            is_over = self._is_last and not line
+            size = None if self._is_last else _CHUNK_SIZE.match(line)
+            at = end
+            if size is not None and (length := int(size[0], 16)):
+                at += length + len(b"\r\n")
+            else:
+                self._is_last = True
+        self._skipped, self._line = max(0, at - len(data)), data[at:]
+        self.are_whole = is_over and not self._line
 
 
 def _decrypted(tls: ssl.SSLObject, max_bytes: int) -> bytes:

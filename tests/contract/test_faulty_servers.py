@@ -49,6 +49,9 @@ def chunked(body: bytes) -> bytes:
     return OK + b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
 
 
+CHUNKS = OK + b"transfer-encoding: chunked\r\n\r\n"
+
+
 def about(word: bytes) -> bytes:
     return sized(b'{"name": "%s", "app_name": "%s"}' % (word, word))
 
@@ -180,6 +183,10 @@ LONGER = {
     "304 with a body": b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nhello",
     "a body longer than its length": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi" + sized(b"stray"),
     "chunks with a trailer": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-T: 1\r\n\r\n" + sized(b"stray"),
+    **{
+        f"chunks that end with {end!r}": CHUNKS + b"2\r\nhi\r\n" + end + chunked(b"stray")
+        for end in (b"0;x=1\r\n\r\n", b"000\r\n\r\n", b"0\r\nX-T: 1\r\n\r\n", b"0 \r\n\r\n")
+    },
     "a chunk like an end of chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     b"7\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n" + sized(b"stray"),
     "a length beside chunks": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -203,6 +210,26 @@ async def test_what_follows_an_answer_is_not_the_next_one(first: bytes) -> None:
         told = [(await client.get(f"/word{word}word")).text for word in ("22", "33")]
 
     assert told == ["22", "33"]
+
+
+@pytest.mark.parametrize("end", [b"0\r\n\r\n", b"0;x=1\r\nX-T: 1\r\n\r\n"])
+@pytest.mark.parametrize("piece", [1, 2, 3, 7, 1000])
+async def test_chunks_that_arrive_in_pieces_keep_their_connection(end: bytes, piece: int) -> None:
+    connections: list[int] = []
+    sent = CHUNKS + chunk(b"a\n0\r\n\r\nb") + chunk(b"c") + end
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(1)
+        while await asked_word(reader):
+            for at in range(0, len(sent), piece):
+                writer.write(sent[at : at + piece])
+                await asyncio.sleep(0.001)
+
+    async with listening(peer) as url, http_client(base_url=url) as client, asyncio.timeout(20):
+        told = [(await client.get(f"/word{word}word")).text for word in ("11", "22", "33")]
+
+    assert told == ["a\n0\r\n\r\nbc"] * 3
+    assert connections == [1]
 
 
 @every_kind
@@ -267,7 +294,6 @@ def after_its_head(*parts: bytes, every_s: float = 0.1) -> Peer:
     return peer
 
 
-CHUNKS = OK + b"transfer-encoding: chunked\r\n\r\n"
 ZIPPED = OK + b"content-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n"
 EMPTY_MEMBER = gzip.compress(b"")
 
