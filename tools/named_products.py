@@ -273,21 +273,23 @@ def _of_list(items: Sequence[object]) -> Iterator[str]:
         rest = items[at + 1 :]
         if isinstance(item, list | tuple) and len(item) == 2:
             yield from _pair(item[0], item[1:])
-        if not isinstance(item, str) or _compared(item) is None or not rest:
+        if not isinstance(item, str) or not rest:
             continue
         operator = str(rest[0]).strip().lower()
         if item.startswith("-"):
             yield from _pair(item, rest[:1])
         elif operator in _EXACT - {""}:
             yield from _pair(item, rest[1:])
-        elif operator in _INEXACT:
+        elif operator in _INEXACT and _compared(item) is not None:
             yield ANY_PRODUCT
 
 
 def _pair(key: object, values: Iterable[object]) -> Iterator[str]:
-    is_exact = _compared(key)
+    is_exact, name = _compared(key), plain_key(str(key)).removeprefix("k8s_")
     if is_exact is not None:
         yield from _values(list(values)) if is_exact else [ANY_PRODUCT]
+    elif name in _PODS | _DEPLOYMENTS:
+        yield from (pod_owner(each) for each in _values(list(values)) if each not in _ANYTHING)
 
 
 def _json(text: str) -> Sequence[object]:

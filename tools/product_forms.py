@@ -42,6 +42,8 @@ _POD_CONDITION: Final = re.compile(
     re.IGNORECASE,
 )
 _ANY_POD: Final = re.compile(r"\^?(?:\.[*+])?\$?")
+# Ends of a pattern that match what Kubernetes adds to one workload's name, and no other name.
+_OWN_TAIL: Final = re.compile(rf"{re.escape(POD_TAIL)}|-(?:\[0-9\]|\\{{1,2}}d)(?:\+|\{{\d,\d\}})?")
 _SHORT_TAIL: Final = re.compile(r"(?P<owner>.+)-[a-z0-9]*[0-9][a-z0-9]*-[a-z0-9]{1,10}")
 _NUMBER_TAIL: Final = re.compile(r"(?P<owner>.+)-[0-9]{1,3}")
 
@@ -146,11 +148,14 @@ def _of_pods(text: str) -> Iterator[str]:
 
 
 def _of_pod_condition(operator: str, value: str) -> Iterator[str]:
-    """Of a pattern that begins with a name, what that name says: `checkout-.*`."""
+    """Of a pattern also `*` unless it matches one workload's pods alone: `web-.*` matches `web-admin-0`."""
     if operator != "=~":
         yield pod_owner(value)
         return
-    for pattern in value.split("|"):
-        if not _ANY_POD.fullmatch(pattern):
-            begin = re.match(r"\^?\(?([A-Za-z0-9-]*[A-Za-z0-9])-(?=\W|\[|\Z)", pattern)
-            yield begin[1] if begin else pod_owner(pattern)
+    for pattern in _OWN_TAIL.sub("-0", value).split("|"):
+        name = pattern.removeprefix("^").removesuffix("$")
+        if re.fullmatch(r"[A-Za-z0-9-]+", name):
+            yield pod_owner(name)
+        elif not _ANY_POD.fullmatch(pattern):
+            begin = re.match(r"\(?([A-Za-z0-9-]*[A-Za-z0-9])-(?=\W|\Z)", name)
+            yield from (begin[1], ANY_PRODUCT) if begin else (ANY_PRODUCT,)

@@ -15,6 +15,11 @@ _JOINTS: Final = "-_."
 _BEFORE: Final = "=:/\"'`([{,;|<>@#\\\t"
 _AFTER: Final = ":/@=|,;\t"
 _TABLE: Final = re.compile(r"\b(?:from|join|into|update|table|index|source)\s+\Z", re.IGNORECASE)
+# "the payments-related alerts": a word of a sentence. Alone, it could be an index's name.
+_COMPOUND: Final = re.compile(
+    r"-(?:related|like|based|wide|specific|side|only|facing|driven|induced|caused|owned)(?=[.,;:!?)]?(?:\s|\Z))",
+    re.IGNORECASE,
+)
 _KEYWORD_CHARS: Final = 16
 
 
@@ -58,7 +63,9 @@ def _is_name(text: str, start: int, end: int) -> bool:
     if before[-1:] and before[-1] in _JOINTS and before[:-1].isalnum():
         return True
     if after[:1] and after[0] in _JOINTS and after[1:].isalnum():
-        return True
+        compound = None if before[-1:].strip() else _COMPOUND.match(text, end)
+        if compound is None or not (text[:start] + text[compound.end() :]).strip():
+            return True
     if before[-1:] and before[-1] in _BEFORE:
         return True
     if after[:1] and after[0] in _AFTER and after[1:].strip():

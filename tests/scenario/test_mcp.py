@@ -13,7 +13,7 @@ from adapters.mcp.definition import Definition
 from bot.cli.check.parts import examine
 from bot.cli.check.tools import mcp_report
 from bot.settings.model import Settings
-from tests.fakes import mcp_server
+from tests.fakes import mcp_server, plugin_bridge
 from tests.fakes.mcp_http import TOOL, McpHttp
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_http import serving
@@ -100,6 +100,59 @@ async def test_a_tool_whose_entry_is_taken_away_is_gone_after_a_reload(stage: St
     assert json.loads(before)["result"] == {"text": "Restart it."}
     assert json.loads(after)["result"]["error"] == "policy_denied"
     assert json.loads(row)["parts"]["mcp"] == {"needs_restart": ["new"]}
+
+
+async def test_a_turn_hands_the_products_of_other_channels_to_foreign_tools(
+    stage: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host, a word of a list, a product beside an own one: none reaches the plugin or the server."""
+    asked: tuple[dict[str, str], ...] = (
+        {"product": "checkout", "text": "host ledger.prod.svc.cluster.local"},
+        {"product": "checkout", "text": "checkout,ledger"},
+        {"product": "checkout", "text": "slow since the ledger-related deploy"},
+    )
+    tool = {
+        **TOOL,
+        "inputSchema": {
+            "type": "object",
+            "properties": {"product": {"type": "string"}, "text": {"type": "string"}},
+        },
+    }
+
+    def script(request: Recorded) -> Round:
+        names = (plugin_bridge.NAME, "mcp__wiki__find")
+        if results(request):
+            return Round(text=("That is all [1].",))
+        return Round(calls=tuple(Call(name, each) for name in names for each in asked))
+
+    monkeypatch.setenv("BRIDGE_TOKEN", plugin_bridge.TOKEN)
+    entry = {
+        "sha256": Definition("find", "Find runbooks.", tool["inputSchema"]).sha256(),
+        "effect": "read",
+    }
+    bridge, wiki = plugin_bridge.Bridge(), McpHttp(tool=tool)
+    async with serving(bridge.handle) as plugin_url, serving(wiki.handle) as url:
+        (tmp_path / "tickets.yaml").write_text(plugin_bridge.manifest(plugin_url))
+        settings = {
+            "plugins": {"folder": str(tmp_path)},
+            "mcp": {
+                "servers": {
+                    "wiki": {"url": url, "networks": ["127.0.0.0/8"], "tools": {"find": entry}}
+                }
+            },
+            "channels": [
+                {"match": "incident-*", "session": "{channel}", "products": ["checkout"]},
+                {"match": "books-*", "products": ["ledger"]},
+            ],
+        }
+        async with stage(script, settings) as running:
+            await running.service.base.mcp.supervisors[0].first_try.wait()
+            await running.answered("@kortex is anything known?")
+            told = [json.loads(each)["result"] for each in results(running.models.requests[-1])]
+
+    assert [each.get("error") for each in told] == ["policy_denied", "policy_denied", None] * 2
+    assert len(bridge.asked) == 1
+    assert [method for method, _ in wiki.asked].count("tools/call") == 1
 
 
 def test_check_names_a_server_that_cannot_be_started(

@@ -21,6 +21,7 @@ from tests.fakes.tools import contract
 from tools.admission import parsed_arguments
 from tools.contract import ToolInput
 from tools.named_products import named_products
+from tools.product_names import POD_TAIL
 from tools.products import CANNOT_BE_TOLD, FOREIGN_QUERY, Reading, refusal, usual_scope
 
 Form = Callable[[str], JsonValue]
@@ -160,9 +161,13 @@ FORMS: dict[str, Form] = {
     "a pod's condition": lambda name: {
         "filters": [{"key": "pod", "op": "=", "value": f"{name}-0"}]
     },
+    "a pod among pairs": lambda name: {"labels": [["env", "prod"], ["k8s.pod.name", f"{name}-0"]]},
+    "a pod in a list that compares": lambda name: {"where": ["pod", "=", f"{name}-7d9f-abc"]},
+    "a deployment among options": lambda name: {"args": ["rollout", "--deployment", name]},
     "a pod in a selector": lambda name: {"q": f'{{pod="{name}-7d9f-abc"}} |= "x"'},
-    "a pod's pattern": lambda name: {"q": f'rate(x{{pod=~"{name}-.*"}}[5m])'},
-    "a pod's patterns": lambda name: {"q": f'{{pod=~"web-.+|{name}-[a-z0-9]+"}}'},
+    "a pod's pattern": lambda name: {"q": f'rate(x{{pod=~"{name}{POD_TAIL}"}}[5m])'},
+    "a pod's patterns": lambda name: {"q": f'{{pod=~"web-[0-9]+|^{name}-\\\\d{{1,2}}$"}}'},
+    "pods in full": lambda name: {"q": f'{{pod=~"web-0|{name}-7d9f8bcdf5-x2c4d"}}'},
     "a pod of kubectl": lambda name: {"command": f"kubectl -n shop logs --tail 5 {name}-7d9f-abc"},
     "a pod by its kind": lambda name: {
         "kind": "Pod",
@@ -234,6 +239,14 @@ WILDCARDS: list[JsonValue] = [
     {"pod": "check*"},
     {"pod": "checkout-api-7d9f-abc"},
     {"q": '{pod=~"check.*"}'},
+    # Each also matches pods of a product whose name begins with the channel's: `checkout-admin-0`.
+    {"q": 'rate(x{pod=~"checkout-.*"}[5m])'},
+    {"q": '{pod=~"web-0|checkout-.+"}'},
+    {"q": '{k8s_pod_name=~"^checkout-[a-z0-9]+-[a-z0-9]+$"}'},
+    {"q": '{pod=~"(checkout|web)-.*"}'},
+    {"q": '{pod=~"checkout-(admin-)?[0-9]+"}'},
+    {"labels": [["pod", "checkout-*"]]},
+    {"q": 'kube_pod_info{pod=~"checkout.{1,20}"}'},
 ]
 HARMLESS: list[JsonValue] = [
     {"query": "connection refused", "limit": 5},
@@ -354,16 +367,40 @@ def test_an_own_product_that_holds_another_ones_name_passes(form: Form, name: st
 
 @pytest.mark.parametrize(
     "text",
-    ["the service was slow, payments said", "payments", "why do payments fail, and refunds?"],
+    [
+        "the service was slow, payments said",
+        "payments",
+        "why do payments fail, and refunds?",
+        "all payments-related alerts",
+        "payments-side errors, or Payments-like ones.",
+        "payments-related",
+    ],
 )
 def test_a_word_of_a_sentence_is_no_product(text: str) -> None:
     assert (refused_elsewhere({"query": text}) is None) == (" " in text)
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "… count(*) from payments-related where level = 'error'",
+        "index main source=payments-related",
+        "logs of payments-related-7d9f-abc now",
+        "see payments-related.svc for more",
+        "look at payments-web1 now",
+        "rows of payments-wide/2026 only",
+    ],
+)
+def test_a_name_within_a_sentence_is_a_product(text: str) -> None:
+    assert refused_elsewhere({"query": text}) is not None
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         {"kind": "pods", "name": "payments-7d9f-abc"},
+        {"query": 'rate(requests_total{pod=~"payments-.*"}[5m])'},
+        {"query": 'up{pod=~"checkout-0|payments-[a-z0-9]+-[a-z0-9]+"}'},
         {"pod": "payments-0"},
         {"query": 'rate(requests_total{service="payments"}[5m])'},
         {"query": 'up{job="shop/payments"}'},
