@@ -54,13 +54,13 @@ _PROSE: Final = frozenset(
 )  # fmt: skip
 # Keys of an object below a product's key that only hold the value itself: {"service": {"eq": "web"}}.
 _VALUE_KEYS: Final = frozenset(
-    {"value", "values", "v", "rhs", "right", "query", "name", "names", "id", "eq", "equals", "in", "is",
+    {"value", "values", "label_value", "tag_value", "v", "rhs", "right", "query", "name", "names", "id", "eq", "equals", "in", "is",
      "term", "terms", "any_of"}
 )  # fmt: skip
 # Keys of one condition: {"field": "service", "op": "=", "value": "web"}.
 _FIELD_KEYS: Final = frozenset(
-    {"field", "default_field", "key", "k", "label", "attribute", "column", "property", "dimension", "name",
-     "tag", "lhs", "left"}
+    {"field", "default_field", "key", "k", "label", "label_name", "attribute", "column", "property",
+     "dimension", "name", "tag", "tag_name", "lhs", "left"}
 )  # fmt: skip
 _OPERATOR_KEYS: Final = frozenset({"op", "operator", "operation", "comparison", "match", "type"})
 _EXACT: Final = frozenset(
@@ -93,10 +93,10 @@ _QUOTED: Final = r"\([^()]*\)|\[[^\[\]]*\]|\"[^\"]*\"|'[^']*'|`[^`]*`"
 # `service="web"`, `service.name:web`, `app in ("web", api)`, `lower(service) != web` within a text.
 # A word compares with what is quoted or bracketed only: plain sentences hold such words as well.
 _CONDITION: Final = re.compile(
-    rf"(?<![A-Za-z0-9])(?P<name>{_NAMES})(?:\.keyword)?[\"'`\]]?(?P<closed>(?:\s+as\s+\w+)?\s?\))?\s*"
+    rf"(?<![A-Za-z0-9])(?P<name>{_NAMES})(?:\.keyword)?(?:[\"'`]?\]|[\"'`]|\[\w*\])?(?P<closed>(?:\s+as\s+\w+)?\s?\))?\s*"
     rf"(?:(?P<op>=~|!=|!~|<>|==?|:|[<>]=?|~\*?)(?P<gap>\s*)(?P<value>{_QUOTED}|[^\s,;&|(){{}}\[\]\"']*)"
-    r"|(?<=[\s\"'`\])])(?P<word>(?:not\s+)?(?:in|like|ilike|is|has|contains|rlike|regexp|startswith|endswith|"
-    rf"matches|between|similar\s+to)\b)\s*(?P<listed>{_QUOTED}|[(\[]))",
+    r"|(?<=[\s\"'`\])])(?P<word>(?:not\s+)?(?:in|eq|ne|in~|!in~?|has_any|has_all|like|ilike|is|has|contains|rlike|regexp|startswith|endswith|"
+    rf"matches|between|similar\s+to)(?!\w))\s*(?P<listed>{_QUOTED}|[(\[]))",
     re.IGNORECASE,
 )
 _REVERSED: Final = re.compile(
@@ -185,6 +185,8 @@ def _of_keys(value: dict[object, object]) -> Iterator[str]:
         is_count = isinstance(each, int | float) and name not in PRODUCT_KEYS
         if is_exact is not None and not is_count:
             yield from _values(each) if is_exact else [ANY_PRODUCT]
+        elif str(key).startswith("$") and isinstance(each, list) and len(each) == 2:
+            yield from _pair(each[0], each[1:]) if name in _EXACT else _pair(f"not {each[0]}", "*")
         elif name in _FIELD_QUERIES and isinstance(each, dict):
             yield from _of_field_query(each)
         elif name in _PATH_KEYS and isinstance(each, str):
@@ -251,7 +253,8 @@ def _values(value: object) -> Iterator[str]:
 def _of_condition(condition: dict[object, object]) -> Iterator[str]:
     """An object that names a product's field and compares it: only an exact comparison is readable."""
     plain = {plain_key(str(key)): value for key, value in condition.items()}
-    named = [_compared(plain[key]) for key in sorted(_FIELD_KEYS & plain.keys())]
+    fields = [plain[key] for key in sorted(_FIELD_KEYS & plain.keys())]
+    named = [_compared(next(_values(each), "")) for each in fields]
     if not any(each is not None for each in named):
         return
     for key, value in plain.items():

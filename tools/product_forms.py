@@ -24,6 +24,10 @@ _FIELD: Final = re.compile(
     re.IGNORECASE,
 )
 _EXACT: Final = frozenset({"=", ":", "in"})
+# GraphQL's `service(name: "web")`, and a block of a configuration.
+_CALLED: Final = re.compile(
+    rf"\b(?P<label>[A-Za-z]\w*)\s*[({{]\s*(?P<fields>(?:name|id|key|slug)\s*[:=]\s*(?:{_LITERAL}|\$\w+))"
+)
 # Gremlin's `has('service', 'name', 'web')`.
 _HAS: Final = re.compile(
     rf"\bhas\(\s*(?P<key>{_LITERAL})\s*,(?P<rest>[^()]*(?:\([^()]*\))?[^()]*)\)"
@@ -109,6 +113,9 @@ def _of_nodes(text: str, compared: Compared) -> Iterator[str]:
                 if (found := _FIELD.match(text, at.end())) is not None
             ]
         yield from _of_conditions(conditions)
+    for called in _CALLED.finditer(text):
+        if compared(called["label"]) is not None:
+            yield from _of_conditions([*_FIELD.finditer(called["fields"])])
 
 
 def _of_conditions(conditions: list[re.Match[str]]) -> Iterator[str]:

@@ -176,6 +176,14 @@ FORMS: dict[str, Form] = {
     },
     "a pod's path": lambda name: {"path": f"/api/v1/namespaces/shop/pods/{name}-7d9f-abc/log"},
     "a replica in a text": lambda name: {"note": f"look at {name}-7d9f8bcdf5-x2c4d please"},
+    "a column in brackets": lambda name: {"q": f'filter(fn: (r) => r["service"] == "{name}")'},
+    "a list's parameter": lambda name: {"path": f"/logs?service%5B%5D={name}&services[0]={name}"},
+    "OData": lambda name: {"q": f"$filter=service eq '{name}' and level eq 'error'"},
+    "GraphQL's node": lambda name: {"query": f'{{ service(name: "{name}") {{ logs }} }}'},
+    "a block": lambda name: {"hcl": f'service {{\n  name = "{name}"\n}}'},
+    "a label's name and value": lambda name: {"label_name": "service", "label_value": name},
+    "a field in an object": lambda name: {"dimension": {"name": "service"}, "value": name},
+    "an operator over two": lambda name: {"where": {"$expr": {"$eq": ["$service", name]}}},
     "deep": lambda name: {"a": [{"b": [{"c": {"d": [{"product": [name]}]}}]}]},
 }
 # Of letters that are no letters once they are full-width.
@@ -246,6 +254,11 @@ WILDCARDS: list[JsonValue] = [
     {"q": '{pod=~"(checkout|web)-.*"}'},
     {"q": '{pod=~"checkout-(admin-)?[0-9]+"}'},
     {"labels": [["pod", "checkout-*"]]},
+    {"q": 'Logs | where Service in~ ("checkout")'},
+    {"q": 'Logs | where Service !in ("checkout")'},
+    {"q": "service ne 'checkout'"},
+    {"where": {"$ne": ["$service", "checkout"]}},
+    {"q": "{ service(name: $name) { logs } }"},
     {"q": 'kube_pod_info{pod=~"checkout.{1,20}"}'},
 ]
 HARMLESS: list[JsonValue] = [
@@ -274,6 +287,8 @@ HARMLESS: list[JsonValue] = [
     {"note": "a microservice architecture", "n": 2**63 - 1, "x": None},
     {"trace_id": "0af7651916cd43dd8448eb211c80319c", "span": "b7ad6b7169203331"},
     {"q": '{pod=~".+"}', "query": "up{pod=~'.*'}", "command": "kubectl get pods -n shop -o wide"},
+    {"q": "{ logs(limit: 5) { line } }", "note": "the service (name: see below) is in ruins"},
+    {"group": {"$push": ["$level", "$message"]}, "fields": {"name": "level"}},
     {"csv": "time,value\n1,2\n3,4", "note": "one, two\nthree, four"},
     {"q": "MATCH (h:Host {name: 'db-1'}) RETURN h", "g": "g.V().has('host', 'name', 'db-1')"},
     {"uuid": "550e8400-e29b-41d4-a716-446655440000", "sha": "9f2ab17" + "0" * 33},
