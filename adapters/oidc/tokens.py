@@ -23,8 +23,11 @@ FETCH_S: Final = 5.0
 REFETCH_S: Final = 60.0  # whoever invents key ids makes us ask no more often
 KEYS_TTL_S: Final = 3_600.0
 SKEW_S: Final = 60.0
-# Letters that show as nothing: Hangul's fillers and the empty Braille pattern.
-BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+# What shows as nothing: Hangul's fillers, the empty Braille pattern, and the marks among Unicode's
+# Default_Ignorable_Code_Point, of which a variation selector is the best known.
+BLANK_LETTERS: Final = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+) | set(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 MOST_KEYS: Final = 50
 MOST_TOKEN_CHARS: Final = 8_192  # of a header line, as aiohttp takes it
 
@@ -57,7 +60,7 @@ class _KeySet(BaseModel):
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
-    keys: list[dict[str, Any]]
+    keys: list[JsonValue]
 
 
 class OidcTokens:
@@ -145,15 +148,16 @@ class OidcTokens:
         async with reading(url, FETCH_S, self._route) as client:
             return await get_json(client, url, {"Accept": "application/json"})
 
-    def _usable(
-        self, keys: Sequence[Mapping[str, Any]]
-    ) -> Sequence[tuple[Mapping[str, Any], jwt.PyJWK]]:
-        found = []
+    def _usable(self, keys: Sequence[JsonValue]) -> Sequence[tuple[Mapping[str, Any], jwt.PyJWK]]:
+        found: list[tuple[Mapping[str, Any], jwt.PyJWK]] = []
         for each in keys[:MOST_KEYS]:
-            if each.get("use", "sig") != "sig" or each.get("kty") not in {"RSA", "EC", "OKP"}:
+            if not isinstance(each, dict) or each.get("use", "sig") != "sig":
                 continue
+            if each.get("kty") not in ("RSA", "EC", "OKP"):
+                continue
+            alg: Any = each.get("alg")
             try:
-                found.append((each, jwt.PyJWK(dict(each), each.get("alg"))))
+                found.append((each, jwt.PyJWK(dict(each), alg)))
             except (jwt.PyJWTError, ValueError, TypeError, KeyError):
                 continue  # one that nobody can use does not spoil the others
         return found

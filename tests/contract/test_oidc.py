@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ class Provider:
     """An issuer whose keys, metadata and mood a test changes."""
 
     url: str = ""
-    keys: list[dict[str, Any]] = field(default_factory=lambda: [_public(RSA, "one", "RS256")])
+    keys: Sequence[object] = field(default_factory=lambda: [_public(RSA, "one", "RS256")])
     status: int = 200
     issuer: str = ""
     jwks_uri: str = ""
@@ -153,6 +153,10 @@ FORGED: dict[str, Callable[[Provider], str]] = {
         "ann\n",
         "\ud800",
         "ann\x00",
+        "\ufe0f",
+        "ann\ufe0e",
+        "\u034f\u180b",
+        "ann\U000e0100",
         7,
         0,
         True,
@@ -206,6 +210,30 @@ async def test_keys_that_cannot_be_used_deny(
     provider.keys = keys
     with pytest.raises(TokenRefused):
         await provider.tokens.claims(provider.token())
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None,
+        "one",
+        2**64,
+        [],
+        {},
+        {"kty": None},
+        {"kty": ["RSA"], "kid": "x"},
+        {"kty": "RSA", "kid": "x", "n": None, "e": 2**64},
+        {"kty": "EC", "crv": {}, "kid": "x"},
+        {"kty": "OKP", "crv": "Ed25519", "x": "\ud800", "kid": "x"},
+        {**_public(RSA, "x", "RS256"), "alg": ["RS256"]},
+        {**_public(RSA, "x", "RS256"), "alg": 7, "use": None},
+    ],
+    ids=lambda odd: ascii(odd)[:40],
+)
+async def test_one_odd_key_does_not_hide_the_others(provider: Provider, odd: object) -> None:
+    provider.keys = [odd, _public(RSA, "one", "RS256"), odd]
+
+    assert (await provider.tokens.claims(provider.token()))["sub"] == "ann"
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "//", "keys", "\x00"])
