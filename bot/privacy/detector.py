@@ -5,6 +5,7 @@ prefilter tells per window which rules match at all; only those are run for posi
 it can tell too little are looked for by families, all of one in a single pass.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ MAX_FINDINGS: Final = 96
 # What is found at a window's end goes on as long as it looks the same.
 # As much of a value as tells what it is.
 CHECKED_BYTES: Final = 256
+MOST_VERDICTS: Final = 4096
 # What a number is called stands so near before it.
 BEFORE_BYTES: Final = 40
 _REST = re.compile(rb"[A-Za-z0-9+/=_.~%-]*")
@@ -181,10 +183,11 @@ class Detector:
         self._gates = literal_filter([r.gate for _, r in self._gated])
         self._filter = pattern_filter([r.pattern for _, r in self._plain])
         self._document_filter = pattern_filter([r.pattern for r in rules.documents])
+        self._verdicts: dict[bytes, bool] = {}
 
     def spans(self, data: bytes) -> list[Span]:
         """All findings, in no order, possibly overlapping."""
-        search = _Search(data)
+        search = _Search(data, self._verdicts)
         size = len(data)
         for index in self._document_filter(data):
             search.run(self._documents[index], 0, size, size)
@@ -207,12 +210,12 @@ class Detector:
 class _Search:
     """One text under search."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, verdicts: dict[bytes, bool]) -> None:
         self.found: list[Span] = []
         self._data = data
         self._run = (0, 0)  # the last run of like characters, so that none is walked twice
         self._masked: dict[str, int] = {}  # how far a rule's run that left its window goes
-        self._verdicts: dict[tuple[int, bytes, bytes], bool] = {}
+        self._verdicts = verdicts
 
     def run(self, ranked: tuple[int, Rule], start: int, stop: int, end: int) -> None:
         """Add what begins between `start` and `stop`, looked for up to `end`."""
@@ -235,7 +238,7 @@ class _Search:
             self.found.append(Span(first, whole, rank, rule.name, rule.kind))
 
     def _holds(self, check: Check, rank: int, rule: Rule, match: Match) -> bool:
-        """The check's verdict, remembered: a text repeats itself."""
+        """The check's verdict, remembered by a digest: texts repeat themselves and each other."""
         first, last = match.span(rule.group)
         value = self._data[first : min(last, first + CHECKED_BYTES)]
         if rule.before:
@@ -243,10 +246,14 @@ class _Search:
         else:
             start, end = match.span(rule.name_group) if rule.name_group else (0, 0)
             name = self._data[start:end]
-        verdict = self._verdicts.get((rank, name, value))
+        asked = b"%d %d %b%b" % (rank, len(name), name, value)
+        digest = hashlib.blake2b(asked, digest_size=16).digest()
+        verdict = self._verdicts.get(digest)
         if verdict is None:
+            if len(self._verdicts) >= MOST_VERDICTS:
+                self._verdicts.clear()
             verdict = check(name.decode("latin-1"), value.decode("latin-1"))
-            self._verdicts[rank, name, value] = verdict
+            self._verdicts[digest] = verdict
         return verdict
 
     def _end(self, at: int) -> int:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 _OPENING: Final = re.compile(r'\{\s*"|\[\s*["{\[]')
 _TOKEN: Final = re.compile(
-    r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|-?Infinity|NaN|true|false|null', re.DOTALL
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|-?Infinity|NaN|true|false|null', re.DOTALL
 )
 _LONGEST_ESCAPE: Final = 6
 _MOST_FAILURES: Final = 200  # openings that begin no JSON; each may cost a look at the whole text
@@ -76,15 +76,21 @@ def redacted_piece(text: str, values: Values | None, masks: Sequence[Mask]) -> s
     tokens = [*_TOKEN.finditer(text)]
     new = _changes(values, len(tokens)) if values else None
     made: list[str] = []
-    at = 0
+    at = first = 0
     for number, token in enumerate(tokens):
         start, end = token.span()
+        while first < len(masks) and masks[first].end <= start:
+            first += 1
+        last = first
+        while last < len(masks) and masks[last].start < end:
+            last += 1
         written = token[0]
         if new is not None and new[number] is not None:
             written = json.dumps(new[number], ensure_ascii=False)
+        elif first == last:
+            continue
         if written.startswith('"'):
-            own = [m for m in masks if m.start < end and m.end > start]
-            written = _masked(token[0], written, start, own, are_all=new is None)
+            written = _masked(token[0], written, start, masks[first:last], are_all=new is None)
         made += (text[at:start], written)
         at = end
     return "".join((*made, text[at:]))
@@ -128,10 +134,12 @@ def _masked(was: str, written: str, start: int, masks: Sequence[Mask], *, are_al
     inside: list[Mask] = []
     for mask in masks:
         first, last = max(1, mask.start - start), min(len(was) - 1, mask.end - start)
-        whole = aligned(was, mask._replace(start=first, end=last))
         # An address right behind a backslash may begin with a part of an escape: its value decides.
         is_sure = mask.is_secret or (was == written and was[first - 1] != "\\")
-        if whole is not None and (are_all or is_sure):
+        if not (are_all or is_sure):
+            continue
+        whole = aligned(was, Mask(first, last, mask.words, mask.is_secret))
+        if whole is not None:
             inside.append(whole)
     if was == written:
         return spliced(was, inside)

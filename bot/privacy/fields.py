@@ -18,6 +18,7 @@ from tools.redactor import MASK_PREFIX
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 # Between two texts: no rule reaches across a NUL.
 _BETWEEN: Final = "\n\0\n"
+_FEW: Final = 64  # texts, with fewer findings of one rule than fill a window
 _SECRET_KIND: Final = "Secret"  # noqa: S105 - a Kubernetes kind
 _SECRET_PARTS: Final = ("data", "stringData")
 _LONGEST_NAME: Final = 64  # of those remembered
@@ -37,26 +38,36 @@ class _Names:
     copies: frozenset[str]
 
 
-def redacted(value: JsonValue, redact: Redact, mask: Redact) -> JsonValue:
-    """`redact` gets texts, many at once; `mask` gets what stands under a secret's name."""
+def redacted(
+    value: JsonValue, redact: Redact, mask: Redact, *, is_dense: bool = False
+) -> JsonValue:
+    """`redact` gets texts, many at once; `mask` gets what stands under a secret's name.
+
+    `is_dense`: the texts have so many findings that few of them fit in one window of the rules.
+    """
     texts: list[str] = []
     kept = _masked(value, mask, texts)
-    found = _redacted_texts(texts, redact)
+    found = _redacted_texts(texts, redact, len(texts) if not is_dense else _FEW)
     if found is texts:
         return kept
     return _filled(kept, iter(found))
 
 
-def _redacted_texts(texts: list[str], redact: Redact) -> list[str]:
-    """The same list where there was nothing to redact."""
+def _redacted_texts(texts: list[str], redact: Redact, most: int) -> list[str]:
+    """The same list where there was nothing to redact. At most `most` are redacted at once."""
+    if len(texts) > most:
+        parts = (texts[at : at + most] for at in range(0, len(texts), most))
+        return [text for part in parts for text in _redacted_texts(part, redact, most)]
     joined = _BETWEEN.join(texts)
     if joined.count("\0") == max(0, len(texts) - 1):
         whole = redact(joined)
         if whole == joined:
             return texts
-        parts = whole.split(_BETWEEN)
-        if len(parts) == len(texts):
-            return parts
+        found = whole.split(_BETWEEN)
+        if len(found) == len(texts):
+            return found
+    if len(texts) > _FEW:  # a window that is full of findings is masked to its end
+        return _redacted_texts(texts, redact, _FEW)
     return [redact(t) for t in texts]
 
 

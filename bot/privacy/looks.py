@@ -7,6 +7,7 @@ import base64
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import Final
 
 from bot.privacy.lists import read_list
@@ -31,6 +32,7 @@ _OPEN_NAME = re.compile(
     r"|rate[_-]?limit|bucket|s3|blob|file|path|field|column|attribute|property|sticky|session[_-]?affinity"
     r"|key)[_.-]?(?:key|token|hash)$"
 )
+_PASSWORD_NAME = re.compile(r"(?i)pass|pwd")
 _STRONG_NAME = re.compile(
     r"(?i)pass|pwd|secret|(?:api|access|auth)[_-]?key|private|credential|cvv|pin$"
 )
@@ -99,10 +101,8 @@ def assigned_plain(name: str, value: str) -> bool:
     text = value.rstrip(".,;:!?")
     if len(text) < 6 or _is_open(name, text) or _NEXT_PAIR.match(text):
         return False
-    if re.search(r"(?i)pass|pwd", name):
+    if _PASSWORD_NAME.search(name):
         return _strong(name, text)
-    if _STRONG_NAME.search(name):
-        return len(text) >= 8 and _under_a_weak_name(name, text)
     return len(text) >= 8 and _under_a_weak_name(name, text)
 
 
@@ -134,7 +134,17 @@ def is_reference(value: str) -> bool:
 
 
 def _is_open(name: str, value: str) -> bool:
-    return is_reference(value) or _OPEN_NAME.search(name) is not None or len(set(value)) <= 2
+    return _is_open_name(name) or is_reference(value) or len(set(value)) <= 2
+
+
+@lru_cache(maxsize=256)  # names repeat themselves
+def _is_open_name(name: str) -> bool:
+    return _OPEN_NAME.search(name) is not None
+
+
+@lru_cache(maxsize=256)
+def _is_key_name(name: str) -> bool:
+    return _KEY_ONLY.search(name) is not None and not _STRONG_NAME.search(name)
 
 
 def _strong(name: str, text: str) -> bool:
@@ -149,7 +159,7 @@ def _strong(name: str, text: str) -> bool:
 
 
 def _under_a_weak_name(name: str, text: str) -> bool:
-    if _KEY_ONLY.search(name) and not _STRONG_NAME.search(name):
+    if _is_key_name(name):
         return _mixed(text) and _keylike(name, text)
     if _UUID.fullmatch(text):
         return True

@@ -12,12 +12,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
+from operator import sub
 from typing import Final
 
 from pydantic import JsonValue
 
 from bot.privacy import embedded_json, fields, literals
-from bot.privacy.detector import Span, detector
+from bot.privacy.detector import MAX_FINDINGS, WINDOW_BYTES, Span, detector
 from bot.privacy.disguises import HIDDEN, Encoded, as_read
 from bot.privacy.embedded_json import Mask, aligned, is_quoted
 from bot.privacy.passed import PassedTexts
@@ -37,6 +38,7 @@ _MARK: Final = re.compile(rb"\[redacted:[a-z0-9-]{1,40}#[0-9a-f]{4,16}\]")
 _PREFIX: Final = MASK_PREFIX.encode()
 # What is left of a finding beside a mark that stands in it is no secret if it is shorter.
 _SHORTEST_PIECE: Final = 6
+_DENSE: Final = MAX_FINDINGS // 2  # so many masks in a window: its values together may fill one
 _CONFIGURED: Final = "configured"
 _FOUND: Final = "seen-before"
 _IDENTIFIER_SIGN: Final = "@"  # a product that looks like an address; digits alone stay numbers
@@ -207,13 +209,16 @@ class TextRedactor:
             if (own := _between(masks, ends, start, end))
         ]
         texts = [text[start:end] for start, end, _own in found]
+        starts = [mask.start for mask in masks]
+        gaps = map(sub, starts[_DENSE:], starts)
+        dense = min(gaps, default=WINDOW_BYTES) < WINDOW_BYTES
         values = embedded_json.values_of(
-            texts, lambda value: fields.redacted(value, redact, self._masked)
+            texts, lambda value: fields.redacted(value, redact, self._masked, is_dense=dense)
         )
         made: list[str] = []
         at = 0
         for (start, end, own), piece, pair in zip(found, texts, values, strict=True):
-            inside = [mask._replace(start=mask.start - start, end=mask.end - start) for mask in own]
+            inside = [Mask(a - start, z - start, words, secret) for a, z, words, secret in own]
             made += (
                 _spliced(text, at, start, _between(masks, ends, at, start)),
                 embedded_json.redacted_piece(piece, pair, inside),

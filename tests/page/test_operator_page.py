@@ -51,6 +51,8 @@ HOSTILE = (
     " [l](https://evil.test/?d=SECRET) https://bare.test/x <https://slack.test/|here>"
     " [r](https://runbooks.example.com/checkout) [m](mailto:out@evil.test)"
     " [u](https://runbooks.example.com@evil.test/) [p](https://runbooks.example.com.evil.test/)"
+    " [f][1] &lt;https://entity.test|x&gt; [[i](https://inner.test/)](HTTPS://OUTER.TEST/)\n\n"
+    "|a|b|\n|-|-|\n|[c](https://cell.test/)|<https://token.test/|x>|\n\n[1]: https://reference.test/"
 )
 # Shown whole as text, because none leads to a host that answers may link to.
 DISGUISED = (
@@ -60,6 +62,12 @@ DISGUISED = (
     "mailto:out@evil.test",
     "https://runbooks.example.com@evil.test/",
     "https://runbooks.example.com.evil.test/",
+    "https://entity.test",
+    "https://inner.test/",
+    "HTTPS://OUTER.TEST/",
+    "https://cell.test/",
+    "https://token.test/",
+    "https://reference.test/",
 )
 # Each is a megabyte, of which a part is read as Markdown: one line, lines that are just not too long, spaces.
 LONG = (

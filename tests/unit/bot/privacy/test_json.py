@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable
 from itertools import starmap
 
@@ -278,3 +279,40 @@ def test_json_in_a_line_is_written_as_it_was_beside_its_masks(text: str, kept: s
 def test_openings_that_begin_no_json_cost_little(opening: str) -> None:
     text = opening * (64_000 // len(opening)) + " AKIAIOSFODNN7EXAMPLE"
     assert HIDDEN[1] not in REDACTOR.redact(text)
+
+
+# Each object is dense with findings: together its values fill a window of the rules.
+DENSE: dict[str, Callable[[int], JsonValue]] = {
+    "addresses": lambda n: {"u": f"ann{n}@example.com", "n": n},
+    "tokens": lambda n: {"k": f"token=AbC{n * 104_729}dEfGhIjK", "n": n},
+    "addresses behind an escape": lambda n: {"t": f"line\n@evil{n}.com", "n": 2**64 + n},
+    "fields": lambda n: {"password": f"s3cr3t-{n * 7919}-x", "of": [f"ann{n}@example.com"]},
+}
+
+
+@pytest.mark.parametrize("made", DENSE.values(), ids=DENSE)
+@pytest.mark.parametrize("between", [" ", "\n", ", "])
+def test_many_pieces_of_json_are_redacted_as_each_alone(
+    made: Callable[[int], JsonValue], between: str
+) -> None:
+    pieces = [json.dumps(made(number)) for number in range(400)]
+
+    found = REDACTOR.redact(between.join(pieces))
+
+    assert found == between.join(map(REDACTOR.redact, pieces))
+    assert json.loads(REDACTOR.redact(f"[{','.join(pieces)}]"))
+
+
+@pytest.mark.parametrize("made", DENSE.values(), ids=DENSE)
+def test_the_time_for_dense_json_grows_with_its_size_and_no_faster(
+    made: Callable[[int], JsonValue],
+) -> None:
+    def took(count: int) -> float:
+        text = json.dumps([made(number) for number in range(count)])
+        started = time.process_time()
+        TextRedactor([], b"k" * 32).redact(text)
+        return time.process_time() - started
+
+    small = min(took(300) for _ in range(3))
+
+    assert min(took(3_000) for _ in range(3)) < 30 * small + 0.1
