@@ -281,10 +281,10 @@ def test_openings_that_begin_no_json_cost_little(opening: str) -> None:
     assert HIDDEN[1] not in REDACTOR.redact(text)
 
 
-# Each object is dense with findings: together its values fill a window of the rules.
+# So dense with findings that the values together, though not the whole text, fill a window of the rules.
 DENSE: dict[str, Callable[[int], JsonValue]] = {
-    "addresses": lambda n: {"u": f"ann{n}@example.com", "n": n},
-    "tokens": lambda n: {"k": f"token=AbC{n * 104_729}dEfGhIjK", "n": n},
+    "addresses": lambda n: {"u": f"ann{n}@example.com", "n": n, "is": [True, None, 1.5, 2, 3]},
+    "tokens": lambda n: {"k": f"token=AbC{n * 104_729}dEfGhIjK", "n": [n, n, n, n]},
     "addresses behind an escape": lambda n: {"t": f"line\n@evil{n}.com", "n": 2**64 + n},
     "fields": lambda n: {"password": f"s3cr3t-{n * 7919}-x", "of": [f"ann{n}@example.com"]},
 }
@@ -300,7 +300,6 @@ def test_many_pieces_of_json_are_redacted_as_each_alone(
     found = REDACTOR.redact(between.join(pieces))
 
     assert found == between.join(map(REDACTOR.redact, pieces))
-    assert json.loads(REDACTOR.redact(f"[{','.join(pieces)}]"))
 
 
 @pytest.mark.parametrize("made", DENSE.values(), ids=DENSE)
