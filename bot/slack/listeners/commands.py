@@ -28,6 +28,7 @@ from bot.slack.listeners.status import Status
 from bot.slack.roles.directory import CANNOT_CHECK, NO_ROTA
 from bot.slack.text.blocks import Part
 from bot.slack.text.mrkdwn import escape, escape_within, inline, visible
+from bot.slack.text.plain import plain_text
 
 _log = structlog.stdlib.get_logger(__name__)
 COMMAND = "/kortex"
@@ -147,6 +148,9 @@ class Commands:
         identity = self._settings.identity
         if not identity.is_addressee(command.team_id, command.api_app_id):
             return escape(replies.EXTERNAL)
+        # Slack links what people type here too: `checkout.io` arrives as a link.
+        typed = plain_text(command.text, lambda user: f"<@{user}>")
+        command = command.model_copy(update={"text": typed})
         wanted = _subcommand(command.text)
         if wanted is None:
             unknown = escape(visible(command.text.strip())[:80])

@@ -19,10 +19,10 @@ _LINKED_BY_SLACK: Final = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECAS
 _ESCAPED_TWICE: Final = re.compile(r"&amp;(?=(?:amp|lt|gt);)")
 _DATE: Final = re.compile(r"date\^(-?[0-9]{1,12})(?:\^|\Z)")
 _1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# A code of one word and its skin tone. Of `10:15:30` and `svc:web:80` nothing is one.
-_EMOJI: Final = re.compile(
-    r"(?<![\w:/]):(?P<name>[a-z0-9+_'-]{1,64}):(?::skin-tone-[2-6]:)?(?![\w:])"
-)
+# Codes of one word, each with its skin tone. Of `10:15:30` and `svc:web:80` nothing is one.
+_EMOJI: Final = re.compile(r":(?P<name>[a-z0-9+_'-]{1,64}):(?::skin-tone-[2-6]:)?")
+_EMOJIS: Final = re.compile(rf"(?<![\w:/])(?:{_EMOJI.pattern.replace('?P<name>', '?:')})+(?![\w:])")
+_INVISIBLE: Final = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*")
 # Slack's own names, where Unicode's are others: https://github.com/iamcal/emoji-data
 _EMOJI_NAMES: Final = {
     "+1": "👍", "thumbsup": "👍", "-1": "👎", "thumbsdown": "👎", "rotating_light": "🚨", "white_check_mark": "✅",
@@ -48,7 +48,7 @@ def plain_text(text: str, mention: Callable[[str], str], unnamed_channel: str = 
         return _readable(found.group(1), mention, unnamed_channel)
 
     readable = _TOKEN.sub(readable_token, _ESCAPED_TWICE.sub("&", text))
-    readable = _EMOJI.sub(_emoji, readable)
+    readable = _EMOJIS.sub(lambda codes: _EMOJI.sub(_emoji, codes[0]), readable)
     for entity, character in _ENTITIES:
         readable = readable.replace(entity, character)
     return readable
@@ -63,11 +63,15 @@ def mentioned_users(text: str) -> list[str]:
 def message_source(text: str, attachments: object, blocks: object) -> str:
     """Everything that a message says, still in Slack's markup.
 
-    An alert of Alertmanager has its words in attachments, other apps have theirs in blocks. Slack's
-    `text` is the fallback of the blocks, so that blocks count only where it is empty. Entries that
-    are not in Slack's documented shape are left out.
+    An alert of Alertmanager has its words in attachments, other apps have theirs in blocks, beside
+    a short `text` for notifications. What people type is in `text` and again as rich text, which
+    counts only where `text` is empty. Entries that are not in Slack's documented shape are left out.
     """
-    parts = [text] if text.strip() else list(_block_texts(blocks))
+    is_empty = _INVISIBLE.fullmatch(text) is not None
+    parts = [] if is_empty else [text]
+    for block in _entries(blocks):
+        if is_empty or block.get("type") != "rich_text":
+            parts += (part for part in _block_texts(block) if part not in text)
     for attachment in _entries(attachments):
         parts += _attachment_texts(attachment)
     return "\n".join(dict.fromkeys(part.strip() for part in parts[:_MOST_PARTS] if part.strip()))
@@ -122,32 +126,31 @@ def _link(target: str, label: str) -> str:
 
 def _attachment_texts(attachment: Mapping[str, object]) -> list[str]:
     fields = [
-        f"{field.get('title') or ''}: {field.get('value')}"
+        f"{field.get('title') or ''}: {field['value']}"
         for field in _entries(attachment.get("fields"))
-        if isinstance(field.get("value"), str)
+        if isinstance(field.get("value"), str | int | float)
     ]
     found = [
         *_strings(attachment, "pretext", "title", "text"),
         *fields,
-        *_block_texts(attachment.get("blocks")),
+        *(text for block in _entries(attachment.get("blocks")) for text in _block_texts(block)),
     ]
     return found or _strings(attachment, "fallback")
 
 
-def _block_texts(blocks: object) -> Iterator[str]:
-    """Texts of blocks in their order; a paragraph of rich text is one text."""
-    for block in _entries(blocks):
-        if block.get("type") == "rich_text":
+def _block_texts(block: Mapping[str, object]) -> Iterator[str]:
+    """Its texts in their order; a paragraph of rich text is one text."""
+    match block.get("type"):
+        case "rich_text":
             yield from (_rich_text(part) for part in _entries(block.get("elements")))
-            continue
-        if block.get("type") == "table":
+        case "table":
             yield from _table_rows(block.get("rows"))
-            continue
-        for part in (block, block.get("text"), *_entries(block.get("fields"))):
-            if isinstance(part, Mapping):
-                yield from _strings(part, "text")
-        for element in _entries(block.get("elements")):
-            yield from _strings(element, "text")
+        case _:
+            for part in (block, block.get("text"), *_entries(block.get("fields"))):
+                if isinstance(part, Mapping):
+                    yield from _strings(part, "text")
+            for element in _entries(block.get("elements")):
+                yield from _strings(element, "text")
 
 
 def _table_rows(rows: object) -> Iterator[str]:

@@ -216,7 +216,7 @@ class SlackThreads:
             speaker=_speaker(message, is_own=is_own),
             user=message.user or message.bot_id,
             name="Kortex" if is_own else _name(message, names),
-            text=_plain(message.source, names),
+            text=_plain(message.text if is_own and message.text else message.source, names),
             link=self.link(place, ts),
             to_bot=not is_own and self._bot_user in mentioned_users(message.source),
         )

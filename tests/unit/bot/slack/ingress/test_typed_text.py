@@ -47,6 +47,8 @@ BOT = "UBOT"
             "is :our-own: slow? 10:15:30, svc:fire:80, ::1:fire:",
         ),
         (":space: :digit_one: :a:", ":space: :digit_one: :a:"),
+        (":warning::fire: <http://a|b|c>", "⚠🔥 b|c (http://a)"),
+        ("<http://checkout|checkout>'s p99", "checkout's p99"),
         ("since <!date^1392734382^{date_short} {time}>", "since 2014-02-18 14:39 UTC"),
         (
             "since <!date^1392734382>, <!date^1392734382^{date}^https://x.test>",

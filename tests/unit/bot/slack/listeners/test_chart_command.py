@@ -50,6 +50,25 @@ async def test_without_a_range_it_is_the_last_hour() -> None:
     assert ingress.chart_requests[0].time_range == "last 1h"
 
 
+@pytest.mark.parametrize(
+    ("typed", "product"),
+    [
+        ("<http://checkout.io|checkout.io>", "checkout.io"),
+        ("<http://10.0.0.1:9090|10.0.0.1:9090>", "10.0.0.1:9090"),
+        ("<mailto:ana@acme.test|ana@acme.test>", "ana@acme.test"),
+        ("R&amp;D", "R&D"),
+    ],
+)
+async def test_a_product_that_slack_made_a_link_of_is_charted_by_its_name(
+    typed: str, product: str
+) -> None:
+    ingress = Ingress()
+    await ask(ingress, f"chart p99 {typed} 2h")
+
+    (request,) = ingress.chart_requests
+    assert (request.product, request.time_range) == (product, "2h")
+
+
 @pytest.mark.parametrize("text", ["chart", "chart p99", "chart   "])
 async def test_half_a_question_is_told_how_to_ask(text: str) -> None:
     ingress = Ingress()

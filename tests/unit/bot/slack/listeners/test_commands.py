@@ -197,7 +197,7 @@ async def test_budget_is_a_table_that_slack_takes(ingress: Ingress) -> None:
 
 async def test_freeze_says_what_holds_when_the_database_is_read_only(ingress: Ingress) -> None:
     ingress.switch.broken = True
-    assert "Frozen in this process" in await ask(ingress, "freeze on  <!channel> now")
+    assert "Frozen in this process" in await ask(ingress, "freeze on  &lt;!channel&gt; now")
     assert (ingress.switch.by, ingress.switch.reason) == ("U1", "<!channel> now")
     answer = await ask(ingress, "freeze off")
     assert "Still frozen" in answer

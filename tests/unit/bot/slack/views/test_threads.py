@@ -257,6 +257,33 @@ ALERTMANAGER: dict[str, Any] = {
             },
             "pod | state\ncheckout-1 <a> | OOM",
         ),
+        (
+            {
+                "text": "Firing",
+                "blocks": [
+                    {"type": "header", "text": {"type": "plain_text", "text": "Firing"}},
+                    {"type": "section", "text": {"type": "mrkdwn", "text": "p99 of checkout 2 s"}},
+                    {
+                        "type": "rich_text",
+                        "elements": [
+                            {
+                                "type": "rich_text_section",
+                                "elements": [{"type": "text", "text": "in text already"}],
+                            }
+                        ],
+                    },
+                ],
+            },
+            "Firing\np99 of checkout 2 s",
+        ),
+        (
+            {
+                "text": "\u200b",
+                "blocks": [{"type": "markdown", "text": "**checkout** is slow"}],
+            },
+            "**checkout** is slow",
+        ),
+        ({"attachments": [{"fields": [{"title": "p95", "value": 2.5}]}]}, "p95: 2.5"),
         ({"text": None, "attachments": None, "blocks": None}, ""),
         ({"attachments": [None, "x", {"blocks": [3]}], "blocks": "no"}, ""),
     ],
