@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 HERE   := "not backends and not benchmark and not deploy and not model and not upgrade"
 
 .DEFAULT_GOAL := help
-.PHONY: soak test-lowest test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit fuzz test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
+.PHONY: docs reference soak test-lowest test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit fuzz test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -50,7 +50,7 @@ demo: setup ## start Kortex on a recorded incident and print its URL
 
 # What is compiled while types are checked need not be compiled by every worker.
 test: setup-dev ## everything that must hold
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types layers bytecode
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types layers bytecode docs
 	@$(MAKE) --no-print-directory unit
 
 bytecode: setup-dev
@@ -65,6 +65,16 @@ types: setup-dev
 
 layers: setup-dev
 	$(BIN)/lint-imports --no-cache
+
+# The pages keep their places, so that their links to files outside docs/ work in the site as well.
+docs: setup-dev ## build the documentation as a site in build/docs/site; a broken link fails
+	@rm -rf build/docs && mkdir -p build/docs/source
+	@cp -r *.md app-manifest.yml deploy docs build/docs/source
+	@cp docs/zensical.toml build/docs
+	cd build/docs && $(CURDIR)/$(BIN)/zensical build --strict
+
+reference: setup-dev ## write the generated pages of docs/reference again
+	$(BIN)/python -m tests.reference
 
 # Tests of the operator's page look at it in a browser.
 browser:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from contextlib import suppress
 from pathlib import Path
 
@@ -64,13 +65,22 @@ def test_a_link_leads_somewhere(page: Path, link: str) -> None:
 
 def test_every_page_is_on_the_map() -> None:
     linked = {(MAP.parent / link.partition("#")[0]).resolve() for link in LINK.findall(_prose(MAP))}
-    pages = {*ROOT.glob("docs/*.md"), *ROOT.glob("docs/*.toml"), *ROOT.glob("docs/proof/*.md")}
-    assert pages - linked - {MAP} == set()
+    pages = {page for page in PAGES if page.parent.name in ("docs", "proof", "reference")}
+    examples = set(ROOT.glob("docs/*.example.toml"))
+    assert (pages | examples) - linked - {MAP} == set()
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    site = tomllib.loads((ROOT / "docs" / "zensical.toml").read_text(encoding="utf-8"))
+    listed = re.findall(r"'([\w./-]+\.md)'", str(site["project"]["nav"]))
+    sections = [name for entry in site["project"]["nav"] for name in entry]
+    assert sorted(listed) == [_name(page) for page in PAGES if ".github" not in page.parts]
+    assert sections == ["Kortex", "Tutorial", "How-to", "Reference", "Explanation"]
 
 
 def test_the_map_has_the_four_kinds() -> None:
     headings = re.findall(r"^## (.*)$", MAP.read_text(encoding="utf-8"), re.MULTILINE)
-    assert headings[:4] == ["The first hour", "How to", "Reference", "Explanation"]
+    assert headings[:4] == ["Tutorial", "How-to", "Reference", "Explanation"]
 
 
 def test_test_paths_stand_in_the_proof_pages() -> None:

@@ -148,7 +148,7 @@ class Reports:
         state, entries = models.AuditState, models.AuditEntries
         return (
             Operation("GET", "/api/v1/me", "whoAmI", "Who you are, and your roles", models.Me, self.me),
-            Operation("GET", PROVIDERS_PATH, "providers", "The model backends", models.Providers, self._providers),
+            Operation("GET", PROVIDERS_PATH, "providers", "The model providers", models.Providers, self._providers),
             Operation("GET", BUDGET_PATH, "budget", "What was spent today", models.Budget, self._budget),
             Operation("GET", TOOLS_PATH, "tools", "The tools and how they do", models.Tools, self._tools),
             Operation("GET", "/api/v1/sessions", "overview", "What goes on, on every platform", models.Overview, self._overview, query=page),
