@@ -1,4 +1,4 @@
-"""Where JSON ends, and where a call in Python does. Linear in the text."""
+"""Find where a JSON value or a Python call ends, in linear time."""
 
 import re
 from typing import Final
@@ -10,11 +10,11 @@ _JSON_STEP: Final = re.compile(r"\\+|[\"'\[{\]}]")
 
 
 class NoCall(ValueError):
-    """The text, or a part of it, is no call after all."""
+    """The text, or part of it, is not a call."""
 
 
 def json_end(text: str, at: int) -> int:
-    """Behind the bracket that closes the one there. Raises NoCall."""
+    """The position behind the matching closing bracket. Raises NoCall."""
     end = Brackets().end(text, at)
     if end is None:
         raise NoCall("it does not end")
@@ -22,7 +22,7 @@ def json_end(text: str, at: int) -> int:
 
 
 class Brackets:
-    """Where JSON ends that comes in pieces: also escaped JSON, or JSON in Python's quotes."""
+    """The end of JSON that arrives in pieces, also escaped JSON or JSON in Python's quotes."""
 
     __slots__ = ("_depth", "_first", "_open", "_slashes", "_slashes_once")
 
@@ -34,7 +34,7 @@ class Brackets:
         self._slashes_once = 1  # how many one backslash of the JSON itself is here
 
     def end(self, text: str, at: int) -> int | None:
-        """Behind the last bracket; None while it is still to come."""
+        """The position behind the last bracket, or None if it has not arrived yet."""
         behind = at  # the backslashes counted
         for step in _JSON_STEP.finditer(text, at):
             mark = step[0]
@@ -65,7 +65,7 @@ class Brackets:
 
 
 def python_end(text: str, at: int) -> int:
-    """Behind the bracket of Python that closes the one there. Raises NoCall."""
+    """The position behind the Python bracket that matches the one at `at`. Raises NoCall."""
     depth = 0
     for step in _PYTHON_STEP.finditer(text, at):
         if step[0] in ("{", "[", "("):

@@ -1,7 +1,8 @@
-"""The textual forms of tool calls: how models write them where a wire has no place for them, or leaks it.
+"""The textual forms of tool calls, as models write them when the wire has no field for them or
+leaks it.
 
-Each form has its source. Beside a form stand marks, which a chat template puts around calls and which
-mean nothing by themselves. Reading is linear in the text.
+Each form names its source. Marks, which chat templates put around calls, carry no meaning of their
+own. Parsing is linear in the text.
 """
 
 import ast
@@ -30,22 +31,22 @@ ANY_FENCE: Final = r"```[ \t]{0,8}[\w.+-]{0,16}[ \t]{0,8}\r?\n\s{0,64}"
 FENCE: Final = rf"```[ \t]{{0,8}}{_LANGUAGES}[ \t]{{0,8}}\r?\n\s{{0,64}}"
 NAME_KEYS: Final = ("name", "tool", "tool_name", "function", "action")
 ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "action_input")
-# Every tool's id begins with one of these, so code that begins so is a call, whatever its form.
+# Every tool's id begins so. Code that begins so is therefore a call in any form.
 TOOL_ID: Final = r"(?:core|plugin|mcp)__\w{1,64}"
 
-# What no text but a chat template's begins a line with: nothing of it is ever shown.
+# Only a chat template begins a line with these, so they are never shown.
 TEMPLATE: Final = (
     rf"</?{_TAGS}>|</?use_mcp_tool>|<(?:function_call|tool_call|tool_use)\s|<tool\s|</?{TOOL_ID}>|<<(?:function>>|TOOL\s)|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]"
     rf"|<start_function_call>|(?:assistant[ \t]{{0,8}})?to=functions\."
     rf"|>>>{_NAME}\r?\n\s{{0,64}}\{{|functools\[|```tool_code\b"
     rf"|Action:[ \t]{{0,8}}{_NAME}[ \t]{{0,8}}\r?\nAction Input:"
 )
-# The same within a line: models put their own tokens right behind a sentence. Not in inline code.
+# The same inside a line: models put their tokens right behind a sentence. Not in inline code.
 INLINE: Final = (
     r"(?<!`)(?:<\|(?=[a-z_A-Z]{0,40}(?:tool|call|action|ACTION|plugin|channel|python|constrain))[a-z_A-Z]{1,40}\|>"
     r"|<｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]|<(?:minimax:|seed:)?(?:tool_calls?|function_calls)>|<function=)"
 )
-# What may still become one of these, or JSON, or Python.
+# A prefix that may still become one of these, JSON or Python.
 INLINE_BEGINNING: Final = (
     r"(?:`?(?:<[｜|]?[\w:]{0,44}\|?|\[[A-Z_]{0,12})|[\"'`]{0,3}(?:\[\s{0,64})?(?:\{\s{0,64}\\{0,3})?"
     r"|(?<![\w.])(?:c|co|cor|core_?|p|pl|plu|plug|plugi|plugin_?|m|mc|mcp_?|(?:core|plugin|mcp)__\w{0,64}(?:\(\w{0,64}\s?)?))\Z"
@@ -53,13 +54,13 @@ INLINE_BEGINNING: Final = (
 # Python, which an answer may hold as well.
 PYTHON_INLINE: Final = rf"(?<![\w.]){TOOL_ID}\(\w{{1,64}}\s?="
 PYTHON: Final = rf"\[\s{{0,64}}\w{{1,64}}\(|(?:print\()?(?:functions\.|default_api\.)?{TOOL_ID}\("
-# JSON, wherever it stands: within a sentence, in quotes, in a list, escaped. Most of it is data of an answer.
+# JSON anywhere: in a sentence, quotes or a list, or escaped. Most of it is data of an answer.
 JSON: Final = r"[\"'`]{0,3}(?:\[\s{0,64})?\{\s{0,64}\\{0,3}[\"']"
-# Before a call at the beginning of a line: the mark of a list, of a quotation, of a table.
+# Before a call at the beginning of a line: the mark of a list, a quotation or a table.
 LEAD: Final = r"[ \t]{0,3}(?:(?:[-*+•>|]|[0-9]{1,3}[.)])[ \t]{1,4}){0,3}"
-# What a call begins with, at the beginning of a line. Bounded, so that no text is read twice over.
+# How a call begins at the beginning of a line. Bounded, so that no text is scanned twice.
 BEGINS: Final = f"{TEMPLATE}|{PYTHON}"
-# Words in plain text that a form begins with, while they are still incomplete.
+# How a form begins in plain text, while it is still incomplete.
 PLAIN_BEGINNINGS: Final = (
     "Action:", "functools[", ">>>", "<|", "<｜tool", "<｜DSML", "to=functions.", "assistant to=functions.",
     "core__", "plugin__", "mcp__", "print(", "functions.", "default_api.",
@@ -71,7 +72,7 @@ PLAIN_BEGINNINGS: Final = (
 _MARK: Final = re.compile(
     rf"</?{_TAGS}>|</arguments>|</use_mcp_tool>|<\|[a-z_A-Z/]{{1,40}}\|>|<｜tool▁(?:calls?|outputs?)▁(?:begin|end)｜>|\[(?:/?TOOL_CALLS|(?:END_)?TOOL_REQUEST)\]"
     r"|functools(?=\[)|```(?!\w)|</function>|</(?:antml:)?invoke>|Action:(?=\s*(?:```|\[))"
-    # Of a list, of quotes. Behind the mark of a quotation stands what another said.
+    # List marks and quotes. Text behind a quotation mark was written by another person.
     r"|(?:[-*+•]|[0-9]{1,3}[.)])[ \t]{1,4}|[\"'`]{1,3}(?!\w)|,(?=\s{0,64}[\[{])"
 )
 _FENCE: Final = re.compile(FENCE)
@@ -79,9 +80,9 @@ _FENCE: Final = re.compile(FENCE)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A call as it was written. `is_text`: its values are text, whatever their types.
+    """A call as written. `is_text`: its values are text, whatever their types.
 
-    `has_arguments` False: JSON with a name alone, which may be other data.
+    `has_arguments` False: JSON with only a name, which may be other data.
     """
 
     name: str
@@ -100,7 +101,6 @@ _NAMED_JSON: Final = (
     re.compile(r"<\|tool_call_begin\|>\s{0,8}(?:functions\.)?(?P<name>[\w-]{1,64})(?::\d{1,6})?\s{0,8}<\|tool_call_argument_begin\|>\s{0,8}(?=\{)"),
     # gpt-oss: https://cookbook.openai.com/articles/openai-harmony
     re.compile(rf"(?:<\|start\|>assistant)?<\|channel\|>(?:commentary|analysis)\s{{1,8}}to=(?:functions\.)?(?P<name>{_NAME})\s{{0,8}}(?:<\|constrain\|>\s?json\s{{0,8}}|json\s{{0,8}})?<\|message\|>\s{{0,8}}(?=\{{)"),
-    # The same with the recipient before the channel, and without the tokens of the prompt.
     re.compile(rf"(?:<\|start\|>)?(?:assistant)?[ \t]{{0,8}}to=functions\.(?P<name>{_NAME})\s{{0,8}}<\|channel\|>(?:commentary|analysis)\s{{0,8}}(?:<\|constrain\|>\s?)?(?:(?:json|code)\s{{0,8}})?<\|message\|>\s{{0,8}}(?=\{{)"),
     # ReAct: https://arxiv.org/abs/2210.03629, as LangChain's agents word it
     re.compile(rf"Action:[ \t]{{0,8}}(?P<name>{_NAME})[ \t]{{0,8}}\r?\nAction Input:\s{{0,8}}(?=\{{)"),
@@ -140,10 +140,10 @@ _PYTHON: Final = re.compile(r"\[\s{0,64}(?=\w{1,64}\()|(?=(?:print\()?[\w.]{1,80
 
 
 def calls_in(text: str, at: int) -> Iterator[tuple[Written, int]]:
-    """Every call from there to the end of the text, with where it ends.
+    """Every call from `at` to the end of the text, with its end position.
 
-    Raises NoCall, or another ValueError, for anything else. A closing mark may be missing, which
-    models leave out that stop early.
+    Raises NoCall, or another ValueError, for anything else. The closing mark may be missing: models
+    that stop early leave it out.
     """
     while (at := _past_marks(text, at)) < len(text):
         found, at = _one(text, at)
@@ -183,9 +183,9 @@ def _one(text: str, at: int) -> tuple[Sequence[Written], int]:
 
 
 def json_at(text: str, at: int) -> tuple[object, int]:
-    """The value that begins there, and where it ends; also escaped, or in Python's quotes.
+    """The value that begins at `at` (also escaped or in Python's quotes), and its end.
 
-    Raises NoCall where it does not end, and else ValueError.
+    Raises NoCall if it does not end, and otherwise ValueError.
     """
     end = json_end(text, at)
     found = text[at:end]
@@ -267,7 +267,7 @@ def _python_call(node: ast.expr) -> Written:
 
 
 def loaded(text: str) -> object:
-    """Strict JSON that every reader takes for the same. Raises ValueError."""
+    """Strict JSON that every parser reads the same way. Raises ValueError."""
     if not is_shallow(orjson.loads(text)):  # NaN, surrogates and a thousand brackets end here
         raise NoCall("nested too deep")
     value: object = json.loads(text, object_pairs_hook=_once, parse_int=_whole)
@@ -313,7 +313,7 @@ def _object(value: object) -> Json:
 
 
 def asked_in(call: Json) -> Written:
-    """Name and arguments in any of the usual spellings, with nothing beside them. Raises NoCall."""
+    """Name and arguments in any of the usual spellings and no other keys. Raises NoCall."""
     own = {
         k: v
         for k, v in call.items()

@@ -1,4 +1,4 @@
-"""What people are called, as it may stand beside a question and in an answer."""
+"""Display names of people, made safe for prompts and answers."""
 
 import re
 import unicodedata
@@ -10,9 +10,9 @@ _AT_AN_EDGE: Final = re.compile(r"(?<!\w)_+|_+(?!\w)")  # where it would be emph
 
 
 def called(name: str) -> str:
-    """A name that its owner chose, as plain words: nothing formats, links, mentions or ends a note.
+    """A self-chosen display name as plain words, without formatting, links, mentions or brackets.
 
-    No colon is left either, so that none holds the time of a decision. Empty where nothing is left.
+    Colons are removed too, so that no name imitates the time of a decision. May be empty.
     """
     kept = "".join(char if _is_named_by(char) else " " for char in name)
     return " ".join(_AT_AN_EDGE.sub(" ", kept).split())[:_MOST_CHARS].strip(" -_")

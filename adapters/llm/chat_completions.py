@@ -1,11 +1,12 @@
-"""What vendors share of chat/completions: messages and tools as sent, tool calls as they come back.
+"""The common part of chat/completions: messages and tools as sent, tool calls as received.
 
-OpenAI names a call once and then sends pieces under its index. Other servers reuse index 0 for every
-call, begin at 1, omit the index, repeat id and name with each piece, send a new id with each piece,
-send the pieces under another index than the name, or send arguments as null or as an object. So a call
-is known by (index, id). A new id at a used index is a new call, unless it brings no name, or the same
-name while the arguments are still incomplete. A piece without id and name at an unused index belongs to
-the last call, and so does a piece without a name at an index that only had an empty entry.
+OpenAI names a call once and then sends pieces under its index. Other servers reuse index 0 for
+every call, begin at 1, omit the index, repeat id and name with each piece, send a new id with each
+piece, send the pieces under another index than the name, or send arguments as null or as an object.
+So the key of a call is (index, id). A new id at a used index is a new call, unless it brings no
+name, or the same name while the arguments are still incomplete. A piece without id and name at an
+unused index belongs to the last call. So does a piece without a name at an index that only had an
+empty entry.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +54,6 @@ def chat_messages(system: str, conversation: Sequence[Turn]) -> list[dict[str, o
 
 
 def _said(text: str, images: Sequence[Picture]) -> object:
-    """The text alone where there is no image: not every compatible server takes a list."""
     if not images:
         return text
     shown = [{"type": "image_url", "image_url": {"url": data_url(each)}} for each in images]
@@ -61,7 +61,6 @@ def _said(text: str, images: Sequence[Picture]) -> object:
 
 
 def data_url(picture: Picture) -> str:
-    """The image in an address of its own."""
     return f"data:{picture.media};base64,{picture.data}"
 
 
@@ -97,11 +96,9 @@ class ToolDeltas:
 
     @property
     def calls(self) -> Sequence[OpenCall]:
-        """All that were begun, without entries that held neither a name nor arguments."""
         return [call for call in self._calls if _holds_something(call)]
 
     def add(self, delta: Mapping[str, object]) -> None:
-        """One entry of `delta.tool_calls`."""
         function = as_object(delta.get("function"))
         call = self._call(
             as_int(delta.get("index")), as_text(delta.get("id")), as_text(function.get("name"))
@@ -139,7 +136,6 @@ def _holds_something(call: OpenCall) -> bool:
 
 
 def _is_another(known: OpenCall, call_id: str, name: str) -> bool:
-    """Whether a delta at a used index begins a new call."""
     if call_id and known.id:
         is_whole = bool(known.parts) and is_complete(known.arguments)
         goes_on = not is_whole and (not name or (bool(known.parts) and name == known.name))

@@ -1,6 +1,6 @@
-"""What each Claude model takes, wherever it is served; an unknown model is sent the minimum.
+"""The request fields that each Claude model accepts at any host; an unknown model gets the minimum.
 
-As the vendor's migration guides have it, and as its API answers 400 otherwise.
+From the vendor's migration guides; its API answers 400 otherwise.
 """
 
 import re
@@ -22,7 +22,7 @@ class Thinking(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Request fields a model takes."""
+    """Request fields that a model accepts."""
 
     sampling: bool = False  # `temperature`
     thinking: Thinking = Thinking.NONE
@@ -67,16 +67,16 @@ _EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 
 
 def capabilities(model: str) -> Capabilities:
-    """What a model takes, told from its id at any host."""
+    """The capabilities of a model id, at any host."""
     name = _BEFORE_NAME.sub("", model)
     known = [prefix for prefix in _TABLE if name.startswith(prefix)]
     return _TABLE[max(known, key=len)] if known else _MINIMUM
 
 
 def thinking_fields(model: str, effort: str, max_tokens: int) -> Mapping[str, object]:
-    """The request fields that ask for thinking; empty when it is not asked for or not possible.
+    """The request fields that ask for thinking; empty if not requested or not possible.
 
-    A budget leaves at least as much room for the answer as the API's smallest budget.
+    The budget leaves at least the API's smallest budget for the answer.
     """
     if effort not in _EFFORTS:
         return {}
@@ -94,16 +94,16 @@ def thinking_fields(model: str, effort: str, max_tokens: int) -> Mapping[str, ob
 
 
 def may_require(request: CompleteRequest, *, is_first: bool) -> bool:
-    """Whether `tool_choice` "any" is worth sending: in a thread that nobody has answered in yet.
+    """Whether to send `tool_choice` "any": only in a thread without an earlier answer.
 
-    Another choice than in the round before throws the cached conversation away (the vendor's page
-    on prompt caching), which costs more than it gains once there is one.
+    A changed choice drops the cached conversation (the vendor's page on prompt caching), which
+    costs more than it gains.
     """
     return request.require_tool and bool(request.tools) and is_first
 
 
 def ends(roles: Sequence[str]) -> Sequence[int]:
-    """Where requests of a conversation end: the last message, and the one before the last answer."""
+    """The indexes where requests end: the last message, and the one before the last answer."""
     last = len(roles) - 1
     answer = next((at for at in range(last, 0, -1) if roles[at] == "assistant"), 0)
     return [at for at in (answer - 1, last) if at >= 0]

@@ -1,4 +1,4 @@
-"""What an operator configures for one provider, and the address it is reached under."""
+"""The configuration of one provider, and its address."""
 
 import re
 from collections.abc import Mapping
@@ -18,8 +18,9 @@ class ProviderConfig:
     """One `[llm.providers.NAME]` table; empty strings mean the provider's own default.
 
     `max_tokens` bounds the output of every answer. `timeout_s` is the longest silence within an
-    answer. `models` are the operator's own words on models. `allowed_hosts` narrows where requests may go (None: only to the host of `base_url`).
-    `extra` holds what only one provider knows; each provider documents its keys.
+    answer. `models` is the operator's data on models. `allowed_hosts` narrows where requests may go
+    (None: only to the host of `base_url`). `extra` holds provider-specific keys, which each
+    provider documents.
     """
 
     name: str
@@ -35,9 +36,9 @@ class ProviderConfig:
 
 
 def unusable(config: ProviderConfig, *secrets: str) -> str | None:
-    """Why nothing may be sent with what is configured, in words that hold none of it, or None.
+    """Why nothing can be sent with this configuration, without any of its values; or None.
 
-    `secrets` go into headers; one that holds what no header may would end every request.
+    `secrets` go into headers; a character that headers forbid would fail every request.
     """
     if not all(each.isascii() and each.isprintable() for each in secrets):
         return "its key holds a line break or another character that no header may hold"
@@ -46,7 +47,7 @@ def unusable(config: ProviderConfig, *secrets: str) -> str | None:
         url = httpx.URL(address if "://" in address else f"https://{address}")
         named, _ = url.userinfo, url.host  # a host that only looks like punycode raises here
     except (httpx.InvalidURL, ValueError, UnicodeError):
-        # As it is, unless it may hold a password.
+        # Repeat the address only if it cannot hold a password.
         return "base_url is not an http(s) address" + ("" if "@" in address else f": {address!r}")
     if named:
         return "base_url holds a user name or a password; write the key into api_key"
@@ -54,11 +55,11 @@ def unusable(config: ProviderConfig, *secrets: str) -> str | None:
 
 
 def endpoint(base_url: str, version: str, resource: str) -> httpx.URL | None:
-    """The full URL of a resource under whatever form of base URL operators write.
+    """The full URL of a resource, for any usual form of base URL; None if it is not a URL of a
+    host.
 
-    `https://host`, `https://host/v1/`, `https://host/v1/<resource>` and a gateway's path all
-    work, without a scheme https is meant, a query (Azure's `api-version`) is kept. None when it
-    is no URL of a host.
+    `https://host`, `https://host/v1/`, `https://host/v1/<resource>` and a gateway's path all work.
+    The default scheme is https. A query (Azure's `api-version`) is kept.
     """
     text = base_url.strip()
     if "://" not in text:
@@ -70,7 +71,7 @@ def endpoint(base_url: str, version: str, resource: str) -> httpx.URL | None:
         return None
     if url.scheme not in {"http", "https"} or not host:
         return None
-    # As it is sent: percent-encoded, so that it is ASCII.
+    # Percent-encoded as it is sent, so that it is ASCII.
     path = url.raw_path.partition(b"?")[0].decode("ascii").rstrip("/").removesuffix(f"/{resource}")
     if version and not _VERSIONED.search(path):
         path = f"{path}/{version}"

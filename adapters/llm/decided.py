@@ -1,4 +1,4 @@
-"""What became of proposals: as it stands beside a question, and read back from there."""
+"""Decisions on proposals, written as notes beside a question and parsed from there."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 
 _STANDS: Final = "Do not propose it again unless something was deployed since."
 ELSEWHERE: Final = " in another thread of this channel"
-# The words of people and of control planes stand behind these.
+# Words of people and of control planes follow these.
 _NOTE: Final = re.compile(
     r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*?\)(?:"
     + re.escape(ELSEWHERE)
@@ -27,10 +27,11 @@ _OF_OTHERS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """`how` is "confirmed" or "rejected", `then` what came of it, with what joins it (", nothing was run").
+    """One decided proposal. `how` is "confirmed" or "rejected"; `then` is the outcome with its
+    separator.
 
-    `stands`: it is not to be proposed again for what was deployed before. What was carried out from
-    another channel has no id, nobody who decided it, and those words as `how`.
+    `stands`: do not propose it again for the version deployed before. A decision from another
+    channel has no id, no author and a different `how`.
     """
 
     id: str
@@ -44,29 +45,29 @@ class Decided:
 
     @property
     def went_out(self) -> bool:
-        """Whether somebody confirmed it, here or in another channel."""
+        """Whether a person confirmed it, here or in another channel."""
         return self.how != "rejected"
 
 
 def decision_time(at: datetime) -> str:
-    """As a note has it, in UTC."""
+    """The time in UTC as notes write it."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def decision_note(became: str, told: str, *, stands: bool) -> str:
-    """The end of a note: what became of it, whether that stands, and at last others' words on one line."""
+    """The end of a note: the outcome, whether it stands, and the quoted words on one line."""
     words = " ".join(told.split())
     return f"{became}.{f' {_STANDS}' if stands else ''}{f' Told: {words}' if words else ''}"
 
 
 def carried_out_note(action: str, product: str, at: datetime, became: str, *, stands: bool) -> str:
-    """All that is told of it where it was not asked for; `became` without who decided."""
+    """The whole note in a thread that did not ask; `became` excludes the approver."""
     again = f" {_STANDS}" if stands else ""
     return f"{action} of {product} was {_CARRIED_OUT} at {decision_time(at)}; {became}.{again}"
 
 
 def decided_in(told: str) -> tuple[Decided, ...]:
-    """Of what stands beside a question, in the order in which it was decided."""
+    """The decisions noted beside a question, in the order of deciding."""
     here = (match.groups() for match in _NOTE.finditer(told))
     others = (
         ("", action, product, _CARRIED_OUT, "", at, then, stands)
@@ -83,7 +84,7 @@ def decided_in(told: str) -> tuple[Decided, ...]:
 
 
 def decisions_said(told: str) -> str:
-    """The same as words that an answer may repeat: who decided what, and when."""
+    """The decisions as text that an answer may repeat: who decided what, and when."""
     return "\n".join(
         f"{one.action} of {one.product} {one.how}{f' by {one.by}' if one.by else ''} "
         f"at {one.at:%Y-%m-%d %H:%M} UTC{one.then}"

@@ -1,7 +1,8 @@
-"""What all wire decoders share: pure folds from bytes to chunks with exactly one terminal chunk.
+"""The common part of all wire decoders: pure folds from bytes to chunks with exactly one terminal
+chunk.
 
-A decoder is the single assembler of tool calls. Calls are held until the end is known, so that a
-cut stream never asks for a tool. What the events of one vendor mean lives with that vendor.
+Only a decoder assembles tool calls. It holds calls until the end is known, so that a cut stream
+never requests a tool. The meaning of a vendor's events is in the vendor's package.
 """
 
 import uuid
@@ -43,7 +44,7 @@ from adapters.llm.wire_json import as_object, as_text, is_complete, parse, read_
 class Decoder(Protocol):
     """A fold over the bytes of one answer; used once.
 
-    `heard` counts signs of life: whole messages, comments. `billed` is the usage told so far.
+    `heard` counts signs of life: whole messages, comments. `billed` is the usage reported so far.
     """
 
     @property
@@ -53,41 +54,39 @@ class Decoder(Protocol):
     def billed(self) -> Usage | None: ...
 
     def feed(self, data: bytes) -> list[StreamChunk]:
-        """The chunks these bytes complete, their text as one. After a terminal chunk, nothing."""
+        """The chunks that these bytes complete, their text merged; nothing after a terminal chunk."""
         ...
 
     def close(self, *, is_delimited: bool = True) -> list[StreamChunk]:
-        """The end of the bytes: a terminal chunk, if there was none yet.
+        """End the bytes: returns a terminal chunk, unless there was one.
 
-        `is_delimited`: the transfer told where they end, so that they are not the rest of a cut.
+        `is_delimited`: the transfer announced its end, so the answer was not cut there.
         """
         ...
 
 
-# Of a JSON object or array, as every vendor's events are.
+# Every vendor's events are JSON objects or arrays.
 _BEGINNINGS: Final = frozenset({b"{", b"["})
 # Lines of server-sent events that hold no data.
 _NO_DATA: Final = (b":", b"event:", b"id:", b"retry:")
-# How vendors name what their price lists are of.
+# Service tiers at list price.
 _LISTED_TIERS: Final = frozenset({"", "auto", "default", "standard", "on_demand", "standard_only"})
 
 
 def new_call_id() -> str:
-    """An id for a call whose backend gave none."""
+    """A generated id, for backends that send none."""
     return f"call_{uuid.uuid4().hex[:24]}"
 
 
 @dataclass(slots=True)
 class OpenCall:
-    """A tool call being assembled."""
-
     id: str
     name: str
     parts: list[str] = field(default_factory=list)
     _chars: int = 0
 
     def add(self, piece: str) -> None:
-        """A piece of the arguments; of what is longer than any tool takes, the beginning is kept."""
+        """Add a piece of the arguments; text beyond the limit is dropped."""
         room = MAX_ARGUMENT_CHARS - self._chars
         if piece and room > 0:
             self.parts.append(piece[:room])
@@ -95,12 +94,11 @@ class OpenCall:
 
     @property
     def arguments(self) -> str:
-        """The JSON text so far; nothing at all means no arguments."""
+        """The JSON text so far; empty text means no arguments."""
         return "".join(self.parts).strip() or "{}"
 
 
 def whole_call(call_id: str, name: str, arguments: str) -> OpenCall:
-    """A call that came in one piece."""
     call = OpenCall(call_id, name)
     call.add(arguments)
     return call
@@ -116,7 +114,7 @@ class _Splitter(Protocol):
 class _NdjsonSplitter:
     """Newline-delimited JSON: every line that is not blank.
 
-    Gateways wrap it as server-sent events, or put a comment in to keep a stream alive.
+    Gateways wrap it as server-sent events, or insert comments as keep-alives.
     """
 
     __slots__ = ("_lines", "heard")
@@ -141,7 +139,7 @@ def _line(line: bytes) -> bytes:
 
 
 class EventDecoder(ABC):
-    """A fold over JSON events. Subclasses give meaning to events and say how the stream ends."""
+    """A fold over JSON events. Subclasses interpret events and define the end of the stream."""
 
     provider: ClassVar[str]
     framing: ClassVar[Callable[[], _Splitter]] = SseSplitter
@@ -167,21 +165,17 @@ class EventDecoder(ABC):
 
     @property
     def heard(self) -> int:
-        """See `Decoder`."""
         return self._events.heard
 
     @property
     def has_text(self) -> bool:
-        """Whether it said anything."""
         return self._text_chars > 0
 
     @property
     def billed(self) -> Usage | None:
-        """See `Decoder`."""
         return self.usage if self.usage_known else None
 
     def feed(self, data: bytes) -> list[StreamChunk]:
-        """See `Decoder`."""
         out: list[StreamChunk] = []
         if self.ended or not data:
             return out
@@ -208,7 +202,6 @@ class EventDecoder(ABC):
         return out
 
     def close(self, *, is_delimited: bool = True) -> list[StreamChunk]:
-        """See `Decoder`."""
         out: list[StreamChunk] = []
         if self.ended:
             return out
@@ -223,7 +216,7 @@ class EventDecoder(ABC):
         return out
 
     def _begun(self, data: bytes) -> bytes:
-        """What is left of the first bytes without white space and a byte order mark."""
+        """The first bytes without white space and a byte order mark."""
         data = (self._head + data).lstrip()
         self._head = data if len(data) < len(BOM_UTF8) and BOM_UTF8.startswith(data) else b""
         data = data[len(self._head) :].removeprefix(BOM_UTF8).lstrip()
@@ -258,7 +251,7 @@ class EventDecoder(ABC):
             self.on_event(event, out)
 
     def _take_whole(self, body: bytes, out: list[StreamChunk]) -> None:
-        """A backend that ignored `stream` and answered with one JSON document."""
+        """A backend ignored `stream` and answered with one JSON document."""
         try:
             answer = as_object(parse(body))
         except ValueError:
@@ -269,23 +262,21 @@ class EventDecoder(ABC):
             self.fail(out, ErrorKind.PROTOCOL, str(error))
 
     @abstractmethod
-    def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """One event of the wire."""
+    def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None: ...
 
     @abstractmethod
-    def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """The non-streamed form of an answer."""
+    def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None: ...
 
     def on_end_marker(self, out: list[StreamChunk]) -> None:
-        """The `[DONE]` line, where a wire has one; elsewhere it means nothing."""
+        """The `[DONE]` line, for wires that have one."""
         del out
 
     def on_clean_end(self, out: list[StreamChunk]) -> None:
-        """The transfer ended as it announced; by default an answer without its end is cut."""
+        """The transfer ended as announced; by default an answer without its own end is cut."""
         del out
 
     def text(self, piece: str) -> None:
-        """Answer text; empty pieces are dropped. Raises AnswerTooLarge."""
+        """Add answer text; empty pieces are dropped. Raises AnswerTooLarge."""
         if not piece:
             return
         self._text_chars += len(piece)
@@ -296,24 +287,23 @@ class EventDecoder(ABC):
         self._said.append(piece)
 
     def _speak(self, out: list[StreamChunk]) -> None:
-        """What was said since the last chunk, as one: each costs its readers as much as a long one."""
+        """Merge the text since the last chunk into one chunk: each chunk costs readers the same."""
         if self._said:
             out.append(TextChunk("".join(self._said)))
             self._said.clear()
 
     def keep(self, chars: int) -> None:
-        """Account for what is kept beside the text. Raises AnswerTooLarge."""
+        """Account for data kept beside the text. Raises AnswerTooLarge."""
         self._kept_chars += chars
         if self._kept_chars > MAX_KEPT_CHARS:
             raise AnswerTooLarge(f"thought for more than {MAX_KEPT_CHARS} characters")
 
     def begin(self, call_id: str, name: str, arguments: str = "") -> OpenCall:
-        """A new call. Raises AnswerTooLarge."""
         self.count_call()
         return whole_call(call_id, name, arguments)
 
     def count_call(self) -> None:
-        """One more call was begun. Raises AnswerTooLarge."""
+        """Count a new call. Raises AnswerTooLarge."""
         self._calls_begun += 1
         if self._calls_begun > MAX_CALLS:
             raise AnswerTooLarge(f"asked for more than {MAX_CALLS} tool calls at once")
@@ -325,7 +315,6 @@ class EventDecoder(ABC):
         message: str,
         retry_after_s: float | None = None,
     ) -> None:
-        """End with an error."""
         self.end(
             out,
             ErrorChunk(
@@ -337,13 +326,12 @@ class EventDecoder(ABC):
         )
 
     def fail_as(self, out: list[StreamChunk], error: VendorError) -> None:
-        """End with an error that the vendor sent within the stream."""
+        """End with an error that the vendor sent in the stream."""
         kind = error.kind or ErrorKind.OVERLOADED
         words = safe_words(kind, error) or "the backend reported an error"
         self.fail(out, kind, words, wait_in_words(error.words))
 
     def end(self, out: list[StreamChunk], chunk: DoneChunk | ErrorChunk) -> None:
-        """The one terminal chunk."""
         if not self.ended:
             self.ended = True
             self._speak(out)
@@ -357,10 +345,10 @@ class EventDecoder(ABC):
         provider_blocks: tuple[str, ...] = (),
         warnings: tuple[str, ...] = (),
     ) -> None:
-        """End well: release the calls and settle what the vendor's reason means with them.
+        """End well: release the calls and settle the stop reason.
 
-        Any call makes it `tool_use`, whatever the vendor said, except that an answer cut by its
-        token limit stays cut and loses a call whose arguments are incomplete.
+        Any call makes it `tool_use`, even against the vendor's reason. An answer cut by its token
+        limit stays cut and loses calls with incomplete arguments.
         """
         if reason is StopReason.MAX_TOKENS:
             calls = [call for call in calls if is_complete(call.arguments)]
@@ -387,12 +375,12 @@ class EventDecoder(ABC):
         )
 
     def _released(self, call: OpenCall) -> ToolCall:
-        """With an id and a name that can be written down; odd ones are not repeated."""
+        """The call with a valid id and a printable name."""
         call_id = call.id if _one_line(call.id) == call.id else ""
         return ToolCall(call_id or self._new_id(), _one_line(call.name), call.arguments)
 
     def served_as(self, tier: object) -> None:
-        """The service tier that the vendor names; all but the usual ones have prices of their own."""
+        """Note the vendor's service tier; unusual tiers have their own prices."""
         if as_text(tier).lower() not in _LISTED_TIERS:
             self.at_list_price = False
 
@@ -407,13 +395,11 @@ def _without_comments(payload: bytes) -> bytes:
 
 
 def _one_line(name: str) -> str:
-    """At most so long, and without what no database or terminal takes."""
+    """The name, shortened and without characters that databases or terminals reject."""
     name = name[:MAX_NAME_CHARS]
     return name if name.isprintable() else "".join(c if c.isprintable() else "_" for c in name)
 
 
 class NdjsonDecoder(EventDecoder, ABC):
-    """A fold over newline-delimited JSON."""
-
     framing = _NdjsonSplitter
     tells_whole_answers = False

@@ -1,6 +1,6 @@
 """One streamed exchange with a backend: send, decode as bytes arrive, close, exactly one end.
 
-No retries here: what to do about a failure belongs to the caller.
+No retries here: the caller handles failures.
 """
 
 import asyncio
@@ -23,25 +23,25 @@ from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk,
 from adapters.llm.port import decoding
 from adapters.llm.wire_json import parse
 
-# A burst is decoded in parts, each at most a quarter of a millisecond, and after as long other streams
-# get their turn.
+# A burst is decoded in parts of at most a quarter of a millisecond. After the same time again,
+# other streams get their turn.
 _PART_BYTES: Final = 16 * 1024
 _LONGEST_HOLD_S: Final = 0.000_25
 _SLICE_BYTES: Final = 512 * 1024
 _MAX_ERROR_BYTES: Final = 64 * 1024
 _MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
-# An answer that flows is read ten times a second, and of many answers each one less often: edits of a
-# message are a second apart, and each read wakes the process. It flows from its first text on, or
-# after so many events without any.
+# Read a flowing answer ten times a second, and less often with many answers. Message edits are a
+# second apart, and each read wakes the process. An answer flows from its first text, or after this
+# many events without text.
 READ_EVERY_S: Final = 0.1
 READ_AT_LEAST_EVERY_S: Final = 0.3
 _READS_A_SECOND: Final = 100
 _FIRST_EVENTS: Final = 12
 # How long to wait for the last bytes of a finished answer, so that the connection can be reused.
 _DRAIN_S: Final = 0.05
-# Beyond the first silence: what it takes to reach a backend.
+# Added to the first silence: the time to connect to a backend.
 _CONNECT_S: Final = 10.0
-# What has no end of its own was begun, and is billed at least for what it was sent.
+# These ended after the answer began, so at least the input is billed.
 _BROKEN_OFF: Final = frozenset(
     {ErrorKind.CUT, ErrorKind.PROTOCOL, ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}
 )
@@ -54,7 +54,6 @@ ReadError = Callable[[int, httpx.Headers, bytes], VendorError]
 
 
 async def only(chunk: StreamChunk) -> AsyncGenerator[StreamChunk, None]:
-    """A stream of one chunk."""
     yield chunk
 
 
@@ -62,7 +61,7 @@ class Exchange:
     """A backend's connection pool. Safe for concurrent use; `aclose` closes all of it.
 
     `timeout_s` is the longest wait for a sign of life: the head of an answer, then a whole event or
-    comment; bytes of one that is never whole are none.
+    comment. Bytes of an incomplete event do not count.
     """
 
     def __init__(
@@ -86,7 +85,6 @@ class Exchange:
         )
 
     async def aclose(self) -> None:
-        """Close every connection."""
         await self.client.aclose()
 
     async def stream(
@@ -97,7 +95,7 @@ class Exchange:
         read_error: ReadError,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[StreamChunk, None]:
-        """POST and decode. The connection is back or closed before the terminal chunk is given.
+        """POST and decode. The connection is returned or closed before the terminal chunk.
 
         `headers` belong to this request alone, such as its signature.
         """
@@ -125,7 +123,7 @@ class Exchange:
         yield end
 
     async def ask(self, method: str, url: httpx.URL, body: bytes = b"") -> object:
-        """One question outside of a conversation; the JSON answered. Raises AdapterError."""
+        """Send one request outside a conversation; returns the JSON answer. Raises AdapterError."""
         with mapped_errors(self._provider):
             async with (
                 asyncio.timeout(self._timeout_s + _CONNECT_S),
@@ -140,7 +138,7 @@ class Exchange:
 
     @property
     def _every_s(self) -> float:
-        """The time between two reads of an answer that flows."""
+        """The time between two reads of a flowing answer."""
         shared = self._answers / _READS_A_SECOND
         return min(max(READ_EVERY_S, shared), READ_AT_LEAST_EVERY_S)
 
@@ -153,7 +151,10 @@ class Exchange:
             self._answers -= 1
 
     def _request(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> httpx.Request:
-        """A large body goes out in slices, so that copying it does not hold up the loop."""
+        """Build the request.
+
+        A large body goes out in slices, so that copying it does not block the loop.
+        """
         if len(body) <= _SLICE_BYTES:
             return self.client.build_request("POST", url, content=body, headers=headers)
         sized = {**headers, "content-length": str(len(body))}
@@ -173,9 +174,9 @@ class Exchange:
 
 
 class _Answer:
-    """One answer on its way: read in even steps, decoded in parts, watched for signs of life.
+    """One answer: read at even intervals, decoded in parts, watched for signs of life.
 
-    `end` is its terminal chunk, once that was decoded.
+    `end` is its decoded terminal chunk.
     """
 
     __slots__ = (
@@ -201,12 +202,12 @@ class _Answer:
         self._now = asyncio.get_running_loop().time
         self._vitals = Vitals(self._now(), timeout_s)
         self._parts: Iterator[bytes] = iter(())
-        # The loop is held since then, and known to be until then.
+        # Start and end of the time in which this task holds the loop.
         self._rested_at = self._heard_at = self._now()
         self.end: _End | None = None
 
     async def more(self, every_s: float) -> Sequence[StreamChunk]:
-        """What the next bytes complete. An answer that flows is read `every_s`."""
+        """The chunks of the next bytes. A flowing answer is read `every_s`."""
         if self._heard_at - self._rested_at >= _LONGEST_HOLD_S:
             await asyncio.sleep(0)
             self._rested_at = self._now()
@@ -226,29 +227,30 @@ class _Answer:
         return chunks
 
     async def settled(self, end: _End) -> _End:
-        """A good end once its last bytes are read; a failed one with what was billed by then."""
+        """A successful end after its last bytes are read; a failed one with the usage billed so
+        far.
+        """
         if isinstance(end, ErrorChunk):
-            usage = end.usage or self._decoder.billed  # nobody else knows
+            usage = end.usage or self._decoder.billed  # no other source knows
             return replace(end, usage=usage, began=end.kind in _BROKEN_OFF)
         await _drain(self._body)
         return end
 
     async def aclose(self) -> None:
-        """Read no more of it."""
         await self._body.aclose()
 
     async def _read(self) -> bytes:
-        """The first part of what comes next; empty at the end of the bytes."""
+        """The first part of the next bytes; empty at the end."""
         with mapped_errors(self._provider):
             data = await self._body.more()
         if len(data) <= _PART_BYTES:
-            self._rested_at = self._now()  # what is no backlog was waited for
+            self._rested_at = self._now()  # a small read means that there is no backlog
             return data
         self._parts = iter(_parts(data))
         return next(self._parts)
 
     def _decoded(self, part: bytes) -> Sequence[StreamChunk]:
-        """Nothing at all is the end of the answer."""
+        """The chunks of a part; an empty part ends the answer."""
         decoder = self._decoder
         with decoding():
             told = decoder.feed(part) if part else decoder.close(is_delimited=self._is_delimited)
@@ -260,7 +262,7 @@ class _Answer:
 
 
 class Vitals:
-    """Whether an answer still comes: how much, since when, and when something whole came last."""
+    """Liveness of an answer: its size, its start, and the time of its last whole event."""
 
     __slots__ = ("_alive_at", "_bytes", "_heard", "_limit_s", "_timeout_s", "_until")
 
@@ -272,7 +274,7 @@ class Vitals:
         self._heard = self._bytes = 0
 
     def wrong(self, now: float, size: int, heard: int) -> tuple[ErrorKind, str] | None:
-        """After so many more bytes: what the answer is cut for, if it is."""
+        """Count more bytes, and return why the answer must be cut, if it must."""
         self._bytes += size
         if heard != self._heard:
             self._heard, self._alive_at = heard, now
@@ -295,12 +297,12 @@ async def _slices(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _is_delimited(response: httpx.Response) -> bool:
-    """Whether the transfer tells its end (RFC 9112 §6.3), so that a cut one raises an error."""
+    """Whether the transfer announces its end (RFC 9112 §6.3), so that a cut raises an error."""
     return "content-length" in response.headers or "transfer-encoding" in response.headers
 
 
 async def _drain(body: GatheredBody) -> None:
-    """Read a finished answer to its end, if that end is near, so that the connection is kept."""
+    """Read a finished answer to its end, if that is near, so that the connection can be reused."""
     body.pause(0)
     try:
         async with asyncio.timeout(_DRAIN_S):

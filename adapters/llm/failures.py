@@ -1,7 +1,7 @@
-"""From a backend's error answer to an error chunk: what all vendors share.
+"""Map a backend's error answer to an error chunk, for all vendors.
 
-The vendor's own error names are mapped with each vendor; here are statuses, waiting times, and
-keeping secrets out of messages.
+Each vendor's package maps its own error names; here are statuses, waiting times and the removal of
+secrets.
 """
 
 import re
@@ -33,8 +33,8 @@ _MAX_WORDS: Final = 300
 _TRY_AGAIN: Final = re.compile(r"try again in ([0-9]+(?:\.[0-9]+)?)(ms|s|m)\b")
 _UNIT_S: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
-# The vendors' words for a prompt that does not fit, as recorded: Anthropic; Bedrock (Claude, Nova,
-# Titan); OpenAI; llama.cpp; Ollama; vLLM; Gemini; xAI; Cohere.
+# The vendors' messages for a prompt that does not fit, as recorded: Anthropic; Bedrock (Claude,
+# Nova, Titan); OpenAI; llama.cpp; Ollama; vLLM; Gemini; xAI; Cohere.
 _OVERFLOW: Final = re.compile(
     r"prompt is too long|input is too long|context window|context_length|maximum context length"
     r"|exceeds the (?:available )?context|longer than the context length"
@@ -61,7 +61,7 @@ _KIND_OF_ERROR: Final[Mapping[type[AdapterError], ErrorKind]] = {
 
 @dataclass(frozen=True, slots=True)
 class VendorError:
-    """What a vendor's error body says: its own name for it, its words, and our kind if it decides."""
+    """A vendor's error: its name, its message, and our kind if the body decides it."""
 
     name: str
     words: str
@@ -72,7 +72,7 @@ ReadError = Callable[[int, httpx.Headers, bytes], VendorError]
 
 
 def error_reader(error_of: Callable[[Mapping[str, object]], VendorError]) -> ReadError:
-    """Reads the error in an HTTP answer; a body of another shape decides nothing."""
+    """A reader of HTTP error bodies; a body of another shape decides nothing."""
 
     def read_error(_status: int, _headers: httpx.Headers, body: bytes) -> VendorError:
         try:
@@ -84,7 +84,7 @@ def error_reader(error_of: Callable[[Mapping[str, object]], VendorError]) -> Rea
 
 
 def is_overflow(words: str) -> bool:
-    """Whether a vendor's words mean that the prompt does not fit the model's window."""
+    """Whether a vendor's message means that the prompt does not fit the context window."""
     return _OVERFLOW.search(words) is not None
 
 
@@ -95,7 +95,7 @@ def wait_in_words(words: str) -> float | None:
 
 
 def kind_of_status(status: int) -> ErrorKind:
-    """The kind that fits a status when the body decides nothing."""
+    """The kind for a status, when the body decides nothing."""
     match status:
         case 401 | 403:
             return ErrorKind.AUTH
@@ -116,9 +116,9 @@ def kind_of_status(status: int) -> ErrorKind:
 
 
 def safe_words(kind: ErrorKind, error: VendorError) -> str:
-    """The vendor's name and words on one line, short, without keys.
+    """The vendor's name and message on one short line, without keys.
 
-    Of a refused key only the name is kept: vendors quote the key in their words.
+    Of a refused key only the name is kept: vendors quote the key in their message.
     """
     words = "" if kind is ErrorKind.AUTH else _KEY.sub("[key]", " ".join(error.words.split()))
     said = ": ".join(part for part in (error.name, words) if part)
@@ -143,9 +143,9 @@ def from_answer(
 
 
 def from_adapter_error(error: AdapterError) -> ErrorChunk:
-    """The chunk for an exchange that never got a whole answer.
+    """The chunk for an exchange without a whole answer.
 
-    A refusal without a status is our own egress guard's: this provider may not be used here.
+    A refusal without a status comes from our own egress guard: this provider may not be used here.
     """
     kind = _KIND_OF_ERROR[type(error)]
     if isinstance(error, Refused) and error.status is None:

@@ -1,6 +1,6 @@
-"""Cutting a byte stream into messages, server-sent events or lines of JSON, and how much it may hold.
+"""Split a byte stream into messages, server-sent events or JSON lines, within size limits.
 
-Beyond these limits there is no answer, only somebody's memory and time.
+Data beyond these limits only costs memory and time.
 """
 
 import re
@@ -8,7 +8,7 @@ from typing import Final
 
 from tools.admission import MAX_ARGUMENT_CHARS as _TAKEN
 
-# An event as models send it, alone on its lines: its name, if it has one, and its data on one line.
+# An event as models send it: an optional name, and its data on one line.
 _EVENT: Final = re.compile(rb"^(?:event: [^\n]*+\n)?data: ([^\n]*+)\n\n", re.MULTILINE)
 # A line longer than this is not a model's answer (64 KiB of arguments is already extreme).
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
@@ -16,14 +16,14 @@ MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 # The largest outputs sold are 128k tokens: some 600 KB of text, in events of 150 to 350 bytes each.
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 MAX_TEXT_CHARS: Final = 1024 * 1024
-# What is kept beside the text: thinking, signatures, blocks.
+# Data kept beside the text: thinking, signatures, blocks.
 MAX_KEPT_CHARS: Final = 2 * 1024 * 1024
 MAX_WHOLE_BYTES: Final = 8 * 1024 * 1024  # of an answer that is not streamed
 MAX_CALLS: Final = 128  # as many tools as OpenAI and Nirmata let a request have
-# One more than a tool takes: what is longer is refused there, and the model is told.
+# One more than a tool accepts: the tool then refuses it, and the model sees the refusal.
 MAX_ARGUMENT_CHARS: Final = _TAKEN + 1
 MAX_NAME_CHARS: Final = 128  # Anthropic's bound; of tools, models and ids
-# Kept alive by pings, a round takes no longer; a reasoning model may think for minutes.
+# A round kept alive by pings takes no longer; a reasoning model may think for minutes.
 ROUND_LIMIT_S: Final = 600.0
 
 
@@ -36,7 +36,7 @@ class FrameTooLong(BadFraming):
 
 
 class LineSplitter:
-    """Lines of a byte stream, without their LF or CRLF, however the bytes are cut."""
+    """Lines of a byte stream, without their LF or CRLF, for any chunk boundaries."""
 
     __slots__ = ("_tail", "_tail_bytes")
 
@@ -46,11 +46,10 @@ class LineSplitter:
 
     @property
     def is_within(self) -> bool:
-        """Whether a line has begun and not ended."""
         return bool(self._tail)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that became whole. Raises FrameTooLong."""
+        """The completed lines. Raises FrameTooLong."""
         if b"\n" not in data:
             self._keep(data)
             return []
@@ -66,7 +65,7 @@ class LineSplitter:
         return lines
 
     def close(self) -> bytes:
-        """The last line, when the stream did not end with a newline; else empty."""
+        """The last line, if the stream did not end with a newline; else empty."""
         rest = b"".join(self._tail).rstrip(b"\r")
         self._tail, self._tail_bytes = [], 0
         return rest
@@ -95,7 +94,7 @@ class SseSplitter:
         self.heard = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The payloads that became whole. Raises FrameTooLong."""
+        """The completed payloads. Raises FrameTooLong."""
         payloads: list[bytes] = []
         if self._after_cr or b"\r" in data:
             data = self._with_lf(data)
@@ -108,7 +107,7 @@ class SseSplitter:
             self._by_line(data[:end], payloads)
             data = data[end:]
         *found, rest = _EVENT.split(data)
-        if any(found[::2]):  # something stands between such events
+        if any(found[::2]):  # something precedes such events
             rest = data
         else:
             payloads += found[1::2]
@@ -118,7 +117,7 @@ class SseSplitter:
         return payloads
 
     def close(self) -> list[bytes]:
-        """What the end of the stream completes."""
+        """The payloads that the end of the stream completes."""
         return self.feed(b"\n\n")
 
     def _by_line(self, data: bytes, payloads: list[bytes]) -> None:
@@ -135,7 +134,7 @@ class SseSplitter:
                 self._field(line)
 
     def _with_lf(self, data: bytes) -> bytes:
-        """With each CR, LF or CRLF as one LF, wherever the bytes were cut."""
+        """The data with CR and CRLF as LF, for any chunk boundaries."""
         if self._after_cr:
             data = data.removeprefix(b"\n")
         self._after_cr = data.endswith(b"\r")
@@ -149,12 +148,12 @@ class SseSplitter:
 
 
 def round_limit_s(timeout_s: float) -> float:
-    """The longest a round may take with the configured silence of a provider.
+    """The longest duration of a round, for a provider's configured silence.
 
-    Whoever sets a long one has a slow model: once for its first word, once more for the answer.
+    A long timeout implies a slow model: once for its first word, once more for the answer.
     """
     return max(ROUND_LIMIT_S, 2 * timeout_s)
 
 
 class AnswerTooLarge(ValueError):
-    """An answer went past one of these limits; says which."""
+    """An answer exceeded a limit; the message names it."""

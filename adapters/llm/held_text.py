@@ -1,7 +1,8 @@
 """A streamed answer, held back where a tool call may have begun.
 
-What a chat template or Python begins is held to the end. JSON is held until its last bracket, and then shown
-unless it looks like a call. At the end the held text becomes calls, or is shown without what looks like one.
+Text that begins like a chat template or Python is held to the end. JSON is held until its last
+bracket, and then shown unless it looks like a call. At the end the held text becomes calls, or is
+shown without parts that look like calls.
 """
 
 import re
@@ -15,7 +16,7 @@ from adapters.llm.written_calls import MOST_CHARS, START, without_calls, written
 _INLINE_BEGINNING: Final = re.compile(INLINE_BEGINNING)
 _LEAD: Final = re.compile(LEAD)
 _OPEN_LEAD: Final = re.compile(rf"{LEAD}(?:[-*+•>|]|[0-9]{{1,3}}[.)]?)?[ \t]{{0,3}}[\"'`]{{0,3}}")
-# How a line goes on that can no longer become the beginning of a call.
+# How a line continues that cannot become a call.
 _NO_CALL: Final = re.compile(
     r"[ \t]{0,3}+(?:"
     r"\r?\n"
@@ -36,7 +37,7 @@ _ACTION: Final = re.compile(
 
 
 class HeldText:
-    """One answer's text. `feed` gives what may be shown now, `close` the rest."""
+    """One answer's text. `feed` returns the text to show now, `close` the rest."""
 
     __slots__ = (
         "_before", "_brackets", "_held", "_held_chars", "_is_final", "_passes", "_pending",
@@ -51,12 +52,12 @@ class HeldText:
         self._held: list[str] = []
         self._held_chars = 0
         self._brackets: Brackets | None = None  # of JSON that is held until it ends
-        self._is_final = False  # what is held is held to the end of the text
+        self._is_final = False  # held text stays held to the end
         self._shown: list[str] = []
         self.is_withheld = False
 
     def feed(self, text: str) -> str:
-        """The part of it, and of what came before, that is no call."""
+        """The text that is certainly not a call."""
         if self._passes:
             return text
         shown = self._read(text)
@@ -71,10 +72,10 @@ class HeldText:
     def close(
         self, *, may_call: bool, has_thought: bool = False
     ) -> tuple[str, tuple[ToolCall, ...]]:
-        """What is left to show, and the calls that it was instead.
+        """The remaining text, and the calls found in it.
 
-        `may_call`: the answer is whole, and the model made no call of its own. `has_thought`: it wrote
-        more than people see.
+        `may_call`: the answer is whole, and the model made no call of its own. `has_thought`: it
+        wrote more than people see.
         """
         rest = "".join(self._held) + self._pending
         self._pending, self._held, self._passes = "", [], True
@@ -127,7 +128,7 @@ class HeldText:
         return end
 
     def _ended(self) -> str:
-        """The JSON that ended, unless it looks like a call."""
+        """The finished JSON, unless it looks like a call."""
         self._brackets = None
         found = "".join(self._held)
         if without_calls(found, self._request) != found:
@@ -138,7 +139,7 @@ class HeldText:
 
 
 def _decided_until(text: str, at: int) -> int:
-    """Where the end of the text begins that may still become the beginning of a call."""
+    """Where the end of the text begins that may still become a call."""
     first = max(at, len(text) - _UNDECIDED_CHARS)
     line = first if text[first - 1] == "\n" else text.find("\n", first) + 1
     while line and not _may_become_call(text[line:]):

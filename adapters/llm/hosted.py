@@ -1,4 +1,4 @@
-"""What providers reached with a key over HTTPS share: address, key, model table, availability."""
+"""The common part of providers over HTTPS with a key: address, key, model table, availability."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -16,8 +16,9 @@ from adapters.llm.port import Model, Price
 
 
 class HostedProvider(ABC):
-    """A model service. The key is needed only for the vendor's own address: a server of one's
-    own may do without.
+    """A model service.
+
+    Only the vendor's own address requires the key: a private server may need none.
     """
 
     vendor: ClassVar[str]
@@ -49,7 +50,6 @@ class HostedProvider(ABC):
 
     @property
     def model(self) -> str:
-        """The configured model."""
         return self.config.model or self.default_model
 
     def base_url(self) -> str:
@@ -58,19 +58,17 @@ class HostedProvider(ABC):
 
     @property
     def address(self) -> httpx.URL:
-        """The URL of the resource, the provider being available."""
+        """The URL of the resource. Requires an available provider."""
         if self.url is None:
             raise AssertionError("an unavailable provider was asked to send")
         return self.url
 
     @property
     def is_vendors_own(self) -> bool:
-        """Whether requests go to the vendor itself."""
         return self.url is not None and self.url.host == httpx.URL(self.default_base_url).host
 
     @property
     def unavailable_reason(self) -> str | None:
-        """See `Provider`."""
         if self._unusable is not None:
             return self._unusable
         if self.url is None:
@@ -80,44 +78,37 @@ class HostedProvider(ABC):
         return None
 
     async def models(self) -> Sequence[Model]:
-        """The configured models, then the table's. No request is made."""
         first = (self.model, self.config.fast_model)
         return self.table.models(first, self.max_context_tokens)
 
     def price_of(self, model: str) -> Price | None:
-        """See `Provider`."""
         return self.table.price_of(model)
 
     def stream(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """See `Provider`."""
         reason = self.unavailable_reason
         if reason is None:
             return self.exchange_for(request)
         return only(ErrorChunk(ErrorKind.UNAVAILABLE, f"{self.name}: {reason}"))
 
     async def aclose(self) -> None:
-        """Close the connections. Harmless when none was opened, and twice."""
+        """Close the connections. Safe without connections, and twice."""
         if self._exchange is not None:
             await self._exchange.aclose()
 
     def secrets(self) -> Sequence[str]:
-        """What goes into headers of its requests."""
         return (self.config.api_key,)
 
     @abstractmethod
-    def headers(self) -> Mapping[str, str]:
-        """Sent with every request."""
+    def headers(self) -> Mapping[str, str]: ...
 
     @abstractmethod
-    def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """One round, the provider being available."""
+    def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]: ...
 
     def model_for(self, request: CompleteRequest) -> str:
-        """The model a request means."""
         return request.model or self.model
 
     def max_tokens_for(self, request: CompleteRequest) -> int:
-        """The output bound of a request, within the configured one."""
+        """The request's output limit, capped by the configured one."""
         return min(request.max_tokens, self.config.max_tokens)
 
     def post(
@@ -129,13 +120,13 @@ class HostedProvider(ABC):
         url: httpx.URL | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[StreamChunk, None]:
-        """Send a body to the provider's resource, or to another one of the same host."""
+        """Send a body to the provider's resource, or to another one on the same host."""
         if self._exchange is None:
             raise AssertionError("an unavailable provider was asked to send")
         return self._exchange.stream(url or self.address, body, decoder, read_error, headers)
 
     async def ask(self, method: str, url: httpx.URL) -> object:
-        """One question outside of a conversation; the JSON answered. Raises AdapterError."""
+        """Send one request outside a conversation; returns the JSON answer. Raises AdapterError."""
         if self._exchange is None:
             raise AssertionError("an unavailable provider was asked to send")
         return await self._exchange.ask(method, url)

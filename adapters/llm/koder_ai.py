@@ -1,4 +1,4 @@
-"""The reserved provider `koder-ai`: its name is taken, and it is never available."""
+"""The reserved provider `koder-ai`, which is never available."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final
@@ -13,8 +13,6 @@ _REASON: Final = "koder-ai is reserved for a model that does not exist yet"
 
 
 class KoderAI:
-    """Implements `Provider`."""
-
     supports_tools = False
     supports_streaming = False
     limits_by_model = False
@@ -27,22 +25,17 @@ class KoderAI:
 
     @property
     def unavailable_reason(self) -> str | None:
-        """See `Provider`."""
         return _REASON
 
     async def models(self) -> Sequence[Model]:
-        """There is nothing to select."""
         return ()
 
     def price_of(self, model: str) -> Price | None:
-        """Unknown, as nothing is sold under the name."""
         del model
         return None
 
     def stream(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """Ends at once with an error that says why."""
         del request
         return only(ErrorChunk(ErrorKind.UNAVAILABLE, _REASON))
 
-    async def aclose(self) -> None:
-        """Nothing to close."""
+    async def aclose(self) -> None: ...

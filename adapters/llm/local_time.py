@@ -1,4 +1,4 @@
-"""In which time zone somebody reads clocks: as it stands beside a question, and read back from there."""
+"""The asker's time zone, written as a note beside a question and parsed from there."""
 
 import re
 from typing import Final
@@ -8,7 +8,7 @@ _UNKNOWN: Final = "The asker's time zone is not known: take clock times as UTC, 
 
 
 def in_zone(zone: str) -> str:
-    """A note; `zone` is the name of one, or empty."""
+    """The note; `zone` is a zone's name, or empty."""
     return (
         f"The asker's time zone is {zone}: read clock times in it, and say so."
         if zone
@@ -17,6 +17,6 @@ def in_zone(zone: str) -> str:
 
 
 def zone_in(told: str) -> str:
-    """The zone's name, empty where it is not known."""
+    """The zone's name, or empty if unknown."""
     found = _TOLD.search(told)
     return found[1] if found else ""

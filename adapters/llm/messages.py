@@ -1,6 +1,6 @@
-"""The canonical conversation: what every model backend is told and answers, in our own terms.
+"""The canonical conversation of every model backend, in our own terms.
 
-Values only. Wire formats live with each provider; storage lives in `bot.store`.
+Values only. Wire formats are in each provider's package; storage is in `bot.store`.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from adapters.fault import Fault
 
-# Among a round's warnings where a provider plays tools in text (adapters.llm.pseudo_tools).
+# Added to a round's warnings when a provider emulates tools in text (adapters.llm.pseudo_tools).
 TOOLS_EMULATED: Final = (
     "This model has no tools of its own; they are emulated in its text, which is less reliable."
 )
@@ -37,7 +37,7 @@ class StopReason(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """What kind of failure a provider had; decides failover and what people are told."""
+    """A provider's kind of failure; decides failover and the message to users."""
 
     RATE_LIMITED = "rate_limited"  # 429: the pool cools down by its own Retry-After
     QUOTA = "quota"  # money or plan is used up: never retried
@@ -55,7 +55,10 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model sees it. `name` is the namespaced id; `input_schema` a portable JSON Schema."""
+    """A tool as a model sees it.
+
+    `name` is the namespaced id; `input_schema` a portable JSON Schema.
+    """
 
     name: str
     description: str
@@ -64,7 +67,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model asking for a tool. `arguments` is the JSON text exactly as the model wrote it."""
+    """A model's request for a tool. `arguments` is the JSON text exactly as the model wrote it."""
 
     id: str
     name: str
@@ -83,9 +86,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image beside a person's words. `data` is Base64, for the request alone: it is stored nowhere.
+    """An image beside a person's words. `data` is Base64, for the request alone: it is never
+    stored.
 
-    Without any, `why_not` says why nobody can look at it.
+    Without data, `why_not` gives the reason why it cannot be viewed.
     """
 
     name: str
@@ -98,11 +102,11 @@ class Picture:
 class Message:
     """One entry of a conversation.
 
-    `tool_calls` only on assistant messages, `tool_result` only on tool messages.
-    `provider_blocks` are vendor-native blocks (JSON text) that must be replayed unchanged to the
-    same provider, such as signed thinking; `provider` names whose they are. `told` is what the model
-    is told beside a person's words, such as the time they were said at; it stays with them. `images` are
-    of the newest question only, and are sent to models that see.
+    `tool_calls` only on assistant messages, `tool_result` only on tool messages. `provider_blocks`
+    are vendor-native blocks (JSON text) that must be replayed unchanged to the same `provider`,
+    such as signed thinking. `told` is context for the model beside a person's words, such as their
+    time; it stays with them. `images` belong to the newest question only, and go to models that
+    see.
     """
 
     role: Role
@@ -117,13 +121,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a request is for. Never sent as content; `products` is what the channel is about.
+    """Metadata of a request, never sent as content; `products` are the channel's products.
 
-    `now` is the moment of the question, None where nobody keeps one. `elsewhere` are the products that
-    other channels are about: to know a name by, never to be told. `reads_all`: tools may read those too.
-    `tables` are the settings of backends that were chosen by name, by family ("metrics",
-    "observe.metrics.eu"); any other family's are its own table's. `actions` are the names of those that
-    the operators declared.
+    `now` is the moment of the question, None without a clock. `elsewhere` are the products of other
+    channels: for recognizing a name, never to be shown. `reads_all`: tools may read those too.
+    `tables` are the settings tables of backends chosen by name, by family ("metrics",
+    "observe.metrics.eu"); other families use their own table. `actions` are the declared actions'
+    names.
     """
 
     session_id: str = ""
@@ -141,8 +145,8 @@ class Meta:
 class CompleteRequest:
     """One round. `model` empty means the provider's configured model.
 
-    The first `system_stable_chars` of `system` are the same in every turn: what providers cache.
-    `require_tool`: the answer should begin with a call, where the wire can say so.
+    The first `system_stable_chars` of `system` are the same in every turn, for the provider's
+    cache. `require_tool`: the answer should begin with a call, if the wire can express it.
     """
 
     system: str
@@ -182,8 +186,6 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """A piece of answer text."""
-
     text: str
 
 
@@ -198,9 +200,10 @@ class ToolCallChunk:
 class DoneChunk:
     """The one successful end of a stream.
 
-    `usage_known` is False when the backend reported no usage: then `usage` is all zeros and says
-    nothing. `at_list_price` is False when it was billed otherwise: by another service tier, an hour's
-    cache, tools that the vendor ran. `warnings` are sentences for people, such as tools being emulated.
+    `usage_known` is False when the backend reported no usage: then `usage` is all zeros and means
+    nothing. `at_list_price` is False when it was billed otherwise: by another service tier, an
+    hour's cache, tools that the vendor ran. `warnings` are sentences for people, such as tools
+    being emulated.
     """
 
     stop_reason: StopReason
@@ -216,9 +219,9 @@ class DoneChunk:
 class ErrorChunk:
     """The one failed end of a stream. `message` holds no secret and may be shown to operators.
 
-    `should_retry` is the backend's own word (`x-should-retry`) and outranks what `kind` suggests.
-    `usage` is what had been billed when it failed, where the backend said so. `began`: an answer had
-    begun, so that at least what was sent is billed. `fault` is what stood between it and us.
+    `should_retry` is the backend's own value (`x-should-retry`) and outranks `kind`. `usage` is the
+    usage billed until the failure, if reported. `began`: an answer had begun, so at least the input
+    is billed. `fault` is the network fault.
     """
 
     kind: ErrorKind

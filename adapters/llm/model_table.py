@@ -1,6 +1,6 @@
-"""The models there are: what they cost and how much they hold, as a dated table with overrides.
+"""Model prices and context sizes: a dated table with overrides.
 
-An unknown model has no price, which is not the same as a price of zero.
+An unknown model has no price, which differs from a price of zero.
 """
 
 import re
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adapters.llm.port import Model, Price, Tier
 
-# Where Bedrock serves it from: "us.", "global.", an inference profile's ARN.
+# Bedrock's location prefix: "us.", "global.", an inference profile's ARN.
 _PLACE: Final = re.compile(r"^(?:arn:.*/)?(?:(?:us|eu|apac|jp|au|ca|us-gov|global)\.)?")
 # "-20251101", "-2025-08-07", "-latest", "-v1:0": snapshots of a model cost what the model costs.
 _SNAPSHOT: Final = re.compile(r"(?:-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest))?(?:-v?\d+:\d+|-v\d+)?$")
@@ -26,7 +26,7 @@ Micros = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class ModelOverride:
-    """What an operator says of a model; None and empty leave the table's word."""
+    """An operator's settings of a model; None and empty keep the table's value."""
 
     price: Price | None = None
     context_tokens: int | None = None
@@ -51,11 +51,11 @@ class ModelRow(BaseModel):
     cache_read: Micros
     cache_write: Micros
     output: Micros
-    # More input than this makes the whole request dearer, by these percentages of the list price.
+    # More input than this raises the price of the whole request by these percentages.
     long_from: Annotated[int, Field(ge=0)] = 0
     long_input_pct: Annotated[int, Field(ge=100)] = 100
     long_output_pct: Annotated[int, Field(ge=100)] = 100
-    images: bool = True  # whether it sees them; of whatever has no row that is not assumed
+    images: bool = True  # whether it accepts images; not assumed without a row
     listed: bool = True  # offered for selection; False: only priced
 
     @property
@@ -74,7 +74,7 @@ class ModelRow(BaseModel):
 
 
 class ModelTable:
-    """The rows of one provider, and the operator's own words, which win."""
+    """The rows of one provider, overridden by the operator's settings."""
 
     def __init__(
         self, rows: Iterable[ModelRow], overrides: Mapping[str, ModelOverride] | None = None
@@ -91,12 +91,12 @@ class ModelTable:
         return own or (row.price if row else None)
 
     def context_tokens(self, model: str, otherwise: int) -> int:
-        """How much a model holds; `otherwise` where nobody said."""
+        """The context size; `otherwise` if unknown."""
         row = self.row(model)
         return self.own(model).context_tokens or (row.context_tokens if row else otherwise)
 
     def sees_images(self, model: str) -> bool:
-        """Whether images may be sent to it; a model that nobody knows sees none."""
+        """Whether the model accepts images; an unknown model does not."""
         own, row = self.own(model).images, self.row(model)
         return own if own is not None else row is not None and row.images
 
@@ -109,14 +109,14 @@ class ModelTable:
     def models(self, first: Sequence[str], context_tokens: int) -> Sequence[Model]:
         """The models to offer: the configured ones first, then the table's.
 
-        `context_tokens` is assumed for a configured model that nobody knows.
+        `context_tokens` is assumed for an unknown configured model.
         """
         listed = [name for name, rows in self._rows.items() if rows[-1].listed]
         names = dict.fromkeys([*(name for name in first if name), *listed])
         return tuple(self._model(name, context_tokens) for name in names)
 
     def own(self, model: str) -> ModelOverride:
-        """What the operator said of a model."""
+        """The operator's settings of the model."""
         if not self._overrides:
             return _NOTHING
         return self._overrides.get(model) or self._overrides.get(_plain(model)) or _NOTHING
@@ -133,7 +133,7 @@ _NOTHING: Final = ModelOverride()
 
 @lru_cache(maxsize=256)
 def _plain(model: str) -> str:
-    """A model's id without where it is served and which snapshot it is."""
+    """A model's id without location and snapshot."""
     return _SNAPSHOT.sub("", _PLACE.sub("", model))
 
 
@@ -147,5 +147,5 @@ _SHIPPED: Final = _shipped()
 
 
 def model_table(provider: str, overrides: Mapping[str, ModelOverride] | None = None) -> ModelTable:
-    """The shipped rows of a provider, with an operator's words on top."""
+    """The shipped rows of a provider, with an operator's overrides."""
     return ModelTable((row for row in _SHIPPED if row.provider == provider), overrides)

@@ -1,4 +1,4 @@
-"""Who is on call: as it stands beside a question, and read back from there."""
+"""Who is on call, written as a note beside a question and parsed from there."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ _ASKED: Final = re.compile(
 
 
 def asks_who_is_on_call(text: str) -> bool:
-    """Whether a message asks who is on call."""
+    """Whether a message asks for the people on call."""
     return _ASKED.search(text) is not None
 
 
 def on_call_note(by_role: Mapping[str, Sequence[str] | None]) -> str:
-    """One line: the names by role; None where the rota could not be read."""
+    """One line: the names by role; None if the rota could not be read."""
     if not by_role:
         return NO_ROTA
     parts = []
@@ -36,6 +36,6 @@ def on_call_note(by_role: Mapping[str, Sequence[str] | None]) -> str:
 
 
 def on_call_in(told: str) -> str:
-    """The line that stands beside a question; empty where there is none."""
+    """The note beside a question; empty without one."""
     found = _NOTE.search(told)
     return found[1] if found else ""

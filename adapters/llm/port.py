@@ -1,7 +1,4 @@
-"""The port every model backend implements, what its tokens cost, and how long its words take to say.
-
-`collect` turns a stream into a whole answer; `measured` sums up what encoding and decoding take.
-"""
+"""The port of every model backend, token prices, and the time spent encoding and decoding."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +24,7 @@ from adapters.llm.messages import (
 class Price:
     """Micro-dollars per million tokens, by bucket.
 
-    A request with more than `above_tokens` of input costs `above`, all of it.
+    A request with more than `above_tokens` of input costs `above` as a whole.
     """
 
     input_uncached: int
@@ -43,7 +40,7 @@ class Price:
         return not (self.input_uncached or self.cache_read or self.cache_write or self.output)
 
     def cost_usd_micros(self, usage: Usage) -> int:
-        """What a round costs, rounded up so that many small ones never sum to less than the bill."""
+        """The cost of a round, rounded up so that many small ones never sum to less than the bill."""
         price = self._for_input(usage.input)
         total = (
             price.input_uncached * usage.input_uncached
@@ -54,7 +51,7 @@ class Price:
         return -(-total // 1_000_000)
 
     def worst_case_usd_micros(self, input_tokens: int, output_tokens: int) -> int:
-        """The most a round can cost: all its input in the dearest bucket, all its output used."""
+        """The maximum cost of a round: all input in the most expensive bucket, all output used."""
         price = self._for_input(input_tokens)
         dearest = max(price.input_uncached, price.cache_read, price.cache_write)
         return -(-(dearest * input_tokens + price.output * output_tokens) // 1_000_000)
@@ -83,7 +80,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole answer; `end` is how it ended."""
+    """A whole answer; `end` is its terminal chunk."""
 
     text: str
     tool_calls: tuple[ToolCall, ...]
@@ -112,7 +109,7 @@ class Provider(Protocol):
         ...
 
     async def models(self) -> Sequence[Model]:
-        """What may be selected; the first is the default."""
+        """The selectable models; the first is the default."""
         ...
 
     def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:
@@ -143,7 +140,7 @@ async def collect(chunks: AsyncIterator[StreamChunk]) -> Completion:
 
 @dataclass(slots=True)
 class Translation:
-    """Seconds of this process's own work; waiting for the network is not in it."""
+    """Seconds of this process's own work, without waiting for the network."""
 
     request_s: float = 0.0
     answer_s: float = 0.0
@@ -154,7 +151,7 @@ _measured: ContextVar[Translation | None] = ContextVar("translation", default=No
 
 @contextmanager
 def measured() -> Iterator[Translation]:
-    """Sums up what is encoded and decoded within, in tasks started there too."""
+    """Measure encoding and decoding inside the block, including tasks started there."""
     sum_of = Translation()
     before = _measured.set(sum_of)
     try:
@@ -164,7 +161,7 @@ def measured() -> Iterator[Translation]:
 
 
 class _Timed:
-    """Adds its seconds to what is measured, unless it failed."""
+    """Add the block's seconds to the measurement, unless it raises."""
 
     __slots__ = ("_began",)
 
@@ -181,7 +178,7 @@ class _Timed:
 
 
 class encoding(_Timed):  # noqa: N801 - used as a context manager, reads as a verb
-    """A request becomes bytes within."""
+    """Measure the time of encoding."""
 
     __slots__ = ()
 
@@ -191,7 +188,7 @@ class encoding(_Timed):  # noqa: N801 - used as a context manager, reads as a ve
 
 
 class decoding(_Timed):  # noqa: N801
-    """Bytes become chunks within."""
+    """Measure the time of decoding."""
 
     __slots__ = ()
 

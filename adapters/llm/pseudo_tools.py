@@ -21,13 +21,12 @@ _OPEN: Final = "<<TOOL"
 _HEAD: Final = re.compile(
     r"""<<TOOL[ \t]+name=(["'])([^"'<>\n]*)\1(?:[ \t]+args=(["'])[ \t]*|[ \t]*>>)"""
 )
-# Longer than a tool's name and the words around it; a marker that goes on so is text after all.
 _MAX_HEAD_CHARS: Final = 1024
 _STEP: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
 
 
 def instructions(tools: Sequence[ToolSpec]) -> str:
-    """The part of the system prompt that teaches the markers."""
+    """The part of the system prompt that explains the markers."""
     catalogue = "\n".join(
         f"- {tool.name}: {tool.description}\n  arguments schema: {dump_text(tool.input_schema)}"
         for tool in tools
@@ -43,8 +42,8 @@ def instructions(tools: Sequence[ToolSpec]) -> str:
 
 
 def emulated(request: CompleteRequest) -> CompleteRequest:
-    """The same request for a model without tools: they are described in the instructions, and the
-    past shows calls and results as text.
+    """The request for a model without tools: the instructions describe them, and past calls and
+    results become text.
     """
     system = f"{request.system}\n\n{instructions(request.tools)}".strip()
     messages = tuple(_shown(turn) for turn in turns(request.messages))
@@ -68,15 +67,15 @@ def shown_call(call: ToolCall) -> str:
 
 
 def shown_result(result: ToolResult) -> str:
-    """A past result, as something the model reads."""
+    """A past result as text for the model."""
     word = "failed with" if result.is_error else "answered"
     return f"Tool {result.name} {word}:\n{result.content}"
 
 
 class MarkerReader:
-    """Splits answer text into plain text and calls. Unknown tool names stay text.
+    """Split answer text into plain text and calls. Unknown tool names stay text.
 
-    `begin` makes a call that is counted; see `EventDecoder.begin`.
+    `begin` creates a counted call; see `EventDecoder.begin`.
     """
 
     def __init__(
@@ -160,7 +159,7 @@ class MarkerReader:
         return None if closing.startswith(held[after : after + len(closing)]) else at
 
     def _too_long(self, held: str, head: re.Match[str], limit: int) -> int:
-        """A call whose arguments no tool takes: the model is told, the rest of it is nobody's."""
+        """Make a call with oversized arguments, which the tool refuses, and skip the rest."""
         self._call(head[2], held[head.end() : limit])
         self._skips_to = f"{head[3]}>>"
         return limit
@@ -178,15 +177,15 @@ class MarkerReader:
 
 
 def _begun(text: str) -> int:
-    """How many characters at the end may become a marker."""
+    """The number of characters at the end that may become a marker."""
     most = min(len(_OPEN) - 1, len(text))
     return next((n for n in range(most, 0, -1) if text.endswith(_OPEN[:n])), 0)
 
 
 def _json_end(text: str, start: int, limit: int) -> int | None:
-    """Where the JSON value ends that begins there; None while it has no end.
+    """Where the JSON value that begins at `start` ends; None while it is incomplete.
 
-    Brackets and strings tell it: arguments nested too deep for a parser end somewhere too.
+    Only brackets and strings count, so that arguments nested too deep for a parser end too.
     """
     if text[start] == '"':
         string = _STEP.match(text, start, limit)

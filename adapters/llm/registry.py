@@ -1,4 +1,4 @@
-"""The providers there are, by name: one line each."""
+"""The providers by name, one line each."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
@@ -14,8 +14,6 @@ from adapters.llm.port import Provider
 
 
 class ClosableProvider(Provider, Protocol):
-    """A provider that owns its connections."""
-
     async def aclose(self) -> None:
         """Close every provider's connections."""
         ...
@@ -28,19 +26,19 @@ _PROVIDERS: Final[Mapping[str, Callable[[ProviderConfig], ClosableProvider]]] = 
     "bedrock": Bedrock,
     "nirmata": Nirmata,
 }
-# Names that are taken for models to come; people see one only where they configured it.
+# Reserved for future models; shown only where configured.
 _RESERVED: Final[Mapping[str, Callable[[ProviderConfig], ClosableProvider]]] = {"koder-ai": KoderAI}
 
 
 def known() -> list[str]:
-    """The names to choose from; `create` takes the reserved ones as well."""
+    """The selectable names; `create` also accepts the reserved ones."""
     return list(_PROVIDERS)
 
 
 def create(config: ProviderConfig) -> ClosableProvider:
     """The provider named by `config.name`; no connection is made.
 
-    Raises LookupError for an unknown name. A missing key is no error: see
+    Raises LookupError for an unknown name. A missing key is not an error: see
     `Provider.unavailable_reason`.
     """
     factory = _PROVIDERS.get(config.name) or _RESERVED.get(config.name)

@@ -44,7 +44,6 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "pause_turn": StopReason.END_TURN,
     "model_context_window_exceeded": StopReason.MAX_TOKENS,
 }
-# As `Usage` has its buckets.
 _COUNTED: Final = (
     "input_tokens",
     "cache_read_input_tokens",
@@ -55,9 +54,9 @@ _COUNTED: Final = (
 
 @dataclass(slots=True, init=False, eq=False)
 class Block:
-    """A block begun with `content_block_start`; `parts` are its text or thinking.
+    """A block begun with `content_block_start`.
 
-    `call` of a tool's block is the call.
+    `parts` holds its text or thinking, `call` a tool call.
     """
 
     kind: str
@@ -82,7 +81,7 @@ class Block:
         self._has_input = bool(given)
 
     def add_arguments(self, piece: str) -> None:
-        """A piece of the arguments; pieces replace those that came whole with the start."""
+        """Add a piece of the arguments. Pieces replace arguments that came whole with the start."""
         if piece and self._has_input:
             self.call = OpenCall(self.call.id, self.call.name)
             self._has_input = False
@@ -90,12 +89,10 @@ class Block:
 
     @property
     def chars(self) -> int:
-        """How much it began with."""
         return len(dump_text(self._start))
 
     @property
     def is_thinking(self) -> bool:
-        """Whether the block is reasoning, readable or not."""
         return self.kind in {"thinking", "redacted_thinking"}
 
     def native(self) -> str:
@@ -149,7 +146,6 @@ class AnthropicDecoder(EventDecoder):
         self._ending: Mapping[str, object] = {}
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """One server-sent event; its name repeats `type`."""
         match event.get("type"):
             case "content_block_delta":
                 self._delta(event)
@@ -189,7 +185,6 @@ class AnthropicDecoder(EventDecoder):
             self._stop(out)
 
     def on_clean_end(self, out: list[StreamChunk]) -> None:
-        """Some gateways send no `message_stop` after the reason."""
         if self._ending.get("stop_reason"):
             self._stop(out)
 
@@ -230,7 +225,7 @@ class AnthropicDecoder(EventDecoder):
         parts.append(piece)
 
     def _count(self, usage: Mapping[str, object]) -> None:
-        """Cumulative: the last number given for a bucket is its number."""
+        """Usage is cumulative: the last number of a bucket counts."""
         for name in _COUNTED:
             tokens = as_int(usage.get(name))
             if tokens is not None:
@@ -263,7 +258,7 @@ class AnthropicDecoder(EventDecoder):
 
 
 def _given(delta: Mapping[str, object]) -> Mapping[str, object]:
-    """What a delta says; null is what it does not."""
+    """The fields of a delta that are not null."""
     return {name: value for name, value in delta.items() if value is not None}
 
 
@@ -272,9 +267,9 @@ def _index(event: Mapping[str, object]) -> int:
 
 
 def _to_replay(blocks: list[Block]) -> tuple[str, ...]:
-    """The blocks the next request must carry unchanged: signed thinking.
+    """The blocks that the next request must carry unchanged: signed thinking.
 
-    Where thinking comes between other blocks, its place matters, so all of them are kept.
+    Interleaved thinking must keep its place, so all blocks are kept then.
     """
     kept = [block for block in blocks if block.closed and block.kind in _REPLAYED]
     thinking = [block for block in kept if block.is_thinking]

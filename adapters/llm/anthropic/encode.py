@@ -1,9 +1,9 @@
-"""From a canonical request to the body of POST /v1/messages.
+"""Encode a request as the body of POST /v1/messages.
 
-The static prefix (tools, the stable part of the instructions), all of the instructions, the newest
-message and that of the request before carry cache breakpoints, so that each round pays only for what
-is new. A breakpoint finds what was cached at most 20 blocks before it, which a round of many calls
-is longer than; so the place where the last request ended is named as well.
+Cache breakpoints follow the tools and stable instructions, all instructions, the newest message and
+the previous request's last message. Each round then pays only for new text. A breakpoint finds a
+cache at most 20 blocks back and a round may be longer, so the previous end needs its own
+breakpoint.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ Block = dict[str, object]
 
 # The default lifetime, 5 minutes; at most 4 breakpoints a request.
 _CACHED: Final = {"type": "ephemeral"}
-# Said for the user where a conversation would end with the assistant, a 400 on newer models.
+# Newer models answer 400 when a conversation ends with the assistant; this user message follows.
 _GO_ON: Final = "Continue."
 
 
@@ -53,7 +53,7 @@ def encode(
 
 
 def _began_without(conversation: Sequence[Turn]) -> bool:
-    """Whether calls of the running turn were made without thinking, by this provider or another.
+    """Whether the running turn already made calls without thinking.
 
     Models with a thinking budget answer 400 when it is switched on in the middle of tool use.
     """
@@ -66,7 +66,6 @@ def _began_without(conversation: Sequence[Turn]) -> bool:
 
 
 def _system(request: CompleteRequest) -> list[Block]:
-    """The part that no turn changes, then the rest, each ending in a breakpoint."""
     stable = request.system[: request.system_stable_chars]
     parts = [part for part in (stable, request.system[len(stable) :]) if part.strip()]
     return [{"type": "text", "text": part, "cache_control": _CACHED} for part in parts]
@@ -99,7 +98,7 @@ def _messages(conversation: Sequence[Turn], *, prefill: bool) -> list[Block]:
 
 
 def _may_end(blocks: Sequence[Block], *, prefill: bool) -> bool:
-    """Whether a model goes on from an assistant's last words; they may not end in white space."""
+    """Whether a model can continue the assistant's last text, which may not end in white space."""
     last = as_text(blocks[-1].get("text"))
     return prefill and bool(last) and last == last.rstrip()
 
@@ -140,7 +139,6 @@ def _assistant(turn: AssistantTurn) -> list[Block]:
 
 
 def _is_whole(native: Sequence[Block], turn: AssistantTurn) -> bool:
-    """Whether the kept blocks are the message itself, with exactly the calls that get answers."""
     ids = [block.get("id") for block in native if block.get("type") == "tool_use"]
     is_more_than_thinking = bool(ids) or any(block.get("type") == "text" for block in native)
     return is_more_than_thinking and ids == [call.id for call in turn.calls]

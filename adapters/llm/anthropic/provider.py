@@ -16,8 +16,6 @@ _VERSION: Final = "2023-06-01"
 
 
 class Anthropic(HostedProvider):
-    """Implements `Provider`."""
-
     vendor: ClassVar[str] = PROVIDER
     default_base_url: ClassVar[str] = "https://api.anthropic.com"
     default_model: ClassVar[str] = "claude-opus-4-6"
@@ -25,12 +23,10 @@ class Anthropic(HostedProvider):
     resource: ClassVar[str] = "messages"
 
     def headers(self) -> Mapping[str, str]:
-        """Sent with every request."""
         headers = {"anthropic-version": _VERSION}
         return {**headers, "x-api-key": self.config.api_key} if self.config.api_key else headers
 
     def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """The HTTP request of one round, and the decoder of its answer."""
         model = self.model_for(request)
         body = encode(request, model, self.max_tokens_for(request), self.config.extra)
         return self.post(body, AnthropicDecoder(), read_error)

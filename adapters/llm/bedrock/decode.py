@@ -23,8 +23,8 @@ from adapters.llm.wire_json import (
     parse,
 )
 
-# Names as the service model has them, compared without "Exception" and in lower case: in a
-# stream they begin with a small letter.
+# The service model's names without "Exception", in lower case: streams begin them with a small
+# letter.
 _KINDS: Final[Mapping[str, ErrorKind]] = {
     "accessdenied": ErrorKind.AUTH,
     "expiredtoken": ErrorKind.AUTH,
@@ -97,7 +97,6 @@ class BedrockDecoder(EventDecoder):
         self._has_metadata = False
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """One message of the stream."""
         data = as_object(event.get("data"))
         if "exception" in event:
             self.fail_as(out, error_of(as_text(event.get("exception")), data))
@@ -121,7 +120,6 @@ class BedrockDecoder(EventDecoder):
             self._stop(out)
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """The answer of Converse."""
         message = as_object(as_object(answer.get("output")).get("message"))
         for index, content in enumerate(as_list(message.get("content"))):
             self._block(index, as_object(content))
@@ -191,8 +189,6 @@ class BedrockDecoder(EventDecoder):
 
 
 class _Thinking:
-    """One block of reasoning: readable and signed, or redacted."""
-
     __slots__ = ("_redacted", "_signature", "_text")
 
     def __init__(self) -> None:
@@ -201,7 +197,6 @@ class _Thinking:
         self._redacted: list[str] = []
 
     def add(self, piece: Mapping[str, object]) -> int:
-        """How many characters it was."""
         kept = (self._text, self._signature, self._redacted)
         names = ("text", "signature", "redactedContent")
         pieces = [as_text(piece.get(name)) for name in names]

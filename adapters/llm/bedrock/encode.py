@@ -58,7 +58,7 @@ def _takes_sampling(model: str) -> bool:
 
 
 def _takes_any(model: str) -> bool:
-    """The families whose `toolChoice` may be "any" (API reference, ToolChoice)."""
+    """Whether `toolChoice` may be "any" for the model's family (API reference, ToolChoice)."""
     if "claude-" in model:
         return capabilities(model).forced_tools
     return any(family in model for family in _FORCED)

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 
 class EventStreamSplitter:
-    """Messages of a byte stream, however the bytes are cut, each as one JSON object:
+    """Split a byte stream into messages, each one JSON object.
+
     `{"event": name, "data": payload}` or `{"exception": name, "data": payload}`.
     """
 
@@ -24,7 +25,7 @@ class EventStreamSplitter:
         self.heard = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The messages that became whole. Raises BadFraming, also for a wrong checksum."""
+        """The messages that are now complete. Raises BadFraming, also for a wrong checksum."""
         from botocore.eventstream import (
             ChecksumMismatch,
             InvalidHeadersLength,
@@ -45,7 +46,7 @@ class EventStreamSplitter:
         return payloads
 
     def close(self) -> list[bytes]:
-        """Nothing: a message without its end is none."""
+        """Always empty: an incomplete message is dropped."""
         return []
 
 

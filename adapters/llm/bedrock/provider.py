@@ -1,6 +1,6 @@
 """The Bedrock provider: Converse and ConverseStream, with an API key or with AWS credentials.
 
-`extra`: `region` (part of the address and of a signature), `access_key_id`, `secret_access_key`,
+`extra`: `region` (part of the address and the signature), `access_key_id`, `secret_access_key`,
 `session_token` (SigV4; used only without `api_key`), `profile`, `streaming` (false: Converse),
 `effort`, `local`. With a region or a profile and no key, botocore looks for credentials.
 """
@@ -26,8 +26,6 @@ _SERVICE: Final = "bedrock"
 
 
 class Bedrock(HostedProvider):
-    """Implements `Provider`."""
-
     vendor: ClassVar[str] = PROVIDER
     default_base_url: ClassVar[str] = f"https://bedrock-runtime.{_DEFAULT_REGION}.amazonaws.com"
     default_model: ClassVar[str] = "us.anthropic.claude-sonnet-4-6"
@@ -55,7 +53,6 @@ class Bedrock(HostedProvider):
 
     @property
     def unavailable_reason(self) -> str | None:
-        """See `Provider`."""
         if self.url is None:
             return super().unavailable_reason
         if not self._is_set_up:
@@ -66,7 +63,6 @@ class Bedrock(HostedProvider):
         return self._credentials.problem
 
     def secrets(self) -> Sequence[str]:
-        """The bearer token, or what signs."""
         key = self._key
         return (
             self.config.api_key, key.access_key_id, key.secret_access_key, key.session_token,
@@ -74,11 +70,9 @@ class Bedrock(HostedProvider):
         )  # fmt: skip
 
     def headers(self) -> Mapping[str, str]:
-        """Sent with every request."""
         return {"authorization": f"Bearer {self.config.api_key}"} if self.config.api_key else {}
 
     async def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """The HTTP request of one round, and the decoder of its answer."""
         model = self.model_for(request)
         body = encode(request, model, self.max_tokens_for(request), self.config.extra)
         url = self._address(model)
@@ -93,7 +87,10 @@ class Bedrock(HostedProvider):
                 yield chunk
 
     def _address(self, model: str) -> httpx.URL:
-        """An ARN's `/` belongs to the id. The transport sends `:` as it is, so it is signed so."""
+        """An ARN's `/` is part of the id.
+
+        The transport sends `:` unescaped, so the signature covers it unescaped.
+        """
         operation = "converse" if self.config.extra.get("streaming") is False else "converse-stream"
         root = self.address.raw_path.decode("ascii")
         return self.address.copy_with(

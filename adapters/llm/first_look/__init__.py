@@ -1,1 +1,1 @@
-"""The computed picture that a model starts an investigation from: which calls, and what is read of them."""
+"""The computed picture with which a model starts an investigation: its calls and their digest."""

@@ -1,4 +1,4 @@
-"""The calls of a first look: those that an investigation without a model begins with."""
+"""The calls of a first look: the same with which an investigation without a model begins."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,14 +10,14 @@ from adapters.llm.triage.judgement import judged
 from adapters.llm.triage.plan import next_calls
 
 _ID: Final = "look-"
-# What these are asked is no incident; their jobs are told otherwise, too.
+# These requests are not about an incident, or describe their jobs separately.
 _LOOKS_ELSEWHERE: Final = frozenset({"recommend", "platform"})
-# What one round of calls answers; the result stands before the model, also before a weak one.
+# Topics that one round of calls answers. The result precedes the model, even a weak one.
 _LOOKED_AT: Final = frozenset({"cause", "logs", "deploys", "pods", "history", "runbook"})
 
 
 def look_calls(request: CompleteRequest) -> Sequence[ToolCall]:
-    """What to look at before a model is asked; nothing where no look answers the question."""
+    """The calls to make before the model is asked; empty if no look answers the question."""
     if request.meta.purpose in _LOOKS_ELSEWHERE:
         return ()
     case = read_case(request)
@@ -30,12 +30,12 @@ def look_calls(request: CompleteRequest) -> Sequence[ToolCall]:
 
 
 def is_of_look(call: ToolCall) -> bool:
-    """Whether it was not the model that asked."""
+    """Whether Kortex made the call, not the model."""
     return call.id.startswith(_ID)
 
 
 def is_named_as_ours(call: ToolCall) -> bool:
-    """Whether its id is one that a look or triage gives, so that it would pass for theirs."""
+    """Whether a model's call has an id of a look or of triage, and would pass for theirs."""
     return call.id.startswith((_ID, OWN_CALL))
 
 

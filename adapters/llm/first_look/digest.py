@@ -1,7 +1,8 @@
-"""What a model reads of a first look: what moved, by how much, since when, what is new in the logs, who
-calls whom, what could not be looked at. The whole results stay what is cited and checked.
+"""The digest of a first look for the model: changes, sizes and times, new log errors, callers,
+gaps.
 
-The same look gives the same text in every later request: it is part of what providers cache.
+Whole results remain for citation and verification. The same look gives the same text in every later
+request: it is part of what providers cache.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from adapters.llm.triage.judgement import Judgement, judged
 MOST_TOKENS: Final = 1_500  # of the calls and their results together
 _REMEMBERED: Final = 64  # looks of the turns under way; their results may have 64 KiB each
 _OF_A_CALL: Final = 20  # what vendors put around a call and its result
-_LONGEST_ERROR: Final = 100  # tokens; of a result that is none
+_LONGEST_ERROR: Final = 100  # tokens of an error result
 _FULL: Final = 8  # tokens; no line takes fewer
 _MORE: Final = '"notes":[],"more":true'  # what may come on top of its lines
 
@@ -73,7 +74,7 @@ def _shortened(
 
 
 class _Part:
-    """One result of the look, as far as it is told. `lines` None: it is told as it is."""
+    """One result of the look, as far as there is room. `lines` None: pass it on unchanged."""
 
     def __init__(self, message: Message, lines: Lines | None) -> None:
         self._message = message
@@ -85,11 +86,11 @@ class _Part:
 
     @property
     def tokens(self) -> int:
-        """What it takes before its first line."""
+        """The tokens needed before its first line."""
         return most_tokens_of(self._content() + _MORE)
 
     def message(self) -> Message:
-        """As the model reads it."""
+        """The message for the model."""
         result = self._result
         short = ToolResult(result.call_id, result.name, self._content(), result.is_error)
         return replace(self._message, tool_result=short)
@@ -114,7 +115,7 @@ class _Part:
 
 
 def _by_turns(parts: Sequence[_Part]) -> Iterator[tuple[_Part, list[str], str]]:
-    """Every result's most telling lines, then all notes, then the rest; each with its place."""
+    """Every result's most important lines, then all notes, then the rest; each with its position."""
     whole = [(part, part.lines) for part in parts if part.lines is not None]
     for part, of in reversed(whole):
         for line in of.lines[:1]:
@@ -134,7 +135,7 @@ def _by_turns(parts: Sequence[_Part]) -> Iterator[tuple[_Part, list[str], str]]:
 
 
 def _lines(message: Message, seen: Mapping[str, Seen], judgement: Judgement) -> Lines | None:
-    """None for what failed, which says itself why, and for what is no result of a look."""
+    """None for a failed result, which names its reason, and for other messages."""
     result = message.tool_result
     assert result is not None  # noqa: S101 - as_read takes no other message
     try:
@@ -160,7 +161,7 @@ def _case(
     meta: Meta,
     tools: tuple[str, ...],
 ) -> Case:
-    """As the triage reads it, but for whom it is about: that is told by what was asked for then."""
+    """The case as triage reads it, about the subject of the calls made then."""
     request = CompleteRequest(
         system="",
         messages=(Message(Role.USER, question), calls, *results),

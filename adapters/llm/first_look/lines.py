@@ -1,4 +1,4 @@
-"""One result of a first look as lines, the most telling first. Every figure is copied from it."""
+"""One result of a first look as lines, the most important first. Every figure is copied from it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from adapters.llm.triage.telling import errors_told, headline, since_text, told
 from adapters.llm.triage.unmeasured import samples_missing
 from adapters.llm.triage.weigh import Point, Suspicion
 
-MOVED: Final = 3.0  # spreads from which a signal is said to have moved
+MOVED: Final = 3.0  # spreads from which a signal counts as changed
 _AT_ONCE: Final[Mapping[str, int]] = {METRICS: 3, LOGS: 2, TRACES: 2, DEPLOYS: 2}
 _MOST_ILL: Final = 200  # characters of one finding of Kubernetes
 _HALF: Final = _MOST_ILL // 2 - 3
@@ -39,8 +39,6 @@ Fact = Moved | LogFact | SpanFact | IllFact | DeployFact
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """`head` is always told, the others as far as there is room, `at_once` of the lines at a time."""
-
     mark: str
     head: Mapping[str, JsonValue]
     name: str
@@ -50,7 +48,7 @@ class Lines:
 
 
 def lines_of(seen: Seen, judgement: Judgement) -> Lines | None:
-    """None for a tool that is none of a first look's."""
+    """None for tools outside a first look."""
     rank = _ranks(judgement)
     match seen.tool:
         case "core__sweep_metrics":
@@ -79,9 +77,9 @@ def lines_of(seen: Seen, judgement: Judgement) -> Lines | None:
 
 
 def by_rules(judgement: Judgement) -> str:
-    """The verdict without a model, whom it suspects, and what could not be looked at.
+    """The rule-based verdict, its suspects and the gaps.
 
-    In a sentence of people: a small model goes on in the form that it reads.
+    In a plain sentence: a small model continues in the form that it reads.
     """
     parts = [f"{_NOTE}: {judgement.verdict}"]
     if judgement.suspects:
@@ -142,7 +140,7 @@ def _told(fact: Fact, seen: Seen) -> str:
             return f"{plain(fact.product)}: {text}"
         case LogFact() | SpanFact():
             return text
-        case IllFact():  # whose reason stands at the end
+        case IllFact():  # its reason is at the end
             return text if len(text) <= _MOST_ILL else f"{text[:_HALF]} ... {text[-_HALF:]}"
 
 
@@ -150,7 +148,7 @@ def _metrics(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Itera
     last = len(rank)
     moved = [one for one in judgement.facts.moved if one.score >= MOVED]
     ordered = sorted(moved, key=lambda one: (rank.get(one.product, last), -one.score))
-    # The worst of each product before the second of any.
+    # Every product's worst comes before any product's second.
     nth: dict[str, int] = {}
     places = []
     for one in ordered:
@@ -207,13 +205,12 @@ def _deploys(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Itera
 
 
 def _errors(seen: Seen) -> Iterator[str]:
-    """Those that are new before the others."""
+    """New errors first."""
     rows = sorted(seen.rows("issues"), key=lambda row: row.get("new") is not True)
     return (("new: " if row.get("new") is True else "") + error_line(row) for row in rows)
 
 
 def _notes(seen: Seen, judgement: Judgement) -> Iterator[str]:
-    """What was within usual, and who could not be looked at."""
     match seen.tool:
         case "core__sweep_metrics":
             moved = {one.product for one in judgement.facts.moved if one.score >= MOVED}

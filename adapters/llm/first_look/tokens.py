@@ -1,26 +1,26 @@
-"""How many tokens a text may take, without a tokenizer.
+"""An upper bound of the tokens of a text, without a tokenizer.
 
-Held against the vocabulary of Qwen2.5, of which every figure is a token for each digit: words of people
-took half of what is said here, random letters, hexadecimal and marks about as much.
+Compared with the vocabulary of Qwen2.5, which spends a token on each digit: prose took half of this
+estimate, random letters, hexadecimal and marks about as much.
 """
 
 import re
 from typing import Final
 
 _PIECES: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]|[^\x00-\x7f]+|[^\sA-Za-z0-9]|\s\s+")
-# No syllable: such letters stand in no vocabulary together.
+# Not a syllable: no vocabulary holds such letters together.
 _NO_WORD: Final = re.compile(r"[^aeiouy]{4}|^[^aeiouy]{2,}$", re.IGNORECASE)
 _OF_A_WORD: Final = 0.2  # tokens of a letter
 _OF_NO_WORD: Final = 0.7
 
 
 def most_tokens_of(text: str) -> int:
-    """What it takes at most, as far as that can be said."""
+    """An upper bound of the tokens, as far as it can be estimated."""
     return sum(_of(piece) for piece in _PIECES.findall(text))
 
 
 def cut_to(text: str, most_tokens: int) -> str:
-    """As much of its beginning as takes no more."""
+    """The longest beginning within the limit."""
     spent = 0
     for found in _PIECES.finditer(text):
         spent += _of(found[0])

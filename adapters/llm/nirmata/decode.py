@@ -1,15 +1,15 @@
-"""Nirmata's lines of JSON, folded into chunks, in each of the forms its backends have had.
+"""Nirmata's JSON lines, folded into chunks, in each form that its backends have used.
 
-- shipped: `{"id", "type": "Text" | "ToolStart" | ..., "data": "text"}`, ended by the end of bytes;
-  a call is JSON text within `data`, while plain text there tells of a tool the backend ran itself.
-- designed: `{"type": "content" | "tool_call", "delta"}`, calls in pieces by index, ended by `done`.
-- scoped: as designed, but `tool_call` holds a whole call in `data`, and nothing marks the end.
-- not streamed: one object with `message`, `tool_calls` and `usage`.
+Shipped: `{"id", "type": "Text" | "ToolStart" | ..., "data": "text"}`, ended by the end of bytes; a
+call is JSON text within `data`, and plain text there reports a tool that the backend ran itself.
+Designed: `{"type": "content" | "tool_call", "delta"}`, calls in pieces by index, ended by `done`.
+Scoped: as designed, but `tool_call` holds a whole call in `data`, without an end mark. Not
+streamed: one object with `message`, `tool_calls` and `usage`.
 
-Lines that are no JSON are passed over, as is the `data:` of server-sent events. An end of bytes
-in the middle of a line, or before the `done` of the designed form, is a broken answer; so is any
-end of the forms without a mark when the transfer did not tell where they end.
-Errors are words under `error`, `message` or `detail`; the status decides the rest.
+Lines that are not JSON are skipped, as is the `data:` of server-sent events. An end of bytes inside
+a line, or before the `done` of the designed form, is a broken answer. So is any end of the forms
+without a mark when the transfer did not announce its end. Error messages are under `error`,
+`message` or `detail`; the status decides the rest.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,12 +28,12 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "max_tokens": StopReason.MAX_TOKENS,
 }
 _DONE: Final = b"[DONE]"
-# Of a JSON text, NaN and the infinities included.
+# The first bytes of JSON texts, including NaN and the infinities.
 _BEGINNINGS: Final = frozenset(bytes([each]) for each in b'{["-0123456789tfnNI')
 
 
 def error_of(answer: object) -> VendorError:
-    """One error: a text, or an object with words in one of the usual places."""
+    """One error: a text, or an object with a message in one of the usual places."""
     words = _words(answer)
     throttled = ErrorKind.RATE_LIMITED if "throttl" in words.lower() else None
     return VendorError("", words, ErrorKind.CONTEXT_OVERFLOW if is_overflow(words) else throttled)
@@ -48,7 +48,6 @@ def _words(value: object) -> str:
 
 
 def lacks_tools(message: str) -> bool:
-    """Whether an error says that tools are not supported."""
     words = message.lower()
     return "tool" in words and "support" in words
 
@@ -57,9 +56,9 @@ read_error = error_reader(error_of)
 
 
 class _Lines:
-    """Lines without the `data:` of server-sent events; other lines that are no JSON are dropped.
+    """Lines without the `data:` of server-sent events; lines that are not JSON are dropped.
 
-    The last line may lack its newline, and is then kept whatever it holds.
+    The last line may lack its newline, and is always kept.
     """
 
     __slots__ = ("_lines", "heard")
@@ -80,7 +79,7 @@ class _Lines:
 
 
 class NirmataDecoder(EventDecoder):
-    """A fold over one answer. With `emulated`, calls of those tools are read from the text.
+    """A fold over one answer. With `emulated`, calls of those tools are parsed from the text.
 
     `streamed` False: the answer is one document, which may span lines.
     """
@@ -104,7 +103,7 @@ class NirmataDecoder(EventDecoder):
         self._ends_with_bytes = False
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """One line, whatever its form."""
+        """One line of any form."""
         kind = as_text(event.get("type")).lower().replace("_", "")
         match kind:
             case "content" | "text" | "inputtext" | "inputchoice":
@@ -137,12 +136,12 @@ class NirmataDecoder(EventDecoder):
         self._stop(answer, out)
 
     def on_end_marker(self, out: list[StreamChunk]) -> None:
-        """`[DONE]`, should a backend borrow it; alone it is no answer."""
+        """`[DONE]`, if a backend sends it; alone it is not an answer."""
         if self.has_text or self._calls.calls:
             self._stop({}, out)
 
     def on_clean_end(self, out: list[StreamChunk]) -> None:
-        """The end of bytes is the end of the forms that mark none."""
+        """The end of bytes ends the forms without an end mark."""
         if self._ends_with_bytes:
             self._stop({}, out)
 

@@ -1,9 +1,9 @@
 """The Nirmata provider: models behind Nirmata's own service.
 
-Whether it takes tools, and whether it streams with them, is asked of its capabilities endpoint; where
-there is none, tools are tried, and emulated once it says that they are not supported. `extra`:
-`streaming` (false: one answer in one piece), `tools_enabled` ("true" or "false", as
-NIRMATA_TOOLS_ENABLED says: the backend is not asked), `local`.
+Its capabilities endpoint says whether it supports tools and streams with them. Without that
+endpoint tools are tried, and emulated after a refusal. `extra`: `streaming` (false: one answer in
+one piece), `tools_enabled` ("true" or "false", like NIRMATA_TOOLS_ENABLED: the backend is not
+asked), `local`.
 """
 
 import time
@@ -22,7 +22,7 @@ from adapters.llm.pseudo_tools import emulated
 from adapters.llm.transcript import turns
 from adapters.llm.wire_json import as_int, as_object, as_text, dump
 
-# A backend that is upgraded may gain tools; asking again now and then is cheap.
+# An upgraded backend may gain tools; asking again sometimes is cheap.
 _REMEMBER_S: Final = 300.0
 _ANY: Final = 1_000_000
 _CAPABILITIES: Final = "capabilities"
@@ -50,15 +50,13 @@ def encode(
 
 @dataclass(frozen=True, slots=True)
 class _Can:
-    """What a backend says of itself: how many tools a request may have, and whether it then streams."""
+    """A backend's capabilities: the most tools per request, and whether it then streams."""
 
     tools: int = _ANY
     streams_tools: bool = True
 
 
 class Nirmata(HostedProvider):
-    """Implements `Provider`."""
-
     vendor: ClassVar[str] = "nirmata"
     default_base_url: ClassVar[str] = "https://nirmata.io"
     default_model: ClassVar[str] = ""  # the backend's own choice
@@ -75,12 +73,11 @@ class Nirmata(HostedProvider):
         self._tools_enabled = as_text(config.extra.get("tools_enabled")).strip().lower()
 
     def headers(self) -> Mapping[str, str]:
-        """Sent with every request."""
         key = self.config.api_key
         return {"authorization": f"NIRMATA-API {key}"} if key else {}
 
     async def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """One round. A backend found to have no tools is asked again with emulated ones."""
+        """One round. A backend without tools is asked again with emulated ones."""
         can = await self._can() if request.tools else _Can()
         native = len(request.tools) <= can.tools
         streams = can.streams_tools or not native
@@ -119,7 +116,7 @@ class Nirmata(HostedProvider):
         return self.post(body, decoder, read_error, url=url)
 
     async def _can(self) -> _Can:
-        """What the backend can; everything, where it does not say."""
+        """The backend's capabilities; all of them if it does not report any."""
         if self._tools is not None and self._clock() < self._tools[0]:
             return self._tools[1]
         if self._tools_enabled == "false":
@@ -128,7 +125,7 @@ class Nirmata(HostedProvider):
         try:
             answer = as_object(await self.ask("GET", self.address.copy_with(path=path)))
         except AdapterError:
-            answer = {}  # older backends have no such endpoint; the request itself will tell
+            answer = {}  # older backends lack this endpoint; the request itself will show
         is_enabled = self._tools_enabled == "true" or answer.get("tools_supported") is not False
         most = as_int(answer.get("max_tools"))
         allowed = (_ANY if most is None else most) if is_enabled else 0

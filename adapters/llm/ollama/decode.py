@@ -13,7 +13,7 @@ from adapters.llm.messages import TOOLS_EMULATED, ErrorKind, StopReason, StreamC
 from adapters.llm.pseudo_tools import MarkerReader
 from adapters.llm.wire_json import arguments_text, as_int, as_list, as_object, as_text
 
-# Words of the server's source; without one of them the status decides.
+# Messages from the server's source; for others the status decides.
 _KINDS: Final[Mapping[str, ErrorKind]] = {
     "does not support tools": ErrorKind.BAD_REQUEST,
     "server busy": ErrorKind.OVERLOADED,
@@ -45,8 +45,6 @@ read_error = error_reader(lambda answer: error_of(answer.get("error")))
 
 
 class OllamaDecoder(NdjsonDecoder):
-    """A fold over one answer. With `emulated`, calls of those tools are read from the text."""
-
     provider: ClassVar[str] = "ollama"
 
     def __init__(
@@ -62,7 +60,6 @@ class OllamaDecoder(NdjsonDecoder):
         self._calls: list[OpenCall] = []
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """Turn one line of JSON into chunks."""
         if event.get("error"):
             self.fail_as(out, error_of(event["error"]))
             return
@@ -77,7 +74,6 @@ class OllamaDecoder(NdjsonDecoder):
             self._stop(event, out)
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """An answer that was not streamed is one line."""
         self.on_event(answer, out)
 
     def _call(self, call: Mapping[str, object]) -> None:

@@ -1,7 +1,7 @@
-"""From a canonical request to the body of POST /api/chat, with native or emulated tools.
+"""Encode a request as the body of POST /api/chat, with native or emulated tools.
 
-`num_ctx` is always sent: Ollama's own default is small, and it cuts a longer prompt without a
-word. `truncate` and `shift` are off for the same reason: what does not fit is an error.
+`num_ctx` is always sent: Ollama's own default is small, and it silently cuts a longer prompt.
+`truncate` and `shift` are off for the same reason: a prompt that does not fit is an error.
 """
 
 from collections.abc import Sequence

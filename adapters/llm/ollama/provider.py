@@ -1,8 +1,7 @@
 """The Ollama provider: the operator's own models, with native tools or emulated ones.
 
-What a server says about itself: its address, its models, and which of them have tools. `extra`:
-`num_ctx` (tokens of context to load a model with; default 16384), `local` (false: the server is
-outside the network).
+A server reports its address, its models and their tool support. `extra`: `num_ctx` (tokens of
+context to load a model with; default 16384), `local` (false: the server is outside the network).
 """
 
 import time
@@ -25,7 +24,7 @@ from adapters.llm.port import Model, Price, Tier
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text, dump
 
 _DEFAULT_PORT: Final = 11434
-# A model pulled anew may gain tools; asking again now and then is cheap.
+# A model that is pulled again may gain tools; asking again sometimes is cheap.
 _REMEMBER_S: Final = 300.0
 
 
@@ -54,19 +53,18 @@ def runs_in_cloud(model: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PulledModel:
-    """A model the server has; `capabilities` empty when an older server does not say."""
+    """A model on the server; `capabilities` is empty on older servers."""
 
     name: str
     capabilities: frozenset[str]
 
     @property
     def can_chat(self) -> bool:
-        """False for models that only embed."""
         return not self.capabilities or "completion" in self.capabilities
 
 
 class OllamaServer:
-    """Questions to one server. Answers about tools are remembered for five minutes."""
+    """Requests to one server. Tool support is cached for five minutes."""
 
     def __init__(
         self, exchange: Exchange, root: httpx.URL, clock: Callable[[], float] = time.monotonic
@@ -87,18 +85,18 @@ class OllamaServer:
         ]
 
     async def has_tools(self, model: str) -> bool:
-        """Whether a model has tools of its own; yes where the server does not say."""
+        """Whether a model supports tools; yes if the server does not say."""
         known = self._has_tools.get(model)
         if known is not None and self._clock() < known[0]:
             return known[1]
         try:
             capabilities = await self._capabilities_of(model)
         except AdapterError:
-            return True  # the request itself will tell what is wrong
+            return True  # the request itself will show the error
         return self.remember(model, not capabilities or "tools" in capabilities)
 
     async def _capabilities_of(self, model: str) -> frozenset[str]:
-        """From the list of models; older servers tell it only of one model at a time."""
+        """From the list of models; older servers report it only for one model at a time."""
         names = {model, f"{model}:latest"}
         for pulled in await self.pulled():
             if pulled.name in names and pulled.capabilities:
@@ -107,7 +105,7 @@ class OllamaServer:
         return _capabilities(await self._exchange.ask("POST", show, dump({"model": model})))
 
     def remember(self, model: str, has_tools: bool) -> bool:
-        """Note what was learned, and return it."""
+        """Cache and return the value."""
         self._has_tools[model] = (self._clock() + _REMEMBER_S, has_tools)
         return has_tools
 
@@ -117,8 +115,6 @@ def _capabilities(entry: object) -> frozenset[str]:
 
 
 class Ollama:
-    """Implements `Provider`."""
-
     supports_tools = True
     supports_streaming = True
     limits_by_model = False
@@ -147,7 +143,6 @@ class Ollama:
 
     @property
     def unavailable_reason(self) -> str | None:
-        """See `Provider`."""
         if self._unusable is not None:
             return self._unusable
         if self._root is None:
@@ -155,7 +150,7 @@ class Ollama:
         return None
 
     async def models(self) -> Sequence[Model]:
-        """What the server has, the configured model first. Raises AdapterError."""
+        """The server's models, the configured one first. Raises AdapterError."""
         if self._server is None:
             return ()
         names = [model.name for model in await self._server.pulled() if model.can_chat]
@@ -166,12 +161,12 @@ class Ollama:
         )
 
     def price_of(self, model: str) -> Price | None:
-        """Nothing for a model that runs here; unknown for one that runs at ollama.com."""
+        """Zero for a model that runs here; unknown for one that runs at ollama.com."""
         free = self.is_local and not runs_in_cloud(model)
         return Price(0, 0, 0, 0) if free else None
 
     async def stream(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """See `Provider`. A model found to have no tools is asked again with emulated ones."""
+        """One round. A model without tools is asked again with emulated ones."""
         try:
             model = request.model or self.config.model or await self._first_model()
         except AdapterError as error:
@@ -195,7 +190,6 @@ class Ollama:
                 yield chunk
 
     async def aclose(self) -> None:
-        """Close the connections. Harmless when none was opened, and twice."""
         if self._exchange is not None:
             await self._exchange.aclose()
 

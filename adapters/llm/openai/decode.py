@@ -56,7 +56,6 @@ def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
 
 
 def error_of(error: object) -> VendorError:
-    """One error: `{message, type, param, code}`, where `code` may be an HTTP status; or a text."""
     if isinstance(error, str):
         return _named("", error, None)
     fields = as_object(error)
@@ -76,8 +75,6 @@ def _named(name: str, words: str, kind: ErrorKind | None) -> VendorError:
 
 
 class OpenAIDecoder(EventDecoder):
-    """A fold over one chat/completions answer."""
-
     provider: ClassVar[str] = "openai"
 
     def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
@@ -87,7 +84,6 @@ class OpenAIDecoder(EventDecoder):
         self._finish = ""
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """One chunk; chunks without choices carry usage, moderation, or nothing."""
         if event.get("error") or event.get("object") == "error":
             self.fail_as(out, error_of(event.get("error") or event))
             return
@@ -97,7 +93,6 @@ class OpenAIDecoder(EventDecoder):
             self._choice(answer, "delta")
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """A completion that was not streamed."""
         self.on_event({**answer, "choices": []}, out)
         if self.ended:
             return
@@ -107,7 +102,6 @@ class OpenAIDecoder(EventDecoder):
             self.on_end_marker(out)
 
     def on_end_marker(self, out: list[StreamChunk]) -> None:
-        """`[DONE]`."""
         if self._refusal:
             self.fail(out, ErrorKind.REFUSED, f"the model declined: {''.join(self._refusal)[:200]}")
         elif self._finish == "content_filter":
@@ -124,7 +118,7 @@ class OpenAIDecoder(EventDecoder):
             self.on_end_marker(out)
 
     def _told(self, event: Mapping[str, object]) -> None:
-        """What an event says beside the answer."""
+        """Note an event's data outside the answer."""
         model = event.get("model")
         if model and isinstance(model, str):
             self.model = model
@@ -151,7 +145,6 @@ class OpenAIDecoder(EventDecoder):
             self._finish = as_text(choice["finish_reason"]) or self._finish
 
     def _content(self, content: object) -> None:
-        """Text, or (Mistral) a list of typed parts of which only text is the answer."""
         if isinstance(content, str):
             self.text(content)
             return
@@ -171,7 +164,7 @@ class OpenAIDecoder(EventDecoder):
 
 
 def _answer_of(event: Mapping[str, object]) -> Mapping[str, object] | None:
-    """The first choice alone: the others are other answers. Some servers leave the index out."""
+    """The first choice. Some servers leave the index out."""
     for each in as_list(event.get("choices")):
         choice = as_object(each)
         if not choice.get("index"):

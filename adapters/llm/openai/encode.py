@@ -1,4 +1,4 @@
-"""From a canonical request to the body of POST /v1/chat/completions, with the fields its model takes."""
+"""Encode a request as the body of POST /v1/chat/completions, with the fields that its model takes."""
 
 import hashlib
 import re
@@ -19,7 +19,6 @@ _KEY_CHARS: Final = 32
 
 
 def _version(model: str) -> tuple[int, int] | None:
-    """(5, 4) for "openai/gpt-5.4-mini"; None for what is no numbered GPT ("gpt-4o" included)."""
     found = _GPT.match(model.rsplit("/", 1)[-1])
     return (int(found[1]), int(found[2] or 0)) if found else None
 
@@ -51,8 +50,8 @@ def encode(
 ) -> bytes:
     """The request body; equal requests give equal bytes.
 
-    `is_vendors_own` chooses the newer `max_completion_tokens`, which all of OpenAI's models take
-    and many compatible servers do not know.
+    `is_vendors_own` selects the newer `max_completion_tokens`, which all of OpenAI's models accept
+    and many compatible servers do not.
     """
     reasoning = is_reasoning(model)
     newer = reasoning or is_vendors_own
@@ -84,9 +83,9 @@ def encode(
 
 
 def cache_key(request: CompleteRequest) -> str:
-    """The same for all of a thread: OpenAI sends requests of one key to where their prefix is cached.
+    """The cache key of a thread: OpenAI routes requests with one key to their cached prefix.
 
-    A digest, for the session's id names the place; empty without one.
+    A digest, because the session's id names the place; empty without a session.
     """
     session = request.meta.session_id
     return hashlib.sha256(session.encode()).hexdigest()[:_KEY_CHARS] if session else ""

@@ -1,9 +1,9 @@
-"""The OpenAI provider: Responses or chat/completions at OpenAI, or at a server that speaks one.
+"""The OpenAI provider: Responses or chat/completions at OpenAI, or at a compatible server.
 
-`extra`: `api` ("responses" or "chat"; without it the model decides at OpenAI, and compatible
-servers get chat/completions), `stream_options` (false: the server does not know them), `prompt_cache_key`
-(true: a compatible server knows it in chat/completions; OpenAI always gets it), `effort`
-(of reasoning models), `local` (true: the server is inside the network).
+`extra`: `api` ("responses" or "chat"; by default the model decides at OpenAI, and compatible
+servers get chat/completions), `stream_options` (false: the server rejects them), `prompt_cache_key`
+(true: a compatible server accepts it in chat/completions; OpenAI always gets it), `effort` (of
+reasoning models), `local` (true: the server is inside the network).
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -20,8 +20,6 @@ _RESPONSES: Final = "responses"
 
 
 class OpenAI(HostedProvider):
-    """Implements `Provider`."""
-
     vendor: ClassVar[str] = PROVIDER
     default_base_url: ClassVar[str] = "https://api.openai.com"
     default_model: ClassVar[str] = "gpt-6.1-sol"
@@ -29,11 +27,9 @@ class OpenAI(HostedProvider):
     resource: ClassVar[str] = "chat/completions"
 
     def headers(self) -> Mapping[str, str]:
-        """Sent with every request."""
         return {"authorization": f"Bearer {self.config.api_key}"} if self.config.api_key else {}
 
     def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """The HTTP request of one round, and the decoder of its answer."""
         model, max_tokens = self.model_for(request), self.max_tokens_for(request)
         extra = self.config.extra
         if self.uses_responses(model):
@@ -45,7 +41,7 @@ class OpenAI(HostedProvider):
         return self.post(body, OpenAIDecoder(), read_error)
 
     def uses_responses(self, model: str) -> bool:
-        """Which of the two APIs a model is asked over."""
+        """Whether to use the Responses API for a model."""
         chosen = self.table.own(model).api or self.config.extra.get("api")
         if chosen:
             return chosen == _RESPONSES

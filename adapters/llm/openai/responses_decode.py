@@ -1,7 +1,7 @@
 """The events of the Responses API, folded into chunks.
 
-An item is taken when it is done, so that a cut one never counts. `input_tokens` includes cached
-tokens, so they are taken out.
+Only finished items count, so a cut one never does. `input_tokens` includes cached tokens, so they
+are taken out.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,8 +16,6 @@ _OF_NO_USE_AGAIN: Final = frozenset({"status", "logprobs", "annotations"})
 
 
 class ResponsesDecoder(EventDecoder):
-    """A fold over one answer of the Responses API."""
-
     provider: ClassVar[str] = "openai"
 
     def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
@@ -28,7 +26,6 @@ class ResponsesDecoder(EventDecoder):
         self._refusal: list[str] = []
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """One server-sent event; its name repeats `type`."""
         match event.get("type"):
             case "response.output_text.delta":
                 self._spoken.add(as_int(event.get("output_index")))
@@ -54,7 +51,6 @@ class ResponsesDecoder(EventDecoder):
                     self.fail_as(out, error_of(event["error"]))
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """A response that was not streamed."""
         if answer.get("error") and not answer.get("status"):
             self.fail_as(out, error_of(answer["error"]))
             return
@@ -98,7 +94,7 @@ class ResponsesDecoder(EventDecoder):
     def _end(self, response: Mapping[str, object], out: list[StreamChunk]) -> None:
         self.model = as_text(response.get("model")) or self.model
         self.served_as(response.get("service_tier"))
-        if not self._items:  # a compatible server may tell the items only here
+        if not self._items:  # a compatible server may send the items only here
             for index, item in enumerate(as_list(response.get("output"))):
                 self._item(as_object(item), index)
         self._count(as_object(response.get("usage")))
@@ -118,7 +114,7 @@ class ResponsesDecoder(EventDecoder):
             self.finish(out, StopReason.END_TURN, self._calls, self._to_replay())
 
     def _to_replay(self) -> tuple[str, ...]:
-        """All items in their order where one is encrypted reasoning; else the text says it all."""
+        """All items in order if one is encrypted reasoning; else the text suffices."""
         reasons = any(as_text(item.get("encrypted_content")) for item in self._items)
         if not reasons:
             return ()
@@ -136,7 +132,7 @@ class ResponsesDecoder(EventDecoder):
 
 
 def _is_vendors_tool(item: Mapping[str, object]) -> bool:
-    """Whether OpenAI ran it itself, and bills it by the call."""
+    """Whether OpenAI ran the tool itself, and bills it by the call."""
     return as_text(item.get("type")) in {
         "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"
     }  # fmt: skip
@@ -147,7 +143,7 @@ def _size(item: Mapping[str, object]) -> int:
 
 
 def _kept(item: Mapping[str, object]) -> Mapping[str, object]:
-    """What the API takes back; an id would point to something that it did not store."""
+    """The fields that the API accepts back; an id would refer to an item that it did not store."""
     dropped = _OF_NO_USE_AGAIN if item.get("type") == "reasoning" else _OF_NO_USE_AGAIN | {"id"}
     kept = {key: value for key, value in item.items() if key not in dropped}
     if kept.get("arguments") == "":

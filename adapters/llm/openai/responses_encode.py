@@ -1,7 +1,7 @@
-"""From a canonical request to the body of POST /v1/responses.
+"""Encode a request as the body of POST /v1/responses.
 
-Nothing is stored at the vendor: reasoning comes back encrypted and is sent again with the items
-that followed it, without which the API answers 400.
+The vendor stores nothing: reasoning comes back encrypted and is sent again with the items that
+followed it. Without them the API answers 400.
 """
 
 from collections.abc import Mapping, Sequence
