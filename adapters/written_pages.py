@@ -70,7 +70,6 @@ def read_page(file: str, text: str) -> Page:
 
 
 def _sections(body: str) -> Iterator[tuple[int, str, str]]:
-    """Level, heading and text; a `#` inside a code block is no heading."""
     code = [match.span() for match in _FENCE.finditer(body)]
     heads = [
         match

@@ -152,7 +152,6 @@ class ToolCatalog:
         return self._bound is None or not missing_capabilities(contract, self._bound)
 
     def _is_connected(self, contract: ToolContract, asking: Asking) -> bool:
-        """A tool that would be refused for want of a connection is not worth its tokens."""
         granted = self._policy.connections(asking.connection_ids)
         return not contract.requires_connection or bool(granted)
 
@@ -195,7 +194,6 @@ def checked_contract(contract: ToolContract) -> tuple[Allowlist, ToolDescription
 
 
 def _add_repeat(root: _Node, path: str) -> None:
-    """Let the elements of the list at `path` have the shape of the object that holds the list."""
     parent, _, last = path.rpartition(".")
     if not last.endswith("[]") or "[]" in last[:-2]:
         raise AllowlistInvalid(f"a repeat must end in one list: {path!r}")

@@ -112,7 +112,6 @@ def _base32(written: str) -> bytes:
 
 
 def _text_of(written: str, decode: Callable[[str], bytes]) -> Iterator[str | None]:
-    """The text that is encoded there, if it is one. Random letters decode to none."""
     try:
         data = decode(written)
     except (binascii.Error, ValueError):
@@ -138,7 +137,6 @@ def _text_of(written: str, decode: Callable[[str], bytes]) -> Iterator[str | Non
 
 
 def _unpacked(data: bytes) -> bytes | None:
-    """What is packed there; None where it cannot be read whole."""
     unpacker = next((make() for magic, make in _PACKED if data.startswith(magic)), None)
     if unpacker is None:
         return None

@@ -265,7 +265,6 @@ def _short_duration(text: str) -> timedelta | None:
 
 
 def _in_digits(words: str) -> str:
-    """The same with its first number in digits: `half an hour`, `two hours`."""
     first, _, rest = words.removeprefix("half ").partition(" ")
     half = ".5" if words.startswith("half ") else ""
     if first in {"a", "an"}:

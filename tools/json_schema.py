@@ -124,7 +124,6 @@ def _broken_rule(error: ValidationError) -> str:
 
 
 def _out_of_bounds(document: object, max_nodes: int) -> str | None:
-    """Why it is too large, too deep or not JSON; None when it is safe to walk by recursion."""
     nodes = chars = 0
     pending: list[tuple[object, int]] = [(document, 0)]
     while pending:
@@ -145,7 +144,6 @@ def _out_of_bounds(document: object, max_nodes: int) -> str | None:
 
 
 def _flaw(value: object) -> str | None:
-    """Why a single value is not JSON, or not the same number or text everywhere."""
     match value:
         case str():
             try:
@@ -166,7 +164,6 @@ def _flaw(value: object) -> str | None:
 
 
 def _parts(schema: Mapping[str, Any], keywords: Container[str]) -> Iterator[tuple[str, Any]]:
-    """The direct subschemas under these keywords, by relative JSON pointer."""
     for keyword, held in schema.items():
         if keyword not in keywords:
             continue
@@ -180,7 +177,6 @@ def _parts(schema: Mapping[str, Any], keywords: Container[str]) -> Iterator[tupl
 
 
 def _subschemas(schema: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """It and every schema in it by JSON pointer; not what only looks like one, as in `enum`."""
     yield where, schema
     for step, each in _parts(schema, _HOLDERS):
         if isinstance(each, dict):
@@ -212,7 +208,6 @@ class _References:
         self._sizes: dict[str, int] = {}
 
     def size(self, where: str, inside: tuple[str, ...] = ()) -> int:
-        """The number of its subschemas with every reference written out. Raises SchemaInvalid."""
         if where in inside:
             raise SchemaInvalid(f"{where}: refers to itself")
         if len(inside) > MAX_DEPTH:
@@ -239,7 +234,6 @@ class _References:
 
 @lru_cache(maxsize=1_024)
 def _regex(pattern: str) -> Any:
-    """Raises re2.error."""
     options = re2.Options()
     options.log_errors = False
     return re2.compile(pattern, options)
@@ -314,7 +308,6 @@ _DURATION: Final = (
 
 
 def _formats() -> FormatChecker:
-    """Those of the library that need nothing else, and strict ones by the RFCs' own grammar."""
     checker = FormatChecker(("date", "ipv4", "ipv6", "uuid"))
 
     def by(name: str, is_valid: Callable[[str], object]) -> None:

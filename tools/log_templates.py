@@ -53,7 +53,6 @@ def template_of(line: str) -> str:
 
 
 def _masked(text: str) -> str:
-    """Each mask runs only where a cheap look says that there may be something for it."""
     lowered = text.lower()
     if "id" in lowered and any(word in lowered for word in _REQUESTS):
         text = _REQUEST_ID.sub("", text)

@@ -167,7 +167,6 @@ def _is_negation(key: str) -> bool:
 
 
 def _compared(name: object) -> bool | None:
-    """Whether a key compares a product exactly; None for a key of something else."""
     key = plain_key(name) if isinstance(name, str) else ""
     if key in PRODUCT_KEYS:
         return True
@@ -202,7 +201,6 @@ def _of_runners(value: dict[object, object], names: Collection[str]) -> Iterator
 
 
 def _of_pods(value: dict[object, object]) -> Iterator[str]:
-    """What runs a pod that is named by its key, or as an object of a cluster."""
     plain = {plain_key(str(key)).removeprefix("k8s_"): each for key, each in value.items()}
     kinds = {plain_key(str(plain[key])) for key in _KIND_KEYS & plain.keys()}
     keys = _PODS | (_OBJECT_KEYS if kinds & _KINDS else frozenset())
@@ -235,7 +233,6 @@ def _run_by(name: str) -> str:
 
 
 def _values(value: object) -> Iterator[str]:
-    """What a product's own key holds."""
     left = [value]
     while left:
         each = left.pop()
@@ -251,7 +248,6 @@ def _values(value: object) -> Iterator[str]:
 
 
 def _of_condition(condition: dict[object, object]) -> Iterator[str]:
-    """An object that names a product's field and compares it: only an exact comparison is readable."""
     plain = {plain_key(str(key)): value for key, value in condition.items()}
     fields = [plain[key] for key in sorted(_FIELD_KEYS & plain.keys())]
     named = [_compared(next(_values(each), "")) for each in fields]
@@ -271,7 +267,6 @@ def _of_condition(condition: dict[object, object]) -> Iterator[str]:
 
 
 def _of_list(items: Sequence[object]) -> Iterator[str]:
-    """`["service", "=", "web"]`, `["--service", "web"]` and a list of pairs."""
     for at, item in enumerate(items):
         rest = items[at + 1 :]
         if isinstance(item, list | tuple) and len(item) == 2:
@@ -296,7 +291,6 @@ def _pair(key: object, values: Iterable[object]) -> Iterator[str]:
 
 
 def _json(text: str) -> Sequence[object]:
-    """The JSON that a text holds: a list, an object, such a text again, or one of them a line."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return ()
     for parts in ([text], [line for line in text.split("\n") if line.strip()]):
@@ -315,7 +309,6 @@ def _every_pair(pairs: list[tuple[str, object]]) -> object:
 
 
 def _of_encoded(text: str) -> Iterator[str]:
-    """What the text names, in each of its readings."""
     for each in readings(text):
         if each is None:
             yield ANY_PRODUCT

@@ -74,7 +74,6 @@ def named_in_forms(text: str, compared: Compared) -> Iterator[str]:
 
 
 def _of_rows(text: str, compared: Compared) -> Iterator[str]:
-    """The cells of the columns that a first row calls a product's."""
     lines = re.split(r"\r\n|\r|\n", text.strip())
     if len(lines) < 2:
         return
@@ -98,7 +97,6 @@ def _is_word(header: list[str]) -> bool:
 
 
 def _of_nodes(text: str, compared: Compared) -> Iterator[str]:
-    """A node of a graph that is a product, with the conditions on it. Without any it is all."""
     nodes = (node for node in _NODE.finditer(text) if compared(node["label"]) is not None)
     for number, node in enumerate(nodes):
         if number == _MOST_NODES:  # each costs a look at the whole text

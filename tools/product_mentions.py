@@ -56,7 +56,6 @@ def _texts(arguments: object) -> Iterator[str]:
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
-    """Whether what stands there is a value or a part of a name, and no word of a sentence."""
     before, after = text[:start][-2:], text[end : end + 2]
     if not text[:start].strip() and not text[end:].strip():
         return True

@@ -135,7 +135,6 @@ def _size(value: JsonValue) -> int:
 
 
 def _shrink(body: dict[str, JsonValue], budget: int, omitted: dict[str, JsonValue]) -> None:
-    """Cut in place until it fits."""
     for _ in range(_MAX_ROUNDS):
         excess = _size(body) - budget
         if excess <= 0:
@@ -152,7 +151,6 @@ def _shrink(body: dict[str, JsonValue], budget: int, omitted: dict[str, JsonValu
 
 
 def _containers(root: dict[str, JsonValue]) -> Iterator[tuple[str, Container]]:
-    """Every container with its path, the root first."""
     waiting: list[tuple[str, Container]] = [("", root)]
     while waiting:
         path, holder = waiting.pop()
@@ -168,7 +166,6 @@ def _entries(holder: Container) -> Iterator[tuple[str | int, JsonValue]]:
 
 
 def _cut_text(body: dict[str, JsonValue], target_bytes: int, *, giant: int) -> bool:
-    """Cut the longest text to `target_bytes` when it is over `giant` bytes."""
     best: tuple[Container, str | int, str] | None = None
     for _, holder in _containers(body):
         for key, item in _entries(holder):
@@ -189,7 +186,6 @@ def _cut_text(body: dict[str, JsonValue], target_bytes: int, *, giant: int) -> b
 
 
 def _cut_list(body: dict[str, JsonValue], excess: int, omitted: dict[str, JsonValue]) -> bool:
-    """Drop elements from the end of the list that can lose the most; its first stays."""
     lists = [
         (_size(holder[1:]), path, holder)
         for path, holder in _containers(body)
@@ -207,7 +203,6 @@ def _cut_list(body: dict[str, JsonValue], excess: int, omitted: dict[str, JsonVa
 
 
 def _cut_fields(body: dict[str, JsonValue], excess: int, omitted: dict[str, JsonValue]) -> bool:
-    """Drop fields from the end of the object with the most fields among those that can lose it."""
     found = [
         (min(_size(holder), excess), len(holder), path, holder)
         for path, holder in _containers(body)

@@ -75,8 +75,6 @@ class RunnerHooks:
 
 @dataclass(slots=True)
 class _Call:
-    """One call under way."""
-
     id: str
     name: str
     raw_arguments: str
@@ -354,7 +352,6 @@ class ToolRunner:
 
 
 def _sent(arguments: BaseModel) -> dict[str, JsonValue]:
-    """The arguments that were given, without defaults."""
     value: dict[str, JsonValue] = arguments.model_dump(
         mode="json", exclude_none=True, exclude_unset=True
     )

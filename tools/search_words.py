@@ -112,7 +112,6 @@ def _split(part: str) -> Iterable[str]:
 
 @lru_cache(maxsize=4096)
 def _stem(word: str) -> str:
-    """Without the commonest English endings: deploys, deployed and deploying are deploy."""
     if len(word) < 4 or not word.isalpha():
         return word
     word = _singular(word)

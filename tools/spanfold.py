@@ -64,7 +64,6 @@ def _hang(
     host: dict[str, KeptSpan],
     shown_level: dict[str, int],
 ) -> None:
-    """Below its ancestor, or beside it when that is as deep as may be shown."""
     key = kept.node.key
     if above is None:
         shown_level[key] = 0
@@ -80,7 +79,6 @@ def _hang(
 def _chosen(
     forest: SpanForest, critical: Iterable[str], self_us: dict[str, int], max_spans: int
 ) -> set[str]:
-    """By importance until there are enough; the order makes the same trace the same answer."""
     nodes = sorted(forest.nodes.values(), key=lambda node: (node.start_us, node.key))
     errors = [node.key for node in nodes if node.span.status == "error"]
     missing = [node.key for node in nodes if node.synthetic]

@@ -170,7 +170,6 @@ def _two_sided(left: str, right: str, now: datetime) -> tuple[datetime, datetime
 
 
 def _left(left: str, right: str, ends: Moment, now: datetime) -> Moment:
-    """The start; where `2` stands before `3pm`, in the half of the day that it must be."""
     meridiem = _MERIDIEM.search(right)
     if meridiem is None or not _BARE.fullmatch(left) or not isinstance(ends, Wall):
         return parse_instant(left, now)
@@ -205,7 +204,6 @@ def _two_walls(left: Wall, right: Wall, now: datetime) -> tuple[datetime, dateti
 
 
 def _resolved(moment: Moment, now: datetime) -> tuple[datetime, bool]:
-    """The instant, and whether its zone is assumed."""
     if isinstance(moment, Snapped):
         return moment.at, moment.unit >= timedelta(days=1)
     if isinstance(moment, Wall):
@@ -214,7 +212,6 @@ def _resolved(moment: Moment, now: datetime) -> tuple[datetime, bool]:
 
 
 def _latest(wall: Wall, zone: tzinfo, now: datetime) -> datetime:
-    """Where it names no day, the last time that it was."""
     at = wall.on(now.astimezone(wall.zone or zone).date(), zone)
     return at - timedelta(days=1) if wall.day is None and at > now else at
 
@@ -224,7 +221,6 @@ def _length(text: str) -> timedelta | None:
 
 
 def _dates_in_digits(text: str, now: datetime) -> str:
-    """The same with `7 Apr`, `April 7, 2026`, `Monday` and `2026/04/07` as `2026-04-07`."""
     text = _SLASHED_DATE.sub(r"\1-\2-\3", text)
     text = _WORDY_DATE.sub(lambda found: _dated(found, now), text)
     return _WEEKDAY_ALONE.sub(lambda found: _weekday(found, now), text)

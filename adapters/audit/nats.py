@@ -163,7 +163,6 @@ class AuditNats:
         return self._trust.session_stats()["connect_good"]
 
     async def _addresses(self) -> list[str]:
-        """The host's addresses, looked up once; each passes the egress guard."""
         found = await asyncio.get_running_loop().getaddrinfo(
             self._host, self._port, type=socket.SOCK_STREAM
         )

@@ -69,7 +69,6 @@ class HttpControlPlane:
         body: bytes | None = None,
         params: Mapping[str, str] | None = None,
     ) -> httpx.Request:
-        """Raises BadTemplate, KeyError (no such credential)."""
         endpoint = order.endpoint
         url = url_of(fill(template, order.product), params)
         headers = {

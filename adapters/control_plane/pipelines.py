@@ -123,7 +123,6 @@ class Pipelines:
         content: bytes | None = None,
         query: Mapping[str, str] | None = None,
     ) -> httpx.Request:
-        """Raises BadTemplate, KeyError (no such credential)."""
         endpoint = order.endpoint
         url = url_of(fill(endpoint.url, order.product).rstrip("/") + path, query)
         token = self._credentials(endpoint.credential_id) if endpoint.credential_id else ""
@@ -210,7 +209,6 @@ def _run_answer(service: str, run: Mapping[str, JsonValue]) -> ControlAnswer:
 
 
 def _told(run: Mapping[str, JsonValue]) -> JsonValue:
-    """What people need of a run."""
     url = run.get("html_url") or run.get("web_url")
     kept = {"run": run.get("id"), "status": run.get("conclusion") or run.get("status"), "url": url}
     return {key: value for key, value in kept.items() if value is not None}

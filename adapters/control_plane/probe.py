@@ -152,7 +152,6 @@ def _objects_of(answer: Mapping[str, JsonValue]) -> Objects:
 
 
 def _left_out(metadata: JsonValue) -> int:
-    """How many a paged Kubernetes list does not hold."""
     page = metadata if isinstance(metadata, dict) else {}
     if not page.get("continue"):
         return 0
@@ -204,5 +203,4 @@ def _fact(value: JsonValue, path: Sequence[str]) -> str | None:
 
 
 def _hashed(text: str) -> str:
-    """Short, and still another one when any character is."""
     return f"{text[:60]}… sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

@@ -40,7 +40,6 @@ class _Sync(OutsideModel):
 
     @property
     def at(self) -> datetime | None:
-        """When it was deployed, as far as Argo CD says."""
         return self.deployed_at or self.started_at
 
 
@@ -169,7 +168,6 @@ class ArgoDeploys:
 
 
 def _revision(revision: str, revisions: Sequence[str]) -> str:
-    """A commit in twelve digits, a chart's version whole."""
     found = revision or next(iter(revisions), "")
     return found[:12] if len(found) == 40 else found
 

@@ -54,7 +54,6 @@ class _Deployment(_HookDeployment):
 
     @property
     def changed_at(self) -> datetime:
-        """When it got its last status."""
         return self.updated_at or self.created_at
 
 

@@ -101,6 +101,5 @@ class _Layer:
         return data
 
     def check_end(self) -> None:
-        """Raises httpx.DecodingError where the data breaks off."""
         if not self._inflating.eof:
             raise httpx.DecodingError("breaks off")

@@ -93,7 +93,6 @@ def _ours(error: BaseException) -> type[AdapterError] | None:
 
 
 def _safe_name(error: BaseException) -> str:
-    """The operating system's words for the failure, else the name of httpx's error class."""
     cause: BaseException | None = error
     while isinstance(cause, Exception):  # a timeout's cause is a cancellation, which adds nothing
         if isinstance(cause, OSError) and cause.errno and cause.strerror:

@@ -210,7 +210,6 @@ class _Chunks:
         self._line = b""  # broken off
 
     def read(self, data: bytes) -> None:
-        """What arrived next of the body."""
         data, at = self._line + data, self._skipped
         is_over = False
         while not is_over and (end := data.find(b"\n", at) + 1):

@@ -110,7 +110,6 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             self._limits.reachable.check(host)
 
     async def _sent_or_none(self, request: httpx.Request) -> httpcore.Response | None:
-        """None where the connection broke before an answer."""
         try:
             return await self._sent(request)
         except (httpx.ReadError, httpx.WriteError):
@@ -173,8 +172,6 @@ async def _response(
 
 
 class _Body(httpx.AsyncByteStream):
-    """An answer's body, decompressed. `silence_s` limits each read, else `until` limits them all."""
-
     def __init__(
         self,
         answer: httpcore.Response,
@@ -241,7 +238,6 @@ def _httpx_error(error: Exception) -> httpx.TransportError:
 
 
 def _proxy(address: str) -> httpcore.Proxy:
-    """Its address, and its credentials for Proxy-Authorization. Raises httpx.InvalidURL."""
     url = httpx.URL(address)
     auth = (url.username.encode(), url.password.encode()) if url.userinfo else None
     return httpcore.Proxy(

@@ -208,7 +208,6 @@ class KubernetesApi:
         return await answer_to(client, request, MAX_BYTES)
 
     async def _go_as(self, credential: Credential) -> None:
-        """With its certificate, if that is another one than before. Raises BadAnswer."""
         if credential is self._goes_as:
             return
         async with self._changing:

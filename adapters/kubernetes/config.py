@@ -186,7 +186,6 @@ def _plugin(path: Path, cluster: _Cluster, own: _Exec, environment: Mapping[str,
 
 
 def _told(path: Path, cluster: _Cluster) -> dict[str, JsonValue]:
-    """What `provideClusterInfo` asks for."""
     data = cluster.ca_data
     if cluster.ca and not data:
         try:
@@ -203,7 +202,6 @@ def _told(path: Path, cluster: _Cluster) -> dict[str, JsonValue]:
 
 
 def _tls_as(path: Path, cluster: _Cluster, certificate: str, key: str) -> ssl.SSLContext:
-    """Raises AccessInvalid."""
     tls = _tls_of(path, cluster, _User())
     if not certificate:
         return tls

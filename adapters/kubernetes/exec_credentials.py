@@ -204,7 +204,6 @@ async def _capped(stream: asyncio.StreamReader | None, most: int) -> bytes:
 
 
 def _words(said: bytes) -> str:
-    """The last line of what it complained of, without anything that may be a token."""
     lines = [line for line in lines_of(said.decode("utf-8", "replace")) if line.strip()]
     if not lines:
         return ""

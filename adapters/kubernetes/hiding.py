@@ -89,7 +89,6 @@ def _is_last_applied(name: str) -> bool:
 
 
 def _sizes(data: JsonValue) -> JsonValue:
-    """The keys of a ConfigMap and how much each holds."""
     if not isinstance(data, dict):
         return HIDDEN
     return {key: f"{HIDDEN} {len(str(value))} characters" for key, value in data.items()}

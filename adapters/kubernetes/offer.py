@@ -129,7 +129,6 @@ class KubernetesOffer:
         return found.items
 
     async def _descriptions(self) -> Mapping[tuple[str, str], str]:
-        """What custom kinds say of themselves; a reader who may not see that does without."""
         try:
             body = await self._api.get(_CUSTOM, {"limit": str(_MOST_CUSTOM)})
             found = await asyncio.to_thread(parsed, _CUSTOMS_BODY, body)

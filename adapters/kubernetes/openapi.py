@@ -19,8 +19,6 @@ Schema = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """`schemas` are the document's, by name."""
-
     schemas: Schema
 
     def resolved(self, schema: JsonValue) -> Schema:
@@ -35,7 +33,6 @@ class _Walk:
         return {**(found if isinstance(found, dict) else {}), **own}
 
     def inside(self, schema: Schema) -> Schema:
-        """The element of a list or the value of a map; else the schema itself."""
         for key in ("items", "additionalProperties"):
             if isinstance(schema.get(key), dict):
                 return self.inside(self.resolved(schema[key]))
@@ -48,7 +45,6 @@ class _Walk:
         return {name: self.resolved(one) for name, one in properties.items()}
 
     def fields(self, schema: Schema, path: str, levels: int) -> Iterator[SchemaField]:
-        """Breadth first: what is nearer the top is told before what is cut."""
         required = self.inside(schema).get("required")
         names = required if isinstance(required, list) else []
         here = [
@@ -69,7 +65,6 @@ class _Walk:
                 yield from self.fields(child, where + mark, levels - 1)
 
     def type_words(self, schema: Schema) -> str:
-        """`string`, `list of object`, `map of string`, `integer or string`."""
         if schema.get("x-kubernetes-int-or-string") or "oneOf" in schema:
             return "integer or string"
         if isinstance(schema.get("items"), dict):

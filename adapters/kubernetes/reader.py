@@ -276,7 +276,6 @@ class KubernetesReader:
         return asked or next(iter(self._allowed), self._api.namespace)
 
     async def _kind(self, text: str) -> Kind:
-        """One of Kubernetes itself, else one that the cluster offers and that may be read."""
         known = known_kind(text)
         if known is not None:
             return known
@@ -296,7 +295,6 @@ class KubernetesReader:
 
 
 def _objects(body: bytes, kind: Kind, unread: Unread) -> tuple[list[dict[str, JsonValue]], str]:
-    """The objects of a page and what continues it. A list does not say the kind of its entries."""
     found = parsed(_OBJECTS_BODY, body, unread)
     return [{**shown(one), "kind": kind.name} for one in found.items], found.metadata.continues
 

@@ -200,7 +200,6 @@ def json_at(text: str, at: int) -> tuple[object, int]:
 
 
 def _literal(code: str) -> object:
-    """A literal of Python as JSON; nothing is evaluated."""
     if len(code) > _MOST_PYTHON_CHARS:
         raise NoCall("too long")
     try:
@@ -232,7 +231,6 @@ def _with_text(
 
 
 def _python_calls(code: str) -> Sequence[Written]:
-    """Calls with keyword arguments that are literals; nothing is evaluated."""
     if len(code) > _MOST_PYTHON_CHARS:
         raise NoCall("too long")
     try:
@@ -288,7 +286,6 @@ def _whole(digits: str) -> int:
 
 
 def _flat(value: object) -> Iterator[Json]:
-    """One call, a list of them, or OpenAI's message with `tool_calls`."""
     for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, dict):
             raise NoCall("no object")

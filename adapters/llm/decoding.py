@@ -375,7 +375,6 @@ class EventDecoder(ABC):
         )
 
     def _released(self, call: OpenCall) -> ToolCall:
-        """The call with a valid id and a printable name."""
         call_id = call.id if _one_line(call.id) == call.id else ""
         return ToolCall(call_id or self._new_id(), _one_line(call.name), call.arguments)
 

@@ -138,7 +138,6 @@ class Exchange:
 
     @property
     def _every_s(self) -> float:
-        """The time between two reads of a flowing answer."""
         shared = self._answers / _READS_A_SECOND
         return min(max(READ_EVERY_S, shared), READ_AT_LEAST_EVERY_S)
 
@@ -207,7 +206,6 @@ class _Answer:
         self.end: _End | None = None
 
     async def more(self, every_s: float) -> Sequence[StreamChunk]:
-        """The chunks of the next bytes. A flowing answer is read `every_s`."""
         if self._heard_at - self._rested_at >= _LONGEST_HOLD_S:
             await asyncio.sleep(0)
             self._rested_at = self._now()
@@ -227,9 +225,6 @@ class _Answer:
         return chunks
 
     async def settled(self, end: _End) -> _End:
-        """A successful end after its last bytes are read; a failed one with the usage billed so
-        far.
-        """
         if isinstance(end, ErrorChunk):
             usage = end.usage or self._decoder.billed  # no other source knows
             return replace(end, usage=usage, began=end.kind in _BROKEN_OFF)

@@ -128,7 +128,6 @@ class HeldText:
         return end
 
     def _ended(self) -> str:
-        """The finished JSON, unless it looks like a call."""
         self._brackets = None
         found = "".join(self._held)
         if without_calls(found, self._request) != found:
@@ -139,7 +138,6 @@ class HeldText:
 
 
 def _decided_until(text: str, at: int) -> int:
-    """Where the end of the text begins that may still become a call."""
     first = max(at, len(text) - _UNDECIDED_CHARS)
     line = first if text[first - 1] == "\n" else text.find("\n", first) + 1
     while line and not _may_become_call(text[line:]):

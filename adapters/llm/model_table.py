@@ -133,7 +133,6 @@ _NOTHING: Final = ModelOverride()
 
 @lru_cache(maxsize=256)
 def _plain(model: str) -> str:
-    """A model's id without location and snapshot."""
     return _SNAPSHOT.sub("", _PLACE.sub("", model))
 
 

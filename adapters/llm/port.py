@@ -161,8 +161,6 @@ def measured() -> Iterator[Translation]:
 
 
 class _Timed:
-    """Add the block's seconds to the measurement, unless it raises."""
-
     __slots__ = ("_began",)
 
     def __enter__(self) -> None:

@@ -159,7 +159,6 @@ class MarkerReader:
         return None if closing.startswith(held[after : after + len(closing)]) else at
 
     def _too_long(self, held: str, head: re.Match[str], limit: int) -> int:
-        """Make a call with oversized arguments, which the tool refuses, and skip the rest."""
         self._call(head[2], held[head.end() : limit])
         self._skips_to = f"{head[3]}>>"
         return limit
@@ -177,7 +176,6 @@ class MarkerReader:
 
 
 def _begun(text: str) -> int:
-    """The number of characters at the end that may become a marker."""
     most = min(len(_OPEN) - 1, len(text))
     return next((n for n in range(most, 0, -1) if text.endswith(_OPEN[:n])), 0)
 

@@ -97,7 +97,6 @@ class Thoughts:
         return end
 
     def _say(self, text: str, shown: list[str]) -> bool:
-        """Show it; whether what was shown before is void now."""
         is_void = self._has_ended and bool(text.strip())
         if is_void:
             self._has_ended = self._is_shown = False
@@ -140,7 +139,6 @@ class Thoughts:
 
 
 def _undecided(text: str, at: int) -> int:
-    """Where the end of the text begins that may still become a mark."""
     for begin in _MAY_BEGIN.finditer(text, max(at, len(text) - _MOST_MARK_CHARS)):
         end = text[begin.start() :].lower()
         if any(mark.startswith(end) for mark in _MARKS):

@@ -72,7 +72,6 @@ def turns(messages: Sequence[Message]) -> list[Turn]:
 
 
 def _results_after(messages: Sequence[Message], position: int) -> Mapping[str, ToolResult]:
-    """The results between this assistant message and the next, by call id; the first one counts."""
     found: dict[str, ToolResult] = {}
     for message in messages[position + 1 :]:
         if message.role is Role.ASSISTANT:

@@ -156,7 +156,6 @@ def is_shallow(value: object, depth: int = MAX_DEPTH) -> bool:
 
 
 def _cut(text: str) -> str:
-    """The text with NaN for what is nested too deep for the reader's own stack."""
     kept: list[str] = []
     depth = at = 0
     for step in _STEP.finditer(text):

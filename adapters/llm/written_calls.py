@@ -132,7 +132,6 @@ def without_calls(text: str, request: CompleteRequest) -> str:
 
 
 def _reach(text: str, start: re.Match[str], names: Set[str]) -> tuple[int, bool]:
-    """How far what begins there has been read, and whether it is to be withheld."""
     end, is_call = start.start(), False
     try:
         for each, found in islice(calls_in(text, start.start()), MOST_CALLS):
@@ -150,7 +149,6 @@ def _reach(text: str, start: re.Match[str], names: Set[str]) -> tuple[int, bool]
 
 
 def _reach_of_data(text: str, start: re.Match[str], names: Set[str]) -> tuple[int, bool]:
-    """The same of JSON that is no call as a whole: it may hold one."""
     at = max(start.start("json"), start.start("data"))
     at += len(start["json"] or start["data"]) - len((start["json"] or start["data"]).lstrip("\"'`"))
     try:
@@ -166,7 +164,6 @@ def _reach_of_data(text: str, start: re.Match[str], names: Set[str]) -> tuple[in
 
 
 def _data(text: str, at: int, end: int) -> object:
-    """What stands there, whatever its numbers. Raises ValueError."""
     try:
         value = json.loads(text[at:end])
     except (ValueError, RecursionError):
@@ -202,7 +199,6 @@ def _is_tool(name: str, names: Set[str]) -> bool:
 
 
 def _behind_call(text: str, start: re.Match[str]) -> int:
-    """Behind a call in Python; the end of the text for any other that cannot be read."""
     try:
         return _behind_marks(text, python_end(text, start.start() + start[0].rindex("(")))
     except ValueError:
@@ -227,7 +223,6 @@ def _cut_end(text: str, at: int) -> int:
 
 
 def _is_certain(text: str, start: re.Match[str], names: Set[str]) -> bool:
-    """Whether what begins there is meant as a call, though it cannot be read as one."""
     if start["json"] or start["data"]:
         return _names_tool(text[start.start() : _cut_end(text, start.end())], names)
     if _OF_TEMPLATE.match(text, start.start()):
@@ -248,7 +243,6 @@ def _call(written: Written, request: CompleteRequest) -> ToolCall:
 
 
 def _typed(tool: ToolSpec, values: Json) -> Json:
-    """Values that came as text, as the types that the tool's schema names."""
     properties = tool.input_schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
     return {name: _value(str(text), known.get(name)) for name, text in values.items()}

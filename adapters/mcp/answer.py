@@ -59,7 +59,6 @@ def output_of(answer: Answer) -> McpOutput:
 
 
 def _json(text: str) -> JsonValue:
-    """An object or a list that the text is; None for any other text."""
     if not text.startswith(("{", "[")):
         return None
     try:

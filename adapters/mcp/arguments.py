@@ -44,8 +44,6 @@ def input_model(schema: Mapping[str, JsonValue]) -> type[BaseModel]:
 
 
 class _Reader:
-    """One schema being read; references lead into it."""
-
     def __init__(self, root: Mapping[str, JsonValue]) -> None:
         self._root = root
         self._nodes = 0
@@ -104,7 +102,6 @@ class _Reader:
                 raise SchemaNotPortable(f"{where}: its type is not one that all models know")
 
     def _plain(self, schema: object, where: str, depth: int) -> Mapping[str, Any]:
-        """Without references, nulls and unions of one; what is known is checked."""
         self._nodes += 1
         if depth > MAX_DEPTH or self._nodes > MAX_NODES:
             raise SchemaNotPortable(f"{where}: nested too deep, recursive or too large")
@@ -176,13 +173,11 @@ def _limits(schema: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _is_sound(value: object) -> bool:
-    """Strict JSON of 64 bits."""
     if isinstance(value, float):
         return math.isfinite(value)
     return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 
 def _field_name(name: str, number: int) -> str:
-    """The property's own name where a field may have it."""
     usable = name.isidentifier() and not name.startswith(("_", "model_"))
     return name if usable and not hasattr(McpInput, name) else f"argument_{number}"

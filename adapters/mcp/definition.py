@@ -115,7 +115,6 @@ def _verdict(definition: Definition, entry: Accepted | None, *, twice: bool) -> 
 
 
 def _unfit(definition: Definition, *, twice: bool) -> str:
-    """Why it cannot be offered, whatever the operator says; "" when it can."""
     if _NAME.fullmatch(definition.name) is None:
         return f"its name is not {_NAME.pattern}"
     if twice:

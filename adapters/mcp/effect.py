@@ -94,7 +94,6 @@ def seeming_effect(
 
 
 def _writing_verb(words: Sequence[str]) -> str:
-    """The verb by which a name says that it writes; "" when it says that it reads, or nothing."""
     for before, word in pairwise(words):
         if before in ("or", "and") and word in _WRITES:
             return word
@@ -116,7 +115,6 @@ def _words(text: str) -> list[str]:
 
 
 def _stem(verb: str) -> str:
-    """`Creates` and `Deletes` as their bare form."""
     for ending, bare in (("ies", "y"), ("shes", "sh"), ("ches", "ch"), ("es", "e"), ("s", "")):
         if verb.endswith(ending) and (stem := verb.removesuffix(ending) + bare) in _WRITES:
             return stem

@@ -177,7 +177,6 @@ async def over_http(
 
 @contextmanager
 def _explained(process: ServerProcess | None) -> Iterator[None]:
-    """A connection's failure as ours, out of the SDK's task groups. What is no such failure passes."""
     try:
         yield
     except (MCPError, AdapterError, ExceptionGroup) as error:
@@ -192,7 +191,6 @@ def _explained(process: ServerProcess | None) -> Iterator[None]:
 
 
 def _definition(tool: types.Tool) -> Definition:
-    """What is announced. `destructiveHint` counts only where the tool is not said to be read-only."""
     hints = tool.annotations
     read_only = hints.read_only_hint if hints else None
     destroys = bool(hints and hints.destructive_hint) and read_only is not True

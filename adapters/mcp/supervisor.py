@@ -198,7 +198,6 @@ class Supervisor:
                     task.cancel()
 
     async def _watch(self, connection: Connection) -> None:
-        """Reviews the tools when they changed and now and then, until the connection is over."""
         while True:
             try:
                 async with asyncio.timeout(self._pace.review_s):
@@ -237,7 +236,6 @@ class Supervisor:
         ]
 
     def _log_lost(self, before: Mapping[str, ToolState]) -> None:
-        """A line for each tool that is wanted and not on, once per state."""
         for each in self.judged:
             wanted = each.accepted is not None and each.state is not ToolState.ON
             if wanted and before.get(each.name) is not each.state:

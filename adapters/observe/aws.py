@@ -117,7 +117,6 @@ class Aws:
 
 
 def _said(answer: Answer) -> tuple[str, str]:
-    """The error's name without its namespace, and its words."""
     try:
         failure = _Failure.model_validate_json(answer.body)
     except ValidationError:

@@ -180,7 +180,6 @@ class CloudWatchLogs:
     async def _rows(
         self, query: str, groups: Sequence[str], start_ns: int, end_ns: int
     ) -> tuple[list[Mapping[str, str]], int]:
-        """The rows, and how many could not be read."""
         unread = Unread()
         parts = [groups[at : at + _MOST_GROUPS] for at in range(0, len(groups), _MOST_GROUPS)]
         found = await asyncio.gather(
@@ -234,7 +233,6 @@ def _row(cells: Sequence[_Cell]) -> Mapping[str, str]:
 
 
 def _entry(row: Mapping[str, str]) -> Entry:
-    """Raises ValueError for a row without a time."""
     labels = {name: value for name, value in row.items() if name not in _SHOWN[:2] and value}
     at = checked_ns(_instant(row.get("@timestamp", "")))
     return Entry(at, row.get("@message", "").rstrip("\n"), labels)
@@ -267,7 +265,6 @@ def _filter(stage: Stage) -> str:
 
 
 def _regex(pattern: str) -> str:
-    """Between slashes, which nothing within ends."""
     return f"/{_ESCAPED.sub(_on_one_line, pattern)}/"
 
 

@@ -83,8 +83,6 @@ _RESULTS: Final = TypeAdapter(_Results)
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """One metric with its dimensions."""
-
     namespace: str
     name: str
     dimensions: Mapping[str, str]
@@ -211,7 +209,6 @@ class CloudWatchMetrics:
         raise UpstreamFailed(f"CloudWatch: more than {_MOST_PARTS} parts of one answer")
 
     async def _all(self) -> Mapping[str, Sequence[_Listed]]:
-        """What there is, by the name that it has here."""
         return await self._listed.get("", self._list)
 
     async def _list(self) -> Mapping[str, Sequence[_Listed]]:
@@ -228,7 +225,6 @@ class CloudWatchMetrics:
         return named
 
     async def _pages(self, namespace: str) -> list[_Listed]:
-        """At most twenty thousand; a token that leads to itself ends it."""
         listed: list[_Listed] = []
         token = ""
         for _ in range(_MOST_PAGES):

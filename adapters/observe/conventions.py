@@ -26,8 +26,6 @@ _UP: Final = frozenset({"errors", "latency", "cpu", "memory", "disk", "pool", "q
 
 
 class _Row(BaseModel):
-    """One line of the file; its head says what each field is."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
@@ -178,7 +176,6 @@ class _Names:
         self._set.Compile()
 
     def fitting(self, name: str) -> Sequence[int]:
-        """The numbers of the rows that fit, in any order."""
         return [self._rows[found] for found in self._set.Match(name) or ()]
 
 

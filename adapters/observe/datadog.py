@@ -147,7 +147,6 @@ class Datadog:
         return Rows([row for row, _interval in found], sum(1 for _ in self._parts(asked, step_s)))
 
     def _rank(self, name: str) -> int:
-        """How telling a metric is, 0 for one that is not."""
         meaning = self._conventions.of(name)
         return meaning.rank if meaning.role is not None and meaning.rank < UNKNOWN else 0
 
@@ -168,7 +167,6 @@ class Datadog:
     async def _rows(
         self, asked: Sequence[Asked], interval: Interval, step_s: float | None
     ) -> list[tuple[Row, float]]:
-        """With the seconds between two points of each."""
         parts = list(self._parts(asked, step_s))
         found = await asyncio.gather(*(self._part(part, interval, step_s) for part in parts))
         return [row for rows in found for row in rows]
@@ -239,7 +237,6 @@ class Datadog:
         return Row(number, labels, list(_points(series, each)), None if per_second else unit)
 
     def _check(self, answer: Answer) -> None:
-        """Errors are a list of words. Raises InvalidArguments where the query is at fault."""
         if answer.ok:
             return
         try:

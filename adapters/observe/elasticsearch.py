@@ -185,7 +185,6 @@ class Elasticsearch:
         return await self._grouped(wanted.field, await self._selecting(wanted))
 
     async def _types(self, names: Sequence[str]) -> Mapping[str, frozenset[str]]:
-        """How the indices keep these fields; indices need not agree."""
         params = {"fields": ",".join(names), "ignore_unavailable": "true"}
         answer = await self._backend.get(f"/{self._index}/_field_caps", params)
         self._check(answer)
@@ -266,7 +265,6 @@ class Elasticsearch:
         return {"bool": {"filter": filters}}
 
     def _entry(self, hit: _Hit) -> Entry:
-        """Raises ValueError, OverflowError for a hit without a time."""
         known = {name: _text(values) for name, values in hit.fields.items() if values}
         names = self._names
         own = {"level": names.level, "host": names.host, "trace_id": names.trace_id}
@@ -276,7 +274,6 @@ class Elasticsearch:
         return Entry(checked_ns(ns_of(at) if isinstance(at, str) else int(at)), line, labels)
 
     def _check(self, answer: Answer) -> None:
-        """Raises InvalidArguments for what cannot be searched by, UpstreamFailed otherwise."""
         if answer.ok:
             return
         try:

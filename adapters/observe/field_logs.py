@@ -135,7 +135,6 @@ class FieldLogs:
 
 
 def _check(text: str, min_level: str) -> None:
-    """Raises InvalidArguments for a filter or a level that is none."""
     stages_of(text)
     if min_level:
         at_least(min_level)

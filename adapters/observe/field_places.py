@@ -108,7 +108,6 @@ class FieldPlaces:
 
 
 def _by_plain_name(fields: Iterable[str]) -> dict[str, str]:
-    """Of those written alike the shortest."""
     found: dict[str, str] = {}
     for field in sorted(fields, key=lambda one: (len(one), one)):
         found.setdefault(_plain(field), field)

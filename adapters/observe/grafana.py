@@ -45,8 +45,6 @@ def read_through(client: httpx.AsyncClient, name: str) -> None:
 
 
 class _Proxy:
-    """Runs before each request of its client."""
-
     def __init__(self, client: httpx.AsyncClient, name: str) -> None:
         self._backend = Backend("Grafana", client)
         self._base = client.base_url.raw_path.rstrip(b"/")

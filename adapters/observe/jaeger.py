@@ -170,7 +170,6 @@ class JaegerTraces:
         return [Trace(one, spans) for one, spans in traces_of(body.result.resources).items()]
 
     async def _absence(self, product: str) -> list[str]:
-        """An unknown service finds nothing at all; say what there is instead."""
         services = await self._services()
         if not services or product in services:
             return []
@@ -207,5 +206,4 @@ class JaegerTraces:
 
 
 def _notes_of(traces: Sequence[Trace]) -> Sequence[str]:
-    """What the reader noted of single traces, once each."""
     return list(dict.fromkeys(note for trace in traces for note in trace.notes))[:_MOST_NOTES]

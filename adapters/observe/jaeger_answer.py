@@ -116,7 +116,6 @@ def _status(tags: Mapping[str, str]) -> str:
 
 
 def _logged(logs: Iterable[_Log], tags: Mapping[str, str]) -> str:
-    """The words of a failed span's first error event."""
     if _status(tags) != "error":
         return ""
     for log in logs:

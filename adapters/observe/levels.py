@@ -83,7 +83,6 @@ def stated_in_lines(minimum: str) -> list[tuple[str, str]]:
 
 
 def _stating(pattern: str, levels: frozenset[str]) -> str:
-    """One of the patterns above, for these spellings alone."""
     before, _, rest = pattern.partition("(?P<level>")
     any_case = pattern is KEYED
     words = sorted(level if any_case else level.upper() for level in levels)

@@ -121,7 +121,6 @@ def _outside_strings(text: str) -> Iterator[str]:
 
 
 def _string_end(text: str, start: int) -> int:
-    """The index just past the literal that opens at `start`."""
     quote, index = text[start], start + 1
     while index < len(text):
         if text[index] == "\\" and quote != "`":
@@ -167,7 +166,6 @@ def _stage_test(stage: Stage) -> LineTest:
 
 
 def _compiled(pattern: str) -> Any:
-    """As of `re`."""
     options = re2.Options()
     options.log_errors = False  # RE2 would print to stderr
     options.max_mem = _MAX_REGEX_BYTES

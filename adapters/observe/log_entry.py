@@ -133,8 +133,6 @@ def unlevelled(newest: Sequence[LogLine]) -> tuple[str, ...]:
 
 
 class _Told(NamedTuple):
-    """What labels say of their lines; empty what they do not."""
-
     level: str
     host: str
     trace_id: str

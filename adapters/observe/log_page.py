@@ -81,7 +81,6 @@ async def _whole_ties(read: Read, position: Position, size: int, most: int) -> N
 
 
 def _behind(ordered: Sequence[Entry], position: Position) -> Sequence[Entry]:
-    """What is new of these, in their order."""
     known = frozenset(position.delivered)
     if not position.passed:
         return [e for e in ordered if e.ts_ns != position.last_ns or e.hash() not in known]

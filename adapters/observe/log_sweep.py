@@ -153,7 +153,6 @@ class LogSweep(Generic[WayT]):
 
 
 def _named(query: LogSweepQuery) -> LogSweepQuery:
-    """The same, as a key. Raises InvalidArguments for an interval that is none."""
     check_order(query.interval)
     return replace(query, products=tuple(dict.fromkeys(query.products)))
 

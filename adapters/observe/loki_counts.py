@@ -57,7 +57,6 @@ class LokiCounts:
     async def _rows(
         self, texts: Sequence[str], end: datetime
     ) -> Sequence[tuple[Mapping[str, str], int]]:
-        """Rows marked by the place of their text; an empty one is not asked for."""
         marked = [
             f'label_replace({text}, "{_PART}", "{at}", "", "")'
             for at, text in enumerate(texts)
@@ -76,7 +75,6 @@ def pipeline(query: LogSweepQuery) -> str:
 
 
 def _counting(way: Way, query: LogSweepQuery, end: datetime) -> str:
-    """Lines by label, of a time that may have ended before `end`."""
     selecting, members = way
     seconds = max(1, round((query.interval.end - query.interval.start).total_seconds()))
     before = round((end - query.interval.end).total_seconds())

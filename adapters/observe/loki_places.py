@@ -102,11 +102,9 @@ class LokiPlaces:
         }
 
     async def _asked(self, interval: Interval) -> Sequence[LabelAsked]:
-        """The labels that may hold products, the most telling first."""
         return await self._names.get(self._about(interval), lambda: self._ask_names(interval))
 
     async def _sightings(self, products: Sequence[str], interval: Interval) -> Sequence[Sighting]:
-        """The values of labels that may stand for these products; one look serves parts of it."""
         about, wanted = self._about(interval), frozenset(products)
         if self._searched[0] == about and wanted <= self._searched[1]:
             wanted = self._searched[1]

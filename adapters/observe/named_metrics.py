@@ -140,7 +140,6 @@ class NamedMetrics:
         )
 
     def _signals(self, known: Sequence[Known]) -> list[Signal]:
-        """Those that can be read, with the tail of what takes time beside its average."""
         typed = [replace(one, type=one.type or self._type_of(one.metric)) for one in known]
         signals: list[Signal] = []
         for signal in signals_of(typed, self._conventions):
@@ -161,7 +160,6 @@ class NamedMetrics:
         return "" if shares else "counter"
 
     async def _metric_of(self, name: str, interval: Interval) -> tuple[str, How]:
-        """The metric that a name stands for, and how it is read."""
         tail = QUANTILE_NAME.fullmatch(name)
         if self._source.quantiles and tail is not None and tail[2] == "99":
             known = (await self._catalogue([], interval)).known

@@ -56,8 +56,6 @@ class NamedSweep:
 
 
 class _Part:
-    """A signal of the products that are found by one label, asked for from a number on."""
-
     def __init__(
         self, signal: Signal, label: str, values: Mapping[str, tuple[str, ...]], at: int
     ) -> None:
@@ -89,7 +87,6 @@ class _Part:
 
 
 def _asked(signal: Signal, label: str, values: tuple[str, ...]) -> list[Asked]:
-    """Of a ratio the part and then the whole."""
     share = _RATIOS.get(signal.reading)
     if share is not None:
         return [Asked(metric, share, label, values) for metric in (signal.metric, signal.over)]
@@ -104,7 +101,6 @@ def _asked(signal: Signal, label: str, values: tuple[str, ...]) -> list[Asked]:
 def _combined(
     rows: Sequence[Row], place: tuple[str, tuple[str, ...]], combine: Combine
 ) -> dict[float, float]:
-    """The series of one product as one."""
     label, of_product = place
     values: dict[float, list[float]] = defaultdict(list)
     for row in rows:

@@ -133,7 +133,6 @@ class PrometheusMetrics:
         return await self._sweeper.sweep(query)
 
     async def _selectors(self, query: MetricQuery, metric: str) -> list[str]:
-        """What is asked for, by each label that the product's series of this metric are found by."""
         labels = dict(query.labels)
         if self._product_label:
             labels.pop(self._product_label, None)
@@ -185,7 +184,6 @@ class PrometheusMetrics:
         return (), absence_note(query, self._product_label, metrics, products)
 
     async def _metrics_of(self, query: MetricQuery) -> Sequence[str]:
-        """The names of all that a product has."""
         if not self._product_label:
             found = await self._sweeper.discover([query.product], query.interval)
             return [metric.name for metric in found.metrics]
@@ -261,7 +259,6 @@ def staleness_notes(
 
 
 def _nearest(wanted: str, names: Sequence[str]) -> str:
-    """The names, the most similar first, cut with a count."""
     near = difflib.get_close_matches(wanted, names, n=5, cutoff=0.5)
     ordered = [*near, *(name for name in names if name not in near)]
     rest = len(ordered) - _SHOWN_NAMES

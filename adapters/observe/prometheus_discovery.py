@@ -139,7 +139,6 @@ class Discovery:
         return values[:_MOST_PRODUCTS]
 
     async def _label_seen(self, label: str) -> LabelSeen | None:
-        """Its values and how many metrics carry it; None where the server reads no such name."""
         own = {**self._range(), "match[]": f'{{{label_name(label)}!="",{_OWN_SERIES}}}'}
         try:
             values, metrics = await asyncio.gather(
@@ -205,7 +204,6 @@ class Discovery:
     async def _values(
         self, places: Mapping[str, Mapping[str, Sequence[Place]]], labels: Sequence[str]
     ) -> Mapping[str, Mapping[str, frozenset[str]]]:
-        """Of the labels that say how a metric is to be read, their values by metric."""
         telling = sorted(dimension_labels() & set(labels))
         if not telling:
             return {}
@@ -235,7 +233,6 @@ class Discovery:
         }
 
     async def _spaced(self, signals: Sequence[Signal]) -> list[Signal]:
-        """How far apart samples are: measured once for names that begin alike."""
         if self.kinds.scrape_s is not None:
             return [replace(signal, spacing_s=self.kinds.scrape_s) for signal in signals]
         samples: dict[str, Signal] = {}
@@ -280,7 +277,6 @@ class Discovery:
 def _seen_parts(
     products: Sequence[str], by: Mapping[str, Sequence[str]], pods: Collection[str]
 ) -> list[str]:
-    """A query for each label that may hold products, told apart by those beside it."""
     few = list(runs(products, lambda name: 2 * names_size([name]), MOST_NAME_BYTES))
     parts = []
     for label, beside in by.items():
@@ -298,7 +294,6 @@ def _is_own(metric: str) -> bool:
 
 
 def _labelled(promql: str, label: str) -> str:
-    """Its rows say by which label they were found."""
     return f'label_replace({promql}, "{LABEL}", {quoted(label)}, "", "")'
 
 

@@ -137,7 +137,6 @@ class Sentry:
         return rows, True
 
     async def _wholes(self, issues: Sequence[Issue]) -> tuple[Mapping[str, WholeIssue], bool]:
-        """By number, and whether one could not be read: the list is worth showing without."""
         few = asyncio.Semaphore(_AT_ONCE)
 
         async def whole(issue: Issue) -> WholeIssue | None:

@@ -141,7 +141,6 @@ def _first_of_all(issue: Issue, whole: WholeIssue | None, start: datetime) -> da
 
 
 def _leads_to(host: str, link: str) -> bool:
-    """Whether a link stays with the Sentry that was asked."""
     try:
         parts = urlsplit(link)
         to = parts.hostname or ""

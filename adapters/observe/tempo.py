@@ -158,7 +158,6 @@ class TempoTraces:
         return TraceSample(newest, (), (), 1 + len(read), more=len(ids) >= _MOST_SAMPLED)
 
     async def _absence(self, product: str) -> list[str]:
-        """An unknown service finds nothing at all; say what there is instead."""
         answer = await self._backend.get("/api/search/tag/service.name/values", {}, _JSON)
         if not answer.ok:
             return []

@@ -130,7 +130,6 @@ def _rows(answer: Answer, unread: Unread) -> Sequence[Mapping[str, str]]:
 
 
 def _entry(row: Mapping[str, str]) -> Entry:
-    """Raises ValueError for a line without a time."""
     labels = {name: value for name, value in row.items() if name not in ("_time", "_msg") and value}
     return Entry(checked_ns(ns_of(row.get("_time", ""))), row.get("_msg", ""), labels)
 
@@ -167,12 +166,10 @@ def _levels(minimum: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A LogsQL string: as JSON's, in which nothing ends it."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def _check(answer: Answer) -> None:
-    """Errors are plain text. Raises InvalidArguments where the query is at fault."""
     if answer.ok:
         return
     if answer.status == 400 and "cannot parse" in answer.words():

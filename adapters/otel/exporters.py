@@ -77,11 +77,9 @@ class _GuardedAdapter(HTTPAdapter):
     """Asks the egress guard before each request; trusts whom every other client trusts."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """See `HTTPAdapter`."""
         super().init_poolmanager(*args, ssl_context=usual_trust(), **kwargs)
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
-        """See `HTTPAdapter`. Raises Refused."""
         parts = urlsplit(request.url)
         host = plain_host(str(parts.hostname))
         check_notation(host)

@@ -189,7 +189,6 @@ def _each(entries: Sequence[JsonValue], read: Callable[[JsonValue], ValueT]) -> 
 
 
 def _entries(value: JsonValue) -> Sequence[JsonValue]:
-    """A list, or an object of objects by their name."""
     if value is None:
         return ()
     if isinstance(value, list):

@@ -105,7 +105,6 @@ class HttpPlatform:
                 return response.status_code, body
 
     def _token(self, call: CallContext) -> str:
-        """Of the one connection that this call may use."""
         mine = [one for one in sorted(call.connection_ids) if one.startswith(PREFIX)]
         if len(mine) != 1:
             raise NobodyToAsk("the platform: whoever asks has no connection of their own")

@@ -128,7 +128,6 @@ def _bounded(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _depth(value: object) -> int:
-    """Levels of objects and lists, counted without recursion up to one more than is allowed."""
     level, depth = [value], 0
     while depth <= MAX_FREE_DEPTH:
         inner: list[object] = []

@@ -194,15 +194,12 @@ def placed(endpoint: Endpoint, arguments: Mapping[str, JsonValue]) -> tuple[str,
 
 
 class _Left(Enum):
-    """An argument that was not given."""
-
     OUT = "out"
 
 
 def _body(
     template: JsonValue, arguments: Mapping[str, JsonValue], rest: Mapping[str, JsonValue]
 ) -> JsonValue:
-    """The declared body filled in, with what nothing places beside its own keys."""
     if template is None:
         return dict(rest)
     made = _filled(template, arguments)

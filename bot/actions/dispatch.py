@@ -59,7 +59,6 @@ class _SendPermit:
         self._held = False
 
     def issue(self) -> None:
-        """Allow one send."""
         self._held = True
 
     def take(self) -> bool:
@@ -117,7 +116,6 @@ class Dispatch:
         await journal.step("outcome", lambda: self._end(confirmed, outcome))
 
     async def _intend(self, confirmed: ConfirmedProposal, permit: _SendPermit) -> Refused | None:
-        """Guards, then the intent with its audit row, then the permit."""
         row = await self._store.get(confirmed.proposal.id)
         if row is not None and row.state is ProposalState.CONFIRMED:
             refused = await self._guards.refusal(confirmed, row)
@@ -136,7 +134,6 @@ class Dispatch:
         return refused
 
     async def _retire_same(self, row: Proposal) -> None:
-        """Other cards of this order can only be refused from now on; they say so at once."""
         sent = replace(row, state=ProposalState.DISPATCHING)
         outcome = refusal(ONE_ORDER, sent_before(sent), outdated=True)
         try:

@@ -123,7 +123,6 @@ class ProposalDisplay:
         return True
 
     async def _told(self, what: str, call: Awaitable[T]) -> T | None:
-        """The surface tries as often as it is worth; here is only how long that may take."""
         try:
             async with asyncio.timeout(TELL_TIMEOUT_S):
                 return await call

@@ -226,8 +226,6 @@ _UNITS: Final = {"seconds": " s", "milliseconds": " ms", "percent": " %", "ratio
 
 
 class _Compared(BaseModel):
-    """What is read of the tool's result."""
-
     anomalous: bool
     unit: str | None = None
     window_mean: float | None = None
@@ -249,12 +247,10 @@ def compared(content: str, summary: str) -> Deviation | None:
 
 
 def _figure(found: _Compared) -> str:
-    """`0.21 s`."""
     value = found.window_mean if found.window_median is None else found.window_median
     unit = found.unit or ""
     return f"{value:.3g}{_UNITS.get(unit.lower(), f' {unit}' if unit else '')}"
 
 
 def _said(summary: str) -> str:
-    """Without the metric's name, which is told beside it."""
     return summary.partition(" ")[2] or summary

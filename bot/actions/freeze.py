@@ -24,7 +24,6 @@ class FreezeJudge:
         self._windows = windows
 
     async def refusal(self, action: str, product: str) -> str | None:
-        """See `FreezeState.refusal`."""
         freeze = await self.switch.state()
         if freeze.on:
             return stopped_by_switch(freeze)

@@ -74,7 +74,6 @@ class Judge:
     async def _lacking(
         self, proposal: Proposal, person: Person, confirm: Sequence[str]
     ) -> str | None:
-        """What the person lacks: of the channel's roles now, and of the action's, then and now."""
         declared = tuple(self._action_roles(proposal.action))
         for also in dict.fromkeys((proposal.action_roles, declared)):
             lacking = await self._roles.refusal(person, confirm, also)

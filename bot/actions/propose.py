@@ -166,7 +166,6 @@ class ProposalDesk:
         )
 
     async def _read(self, proposal: Proposal, channel: Channel) -> Proposal:
-        """With what its target says now; nothing is read for one card too many."""
         # A name that is not known now may be at the press, whose rules it is judged by.
         if channel.is_known and not proposal.confirm_roles:
             raise InvalidArguments(nobody_decides(channel))

@@ -97,7 +97,6 @@ def successor(row: Proposal, decision: Decision) -> Proposal:
 
 
 def _scalars(action: Action, params: Mapping[str, JsonValue]) -> Mapping[str, str] | None:
-    """The parameters by type, when each fits an input of its own."""
     scalars = action.schema.scalars()
     if scalars is None or len(scalars) > MAX_FIELDS or not params.keys() <= scalars.keys():
         return None

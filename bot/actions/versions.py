@@ -48,7 +48,6 @@ class VersionCheck:
 
 
 def _version(row: Proposal) -> str:
-    """The version that a person wrote into an open proposal; empty where nobody did."""
     if row.state is not ProposalState.PENDING or not row.supersedes:
         return ""
     params = orjson.loads(row.params)

@@ -48,8 +48,6 @@ _LABELS: Final = ("service", "product", "severity", "status", "alertname", "name
 
 
 class _Event(OutsideModel):
-    """Attributes of a sender's own are its labels."""
-
     model_config = ConfigDict(extra="allow")
 
     specversion: Annotated[Literal["1.0"], BeforeValidator(as_text)]
@@ -99,7 +97,6 @@ class CloudEventsWire:
         return [_alert(event, received_at) for event in events]
 
     def _batch(self, body: bytes) -> list[_Event]:
-        """The readable events of a batch. Raises ValidationError, Unreadable when none is."""
         entries = parse(_EVENTS, body)
         events, unreadable_count = readable(_READ, entries)
         if unreadable_count and not events:
@@ -151,7 +148,6 @@ def _labels(event: _Event, data: Mapping[str, JsonValue]) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    """Of a scalar."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, str | int | float) else ""

@@ -67,7 +67,6 @@ class AlertIntake:
         return Taken(len(filed), unmatched)
 
     def _judged(self, alerts: Sequence[Alert]) -> tuple[Sequence[FiledAlert], int]:
-        """What rules take, and how many alerts no rule takes."""
         # An alert that a group repeats counts once; the later one is meant.
         found = {(each.group, each.id): each for each in alerts}.values()
         filed = [filed for each in found if (filed := self._filed(each)) is not None]

@@ -133,7 +133,6 @@ class AlertThreads:
             raise _OpeningGone from None
 
     async def _ask(self, thread: AlertThread, place: Place) -> None:
-        """As if a person had asked there; the same message is the same turn."""
         text = self._redactor.redact(question(thread))
         ask = Ask(place, place.thread_ts, Person(self._team, ALERTS), text)
         await self._workflows.start_turn(ask)

@@ -85,7 +85,6 @@ def open_logs(
 def _open_fields(
     backend: LogsBackend, product_labels: Sequence[str], table: str, stack: AsyncExitStack
 ) -> Logs:
-    """Stores whose lines have fields."""
     from adapters.observe.field_logs import FieldLogs
 
     codec = UnsealedCodec()
@@ -147,7 +146,6 @@ def open_metrics(
 def _open_named(
     backend: MetricsBackend, clock: Clock, table: str, stack: AsyncExitStack
 ) -> Metrics:
-    """Stores without PromQL."""
     from adapters.observe.named_metrics import NamedMetrics
 
     conventions = conventions_of(backend)
@@ -198,7 +196,6 @@ def open_errors(backend: ErrorsBackend, table: str, stack: AsyncExitStack) -> Er
 
 
 def _client(backend: ObservedBackend, table: str, stack: AsyncExitStack) -> httpx.AsyncClient:
-    """Directly, or through Grafana's proxy."""
     uid = backend.data_source_uid
     address = proxied(backend.url, uid) if uid else backend.url
     client = backend_client(address, backend, f"{table}.url", stack)
@@ -210,7 +207,6 @@ def _client(backend: ObservedBackend, table: str, stack: AsyncExitStack) -> http
 def _aws(
     service: "AwsService", backend: LogsBackend | MetricsBackend, table: str, stack: AsyncExitStack
 ) -> "Aws":
-    """Without an address, the region's own. Raises ConfigurationError for what is missing."""
     with needing_extra("aws", f"{table}.kind"):
         from adapters.observe.aws import Aws
 

@@ -329,7 +329,6 @@ def _live(
 def _opened(
     family: str, default: B, named: Mapping[str, B], open_: Callable[[B, str], S]
 ) -> Mapping[str, S]:
-    """Each backend by its name, "" for the default; `open_` gets the table that an error names."""
     table, backends = f"observe.{family}", {"": default, **named}
     return {n: open_(each, f"{table}.{n}" if n else table) for n, each in backends.items()}
 
@@ -341,7 +340,6 @@ def _picked(backends: Mapping[str, S], pick: Pick) -> S | NoBackend:
 def _recorded(
     incidents: "RecordedIncidents", stored: IncidentHistory, real: Observed
 ) -> ObservedIn:
-    """A configured backend takes the place of its recorded counterpart."""
     from adapters.recorded.simulator.cluster_offer import RecordedOffer
     from adapters.recorded.simulator.history import RecordedHistory, past_incidents
     from adapters.recorded.simulator.pages import recorded_pages

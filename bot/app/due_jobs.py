@@ -120,7 +120,6 @@ def _kept_for(settings: Settings) -> KeptFor:
 
 
 def _budget_alert(base: Base, workspace: SlackWorkspace) -> BudgetAlert:
-    """Of the budget of all for home's admins; of a workspace's own for its own."""
     stores, tenant = base.stores, workspace.tenant
     own = stores.ledger if tenant == HOME else StoredLedger(stores.database, tenant)
     days, audit = StoredAlertDays(stores.database), audit_of(stores.audit, tenant)
@@ -134,7 +133,6 @@ def _redelivery(
     """While any of `served` is open, which are home and what is open beside it."""
 
     async def tell(team: TeamId, text: str) -> int:
-        """In its own workspace; what was asked over HTTP is home's."""
         tenant = base.live_config.tenant_of(team)
         found = [each for each in served() if each.tenant == tenant]
         return await found[0].admins.tell(text) if found else 0
@@ -151,7 +149,6 @@ def _redelivery(
 
 
 async def _feed_jobs(base: Base, stack: AsyncExitStack) -> Mapping[str, Job]:
-    """Ask each of `[deploys]` what it deployed. Raises ConfigurationError."""
     feeds = await asyncio.to_thread(make_feeds, base.settings, base.cluster, stack)
     return {
         f"deploys.{name}": Job(TICK_S, _round(base, name, of).run) for name, of in feeds.items()
@@ -169,7 +166,6 @@ def _round(base: Base, table: str, feeds: Mapping[str, DeployFeed]) -> FeedRound
 
 
 def _watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
-    """Over this process's tools and executors."""
     display = conversation.display
 
     async def context(row: Proposal) -> CallContext:

@@ -121,7 +121,6 @@ def _credentials(access: AccessSettings) -> dict[str, str]:
 
 
 def _in_the_address(parts: SplitResult, route: Route, key: str) -> dict[str, str]:
-    """The headers, with what the address says. Raises ConfigurationError for two identities."""
     if parts.username is None:
         return dict(route.headers)
     if any(name.lower() == AUTHORIZATION for name, _ in route.headers):

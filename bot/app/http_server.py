@@ -133,7 +133,6 @@ async def _audit_sinks(settings: Settings, database: Database) -> Note | None:
 
 
 def _doors(base: Base, take_alerts: TakeAlerts) -> Sequence[web.RouteDef]:
-    """The routes for senders of events and alerts."""
     settings = base.settings
     secrets, product_of = _sender_secrets(settings.http), alert_products(settings)
     return [

@@ -119,8 +119,6 @@ def _rota(role: str, settings: OnCallSettings | None) -> OnCall | None:
 
 
 class _Reading:
-    """One reading of the settings. Reads certificates. Raises CatalogError, ConfigurationError."""
-
     def __init__(self, settings: Settings) -> None:
         self.tenants = tenant_rules(settings)
         self.channels = rules.channel_rules(settings)

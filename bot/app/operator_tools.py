@@ -47,8 +47,6 @@ _SDK: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio"})
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """One reading of the folder."""
-
     tools: "tuple[PluginTool, ...]"
     problems: tuple[ManifestInvalid, ...]
 

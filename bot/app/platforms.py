@@ -121,12 +121,10 @@ class ChannelLookup:
         return channel_of(self.rules_at(place.team), name)
 
 
-async def _nowhere_else(_team: TeamId) -> None:
-    """Where no workspace comes by itself."""
+async def _nowhere_else(_team: TeamId) -> None: ...
 
 
-def _nothing_shown(_turn: TurnId) -> None:
-    """Where a second writer is refused by the record."""
+def _nothing_shown(_turn: TurnId) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,76 +262,59 @@ class RoutedSurface:
 
 
 class _Nowhere:
-    """The stream of an answer in a workspace that is not served here."""
-
     def __init__(self, why: str) -> None:
         self._why = why
 
-    def feed(self, event: TurnEvent) -> None:
-        """Drops the event."""
+    def feed(self, event: TurnEvent) -> None: ...
 
     async def finish(
         self,
         final: TurnFinished,  # noqa: ARG002 - the port's
         on_part: OnPart = no_part,  # noqa: ARG002
     ) -> None:
-        """Raises SurfaceGone."""
         raise SurfaceGone(self._why)
 
-    async def aclose(self) -> None:
-        """Nothing was open."""
+    async def aclose(self) -> None: ...
 
 
 class _Channels:
-    """`bot.ports.platform.ChannelNames`."""
-
     def __init__(self, platforms: Platforms) -> None:
         self._platforms = platforms
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
-        """Unknown where no platform serves the team."""
         found = await self._platforms.directory_at(place)
         return await found.channels.for_asking(place, patience_s) if found else UNKNOWN
 
     async def for_deciding(self, place: Place) -> str:
-        """Unknown where no platform serves the team."""
         found = await self._platforms.directory_at(place)
         return await found.channels.for_deciding(place) if found else UNKNOWN
 
 
 class _Roles:
-    """`bot.ports.platform.RoleHolders`."""
-
     def __init__(self, platforms: Platforms) -> None:
         self._platforms = platforms
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
-        """Every role is unread where no platform knows the person."""
         found = self._platforms.of_team(person.team)
         unread = HeldRoles(unread=tuple(roles))
         return await found.directory.roles.held(person, roles) if found else unread
 
 
 class _Threads:
-    """`bot.ports.platform.ThreadReader`."""
-
     def __init__(self, platforms: Platforms) -> None:
         self._platforms = platforms
 
     async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
-        """Nothing where messages cannot be read."""
         threads = self._of(place)
         if threads is None:
             return ThreadRead((), "what was said here cannot be read")
         return await threads.read(place, before, most)
 
     def link(self, place: Place, ts: MessageTs) -> str:
-        """Empty where messages have no address."""
         threads = self._of(place)
         return threads.link(place, ts) if threads is not None else ""
 
     async def name(self, place: Place, user: str) -> str:
-        """The display name of a person."""
         platform = self._platforms.of_user(user, place)
         return await platform.directory.name_of(UserId(user)) if platform else SOMEBODY
 
@@ -345,8 +326,6 @@ class _Threads:
 
 
 class _Files:
-    """`tools.core.read_attachment.Attachments`, by the workspace that the call's session names."""
-
     def __init__(self, platforms: Platforms, home: Attachments) -> None:
         self._platforms = platforms
         self._home = home
@@ -364,8 +343,6 @@ class _Files:
 
 @dataclass(frozen=True, slots=True)
 class _Everywhere(Directory):
-    """Each question about a place goes to its own workspace."""
-
     platforms: Platforms = field(kw_only=True)
 
     async def name_at(self, place: Place, user: UserId) -> str:

@@ -133,7 +133,6 @@ def _override(own: ModelSettings) -> ModelOverride:
 
 
 def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:
-    """What only one provider or another knows."""
     return {
         "access_key_id": settings.access_key_id,
         "api": settings.api,

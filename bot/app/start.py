@@ -133,7 +133,6 @@ async def serving(
 def _routed(
     base: Base, engine: Engine, workspaces: Workspaces, chats: Chats, times: Times
 ) -> tuple[Platforms, RoutedSurface, Conversation]:
-    """One conversation over Slack's workspaces and the API, each place served by its own."""
     home, served = workspaces.home, ChainMap(workspaces.by_team, {API: chats.platform})
     platforms = Platforms(served, home.team, workspaces.reach)
     surface = RoutedSurface(platforms, home.surface.traits)
@@ -285,7 +284,6 @@ def restore_check(
 
 
 async def _beside_others(guard: RestoreGuard, standing: Standing) -> None:
-    """Other replicas were running before: a standby took over, or the reason is unknown."""
     if standing is Standing.COPY:
         raise CopyInDoubt(
             "the database was restored from a copy while other replicas ran on it. Nothing was "

@@ -103,8 +103,6 @@ class SlackWorkspace:
 
 
 def _on_call(roles: SlackRoleDirectory, people: PersonNames) -> OnCallOf:
-    """The names of those on call in that workspace."""
-
     async def now() -> OnCallNow:
         found = await roles.on_call()
         return {

@@ -42,8 +42,6 @@ Incoming = Callable[[SlackWorkspace], AsyncApp]
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """`as_of` is what it was opened by: its row's revision, and the limit that its admins are told."""
-
     workspace: SlackWorkspace
     app: AsyncApp
     as_of: tuple[int, int]

@@ -91,7 +91,6 @@ class EventFeed:
             pass
 
     async def _batch(self, name: str) -> bool:
-        """Whether there may be more for it."""
         begun = time.monotonic()
         # Reading first: an idle bot writes nothing.
         if not await self._cursors.is_behind(name):

@@ -251,7 +251,6 @@ class Verifier:
         return self._accept(row)
 
     def _edition_of(self, row: ChainRow) -> int:
-        """Which way its MAC was made; 0 when it fits neither."""
         for edition in (EDITION, 1):
             key = self._keys[edition].get(row.key_id)
             if key is not None and row.mac == mac_of(key, row):

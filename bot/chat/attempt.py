@@ -79,8 +79,6 @@ async def read(provider: Provider, request: CompleteRequest, attempt: Attempt, e
 
 
 class _Answer:
-    """Text on its way to people, without thoughts and without calls."""
-
     def __init__(self, request: CompleteRequest, attempt: Attempt, emit: Emit) -> None:
         self._request = request
         self._attempt = attempt
@@ -89,11 +87,9 @@ class _Answer:
         self._held = HeldText(request)
 
     def feed(self, text: str) -> None:
-        """Say what may be shown of it by now."""
         self._say(*self._thoughts.feed(text))
 
     def release(self) -> None:
-        """What was held back: shown, or made the calls that it was."""
         attempt, end = self._attempt, self._attempt.end
         self._say(*self._thoughts.close(has_calls=bool(attempt.calls)))
         whole = isinstance(end, DoneChunk) and end.stop_reason is not StopReason.MAX_TOKENS

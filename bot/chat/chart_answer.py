@@ -109,7 +109,6 @@ class ChartAnswers:
 def _drawn(
     read: ToolOutcome, compared: ToolOutcome | None, asked: Mapping[str, JsonValue]
 ) -> Chart | None:
-    """The course, with what is usual where the comparison was of the same one series."""
     charts = charts_of(Evidence.of(0, read), asked)
     past = charts_of(Evidence.of(0, compared), asked) if compared else ()
     if not charts:

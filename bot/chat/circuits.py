@@ -193,6 +193,5 @@ class Circuits:
 
 
 def _open_s(failures: int) -> float:
-    """Doubles with each failure from the third on."""
     extra = failures - FAILURES_TO_OPEN
     return min(FIRST_OPEN_S * 2.0 ** min(extra, 10), LONGEST_OPEN_S) if extra >= 0 else 0.0

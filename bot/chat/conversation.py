@@ -124,7 +124,6 @@ def question_of(request: CompleteRequest) -> str:
 
 
 def _asked(call: ToolCall) -> str:
-    """The same text for calls that ask the same, however their arguments are written."""
     try:
         arguments = orjson.dumps(orjson.loads(call.arguments), option=orjson.OPT_SORT_KEYS)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):

@@ -20,7 +20,6 @@ class NamesAt:
         self._name_at = name_at
 
     async def __call__(self, place: Place, users: Iterable[str]) -> Mapping[str, str]:
-        """See `bot.ports.platform.People`."""
         asked = sorted(set(users))
         names = await asyncio.gather(*(self._one(place, user) for user in asked))
         return dict(zip(asked, names, strict=True))

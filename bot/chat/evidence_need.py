@@ -111,7 +111,6 @@ def may_answer(text: str, question: str, given: Sequence[Evidence]) -> bool:
 
 
 def _rests_on(text: str, given: Sequence[Evidence], question: str) -> bool:
-    """Whether it cites any of that, and not all that can be checked of it fails."""
     there = {one.number for one in given if one.ok}
     if not there & {int(number) for number in _CITED.findall(text)}:
         return False

@@ -128,7 +128,6 @@ def as_turn(summary: str) -> Sequence[Message]:
 
 
 def _oldest(turns: Sequence[Sequence[Message]], most_tokens: int) -> int:
-    """How many have to go so that those after them take no more than that."""
     count, kept = len(turns), 0
     while count and (kept := kept + folded_tokens(turns[count - 1 : count])) <= most_tokens:
         count -= 1

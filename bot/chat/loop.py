@@ -157,7 +157,6 @@ class Loop:
                 return TurnEnd.STOPPED, talk
 
     async def _before_asking(self, talk: Conversation, emit: Emit) -> bool:
-        """Run the calls for attachments, then the overview. True if a stop interrupted."""
         if self._files is not None:
             calls = await planned("files", self._files, talk.request, self._journal)
             if calls and await self._looked(talk, calls, emit):
@@ -171,7 +170,6 @@ class Loop:
         return await self._tools(talk, calls, emit)
 
     async def _first_look(self, talk: Conversation, emit: Emit) -> bool:
-        """The turn's first evidence, as if the model had asked for it; True when a stop cut in."""
         if self._look is None or not talk.needs_evidence:
             return False
         calls = await planned("look", self._look, talk.request, self._journal)
@@ -231,11 +229,9 @@ class Loop:
         return HeldWords(emit, may_cite=has_looked(talk.outcomes))
 
     def _answers_instead(self, talk: Conversation) -> bool:
-        """Whether a provider without a model can answer."""
         return bool(self._fallback) and can_investigate(talk.request.tools)
 
     async def _is_void(self, talk: Conversation, record: RoundRecord) -> bool:
-        """Whether the round ends the turn with a call written as text, or without evidence."""
         ends = not (record.error or record.stopped or record.passed_on or record.tool_calls)
         if not (ends and talk.needs_evidence) or record.provider in ("", NO_MODEL):
             return False
@@ -248,7 +244,6 @@ class Loop:
         return not await asyncio.to_thread(may_answer, *asked)
 
     async def _tools(self, talk: Conversation, calls: Sequence[ToolCall], emit: Emit) -> bool:
-        """Run a round's calls in parallel, answer them in call order; True when a stop cut in."""
         live: set[str] = set()
         done: dict[int, ToolOutcome] = {}
         first = len(talk.evidence) + 1
@@ -330,7 +325,6 @@ def _in_own_words(record: RoundRecord, words: str, talk: Conversation) -> RoundR
 
 
 def _let_go_of_tools(talk: Conversation) -> None:
-    """Only a first round has to ask for one."""
     if talk.request.require_tool:
         talk.request = replace(talk.request, require_tool=False)
 

@@ -132,7 +132,6 @@ class Recaps:
         return channel_digest(told, _hours(LATELY), found.total)
 
     async def _report(self, ask: Ask) -> str | None:
-        """The first page, as a draft; None where nothing of the thread is on record."""
         dossier = await self._records.read(session_at(ask.place))
         before = tuple(turn for turn in dossier.turns if turn.id != ask.turn_id) if dossier else ()
         if dossier is None or not before:
@@ -185,7 +184,6 @@ class Recaps:
 
 
 def _as_text(line: str) -> str:
-    """A line of the page without Markdown of the words in it."""
     mark, _, words = line.partition(" ")
     if mark == "##":
         return f"**{inert(words, QUOTED)}**"
@@ -193,7 +191,6 @@ def _as_text(line: str) -> str:
 
 
 def _people(dossier: Dossier | None) -> set[str]:
-    """People in the records, without alerts and the clock."""
     if dossier is None:
         return set()
     deciders = {str(p.decided_by) for p in dossier.proposals if p.decided_by}

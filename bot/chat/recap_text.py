@@ -146,7 +146,6 @@ def _decided(part: ChannelPart, row: Proposal) -> Iterator[tuple[datetime, str]]
 
 
 def _known(part: ChannelPart) -> list[str]:
-    """The last named cause, the actions carried out, and the newest answer."""
     answers, done = _answers(part), _carried_out(part)
     causes = [one for one in answers if _CAUSE.search(one[1])][-1:]
     last = [one for one in answers[-1:] if one not in causes]
@@ -180,13 +179,11 @@ def _carried_out(part: ChannelPart) -> list[tuple[datetime, str]]:
 
 
 def _headline(answer: str) -> str:
-    """The first paragraph, with a mark that follows on a line of its own."""
     told = _LEADING.sub("", answer).split("\n\n", 1)[0]
     return told.replace("**", "")
 
 
 def _marked(head: str) -> str:
-    """Quoted, with a note if a mark was cut away."""
     quoted = _quote(head)
     is_cut = "\u26a0" in head and head.count("\u26a0") > quoted.count("\u26a0")
     return f"{quoted} (\u26a0 marked there)" if is_cut else quoted
@@ -214,7 +211,6 @@ def _open(part: ChannelPart, asked_by: str) -> list[str]:
 
 
 def _unanswered(messages: Sequence[Said]) -> Iterator[Said]:
-    """Questions to people without a later message by another person."""
     others = [m for m in messages if m.speaker in (Speaker.PERSON, Speaker.APP, Speaker.ANSWER)]
     for at, said in enumerate(others):
         if said.speaker is not Speaker.PERSON or said.to_bot or "?" not in said.text:
@@ -240,7 +236,6 @@ def _link(part: ChannelPart, ts: str | None) -> str:
 
 
 def _who(said: Said) -> str:
-    """The display name, changed if it imitates the bot."""
     app = " (app)" if said.speaker is Speaker.APP and "app" not in said.name.split() else ""
     plain = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", said.name).casefold()))
     other = " (not this bot)" if plain.startswith(_OWN_NAME) else ""

@@ -113,19 +113,16 @@ class QuietReplay(Journal):
         *,
         with_next: bool = False,
     ) -> JsonValue:
-        """See `Journal`."""
         return await self._journal.step(name, self._aloud(run), with_next=with_next)
 
     async def steps(
         self,
         parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
     ) -> Sequence[JsonValue]:
-        """See `Journal`."""
         aloud = [(name, self._aloud(run)) for name, run in parts]
         return await self._journal.steps(aloud)
 
     async def got_on(self) -> None:
-        """See `Journal`."""
         await self._journal.got_on()
 
     def _aloud(self, run: Callable[[], Awaitable[JsonValue]]) -> Callable[[], Awaitable[JsonValue]]:

@@ -126,7 +126,6 @@ class Rounds:
         budget: RoundBudget,
         number: int,
     ) -> Attempt:
-        """Ask, and remember how it went."""
         turn_down = MarkerFilter(NEED_MORE_CONTEXT, emit) if admitted.trial else None
         attempt = await self._try(
             provider, model, admitted.request, turn_down or emit, stop, budget, number
@@ -147,7 +146,6 @@ class Rounds:
         emit: Emit,
         budget: RoundBudget,
     ) -> Admitted | None:
-        """What that model is sent, if it may be asked."""
         admitted = await budget.admit(provider, model, request)
         if isinstance(admitted, Admitted):
             for notice in admitted.notices:
@@ -180,13 +178,11 @@ class Rounds:
         return ready or left_alone
 
     def _soonest(self, provider: Provider, budget: RoundBudget) -> Circuit:
-        """The circuit of that of its models which may be asked first."""
         models = budget.models(provider)
         circuits = [self._circuits.of(provider.name, model.id) for model in models]
         return min(circuits, key=lambda circuit: circuit.wait_s, default=Circuit())
 
     def _ready(self, provider: Provider, budget: RoundBudget) -> Sequence[KnownModel]:
-        """Its models that are not left alone, in order; all of them where all are."""
         models = budget.models(provider)
         ready = [m for m in models if not self._circuits.of(provider.name, m.id).wait_s]
         return ready or models
@@ -291,7 +287,6 @@ class Rounds:
 
 
 def _said_of(provider: Provider, words: str) -> str:
-    """With its name in front, once."""
     return words if words.startswith(provider.name) else f"{provider.name}: {words}"
 
 
@@ -300,7 +295,6 @@ def _left_alone(circuit: Circuit) -> str:
 
 
 def _limits_one_model(provider: Provider, failed: ErrorChunk) -> bool:
-    """Whether another model of the provider may still answer."""
     return provider.limits_by_model and failed.kind is ErrorKind.RATE_LIMITED
 
 

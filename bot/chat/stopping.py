@@ -53,7 +53,6 @@ class Signal:
         self.by = ""
 
     def then(self, call: Callable[[], object]) -> Callable[[], None]:
-        """See `StopSignal`."""
         if self.requested:
             call()
         self._calls.append(call)

@@ -135,7 +135,6 @@ class TracedJournal(Journal):
         self.resumed = False
 
     async def step(self, name: str, run: Run, *, with_next: bool = False) -> JsonValue:
-        """See `Journal`."""
         ran = False
 
         async def running() -> JsonValue:
@@ -150,12 +149,10 @@ class TracedJournal(Journal):
         return value
 
     async def steps(self, parts: Sequence[tuple[str, Run]]) -> Sequence[JsonValue]:
-        """See `Journal`."""
         timed = [(name, self._timing(name, run)) for name, run in parts]
         return await self._journal.steps(timed)
 
     async def got_on(self) -> None:
-        """See `Journal`."""
         await self._journal.got_on()
 
     def _timing(self, name: str, run: Run) -> Run:
@@ -247,7 +244,6 @@ def _of_final(final: TurnFinished) -> Mapping[str, Value]:
 
 
 def _began_ns(kept: JsonValue) -> int | None:
-    """When the turn began, from its first step's record; None where that says nothing."""
     if not (isinstance(kept, list) and len(kept) > 2 and isinstance(kept[2], str)):
         return None
     try:
@@ -258,7 +254,6 @@ def _began_ns(kept: JsonValue) -> int | None:
 
 
 def _session_of(ask: Ask) -> str:
-    """As the database names it."""
     return session_at(ask.place)
 
 

@@ -183,7 +183,6 @@ class Turns:
         return Opened.of(kept, ask, MessageTs(str(ts)), roles, self._config)
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
-        """Show the failure without the journal and without the question's text."""
         wordless = replace(ask, text=Redacted(""))
         with suppress(SurfaceGone, SurfaceFailed):
             ts = await self._surface.open_answer(wordless)

@@ -125,7 +125,6 @@ def said_of(end: TurnEnd, talk: Conversation) -> Sequence[Message]:
 
 
 def _without_open_calls(said: Sequence[Message]) -> Sequence[Message]:
-    """A round of tools that was not answered to its end is left out, but for its text."""
     answered = {m.tool_result.call_id for m in said if m.tool_result}
     at = next(
         (i for i, m in enumerate(said) if any(c.id not in answered for c in m.tool_calls)), None

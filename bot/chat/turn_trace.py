@@ -121,7 +121,6 @@ def usage_attributes(usage: Usage | None) -> dict[str, Value]:
 
 
 def _said(request: CompleteRequest, attempt: Attempt) -> dict[str, str]:
-    """As the conventions want it: roles and parts, in JSON."""
     answer: list[JsonValue] = [{"type": "text", "content": "".join(attempt.text)}]
     answer += [_call(c.id, c.name, c.arguments) for c in attempt.calls]
     return {

@@ -138,7 +138,6 @@ def _fold(kept: list[Message], sizes: list[int], at: range, room: float, notice:
 
 
 def _newest_results(messages: Sequence[Message]) -> int:
-    """The index of the first result that no model has read; the end without one."""
     index = len(messages)
     while index and messages[index - 1].role is Role.TOOL:
         index -= 1

@@ -82,7 +82,6 @@ async def ask_with(
 
 
 def _why_no_model(answer: Mapping[str, JsonValue], default: str) -> str:
-    """Whether a model answered and its answer is hidden, or none did."""
     notices = answer["notices"]
     if isinstance(notices, list) and REPLACED in notices:
         return f"{default} answered without evidence, so its answer is hidden; the one above used no model"
@@ -106,7 +105,6 @@ def _print(answer: Mapping[str, JsonValue]) -> None:
 
 
 def _print_details(evidence: JsonValue) -> None:
-    """What the answer had no room for; a terminal has it."""
     rows = [row for row in evidence if isinstance(row, dict)] if isinstance(evidence, list) else []
     results = [row["result"] for row in rows if row.get("tool") == FINDINGS]
     result = results[-1] if results else None
@@ -168,7 +166,6 @@ async def answer_here(
 
 
 def _asked(base: Base, question: str, channel: str) -> Ask:
-    """The question redacted, as the placeholders of its own conversation."""
     wordless = headless_ask(Redacted(""), channel, f"{time.time():.6f}")
     with base.placeholders.within(wordless.place.key):
         return replace(wordless, text=base.redactor.redact(question))

@@ -90,7 +90,6 @@ _ALONE = """
 
 
 def _open_to_bot(workspace: "Workspace") -> Iterable[tuple[str, str]]:
-    """The id and name of each channel that it may post in."""
     bot = workspace.app.bot_user_id
     for each in workspace.roster.channels.values():
         if each.name and bot in each.members and not each.is_archived:

@@ -84,7 +84,6 @@ def _copied() -> Iterator[Path]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """One moment of it, whole, over a connection that cannot write."""
     with (
         closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as reading,
         closing(sqlite3.connect(target)) as writing,

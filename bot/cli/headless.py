@@ -198,7 +198,6 @@ def answer_json(
 
 
 def _stop_reason(final: TurnFinished) -> str:
-    """Why it ended: our limit where that was it, else what the model's last round said."""
     exceeded = final.end is TurnEnd.DEPTH_EXCEEDED
     return "tool_depth_exceeded" if exceeded else final.stop_reason.value
 
@@ -257,7 +256,6 @@ class _Never:
     by = ""
 
     def then(self, call: Callable[[], object]) -> Callable[[], None]:  # noqa: ARG002 - the port's
-        """Register nothing: there is no stop button here."""
         return lambda: None
 
 

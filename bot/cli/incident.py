@@ -102,7 +102,6 @@ async def report(settings: Settings, session: str | None, output: str, post: boo
 
 
 def _why_not_posted(settings: Settings, dossier: Dossier) -> str:
-    """Why the report cannot be posted in the session's thread; empty where it can."""
     team = dossier.session.place.team
     if team == HEADLESS:
         return (
@@ -133,7 +132,6 @@ async def _dossier(stores: Stores, wanted: str | None) -> Dossier:
 
 
 async def _beside(stores: Stores, dossier: Dossier, wanted: str | None) -> str:
-    """What else might have been meant; empty where one session alone fits, or was named itself."""
     session = dossier.session
     if wanted not in (None, session.name):
         return ""
@@ -180,7 +178,6 @@ class _Slack:
 async def _slack(
     settings: Settings, redactor: Redactor, dossier: Dossier
 ) -> AsyncIterator[_Slack | None]:
-    """The workspace, where a token is configured and the session came from there."""
     if _why_not_posted(settings, dossier):
         yield None
         return
@@ -204,7 +201,6 @@ async def _slack(
 
 
 async def _own_account(api: SlackCalls) -> tuple[str, str]:
-    """The bot's user and the workspace's address; empty where Slack does not say."""
     try:
         async with asyncio.timeout(LOOK_UP_TIMEOUT_S):
             answer: Mapping[str, object] = await api.call("auth.test")
@@ -214,7 +210,6 @@ async def _own_account(api: SlackCalls) -> tuple[str, str]:
 
 
 async def _looked_up(facts: ReportFacts, dossier: Dossier, slack: _Slack) -> ReportFacts:
-    """With people's names and messages' links, as far as Slack gives them in time."""
     names: dict[str, str] = {}
     links: dict[str, str] = {}
     try:
@@ -253,7 +248,6 @@ async def _add_links(links: dict[str, str], dossier: Dossier, api: SlackCalls) -
 
 
 def _kept(output: str, dossier: Dossier, text: str) -> str:
-    """Where it was written; empty for standard output."""
     if output == STDOUT:
         sys.stdout.write(text)
         return ""

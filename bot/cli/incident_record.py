@@ -68,7 +68,6 @@ class _Gathered:
 
 
 def _before(text: str) -> timedelta:
-    """`24h`, at most a week."""
     try:
         found = duration(text)
     except ValueError as error:
@@ -175,7 +174,6 @@ async def record(
 
 
 async def _write(folder: Path, case: WrittenCase, redactor: Redactor) -> Sequence[str]:
-    """Write the case redacted; returns notes about data that did not fit."""
     try:
         return await asyncio.to_thread(write_case, folder, case, redactor.redact_value)
     except NotWritten as error:

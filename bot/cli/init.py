@@ -126,14 +126,11 @@ def _end(code: int, words: str) -> int:
 
 
 class _Asking:
-    """Takes an argument, or asks at the terminal until the answer can be read."""
-
     def __init__(self, given: Given, *, terminal: bool) -> None:
         self._given = given
         self._terminal = terminal
 
     def of(self, option: str, question: str, usual: str, read: Callable[[str], Read]) -> Read:
-        """Raises ValueError for an argument that cannot be read, EOFError."""
         text = self._given[option]
         if text is not None or not self._terminal:
             try:
@@ -185,7 +182,6 @@ def _answers(given: Given, asking: _Asking) -> Answers:
 
 
 def _looked_up(text: str, token: str, api_base_url: str, variable_name: str) -> Confirming:
-    """With the ids of groups that were named. Raises ValueError where Slack does not give one."""
     known, names = wanted(text)
     if not names:
         return known

@@ -81,7 +81,6 @@ async def tools(settings: Settings, as_json: bool) -> int:
 
 
 async def _answer(http: HttpSettings, path: str) -> bytes | None:
-    """The body of the service's answer; None without a service here or without `[http] api_token`."""
     token = http.api_token.get_secret_value()
     if not token:
         return None
@@ -137,7 +136,6 @@ async def providers_report_of(settings: Settings) -> tuple[Sequence[ProviderStat
 
 
 def _statuses(body: bytes) -> Sequence[ProviderStatus] | None:
-    """The providers in the API's answer; None for the answer of another version."""
     try:
         rows = orjson.loads(body)["providers"]
         # A service of the release before does not say whether a provider answered.

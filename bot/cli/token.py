@@ -113,7 +113,6 @@ async def revoke(settings: Settings, token_id: str) -> int:
 
 
 def _check(caller: KnownCaller, settings: Settings) -> None:
-    """Raises ConfigurationError for a caller that cannot be."""
     if not _NAME.fullmatch(caller.name):
         raise ConfigurationError(
             "NAME: 1 to 64 of a-z, 0-9, '.', '_' and '-', beginning with a letter or digit"

@@ -53,7 +53,6 @@ async def _serve(
 
 
 def _compare(settings: Settings, config: Path) -> None:
-    """Log where the file differs from the configuration that the workers hold."""
     try:
         differs = changed(settings, load(config), RELOADED)
     except ConfigurationError as error:

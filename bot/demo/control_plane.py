@@ -23,8 +23,6 @@ TARGETS_PATH: Final = "/products/{product}/targets"
 
 
 class _Order(BaseModel):
-    """The body of an order."""
-
     model_config = ConfigDict(extra="ignore")
 
     proposal_id: str
@@ -43,8 +41,6 @@ _UNKNOWN: Final = ("current", "previous")
 
 @dataclass(slots=True)
 class _Shop:
-    """The orders by key. `versions` is product → (running, previous)."""
-
     token: str
     read_token: str
     versions: dict[str, tuple[str, str]]
@@ -53,7 +49,6 @@ class _Shop:
     answers: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
 
     def carry_out(self, key: str, order: _Order) -> dict[str, JsonValue]:
-        """Once per key; the oldest keys are forgotten."""
         if key not in self.answers:
             if len(self.answers) >= MAX_KEPT:
                 del self.answers[next(iter(self.answers))]
@@ -61,7 +56,6 @@ class _Shop:
         return self.answers[key]
 
     def preview(self, order: _Order) -> dict[str, JsonValue]:
-        """What the order would do now. Changes nothing and is not kept."""
         would: dict[str, JsonValue] = {
             "product": order.product,
             "hosts": [*self.targets(order.product)],
@@ -72,7 +66,6 @@ class _Shop:
         return would
 
     def targets(self, product: str) -> Sequence[str]:
-        """The hosts that it runs on."""
         return self.hosts.get(product, ())
 
     def info(self, product: str) -> dict[str, JsonValue]:

@@ -100,7 +100,6 @@ async def demo_running(
 
 
 async def _on_own_database(settings: Settings) -> Settings:
-    """On the database that the environment names, migrated; else as they are, on SQLite in the folder."""
     url = environment().get(DATABASE_URL)
     if not url:
         return settings
@@ -167,7 +166,6 @@ class DemoProviders:
 
 
 async def _reason(provider: Provider) -> str | None:
-    """Why it cannot be asked now. A local server is asked for its models."""
     if provider.name != "ollama" or provider.unavailable_reason:
         return provider.unavailable_reason
     try:

@@ -46,7 +46,6 @@ def named(row: Proposal) -> str:
 
 
 def _rollback(row: Proposal) -> str | None:
-    """The effect of a roll-back; None for any other action, and for arguments besides a version."""
     params = _loaded(row.params)
     if not _ROLLBACK.fullmatch(row.action) or not isinstance(params, dict):
         return None
@@ -64,7 +63,6 @@ def _rollback(row: Proposal) -> str | None:
 
 
 def _version(facts: JsonValue | _NotJson, name: str) -> str:
-    """A version that reads like one; empty where there is none."""
     found = facts.get(name) if isinstance(facts, dict) else None
     return found if isinstance(found, str) and _IN_A_NAME.fullmatch(found) else ""
 
@@ -106,7 +104,6 @@ def _lines(said: Mapping[str, JsonValue], below: str) -> Iterator[str]:
 
 
 def _short(params: str) -> Sequence[tuple[str, str]]:
-    """The parameters, if there are few and all are single words."""
     said = _loaded(params)
     if not isinstance(said, dict) or len(said) > _NAMED:
         return ()

@@ -78,7 +78,6 @@ def standing_numbers(claim: Claim) -> Iterator[int]:
 
 
 def _fitting(text: str, charts: Sequence[Chart]) -> Chart | None:
-    """The one that the sentence is about; of several in one result it has to name the signal."""
     said = text.lower()
     named = [each for each in charts if not each.role or _speaks_of(each, said)]
     products = {each.product for each in charts if _stands_in(each.product.lower(), said)}
@@ -103,7 +102,6 @@ def _agrees(chart: Chart, quantiles: set[str]) -> bool:
 
 
 def _series(number: int, fields: Fields, arguments: Fields) -> Iterator[Chart]:
-    """core__get_metrics, core__query_metrics: one series lies open, several are listed."""
     rows = _rows(fields.get("series")) or [fields]
     labels = [_labels(row.get("labels")) for row in rows]
     product, metric = _text(arguments, "product"), _text(arguments, "metric_name")
@@ -114,7 +112,6 @@ def _series(number: int, fields: Fields, arguments: Fields) -> Iterator[Chart]:
 
 
 def _compared(number: int, fields: Fields, arguments: Fields) -> Iterator[Chart]:
-    """core__compare_to_baseline: the one series that it compared."""
     product = _text(arguments, "product")
     if product == "*":
         product = _labels(fields.get("series")).get("product", "")
@@ -131,7 +128,6 @@ def _compared(number: int, fields: Fields, arguments: Fields) -> Iterator[Chart]
 
 
 def _swept(number: int, fields: Fields, arguments: Fields) -> Iterator[Chart]:
-    """core__sweep_metrics: what it tells the course of; of whoever was asked about first."""
     end = instant(_text(fields, "range").rpartition("/")[2])
     asked = _text(arguments, "product")
     shifts = [
@@ -181,7 +177,6 @@ def _points(value: JsonValue) -> tuple[Point, ...]:
 
 
 def _names(labels: Sequence[Mapping[str, str]]) -> list[str]:
-    """Each series by the labels in which it differs from the others, in their order."""
     keys = dict.fromkeys(key for each in labels for key in each)
     telling = [key for key in keys if len({each.get(key) for each in labels}) > 1]
     made = ["/".join(each[key] for key in telling if key in each) for each in labels]

@@ -115,7 +115,6 @@ def _texts(value: JsonValue) -> tuple[str, ...]:
 
 
 def _of_words(final: TurnFinished, products: Sequence[str]) -> Findings:
-    """An answer without evidence says nothing; one with some, whom its first paragraph names."""
     looked_at = tuple(dict.fromkeys(one.tool for one in final.evidence if one.ok))
     if not looked_at:
         return Findings("unknown", (), (), ("nothing was looked at",))

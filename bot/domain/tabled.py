@@ -82,7 +82,6 @@ def table_of(evidence: Evidence) -> Table | None:
 
 
 def _listed(evidence: Evidence, fields: Fields) -> Table | None:
-    """As kubectl lays it out."""
     heads, rows = fields.get("columns"), fields.get("rows")
     if not isinstance(heads, list) or not isinstance(rows, list):
         return None
@@ -114,7 +113,6 @@ def _cell(value: JsonValue) -> Cell:
 
 
 def _message(text: str) -> str:
-    """What a structured log line says; any other text as it is."""
     if not text.startswith("{"):
         return text
     try:

@@ -226,7 +226,6 @@ class Engine:
             await self._replicas.give_up(self.executor_id)
 
     def take_first_look(self, ask: Ask) -> bool:
-        """See `ThreadQueue.take_first_look`."""
         return self._thread_queue.take_first_look(ask)
 
     async def look_after_threads(self) -> int:

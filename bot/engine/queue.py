@@ -144,7 +144,6 @@ class ThreadQueue:
 
     @contextmanager
     def _listed(self, ask: Ask) -> Iterator[asyncio.Event]:
-        """List the turn as waiting before its first try, so that it misses no wake-up."""
         waiting = self._waiting[ask.turn_id] = _Waiting(ask)
         try:
             yield waiting.woken
@@ -283,7 +282,6 @@ class Trials:
             recorded()
 
     async def _began(self, ask: Ask, *, is_suspect: bool) -> None:
-        """Record who runs alone now, before the turn can end the process."""
         async with self._beginning:
             self._unproven.add(ask.turn_id)
             if not (is_suspect or self._alone):

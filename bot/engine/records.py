@@ -91,7 +91,6 @@ class EngineRecords:
 
     @contextmanager
     def _client(self) -> Iterator[DBOSClient | None]:
-        """None where no engine has ever made its tables."""
         is_sqlite = self._url.startswith("sqlite")
         options = engine_arguments(self._url, pgbouncer=self._pgbouncer)
         engine = sa.create_engine(self._url, hide_parameters=True, **options)

@@ -116,7 +116,6 @@ def _parsed(stored: str) -> Ask | None:
 
 
 async def _asks(stranded: Sequence[StrandedTurn]) -> Mapping[str, Ask]:
-    """The asks of those turns, as far as this version can read them."""
     if not stranded:
         return {}
     found = await DBOS.list_workflows_async(

@@ -79,7 +79,6 @@ def is_number_of_something(before: str) -> bool:
 
 
 def _is_instant(digits: str) -> bool:
-    """Epoch milliseconds to nanoseconds of this century."""
     return len(digits) in (13, 16, 19) and digits.startswith(("15", "16", "17", "18", "19", "20"))
 
 

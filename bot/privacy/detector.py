@@ -113,7 +113,6 @@ def any_of(rules: Sequence[Rule]) -> Find:
 
 
 def _scoped(body: bytes) -> bytes:
-    """With flags that hold for this one alone."""
     for flags in (b"i", b"m"):
         if body.startswith(b"(?" + flags + b")"):
             return b"(?" + flags + b":" + body[4:] + b")"
@@ -208,8 +207,6 @@ class Detector:
 
 
 class _Search:
-    """One text under search."""
-
     def __init__(self, data: bytes, verdicts: dict[bytes, bool]) -> None:
         self.found: list[Span] = []
         self._data = data
@@ -218,7 +215,6 @@ class _Search:
         self._verdicts = verdicts
 
     def run(self, ranked: tuple[int, Rule], start: int, stop: int, end: int) -> None:
-        """Add what begins between `start` and `stop`, looked for up to `end`."""
         rank, rule = ranked
         data, group, left = self._data, rule.group, MAX_FINDINGS
         find = finder(rule.pattern)

@@ -110,8 +110,6 @@ _CONTINUED = re.compile(rb"[ \t\"'+]{0,16}(?![0-9]{4}-)([A-Za-z0-9_.-]{8,200})")
 
 
 class _Piece(NamedTuple):
-    """`parts` of a text say `says`; `before` stands in clear in front of it."""
-
     parts: Sequence[tuple[int, int]]
     before: bytes
     says: bytes
@@ -175,7 +173,6 @@ class Encoded:
 
 
 def _beginning(data: bytes, at: int) -> int:
-    """Where the word begins in which an escape stands."""
     first = max(0, at - _BEFORE_BYTES)
     found = _BEGINNING.search(data[first:at])
     return first + found.start() if found else at
@@ -218,7 +215,6 @@ def _unbased(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _decoded(raw: bytes) -> bytes:
-    """What Base64 says; empty when that is not text, nor text once it is unpacked."""
     plain = raw.rstrip(b"= \t\r\n\"',").translate(_URL_SAFE)
     try:
         made = base64.b64decode(plain[: len(plain) // 4 * 4])
@@ -230,7 +226,6 @@ def _decoded(raw: bytes) -> bytes:
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """The beginning of what gzip or zlib packed, also when its end is missing."""
     try:
         return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(packed, MOST_UNPACKED_BYTES)
     except zlib.error:

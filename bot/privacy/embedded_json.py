@@ -97,7 +97,6 @@ def redacted_piece(text: str, values: Values | None, masks: Sequence[Mask]) -> s
 
 
 def _changes(values: Values, count: int) -> list[JsonValue] | None:
-    """For each token its redacted value, None where it is the same; None where that is not known."""
     try:
         before, after = ([*_leaves(each)] for each in values)
     except RecursionError:
@@ -109,7 +108,6 @@ def _changes(values: Values, count: int) -> list[JsonValue] | None:
 
 
 def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-    """The object. Raises ValueError for a name that it has twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name is there twice")
@@ -117,7 +115,6 @@ def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 
 
 def _leaves(value: JsonValue) -> Iterator[JsonValue]:
-    """Names, texts, numbers, flags and nulls in the order in which they are written."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield name
@@ -130,7 +127,6 @@ def _leaves(value: JsonValue) -> Iterator[JsonValue]:
 
 
 def _masked(was: str, written: str, start: int, masks: Sequence[Mask], *, are_all: bool) -> str:
-    """A text of JSON with the masks, which lie over the text as it was, within its quotes."""
     inside: list[Mask] = []
     for mask in masks:
         first, last = max(1, mask.start - start), min(len(was) - 1, mask.end - start)
@@ -170,7 +166,6 @@ def aligned(text: str, mask: Mask) -> Mask | None:
 
 
 def _escape_around(text: str, at: int) -> tuple[int, int] | None:
-    """The escape that begins before that place and ends after it."""
     begin = text.rfind("\\", max(0, at - _LONGEST_ESCAPE + 1), at)
     if begin < 0:
         return None

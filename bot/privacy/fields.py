@@ -82,7 +82,6 @@ def _filled(value: JsonValue, texts: Iterator[str]) -> JsonValue:
 
 
 def _masked(value: JsonValue, mask: Redact, texts: list[str]) -> JsonValue:
-    """A copy with the values of secret fields masked. Its texts, names too, are added to `texts`."""
     if isinstance(value, str):
         texts.append(value)
     elif isinstance(value, list):
@@ -124,7 +123,6 @@ def _masked_fields(
 def _unmasked_fields(
     fields: dict[str, JsonValue], mask: Redact, texts: list[str]
 ) -> dict[str, JsonValue]:
-    """The same for an object none of whose names says anything of what stands under it."""
     kept = fields.copy()
     for name, item in fields.items():
         texts.append(name)
@@ -177,7 +175,6 @@ def _is_secret(name: str, value: str | float) -> bool:
 
 
 def _looked_up_kind(name: str) -> str:
-    """What the name of a field says of its value; empty is nothing."""
     names = _names()
     plain = _SEPARATORS.sub("", name.lower())
     if plain in names.always or plain.endswith(names.suffixes):

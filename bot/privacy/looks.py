@@ -182,7 +182,6 @@ def _keylike(name: str, text: str) -> bool:
 
 
 def _mixed(text: str) -> bool:
-    """More than one kind of character, as chance would have it."""
     lower, upper, digit = _LOWER.search(text), _UPPER.search(text), _DIGIT.search(text)
     if digit:
         return bool(lower or upper)

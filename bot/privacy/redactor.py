@@ -99,7 +99,6 @@ class TextRedactor:
 
     @property
     def learned(self) -> int:
-        """See `tools.redactor.Redactor`."""
         return self._found.learned
 
     def redact_for_people(self, text: str) -> str:
@@ -135,7 +134,6 @@ class TextRedactor:
             raise RedactionFailed(type(error).__name__) from error
 
     def _by_rules(self, text: str, data: bytes) -> list[Span]:
-        """What depends on nothing but the text; of those without any the digests are remembered."""
         digest = self._passed.digest(data)
         if self._passed.knows(digest):
             return []
@@ -181,7 +179,6 @@ class TextRedactor:
         return [Span(start, end, _LAST, _FOUND, "secret") for start, end in where]
 
     def _disguised(self, text: str) -> list[Span]:
-        """What is found in a text as people read it, where that is not how it is written."""
         read = as_read(text)
         if read is None:
             return []
@@ -198,7 +195,6 @@ class TextRedactor:
                 yield Span(match.start(), match.end(), -1, _CONFIGURED, "secret")
 
     def _with_json(self, data: bytes, spans: Sequence[Span], redact: Redact) -> str:
-        """With the spans masked; JSON that holds one has its values redacted."""
         text, masks = data.decode(), self._masks(data, spans)
         if '"' not in text:
             return embedded_json.spliced(text, masks)
@@ -228,7 +224,6 @@ class TextRedactor:
         return "".join((*made, rest))
 
     def _masks(self, data: bytes, spans: Iterable[Span]) -> list[Mask]:
-        """The spans in characters, with what stands in their place."""
         marks: dict[tuple[str, bytes], str] = {}
         masks: list[Mask] = []
         at = size = 0  # bytes and characters until there
@@ -264,13 +259,11 @@ class TextRedactor:
 
 
 def _between(masks: Sequence[Mask], ends: Sequence[int], start: int, end: int) -> list[Mask]:
-    """Those that reach into the characters between two places."""
     first = bisect_right(ends, start)
     return [*takewhile(lambda mask: mask.start < end, masks[first:])]
 
 
 def _spliced(text: str, start: int, end: int, masks: Iterable[Mask]) -> str:
-    """The text between two places with the masks, none of which cuts an escape within quotes."""
     inside: list[Mask] = []
     for mask in masks:
         whole = aligned(text, mask) if is_quoted(text, mask.start) else mask
@@ -281,7 +274,6 @@ def _spliced(text: str, start: int, end: int, masks: Iterable[Mask]) -> str:
 
 
 def _any_of(names: Iterable[bytes]) -> re.Pattern[bytes]:
-    """The longest first, and none as a part of a longer word."""
     longest = sorted(names, key=lambda name: (-len(name), name))
     return re.compile(rb"(?<![\w.@+-])(?:" + b"|".join(map(re.escape, longest)) + rb")(?![\w@])")
 
@@ -297,7 +289,6 @@ def _marks(data: bytes) -> list[tuple[int, int]]:
 
 
 def _disjoint(spans: Iterable[Span], marks: list[tuple[int, int]]) -> Iterator[Span]:
-    """Overlapping spans as one, without the marks of an earlier redaction in them."""
     merged: Span | None = None
     for span in sorted(spans):
         if merged is None or span.start >= merged.end:

@@ -73,8 +73,6 @@ class Placeholders:
 
 
 class _Secrets:
-    """The secrets of one session. `pattern` finds them; a new secret clears it."""
-
     __slots__ = ("pattern", "values")
 
     def __init__(self) -> None:

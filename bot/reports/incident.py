@@ -281,7 +281,6 @@ def _who(actor: str, facts: ReportFacts) -> str:
 
 
 def _cell(text: str) -> str:
-    """One line that cannot end a table's cell, start a tag or hide what it says."""
     line = " ".join(_CONTROL.sub("�", text).split())
     line = line if len(line) <= _MAX_CELL else f"{line[: _MAX_CELL - 1]}…"
     return line.replace("|", "\\|").replace("`", "´").replace("<", "&lt;")

@@ -66,7 +66,6 @@ def _cause(cause: DossierTurn | None) -> str:
 
 
 def _events(dossier: Dossier) -> Sequence[str]:
-    """Decisions first, then the answers around them; ten at most, oldest first."""
     decided = [event for row in dossier.proposals for event in _of_proposal(row)]
     answers = [
         (turn.started_at, f"asked: {_flat(turn.question)} → {headline(turn) or turn.state}")
@@ -112,7 +111,6 @@ def _open(dossier: Dossier, cause: DossierTurn | None) -> Sequence[str]:
 
 
 def _newest(dossier: Dossier, words: re.Pattern[str]) -> DossierTurn | None:
-    """The newest answered turn whose first lines say that."""
     return next(
         (turn for turn in reversed(dossier.turns) if any(map(words.search, _heads(turn)))), None
     )

@@ -70,7 +70,6 @@ def every_key(shape: Shape) -> Iterator[tuple[str, ...]]:
 def _below(
     shapes: Sequence[Shape], above: Sequence[str], depth: int
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Paths, each with how people write it: `[table]`, `[[entries]]`, or `key` (in its table)."""
     for shape in shapes:
         for name, field in shape.model_fields.items():
             path = tuple(above) if name == NAMED else (*above, field.alias or name)
@@ -90,7 +89,6 @@ def _below(
 
 
 def _at(shape: Shape, path: list[str]) -> Sequence[Shape]:
-    """What stands at a path: the tables whose keys are looked for there."""
     shapes: Sequence[Shape] = (shape,)
     while path:
         part = path.pop(0)

@@ -76,7 +76,6 @@ def _text(path: Path, advice: str) -> str:
 
 
 def _with_reflexes(settings: Settings, path: Path, env: Mapping[str, str]) -> Settings:
-    """With the rules as actions, after those of `[[actions]]`."""
     text = _text(path, "[reflexes] file names it; see docs/reflexes.example.toml.")
     read = _validated(ReflexFile, text, str(path), env)
     rules = tuple(r.as_action() for r in read.reflexes)
@@ -129,7 +128,6 @@ def _explain(error: ValidationError, shape: type[Section], text: str, name: str)
 
 
 def _words(item: ErrorDetails) -> str:
-    """A sentence of ours in place of pydantic's own."""
     if item["type"] == "literal_error":
         return f"must be {item['ctx']['expected']}"
     return item["msg"].removeprefix("Value error, ")
@@ -165,7 +163,6 @@ def _check_references(settings: Settings, text: str, name: str) -> None:
 
 
 def _unknown_tools(settings: Settings, text: str, name: str) -> list[str]:
-    """Of `[llm.tools]`: built-in ones by either name, of plugins and MCP servers by their id."""
     if not settings.llm.tools:
         return []
     from tools.core.all import built_in_toolsets  # reads every tool: only where one is named
@@ -202,7 +199,6 @@ def _denied_in_vain(settings: Settings, text: str, name: str) -> list[str]:
 
 
 def _frozen_in_vain(settings: Settings, text: str, name: str) -> list[str]:
-    """What is frozen by a wrong name goes on."""
     actions = [action.name for action in settings.actions]
     if settings.reflexes.file:  # its rules are actions too, and not read yet
         return []

@@ -52,7 +52,6 @@ def _unbounded(settings: Settings) -> Iterator[Found]:
 
 
 def _unknown_workspaces(settings: Settings) -> Iterator[Found]:
-    """What is said of a workspace that may not be installed is said in vain."""
     allowed = settings.slack.allowed_workspaces
     known = {*settings.workspaces, *allowed, "", EVERY}
     if EVERY in allowed:

@@ -73,18 +73,15 @@ class _Places:
         self._overflow = ""
 
     def may_be_joined(self, thread: sa.Row[Any]) -> None:
-        """By other alerts of the product, if it was opened so lately."""
         if thread.is_new and not thread.is_overflow:
             self._joined[thread.product] = thread.id
 
     def knows(self, row: sa.Row[Any], thread: sa.Row[Any]) -> None:
-        """An alert of a live thread."""
         product = None if thread.is_overflow else thread.product
         self._rows[row.key, product] = row
         self._groups[row.group_key, product] = row.thread_id
 
     def of(self, filed: FiledAlert) -> tuple[sa.Row[Any] | None, str]:
-        """Its row, if it has one, and its thread, empty where there is none yet."""
         product = filed.product
         row = self._rows.get((filed.key, product)) or self._rows.get((filed.key, None))
         if row is not None:
@@ -94,11 +91,9 @@ class _Places:
         return None, of_group or self._joined.get(product, "")
 
     def takes(self, filed: FiledAlert, thread: str) -> None:
-        """From now on its group is that thread's."""
         self._groups.setdefault((filed.group_key, filed.product), thread)
 
     async def opened(self, product: str) -> str:
-        """A new thread, on record; or, where there are too many, the one for what is too much."""
         if not self._overflow:
             thread, is_overflow = await _opened(self._filing, self._rule, product)
             if not is_overflow:
@@ -117,7 +112,6 @@ def _of(rule: AlertRule) -> sa.ColumnElement[bool]:
 
 
 def _live_ids(rule: AlertRule) -> sa.Select[tuple[str]]:
-    """The newest that alerts of the rule may still belong to."""
     is_on = threads.c.resolved_at.is_(None) | (threads.c.resolved_at > seconds_ago(rule.rejoin_s))
     return (
         sa.select(threads.c.id)
@@ -128,7 +122,6 @@ def _live_ids(rule: AlertRule) -> sa.Select[tuple[str]]:
 
 
 async def _live(connection: AsyncConnection, rule: AlertRule) -> Sequence[sa.Row[Any]]:
-    """What is known of them without their alerts; the newest last."""
     is_new = (threads.c.opened_at > seconds_ago(rule.join_s)).label("is_new")
     found = await connection.execute(
         sa.select(threads.c.id, threads.c.product, threads.c.is_overflow, is_new)
@@ -139,7 +132,6 @@ async def _live(connection: AsyncConnection, rule: AlertRule) -> Sequence[sa.Row
 
 
 async def _opened(filing: Filing, rule: AlertRule, product: str) -> tuple[str, bool]:
-    """The thread, and whether it is the one for what is too much."""
     connection = filing.connection
     this_hour = threads.c.opened_at > seconds_ago(HOUR_S)
     count = sa.select(sa.func.count()).select_from(threads)
@@ -183,7 +175,6 @@ async def _opened(filing: Filing, rule: AlertRule, product: str) -> tuple[str, b
 
 
 async def _left_out(connection: AsyncConnection, limits: AlertLimits) -> str:
-    """Which limit is in the way of one more investigation, in words; empty: none."""
     begun = sa.and_(
         threads.c.opened_at > seconds_ago(HOUR_S),
         threads.c.investigation != Investigation.LEFT_OUT.value,

@@ -163,7 +163,6 @@ def _claimed(claim: AlertClaim) -> sa.Update:
 async def _kept(
     connection: AsyncConnection, thread: str, told: Sequence[tuple[FiledAlert, sa.Row[Any] | None]]
 ) -> None:
-    """The alerts' rows as they are now, and the thread's after them."""
     changed = [each for each in (change(before, filed) for filed, before in told) if each]
     if not changed:
         return

@@ -131,7 +131,6 @@ def _sum(
 
 
 def _questions(wanted: Mapping[str, sa.BindParameter[str]]) -> sa.ScalarSelect[int]:
-    """The other turns of the person in this hour that asked a model, or are about to."""
     asked = sa.union(
         sa.select(spending.c.turn_id).where(
             spending.c.at >= this_hour(),

@@ -139,8 +139,6 @@ class StoredTrail:
         return await self._database.fetch(work)
 
     async def end(self) -> TrailEnd:
-        """See `bot.audit.checkpointing.CheckpointTrail`."""
-
         async def work(connection: AsyncConnection) -> TrailEnd:
             newest = (await connection.execute(_NEWEST, {"most": 1})).first()
             made = (await connection.execute(_LAST_CHECKPOINT)).first()

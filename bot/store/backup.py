@@ -60,7 +60,6 @@ def _copy(database: Path, part: Path) -> None:
 
 
 def _seal(part: Path) -> None:
-    """One file without a log beside it, checked, that says what it is."""
     with closing(sqlite3.connect(part)) as copy:
         copy.execute("PRAGMA journal_mode = DELETE")
         with copy:

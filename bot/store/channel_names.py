@@ -24,8 +24,6 @@ class StoredNames:
         self._database = database
 
     async def get(self, place: Place) -> KeptName | None:
-        """See `NameStore.get`."""
-
         async def work(connection: AsyncConnection) -> KeptName | None:
             found = await connection.execute(_NAME, {"team": place.team, "channel": place.channel})
             if (row := found.first()) is None:
@@ -47,7 +45,6 @@ class StoredNames:
         return {place: names.get((place.team, place.channel), "") for place in places}
 
     async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
-        """See `NameStore.keep`."""
         row: dict[str, Any] = {"team": place.team, "channel": place.channel, "name": name}
         if instead_of is not None:
             row |= {"was": instead_of.name, "was_read_at": instead_of.written_at}
@@ -59,8 +56,6 @@ class StoredNames:
         return await self._database.transact(work)
 
     async def forget(self, place: Place) -> None:
-        """See `NameStore.forget`."""
-
         async def work(connection: AsyncConnection) -> None:
             insert = insert_into(connection, table).values(
                 team=place.team, channel=place.channel, name="", read_at=now()

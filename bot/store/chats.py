@@ -294,7 +294,6 @@ async def _next_ts(connection: AsyncConnection, session_id: str) -> MessageTs:
 async def _append(
     connection: AsyncConnection, session_id: str, events: Sequence[NewChatEvent]
 ) -> None:
-    """The caller holds the session's lock."""
     this = chat_sessions.c.id == session_id
     seq = int(await connection.scalar(sa.select(chat_sessions.c.last_seq).where(this)) or 0)
     at = (await connection.execute(NOW)).scalar_one()
@@ -324,7 +323,6 @@ def _session(row: sa.Row[Any]) -> ChatSession:
 
 
 def _to_here(rows: sa.Subquery) -> sa.Subquery:
-    """With how much text stands before each."""
     size = sa.func.length(rows.c.data)
     before = sa.func.sum(size).over(order_by=rows.c.seq) - size
     return sa.select(rows, before.label("before")).subquery()

@@ -194,7 +194,6 @@ class SubjectRecords:
         return deleted
 
     def _own(self) -> Sequence[Where]:
-        """In an order that foreign keys allow."""
         session, person = self._subject.session, self._person
         of_proposals = sa.select(proposals.c.id).where(self._proposal)
         both = [(watches, watches.c.proposal_id.in_(of_proposals)), (proposals, self._proposal)]
@@ -233,7 +232,6 @@ class SubjectRecords:
         ]
 
     def _kept(self) -> Sequence[Where]:
-        """Rows that lose the name in a deletion, and no more."""
         session, person = self._subject.session, self._person
         if session:
             return [(spending, spending.c.session_id == session)]

@@ -118,7 +118,6 @@ class Dossiers:
         return None if found is None else SessionId(found)
 
     async def recent(self, place: Place, within: timedelta, limit: int) -> RecentThreads:
-        """See `bot.ports.records.Records.recent`."""
         lately = (
             (sessions.c.team == place.team)
             & (sessions.c.channel == place.channel)

@@ -88,7 +88,6 @@ def retired(row: Proposal, outcome: str, values: dict[str, Any]) -> sa.Update:
 
 
 def _number(key: sa.ColumnElement[str]) -> sa.ScalarSelect[int]:
-    """Where a row of the trail stands in it."""
     return sa.select(audit.c.seq).where(audit.c.key == key).scalar_subquery()
 
 

@@ -139,7 +139,6 @@ class StoredFeedback:
 
 
 async def _session_of(connection: AsyncConnection, turn: TurnId) -> str | None:
-    """The session of a turn that is over."""
     found: str | None = await connection.scalar(
         sa.select(turns.c.session_id).where(
             turns.c.id == turn, turns.c.state != TurnState.RUNNING.value

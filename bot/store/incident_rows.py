@@ -119,7 +119,6 @@ _ADDING: Final = (
 
 @cache
 def _inserting(dialect: str) -> sa.Executable:
-    """Inserts those that are not there, and returns which."""
     own = [each.name for each in incidents.c if each is not incidents.c.number]
     insert = INSERT[dialect](incidents).values({name: sa.bindparam(name) for name in own})
     once = insert.on_conflict_do_nothing(index_elements=["source", "external_id"])
@@ -214,7 +213,6 @@ def texts_in(value: object) -> Iterator[str]:
 
 
 def _products_asked(said: Sequence[Message]) -> tuple[str, ...]:
-    """The products that the turn's tools were asked about, the most asked first."""
     counts: dict[str, int] = {}
     for message in said:
         for call in message.tool_calls:

@@ -89,12 +89,10 @@ class GinWords:
         return await self._in_window(condition, asked)
 
     def _medium(self, asked: Asked) -> list[str]:
-        """Neither rare nor common everywhere, those in fewer of the newest first."""
         medium = [word for word in asked.common if word not in self._everywhere]
         return sorted(medium, key=lambda word: self._newest_with[word])
 
     async def _seen(self, words: Sequence[str]) -> Mapping[str, int]:
-        """In how many of the newest incidents each word is."""
         look = (
             sa.select(_words().label("held"))
             .order_by(incidents.c.number.desc())
@@ -153,7 +151,6 @@ _ARRAY = sa.dialects.postgresql.ARRAY(sa.Text())
 
 
 def _words() -> Any:
-    """The indexed expression."""
     split = sa.func.string_to_array(incidents.c.words, sa.literal_column("' '"))
     return sa.type_coerce(split, _ARRAY)
 

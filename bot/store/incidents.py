@@ -55,7 +55,6 @@ class StoredIncidents:
 
 
 async def _candidates(index: WordIndex, asked: Asked, limit: int) -> dict[int, sa.Row[Any]]:
-    """Those with every word; then those with a rare one; then those with any."""
     found = {row.number: row for row in await index.with_all(asked)}
     found |= {row.number: row for row in await index.with_rare(asked)}
     if len(found) < limit:
@@ -64,7 +63,6 @@ async def _candidates(index: WordIndex, asked: Asked, limit: int) -> dict[int, s
 
 
 def _best(asked: Asked, found: Sequence[sa.Row[Any]], limit: int) -> Sequence[sa.Row[Any]]:
-    """Incidents first; neither they nor earlier answers take the other's half of the places."""
     incidents = asked.best((row for row in found if row.source != SESSIONS), limit)
     answers = asked.best((row for row in found if row.source == SESSIONS), limit)
     places = max(limit - len(answers), limit - limit // 2)

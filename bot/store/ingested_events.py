@@ -88,7 +88,6 @@ def _row(event: IngestedEvent, body: str) -> dict[str, Any]:
 async def _insert(
     connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]
 ) -> set[tuple[str, str]]:
-    """The source and id of each row that was not there."""
     if not rows:
         return set()
     inserting = (
@@ -162,7 +161,6 @@ def _deploy(row: sa.Row[Any]) -> Deploy:
 
 
 def _status(word: str) -> str:
-    """Senders have many words; what is none of them went well."""
     said = word.lower().replace("-", "_")
     return next((status for status, words in _STATUS.items() if said in words), "ok")
 

@@ -34,7 +34,6 @@ class StoredInstallations:
         self._seal = seal
 
     async def save(self, installed: Installed, by: str) -> None:
-        """See `Installations.save`."""
         sealed = self._seal.seal(installed.team, installed.token)
 
         async def work(connection: AsyncConnection) -> None:
@@ -65,17 +64,13 @@ class StoredInstallations:
         await self._database.transact(work)
 
     async def find(self, team: TeamId) -> Installed | None:
-        """See `Installations.find`."""
         found = await self._read(sa.select(table).where(_LIVE, table.c.team == team))
         return found[0] if found else None
 
     async def all(self) -> Sequence[Installed]:
-        """See `Installations.all`."""
         return await self._read(sa.select(table).where(_LIVE).order_by(table.c.team))
 
     async def revisions(self) -> Mapping[TeamId, int]:
-        """See `Installations.revisions`."""
-
         async def work(connection: AsyncConnection) -> Mapping[TeamId, int]:
             found = await connection.execute(sa.select(table.c.team, table.c.revision).where(_LIVE))
             return {TeamId(team): revision for team, revision in found}
@@ -83,7 +78,6 @@ class StoredInstallations:
         return await self._database.fetch(work)
 
     async def remove(self, team: TeamId, why: str, revision: int | None = None) -> bool:
-        """See `Installations.remove`."""
         same = sa.true() if revision is None else table.c.revision == revision
 
         async def work(connection: AsyncConnection) -> bool:
@@ -158,7 +152,6 @@ class StoredOAuthStates:
         self._database = database
 
     async def issue(self) -> str | None:
-        """See `OAuthStates.issue`."""
         state = secrets.token_urlsafe(32)
 
         async def work(connection: AsyncConnection) -> bool:
@@ -177,8 +170,6 @@ class StoredOAuthStates:
         return state if await self._database.transact(work) else None
 
     async def consume(self, state: str) -> bool:
-        """See `OAuthStates.consume`."""
-
         async def work(connection: AsyncConnection) -> bool:
             gone = await connection.execute(
                 oauth_states.delete()

@@ -61,20 +61,17 @@ class StoredKillSwitch:
         self._storing = asyncio.Lock()
 
     async def freeze(self, by: str, reason: str) -> bool:
-        """See `KillSwitch.freeze`."""
         self._held = _Wish(by, reason, self._clock())
         await asyncio.to_thread(_write, self._marker, self._held)
         return await self.sync()
 
     async def lift(self, by: str) -> None:
-        """See `KillSwitch.lift`."""
         async with self._storing:
             await self._store(by, "", self._clock(), on=False)
             await asyncio.to_thread(_remove, self._marker)
             self._held = None
 
     async def state(self) -> Freeze:
-        """See `KillSwitch.state`."""
         if (held := self._held) is not None:
             return Freeze(True, self._clock(), held.by, held.reason, held.at)
         wanted = sa.select(sa.literal(_FREEZE).label("name")).subquery()

@@ -117,6 +117,5 @@ class StoredOverview:
 
 
 def _place(key: str) -> Place:
-    """`Place.key`, read back."""
     team, channel, thread = (*key.split(":", 2), "", "")[:3]
     return Place(TeamId(team), ChannelId(channel), MessageTs(thread))

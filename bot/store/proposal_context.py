@@ -75,7 +75,6 @@ async def around(
     seconds: float,
     limit: int,
 ) -> Around:
-    """See `ProposalStore.around`."""
     wanted = _of_channel(place, seconds) | {"session": session, "team": place.team}
     if products is None:
         which = await connection.execute(_WHICH, wanted)
@@ -94,7 +93,6 @@ async def around(
 async def of_session(
     connection: AsyncConnection, session: SessionId, state: ProposalState | None
 ) -> Sequence[Proposal]:
-    """See `ProposalStore.of_session`."""
     if state is None:
         found = await connection.execute(_OF_SESSION, {"session": session})
     else:

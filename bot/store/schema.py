@@ -243,7 +243,6 @@ def _upgrade(connection: sa.Connection) -> str:
 
 
 def _leave_word(connection: sa.Connection) -> None:
-    """Which versions can use this schema: those since the last revision that took something away."""
     served: list[dict[str, str]] = []
     for script in _scripts().walk_revisions():
         served.append({"revision": script.revision})

@@ -43,7 +43,6 @@ class Sealing:
         return key is not None and mac is not None and tip == tip_of(key, seq, mac)
 
     def body(self, body: Mapping[str, JsonValue]) -> str:
-        """See `bodies`."""
         return self.bodies([body])[0]
 
     def bodies(self, bodies: Sequence[Mapping[str, JsonValue]]) -> Sequence[str]:

@@ -336,7 +336,6 @@ _HISTORY: Final = (
 
 
 def _provider_of(messages: Sequence[Message]) -> str | None:
-    """Whose words the answer ends with."""
     return next((m.provider for m in reversed(messages) if m.provider), None)
 
 

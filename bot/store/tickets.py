@@ -333,7 +333,6 @@ def _leaving(dialect: str) -> sa.Executable:
 
 @cache
 def _standing(dialect: str) -> sa.Executable:
-    """Inserts a waiting ticket, or makes the one that is there this owner's."""
     place = {"id": _TICKET, "owner": _MINE, "thread": _THREAD, "ts": _TS, "state": _WAITING}
     insert = INSERT[dialect](tickets).values(place)
     return insert.on_conflict_do_update(

@@ -130,7 +130,6 @@ _HELD: Final = (
 
 
 async def _kept_all(records: Sequence[_Record], connection: AsyncConnection) -> Sequence[bool]:
-    """Which of the records were written; the trail's rows come last, for its lock."""
     kept, events = [], []
     for record in records:
         if is_kept := await _is_written(record, connection):

@@ -165,7 +165,6 @@ class Export(Spans):
         return (self._short_text if len(text) <= _SHORT else self._text)(text, most)
 
     def _text(self, text: str, most: int) -> str:
-        """Redacted, then cut, then without half a surrogate pair."""
         try:
             safe = self._redact(text)
         except RedactionFailed:
@@ -173,7 +172,6 @@ class Export(Spans):
         return safe[:most].encode("utf-8", "replace").decode()
 
     def _send_metrics(self, exporter: MetricExporter | None, every_s: float) -> None:
-        """Send the registry every so often, and once more when closing."""
         since_ns = time.time_ns()
         while exporter is not None:
             closing = self._closing.wait(every_s)
@@ -190,30 +188,24 @@ class _GivenIds(IdGenerator):
     span_id = 0
 
     def generate_trace_id(self) -> int:
-        """Of a span without a parent."""
         return self.trace_id
 
     def generate_span_id(self) -> int:
-        """Of every span."""
         return self.span_id
 
 
 class _Counting(SpanExporter):
-    """Counts the spans that the collector did not take."""
-
     def __init__(self, exporter: SpanExporter, metrics: Metrics) -> None:
         self._exporter = exporter
         self._metrics = metrics
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """See `SpanExporter`."""
         result = self._exporter.export(spans)
         if result is not SpanExportResult.SUCCESS:
             self._metrics.telemetry_dropped(len(spans))
         return result
 
     def shutdown(self) -> None:
-        """See `SpanExporter`."""
         self._exporter.shutdown()
 
 

@@ -57,7 +57,6 @@ class _Lines(structlog.PrintLogger):
     """Writes lines; one that cannot be written (reader gone, disk full) breaks nothing."""
 
     def msg(self, message: str) -> None:
-        """Write it, if that can be done."""
         with suppress(OSError, ValueError):  # the second: it is closed
             super().msg(message)
 
@@ -66,8 +65,6 @@ class _Lines(structlog.PrintLogger):
 
 
 class _Redacting:
-    """The last processor: renders the record and lets only redacted text through."""
-
     def __init__(self, redactor: Redactor | None) -> None:
         self._redactor = redactor
 
@@ -106,8 +103,6 @@ def _one_line(event: MutableMapping[str, Any]) -> str:
 
 
 class _Bridge(logging.Handler):
-    """Records of libraries, through the same processors."""
-
     def emit(self, record: logging.LogRecord) -> None:
         structlog.get_logger(record.name).log(
             record.levelno,

@@ -231,7 +231,6 @@ def samples(collector: Counter | Histogram, suffix: str) -> Iterator[Sample]:
 
 
 def _under(buckets: Sequence[tuple[float, float]], share: float) -> float | None:
-    """The bound below which that share of the calls ended; None above the last bucket."""
     counted = max((count for _, count in buckets), default=0.0)
     bound = next((bound for bound, count in sorted(buckets) if count >= share * counted), 0.0)
     return bound if isfinite(bound) else None

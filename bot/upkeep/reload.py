@@ -205,7 +205,6 @@ def _at(settings: Settings, table: str) -> object:
 
 
 def _with(settings: Settings, other: Settings, tables: Collection[str]) -> Settings:
-    """The settings, with those tables of the other ones."""
     for table in tables:
         settings = _put(settings, table.split("."), _at(other, table))
     return settings

@@ -50,8 +50,6 @@ class RestartPolicy:
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """One of the workers to keep running, and its current process."""
-
     number: int
     pid: int = 0
     link: Connection | None = None

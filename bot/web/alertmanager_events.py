@@ -19,7 +19,6 @@ _log = structlog.stdlib.get_logger(__name__)
 
 
 def _event(alert: AlertmanagerAlert, received_at: datetime, product_of: ProductOf) -> IngestedEvent:
-    """The incident opens with the alert and closes when it is resolved."""
     identity = f"{alert.identity}:{alert.starts_at.isoformat()}"
     name = alert.labels.get("alertname", "")
     data: dict[str, JsonValue] = {

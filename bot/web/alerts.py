@@ -68,7 +68,6 @@ def _handler(
 async def _read(
     wire: AlertWire, request: web.Request, clock: Clock, max_bytes: int
 ) -> Sequence[Alert]:
-    """Raises IngestRefused."""
     body = await read_body(request, max_bytes)
     headers = {name.lower(): value for name, value in request.headers.items()}
     if not wire.admits(headers, body):

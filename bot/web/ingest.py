@@ -76,7 +76,6 @@ class _CloudEvent(OutsideModel):
         return self
 
     def ingested(self, received_at: datetime) -> IngestedEvent:
-        """Our event. Its product is the attribute, else the data's, else the subject."""
         named = self.data.get("product")
         product = self.product or (named if isinstance(named, str) else "") or self.subject
         if not product:
@@ -172,14 +171,11 @@ async def read_body(request: web.Request, max_bytes: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """The valid events of a request, and what is wrong with each of the others."""
-
     events: Sequence[IngestedEvent]
     problems: Sequence[str]
 
 
 def _parse(media_type: str, body: bytes, received_at: datetime) -> _Taken:
-    """Raises IngestRefused when no event is valid."""
     try:
         found = parse(_BODY, body)
     except ValidationError as error:

@@ -111,8 +111,6 @@ def bind_problem(error: OSError, host: str, port: int) -> str:
 
 
 def _recorded_in(answering: set[object]) -> Middleware:
-    """Keeps the connections whose request is whole and being answered."""
-
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         answering.add(request.protocol)
@@ -132,7 +130,6 @@ class _Ceiling:
         self._is_full = False
 
     def accept(self) -> asyncio.BaseProtocol:
-        """The protocol of a new connection."""
         # A closed connection has no transport, and stays listed until the loop's next round.
         open_ = [each for each in self._server.connections if each.transport is not None]
         too_many = len(open_) + 1 - self._most
@@ -150,7 +147,6 @@ class _Ceiling:
 
 class _Refused(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Close it at once."""
         transport.close()
 
 

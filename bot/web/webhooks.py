@@ -190,7 +190,6 @@ def _handler(events: EventStore, clock: Clock, read: _Reader) -> _Handler:
 
 
 def _parsed(payload: type[PayloadT], body: bytes) -> PayloadT:
-    """The payload. Raises IngestRefused that says where it is wrong, never repeating a value."""
     try:
         return parse(TypeAdapter(payload), body)
     except ValidationError as error:
@@ -203,7 +202,6 @@ def _parsed(payload: type[PayloadT], body: bytes) -> PayloadT:
 
 
 def _application(payload: type[PayloadT], body: bytes) -> PayloadT | None:
-    """An Argo CD Application that is the whole body."""
     from adapters.deploys.argocd import ArgoNotification
 
     if not issubclass(payload, ArgoNotification):

@@ -63,7 +63,6 @@ class _Request:
         return (self.calls[-1].key, self.calls[-1].request) if self.calls else (None, None)
 
     def rest_us(self, key: _Operation | None) -> int:
-        """How long it went on after that call."""
         ends = [call.end_us for call in self.calls if call.key == key]
         return self.end_us - (ends[-1] if ends else self.start_us)
 
@@ -138,16 +137,13 @@ class _Endings:
             self.calling[one.key] += bool(one.calls)
 
     def share(self, ending: _Ending) -> float:
-        """Of the requests that made the call, those that ended with it."""
         return self.ends[ending] / self.reached[ending] if self.reached[ending] else 0.0
 
     def is_leaf(self, key: _Operation) -> bool:
-        """Whether such requests hardly ever call anything."""
         return self.calling[key] < _MOSTLY * self.reached[key, None]
 
 
 def _compared(history: _Endings, now: _Endings) -> Sequence[_Ending]:
-    """Endings of which there are enough on either side."""
     return [
         ending
         for ending, cut in now.ends.items()

@@ -115,7 +115,6 @@ def with_day(moved: Shift, day: Points, start: float) -> Shift:
 
 
 def _beside_yesterday(course: Points, step_s: float) -> Sequence[tuple[float, float, float]]:
-    """Moments with their values, and what was expected by yesterday, where that is known."""
     yesterday = {round((at + DAY_S) / step_s): value for at, value in course}
     begin = course[0][0] + DAY_S if course else 0.0
     return [
@@ -136,7 +135,6 @@ def _short_since(pairs: Sequence[tuple[float, float, float]], newest: float, noi
 
 
 def _expected(yesterday: dict[int, float], at: float, step_s: float) -> float | None:
-    """The least of about that time; None where nothing is known of it."""
     number = round(at / step_s)
     around = [yesterday[n] for n in (number - 1, number, number + 1) if n in yesterday]
     return min(around) if len(around) > 1 else None
@@ -147,5 +145,4 @@ def _is_short(value: float, expected: float, noise: float) -> bool:
 
 
 def _noise(values: Sequence[float]) -> float:
-    """How far a value usually lies from the one before it."""
     return median(abs(after - before) for before, after in pairwise(values))

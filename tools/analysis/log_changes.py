@@ -166,8 +166,6 @@ def patterns_of(
 
 
 class _Comparing:
-    """Two samples folded, and the day's errors."""
-
     def __init__(self, now: Sample, earlier: Sample, *, by_load: bool, day: Sample | None) -> None:
         self._now, self._earlier, self._day = now, earlier, day
         self._late, self._early = now.folded(), earlier.folded()
@@ -180,7 +178,6 @@ class _Comparing:
         self.keys = self._late.keys() | self._early.keys()
 
     def judged(self, key: _Key, products: Collection[str]) -> Pattern | None:
-        """None for one that was rare before and does not come now."""
         product, level, template = key
         late, early = self._late.get(key, []), self._early.get(key, [])
         count = round(len(late) * self._now.scale(product, level))
@@ -274,5 +271,4 @@ def _is_more(count: int, expected: float) -> bool:
 
 
 def _surprise(count: int, expected: float) -> float:
-    """In standard deviations of what comes in bunches."""
     return (count - expected) / math.sqrt(max(expected, 1.0) + expected**2 / 100)

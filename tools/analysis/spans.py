@@ -118,7 +118,6 @@ def _length_ms(spans: Sequence[Span]) -> float:
 
 
 def _outliers(before: _Samples, after: _Samples) -> Sequence[SpanShift]:
-    """Ways that take far longer than the others, where no spans from before tell more."""
     if before.way:
         return []
     found = {key: median(late) for key, late in after.way.items() if len(late) >= LEAST_SPANS}
@@ -139,7 +138,6 @@ def _outliers(before: _Samples, after: _Samples) -> Sequence[SpanShift]:
 def _ways(
     before: _Samples, after: _Samples, outliers: Collection[tuple[str, str]]
 ) -> Mapping[str, Ways]:
-    """Each pair once, slower when any of its operations is."""
     pairs: dict[tuple[str, str], bool] = {}
     for key, late in after.way.items():
         early = before.way.get(key, ())
@@ -189,7 +187,6 @@ def _is_around_a_call(span: Span, children: Sequence[Span]) -> bool:
 
 
 def _covered(span: Span, children: Iterable[Span]) -> int:
-    """Microseconds of a span in which a child ran."""
     total, until, end = 0, span.start_us, span.start_us + span.duration_us
     for child in sorted(children, key=lambda one: one.start_us):
         begin = max(child.start_us, until)
@@ -218,7 +215,6 @@ def _shifts(before: _Samples, after: _Samples) -> Sequence[SpanShift]:
 
 
 def _grown(early: Sequence[float], late: Sequence[float]) -> tuple[float, float] | None:
-    """Both medians, when the later one is beyond chance and worth a word."""
     if len(early) < LEAST_SPANS or len(late) < LEAST_SPANS:
         return None
     was, now = max(median(early), _FLOOR_MS), median(late)

@@ -97,7 +97,6 @@ def _over(now: float, role: Role, unit: str | None, limit: float | None) -> floa
 
 
 def _runs_out(points: Points, first: float) -> float | None:
-    """Seconds until it is nought."""
     took_s, last = points[-1][0] - points[0][0], points[-1][1]
     left_s = last * took_s / (first - last) if first > last else _RUNS_OUT_S
     return left_s if left_s < _RUNS_OUT_S else None

@@ -75,7 +75,6 @@ def _trend(
 
 
 def _parts(points: Points, start: float, end: float) -> Sequence[float]:
-    """The median of each part that has samples."""
     part_s = (end - start) / _PARTS
     found: dict[int, list[float]] = {}
     for at, value in points:
@@ -91,7 +90,6 @@ def _is_steady(parts: Sequence[float], *, rises: bool) -> bool:
 
 
 def _noise(points: Points, end: float, over_s: float, parts: Sequence[float]) -> float:
-    """How far samples lie from the line between the first and the last part."""
     start = end - over_s
     recent = [(at, value) for at, value in points if start <= at <= end]
     begin, took = recent[0][0], max(1.0, recent[-1][0] - recent[0][0])

@@ -127,7 +127,6 @@ def _begun(values: Sequence[float], role: Role, unit: str | None, *, upwards: bo
 
 
 def _tried(number: int) -> Iterator[int]:
-    """How many of the oldest are taken for untroubled, the most first."""
     tried = {max(_LEAST, int(number * share)) for share in _OLDEST}
     return (each for each in sorted(tried, reverse=True) if each <= number - 2)
 
@@ -135,7 +134,6 @@ def _tried(number: int) -> Iterator[int]:
 def _mostly_unusual_from(
     values: Sequence[float], first: int, usual: Usual, *, upwards: bool
 ) -> int:
-    """The earliest from which on most are unusual, itself among them; the newest is."""
     begin, unusual = len(values) - 1, 0
     for at in range(len(values) - 1, first - 1, -1):
         if usual.is_unusual(values[at], upwards=upwards):

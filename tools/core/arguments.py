@@ -29,7 +29,6 @@ def _product_or_any(text: str) -> str:
 
 
 def _product_or_none(text: str) -> str:
-    """Nobody in particular is said in two ways."""
     return "" if text in ("", ANY_PRODUCT) else _product(text)
 
 
@@ -44,7 +43,6 @@ TimeRangeText = Annotated[
 
 
 def _metric_name(text: str) -> str:
-    """A bare name: rates and quantiles are the adapter's to build."""
     if _METRIC.fullmatch(text) is None:
         raise ValueError("a metric is given by its bare name, without a query around it")
     return text

@@ -9,7 +9,6 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 def _name(text: str) -> str:
-    """Part of a path: RFC 1123, so it cannot leave its place."""
     if text and (_NAME.fullmatch(text) is None or ".." in text):
         raise ValueError("lower-case letters, digits, '-' and '.', at most 253")
     return text

@@ -105,7 +105,6 @@ class CompareToBaseline:
 
 
 def _refuse_raw_counter(metric: str, read: Read) -> None:
-    """A counter only grows: every window of it is above its past. A rate never looks like that."""
     for _labels, points in read.series if metric.endswith("_total") else ():
         values = [value for _, value in finite(points)]
         grows = all(before <= after for before, after in pairwise(values))
@@ -133,7 +132,6 @@ def _compared(
 
 
 async def _earlier_days(worst: Compared, read: Read, window: Interval) -> list[float]:
-    """The medians of the same time on the days before; yesterday's is there already."""
     days = [timedelta(days=number) for number in range(2, EARLIER_DAYS + 1)]
     found: list[Labelled] = await asyncio.gather(
         *(read.again(Interval(window.start - day, window.end - day)) for day in days)

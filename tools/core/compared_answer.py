@@ -178,7 +178,6 @@ def answer(worst: Compared | None, told: Told, several: Sequence[Compared]) -> C
 
 
 def _usual_at_this_time(worst: Compared, earlier: Sequence[float]) -> int:
-    """On how many earlier days it was so, 0 where too few agree to call it the time of day."""
     near = max(worst.usual.spread, worst.usual.least_effect)
     agree = sum(abs(one - worst.middle) <= near for one in earlier)
     return agree if agree >= AGREEING_DAYS else 0
@@ -213,7 +212,6 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _samples(compared: Compared, peak: FinitePoint) -> list[ComparedSample]:
-    """The course in few points, with the peak and the begin of the anomaly among them."""
     course = downsampled(compared.window, MAX_SAMPLES - 2)
     begin = [point for point in compared.window if point[0] == compared.since]
     usual = compared.usual

@@ -66,7 +66,6 @@ async def read_all(metrics: Metrics, products: Sequence[str], metric: str, when:
 
 
 def _named(found: Discovered, metric: str) -> Signal | None:
-    """By its own name, else as what is read of a metric of that name."""
     return next(
         (one for one in found.signals if one.name == metric),
         next((one for one in found.signals if one.metric == metric), None),

@@ -161,14 +161,12 @@ def _output(
 
 
 def _telling(pattern: Pattern) -> tuple[bool, bool, bool, float]:
-    """What changed first; errors before warnings before others, the more surprising first."""
     changed = pattern.change != "steady"
     bad = pattern.level in BAD_LEVELS and pattern.change != "gone"
     return changed, bad, pattern.level == "warn" or pattern.change == "gone", pattern.size
 
 
 def _ended(pattern: Pattern, window: Interval) -> str | None:
-    """None while they come: some minutes without one, and thrice what lay between two, are an end."""
     if pattern.change == "gone":
         return None
     last_s = pattern.last_ns / 1e9

@@ -125,7 +125,6 @@ def _has_words(text: str, words: str) -> bool:
 
 
 def _other_names(found: Discovered, arguments: FindInput) -> list[str]:
-    """Names without a role: only for who asks by words."""
     if not arguments.words.strip() or arguments.role is not None:
         return []
     told = {one.metric for one in found.signals} | {one.name for one in found.signals}

@@ -144,7 +144,6 @@ def _is_visible(call: CallContext, one: PastIncident) -> bool:
 
 
 def _goes_on(one: PastIncident, now: datetime) -> bool:
-    """Without an end, unless it began so long ago that its end was never sent."""
     return one.closed_at is None and now - one.opened_at <= LONGEST_ONGOING
 
 

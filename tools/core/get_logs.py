@@ -124,7 +124,6 @@ class GetLogs:
     def _query(
         self, arguments: LogsInput, scope: CursorScope, now: datetime
     ) -> tuple[LogQuery, TimeRange]:
-        """A cursor brings its own range: "last 30m" must not slide between pages."""
         if arguments.cursor:
             position = self._signer.open(arguments.cursor, scope, now)
             when = TimeRange(Interval(_instant(position["start"]), _instant(position["end"])))
@@ -149,12 +148,10 @@ class GetLogs:
 
 
 def _notes(when: TimeRange, page: LogPage) -> list[str]:
-    """What was assumed, and what the backend could not do."""
     return [*([when.assumed] if when.assumed else []), *(clean_text(note) for note in page.notes)]
 
 
 def _scope(arguments: LogsInput, call: CallContext) -> CursorScope:
-    """The range is in the cursor itself, the size of a page may change."""
     selecting: dict[str, JsonValue] = {
         "product": arguments.product,
         "query": arguments.query,

@@ -107,7 +107,6 @@ class GetRecentDeploys:
 
 
 async def _has_no_source(caps: Capabilities, call: CallContext) -> bool:
-    """Whether nothing that deploys is known: no cluster to read, and no event for a long time."""
     if caps.rollouts is not None:
         return False
     long = Interval(call.now - LONG, call.now + timedelta(seconds=1))
@@ -117,7 +116,6 @@ async def _has_no_source(caps: Capabilities, call: CallContext) -> bool:
 async def _rollouts(
     product: str, interval: Interval, caps: Capabilities
 ) -> tuple[Sequence[Deploy], list[str]]:
-    """Those of the cluster, where there is one; the events are worth showing without them."""
     if caps.rollouts is None:
         return (), []
     try:

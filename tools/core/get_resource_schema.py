@@ -24,7 +24,6 @@ def _kind(text: str) -> str:
 
 
 def _api_version(text: str) -> str:
-    """Part of a path: it cannot leave its place."""
     if _API_VERSION.fullmatch(text) is None or ".." in text:
         raise ValueError("an API version such as 'apps/v1' or 'v1'")
     return text

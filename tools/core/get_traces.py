@@ -184,7 +184,6 @@ def _output(
 
 
 def _tree(root: KeptSpan, origin_us: int) -> SpanOut:
-    """Leaves first, without recursion."""
     order: list[tuple[KeptSpan, int]] = []
     waiting = [(root, 0)]
     while waiting:
@@ -219,7 +218,6 @@ def _span(kept: KeptSpan, origin_us: int, shown_level: int, children: list[SpanO
 
 
 def _tags(tags: Mapping[str, str], most: int) -> dict[str, str] | None:
-    """The first few by name after those that tell most: errors, HTTP, database."""
     telling = sorted(tags, key=lambda name: (not name.startswith(_TELLING), name))
     shown = {clean_text(name)[:MAX_TAG_CHARS]: clean_text(tags[name]) for name in telling[:most]}
     return {name: value[:MAX_TAG_CHARS] for name, value in shown.items()} or None

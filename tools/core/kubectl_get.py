@@ -95,7 +95,6 @@ class KubectlGet:
 def _troubled_first(
     columns: Sequence[str], rows: Sequence[list[str]]
 ) -> tuple[list[list[str]], list[str]]:
-    """A long list with what is not ready at its head, for it may be cut; short ones as they are."""
     if len(rows) <= LONG:
         return list(rows), []
     ranked = sorted(rows, key=lambda row: not _is_troubled(columns, row))
@@ -104,7 +103,6 @@ def _troubled_first(
 
 
 def _is_troubled(columns: Sequence[str], row: Sequence[str]) -> bool:
-    """By the columns that kubectl shows of pods, deployments, nodes, jobs and claims."""
     cells = {name.lower(): cell for name, cell in zip(columns, row, strict=False)}
     ready = _RATIO.fullmatch(cells.get("ready", ""))
     restarts = cells.get("restarts", "0").split(maxsplit=1)[:1]

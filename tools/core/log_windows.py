@@ -128,7 +128,6 @@ async def read_windows(
 
 
 def _failing(parts: Sequence[Part]) -> list[str]:
-    """Products with errors in their lines."""
     found = (
         product
         for part in parts

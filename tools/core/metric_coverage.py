@@ -112,7 +112,6 @@ def _is_steady_counter(signal: Signal) -> bool:
 
 
 def _ended(gaps: Sequence[MetricGap], shifted: Sequence[Shifted]) -> Iterator[Disappeared]:
-    """Of each product the most telling role that has no newer samples, and the target that is down."""
     known = {(product, signal.role): (signal, moved) for product, signal, moved in shifted}
     by_name = {(product, signal.name): (signal, moved) for product, signal, moved in shifted}
     for gap in gaps:

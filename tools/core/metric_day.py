@@ -68,7 +68,6 @@ class DayLook:
 
 
 def _is_moved(signal: Signal, moved: Shift) -> bool:
-    """Whether it left what was usual before, the way that hurts."""
     if signal.worse == "either":
         return moved.size >= UNUSUAL
     return (moved.up if signal.worse == "up" else moved.down) >= UNUSUAL

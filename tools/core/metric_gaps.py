@@ -63,7 +63,6 @@ def with_gaps(
 
 
 def _measured_until(series: Sequence[SweptSeries], end: datetime, step_s: float) -> datetime:
-    """The newest sample of all, where that is a little before the end."""
     last_s = end.timestamp()
     newest_s = max((at for one in series for at, _ in one.points if at <= last_s), default=last_s)
     return max(
@@ -79,7 +78,6 @@ def tells_absence(signal: Signal) -> bool:
 def _gaps(
     own: Sequence[SweptSeries], signals: Mapping[str, Signal], window: Interval, step_s: float
 ) -> Iterator[tuple[Role, Gap]]:
-    """Of each role of a product, where all of its series have one."""
     start, end = window.start.timestamp(), window.end.timestamp()
     by_role: dict[Role, list[Gap | None]] = defaultdict(list)
     for one in own:
@@ -100,7 +98,6 @@ def _unnamed_ended(
     window: Interval,
     step_s: float,
 ) -> Iterator[MetricGap]:
-    """Series without a known role that were there all along and have no newer samples, one by one."""
     start, end = window.start.timestamp(), window.end.timestamp()
     unnamed = [one for one in own if signals[one.signal].role == "other"]
     ends = [(one, gap_in(one.points, start, end, step_s)) for one in unnamed]
@@ -121,7 +118,6 @@ def _ended_before(
     past: History,
     window: Interval,
 ) -> dict[Role, Gap]:
-    """Of each role that is not there any more the time since when, by the samples of the last day."""
     there = {signals[one.signal].role for one in own if one.points}
     found: dict[Role, Gap] = {}
     for (name, of), points in past.points.items():
@@ -140,7 +136,6 @@ def _ended_before(
 def _is_idle(
     own: Sequence[SweptSeries], signals: Mapping[str, Signal], gap: Gap, end: float
 ) -> bool:
-    """Whether its requests were counted in that time, and there were none."""
     until = end if gap.until is None else gap.until
     counted = [
         value
@@ -153,7 +148,6 @@ def _is_idle(
 
 
 def _common(gaps: Sequence[Gap]) -> Gap | None:
-    """The time that all of them share; None without one."""
     since = max(gap.since for gap in gaps)
     ends = [gap.until for gap in gaps if gap.until is not None]
     if not ends:
@@ -162,7 +156,6 @@ def _common(gaps: Sequence[Gap]) -> Gap | None:
 
 
 def _told(product: str, gaps: Mapping[Role, Gap], start: datetime) -> Iterator[MetricGap]:
-    """Roles that lack samples at about the same time are told together."""
     for is_open in (True, False):
         roles = sorted(role for role, gap in gaps.items() if (gap.until is None) is is_open)
         shared = _common([gaps[role] for role in roles]) if roles else None
@@ -182,7 +175,6 @@ def _down(
     end: datetime,
     past: History,
 ) -> Iterator[MetricGap]:
-    """Signals at a limit that tell that nothing is there; `since_before` where they were all along."""
     for one in own:
         signal = signals[one.signal]
         recent = [point for point in one.points if point[0] <= end.timestamp()]

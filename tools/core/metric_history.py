@@ -200,7 +200,6 @@ def _is_unnamed_counter(signal: Signal) -> bool:
 
 
 def _drifts(series: SweptSeries, signal: Signal) -> bool:
-    """Whether what fills up goes one way from quarter to quarter: else it is no leak either."""
     values = [value for _, value in series.points]
     size = len(values) // 4
     if signal.role not in _FILLING or not size:
@@ -214,7 +213,6 @@ def _drifts(series: SweptSeries, signal: Signal) -> bool:
 
 
 def _was_counter(points: Points, end: datetime) -> bool:
-    """Whether it grew all along before the last hours too, or nothing is known of that."""
     older = [point for point in points if point[0] < end.timestamp() - OVER_S]
     return len(older) < MIN_BASELINE or is_counter(older)
 
@@ -240,13 +238,11 @@ def _growing(product: str, signal: Signal, found: Trend, end: datetime) -> Metri
 
 
 def _around(points: Points, window: Interval, back_s: float) -> Sequence[float]:
-    """The values of the window's time of the day, and a step around it."""
     start, end = window.start.timestamp() - back_s, window.end.timestamp() - back_s
     return [value for at, value in points if start - STEP_S <= at <= end + STEP_S]
 
 
 def _is_as_far(values: Sequence[float], signal: Signal, moved: Shift) -> bool:
-    """Nearly as far as now, with some room for a peak that coarse steps hide."""
     falls = signal.worse == "down" or (signal.worse == "either" and moved.down > moved.up)
     if falls:
         return min(values) <= moved.low + _ROOM * (moved.usual - moved.low)

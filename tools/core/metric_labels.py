@@ -54,7 +54,6 @@ class LabelLook:
         return output.model_copy(update={"shifts": shifts, "requests": requests})
 
     def _largest(self, shifts: Sequence[MetricShift]) -> Sequence[MetricShift]:
-        """Some of each product, those of a few series that can be named in a plain selector."""
         taken: dict[str, int] = {}
         found: list[MetricShift] = []
         for one in shifts:
@@ -65,7 +64,6 @@ class LabelLook:
         return found[:MOST_READ]
 
     def _selector(self, one: MetricShift) -> str:
-        """Empty where the series are parts of something else, or found by a pod's name."""
         signal = self.signals.get(one.signal)
         places = signal.places.get(one.product, ()) if signal else ()
         if signal is None or len(places) != 1 or signal.where or signal.over:
@@ -91,7 +89,6 @@ class LabelLook:
         return clean_text(f"{label.label}={label.value} (1 of {label.values})")
 
     def _moved(self, points: Points, signal: Signal, direction: str) -> bool | None:
-        """None where there is too little to compare."""
         start, end = self.window.start.timestamp() - 0.5, self.window.end.timestamp() + 1
         moved = shift(points, start, end, signal.role, signal.unit, self.step_s, signal.worse)
         if moved is None:

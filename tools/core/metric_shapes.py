@@ -66,7 +66,6 @@ def request_signals(signals: Mapping[str, Signal], series: Sequence[SweptSeries]
 
 
 def _counts(points: Points, signal: Signal) -> Points:
-    """How many between two samples, of a counter that is read as a rate; else the values as they are."""
     if signal.reading != "rate":
         return points
     return [

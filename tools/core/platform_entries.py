@@ -17,14 +17,12 @@ T = TypeVar("T")
 
 
 def _name(text: str) -> str:
-    """Part of a path or a query: it cannot leave its place."""
     if text and (_NAME.fullmatch(text) is None or ".." in text):
         raise ValueError("letters, digits, '.', '_' or '-', at most 128")
     return text
 
 
 def _as_text(value: object) -> object:
-    """Models write a numeric id as a number."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

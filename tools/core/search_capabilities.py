@@ -110,7 +110,6 @@ def ranked(asked: Sequence[str], kinds: Sequence[OfferedKind]) -> list[OfferedKi
 
 
 def _name_words(one: OfferedKind) -> list[str]:
-    """`HorizontalPodAutoscaler` is horizontal pod autoscaler, and its short names."""
     apart = _CAMEL.sub(" ", one.kind)
     return words_of(
         f"{apart} {one.kind} {one.plural} {' '.join(one.short_names)} {one.api_version}"

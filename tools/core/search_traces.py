@@ -97,7 +97,6 @@ class SearchTraces:
 
 
 def _milliseconds(text: str | None) -> float:
-    """Of `500ms` or `2s`. Raises InvalidArguments."""
     if text is None:
         return 0.0
     plain = text.strip().lower()

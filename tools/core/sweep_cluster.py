@@ -171,7 +171,6 @@ def _row(one: Finding, place: int) -> IllObject:
 
 
 def _counted(cluster: Inventory) -> dict[str, str]:
-    """Of each product how many of its pods work, of those that are to."""
     counted: dict[str, tuple[int, int]] = {}
     for pod in cluster.of("Pod"):
         product = cluster.product_of(pod, workload_of_pod(pod)[1])
@@ -196,7 +195,6 @@ def _untold(
 
 
 def _is_told(event: ClusterEvent, product: str, ill: Sequence[Finding]) -> bool:
-    """Whether a finding is about the same object, its workload or its product."""
     return any(
         event.name == one.name
         or event.name.startswith(f"{one.workload}-")

@@ -126,7 +126,6 @@ def _number(products: Collection[str]) -> str:
 def _lasting(
     shifted: Sequence[tuple[str, Signal, Shift]],
 ) -> Iterator[tuple[str, Signal, Standing]]:
-    """Shares of failures that are high and did not change: no comparison shows them."""
     for product, signal, moved in shifted:
         is_named = signal.role == "errors" and signal.worse == "up" and not signal.is_inferred
         stands = many_fail(moved, signal.unit) if is_named else None
@@ -180,7 +179,6 @@ def _output(
 
 
 def _shifts(judged: Judged, window: Interval, step_s: float) -> list[MetricShift]:
-    """What moved and what grows for hours, the furthest first."""
     grows = {(one.product, one.signal): one for one in judged.growing}
     told = [
         _with_trend(
@@ -194,7 +192,6 @@ def _shifts(judged: Judged, window: Interval, step_s: float) -> list[MetricShift
 
 
 def _with_trend(row: MetricShift, grows: dict[tuple[str, str], MetricShift]) -> MetricShift:
-    """The trend of the same signal where that says more, else the shift with when it is full."""
     grown = grows.pop((row.product, row.signal), None)
     if grown is None or grown.direction != row.direction:
         return row
@@ -220,7 +217,6 @@ def _comparable(
 
 
 def _busiest(traffic: Mapping[str, float], products: Sequence[str]) -> dict[str, float]:
-    """And whoever is asked about."""
     asked = products[:1]
     first = sorted(traffic, key=lambda one: (one not in asked, -traffic[one], one))[:MOST_BUSY]
     return {clean_text(product): rounded(traffic[product], 3) for product in first}
@@ -251,7 +247,6 @@ def _stands(
 
 
 def _score(signal: Signal, moved: Shift) -> float:
-    """How far it moved the way that hurts."""
     if signal.worse == "up":
         return moved.up
     return moved.down if signal.worse == "down" else moved.size

@@ -258,7 +258,6 @@ class AnthropicDecoder(EventDecoder):
 
 
 def _given(delta: Mapping[str, object]) -> Mapping[str, object]:
-    """The fields of a delta that are not null."""
     return {name: value for name, value in delta.items() if value is not None}
 
 

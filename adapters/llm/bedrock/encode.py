@@ -84,7 +84,6 @@ def _tool(tool: ToolSpec) -> Json:
 
 
 def _past_tools(conversation: Sequence[Turn]) -> list[Json]:
-    """The tools that the conversation mentions, in the order of their first use."""
     names = dict.fromkeys(
         call.name for turn in conversation if isinstance(turn, AssistantTurn) for call in turn.calls
     )
@@ -122,7 +121,6 @@ def _image(picture: Picture) -> Mapping[str, object]:
 
 
 def _assistant(turn: AssistantTurn) -> list[Mapping[str, object]]:
-    """Our own signed reasoning goes back unchanged, first."""
     own = turn.provider_blocks if turn.provider == PROVIDER else ()
     blocks = [as_object(parse(block)) for block in own]
     if turn.text:

@@ -86,11 +86,9 @@ class _Part:
 
     @property
     def tokens(self) -> int:
-        """The tokens needed before its first line."""
         return most_tokens_of(self._content() + _MORE)
 
     def message(self) -> Message:
-        """The message for the model."""
         result = self._result
         short = ToolResult(result.call_id, result.name, self._content(), result.is_error)
         return replace(self._message, tool_result=short)
@@ -161,7 +159,6 @@ def _case(
     meta: Meta,
     tools: tuple[str, ...],
 ) -> Case:
-    """The case as triage reads it, about the subject of the calls made then."""
     request = CompleteRequest(
         system="",
         messages=(Message(Role.USER, question), calls, *results),

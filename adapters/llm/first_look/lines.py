@@ -205,7 +205,6 @@ def _deploys(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Itera
 
 
 def _errors(seen: Seen) -> Iterator[str]:
-    """New errors first."""
     rows = sorted(seen.rows("issues"), key=lambda row: row.get("new") is not True)
     return (("new: " if row.get("new") is True else "") + error_line(row) for row in rows)
 

@@ -116,7 +116,6 @@ class Nirmata(HostedProvider):
         return self.post(body, decoder, read_error, url=url)
 
     async def _can(self) -> _Can:
-        """The backend's capabilities; all of them if it does not report any."""
         if self._tools is not None and self._clock() < self._tools[0]:
             return self._tools[1]
         if self._tools_enabled == "false":

@@ -118,7 +118,6 @@ class OpenAIDecoder(EventDecoder):
             self.on_end_marker(out)
 
     def _told(self, event: Mapping[str, object]) -> None:
-        """Note an event's data outside the answer."""
         model = event.get("model")
         if model and isinstance(model, str):
             self.model = model

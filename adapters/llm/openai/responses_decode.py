@@ -132,7 +132,6 @@ class ResponsesDecoder(EventDecoder):
 
 
 def _is_vendors_tool(item: Mapping[str, object]) -> bool:
-    """Whether OpenAI ran the tool itself, and bills it by the call."""
     return as_text(item.get("type")) in {
         "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"
     }  # fmt: skip

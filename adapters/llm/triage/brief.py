@@ -83,7 +83,6 @@ def _unsure(judgement: Judgement) -> str:
 
 
 def _pending(case: Case) -> str:
-    """What waits for a decision, or what was decided last; empty where neither is known."""
     about = case.subject if case.names_subject else ""
     open_ones = [one for one in case.open_proposals if about in ("", one[2])]
     if open_ones:
@@ -93,7 +92,6 @@ def _pending(case: Case) -> str:
 
 
 def _state(case: Case, judgement: Judgement) -> Iterator[str]:
-    """How one product is; the thread stays about the incident."""
     is_cause = judgement.verdict == "cause"
     thought = answer_to(case, judgement)
     if thought and case.answered and not is_cause:
@@ -128,7 +126,6 @@ def _own(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _impact(case: Case, judgement: Judgement) -> Iterator[str]:
-    """The products whose latency or failures moved, and by how much."""
     moved = [one for one in judgement.facts.moved if one.role in _SIGNALS and one.is_unusual]
     now = [one for one in moved if one.over_since is None]
     by_product = {one.product: one for one in sorted(now or moved, key=lambda each: each.score)}
@@ -149,7 +146,6 @@ def _impact(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _coverage(case: Case, judgement: Judgement) -> Iterator[str]:
-    """How sure the answer is: what points to it, what was looked at, what is missing."""
     top = next(iter(judgement.suspects), None)
     if top is not None and judgement.verdict == "cause":
         yield f"**Not proven, but the evidence points there. {cause_text(top, case.now)}**"
@@ -166,7 +162,6 @@ def _coverage(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _next(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
-    """What can be done, and what a card does."""
     if judgement.verdict != "cause":
         if judgement.verdict == "healthy":
             yield "**Nothing needs to be done that I can see.**"

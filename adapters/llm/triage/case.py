@@ -218,7 +218,6 @@ def _of_what_was_done(asked: Asked, decided: Sequence[Decided]) -> Asked:
 
 
 def _of_its_kind(asked: Asked, question: str, answered: str, meta: Meta) -> Asked:
-    """`The database` is the one that the cause was found in, where no product is named."""
     kinds = set(_KIND_OF_PRODUCT.findall(question.lower()))
     if not kinds or any(name.lower() in question.lower() for name in meta.products):
         return asked
@@ -239,14 +238,12 @@ def _is_kind(product: str, kind: str) -> bool:
 
 
 def _answered(earlier: Sequence[Message]) -> str:
-    """The headline of the newest answer that names a cause; empty where none does."""
     said = (m.text for m in reversed(earlier) if m.role is Role.ASSISTANT)
     heads = (line for text in said for line in lines_of(text) if _NAMES_CAUSE.search(line))
     return next(heads, "").strip("* ")
 
 
 def _is_later(asking: str, before: Sequence[Message]) -> bool:
-    """Whether the thread asked something before that question."""
     return any(m.text != asking and not is_statement(m.text) for m in before)
 
 
@@ -296,7 +293,6 @@ def _of_incident(asked: Asked, question: str, newest: Sequence[Asked]) -> Asked:
 
 
 def _asking(earlier: Sequence[Message], question: str) -> str:
-    """The newest message, or the question that it tells something about."""
     if not states_fact(question):
         return question
     said = (m.text for m in reversed(earlier) if m.role is Role.USER and m.text.strip())

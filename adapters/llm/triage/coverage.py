@@ -68,7 +68,6 @@ def looked_at(case: Case) -> Iterator[str]:
 
 
 def _at_this_time(metrics: Seen, whom: Sequence[str]) -> str:
-    """What is normal only for this time of the day: it differs from the hours before."""
     daily = metrics.mapping("time_of_day")
     found = [f"{plain(one)} {daily[one]}" for one in whom if isinstance(daily.get(one), str)]
     return f", normal for this time of day: {', '.join(found)}" if found else ""
@@ -94,7 +93,6 @@ def _missing(case: Case) -> Iterator[str]:
 
 
 def _settings(case: Case, tool: str) -> str:
-    """The table of the backend that was asked, which the channel may have chosen by name."""
     if tool == CLUSTER:
         return "[kubernetes]"
     family = _FAMILIES[tool]
@@ -115,7 +113,6 @@ def _is_told_by_cluster(case: Case) -> bool:
 
 
 def _unread_entries(case: Case) -> Iterator[str]:
-    """Entries of answers that no reader understood: what they say is not known."""
     for seen in case.seen:
         number = round(seen.number("unread_entries") or 0)
         if seen.ok and number:
@@ -147,7 +144,6 @@ def _blind(case: Case) -> Iterator[str]:
 
 
 def _blind_in_metrics(case: Case, metrics: Seen) -> Iterator[str]:
-    """What of the subject, or of all when nobody is named, could not be compared."""
     subject = case.subject
     whom = (subject,) if case.names_subject else case.products
     yield from islice(samples_missing(metrics, whom, case.now), _MOST_LACKING)
@@ -166,7 +162,6 @@ def _blind_in_metrics(case: Case, metrics: Seen) -> Iterator[str]:
 
 
 def _shows_failures(case: Case, metrics: Seen) -> bool:
-    """Whether a failure of whoever is asked about would have been seen."""
     logs = swept(case, LOGS)
     lines = logs.mapping("lines").values() if logs else ()
     return "errors" in roles_within(metrics, case.subject) | _moved(metrics, case.subject) or any(
@@ -181,12 +176,10 @@ def errors_against_hour(logs: Seen) -> bool:
 
 
 def _some_now(pair: JsonValue) -> bool:
-    """Whether "before/now" tells of any now."""
     return str(pair).rpartition("/")[2] not in {"", "0"}
 
 
 def _shows_any(products: Collection[str], metrics: Seen) -> bool:
-    """Whether latency or failures of any of these were compared."""
     return any(
         (roles_within(metrics, one) | _moved(metrics, one)) & _OF_REQUESTS for one in products
     )
@@ -198,7 +191,6 @@ def _shows_latency(products: Collection[str], metrics: Seen) -> bool:
 
 
 def _unchecked(metrics: Seen, product: str) -> frozenset[str]:
-    """The roles that exist and were not compared."""
     roles = metrics.mapping("unchecked").get(product)
     return frozenset(roles.split() if isinstance(roles, str) else ())
 
@@ -210,7 +202,6 @@ def roles_within(metrics: Seen, product: str) -> frozenset[str]:
 
 
 def _moved(metrics: Seen, product: str) -> frozenset[str]:
-    """The roles of its figures that are not as usual."""
     rows = (row for row in metrics.rows("shifts") if row.get("product") == product)
     return frozenset(str(row.get("role")) for row in rows)
 
@@ -247,7 +238,6 @@ def _blind_to_all(metrics: Seen) -> Iterator[str]:
 
 
 def _blind_to_others(others: Sequence[str], metrics: Seen) -> Iterator[str]:
-    """Besides the first, which is the subject: those without figures, or not with all of them."""
     known = {one: roles_within(metrics, one) | _moved(metrics, one) for one in others}
     bare = [one for one in others if not known[one]]
     short = [one for one in bare if one in metrics.mapping("too_short")]

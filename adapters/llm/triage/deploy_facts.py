@@ -41,5 +41,4 @@ def deploys(case: Case) -> Sequence[DeployFact]:
 
 
 def _if_plain(value: JsonValue) -> str:
-    """A version to go back to is taken as it is or not at all."""
     return value if isinstance(value, str) and plain(value) == value else ""

@@ -51,7 +51,6 @@ def shown_points(top: Suspicion, symptom: str) -> Sequence[Point]:
 
 
 def _is_repeated(point: Point, top: Suspicion) -> bool:
-    """Whether a warning only says again why the same object is ill."""
     fact = point.fact
     return (
         isinstance(fact, IllFact)
@@ -104,7 +103,6 @@ def quiet(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _unmeasured_others(case: Case) -> Iterator[str]:
-    """Other products that nothing is known of now; the one asked about is told apart."""
     metrics, others = case.of(METRICS), [one for one in case.products if one != case.subject]
     if metrics is not None and others and case.names_subject:
         yield from samples_missing(metrics, others, case.now, goes_on=True)

@@ -233,7 +233,6 @@ class _Names:
         self._known = frozenset(products)
 
     def of(self, text: str) -> str:
-        """The name to go on with."""
         return text if text in self._known else plain(text)
 
 
@@ -265,7 +264,6 @@ def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names, *, is_past: b
 
 
 def _called(moved: Sequence[Moved], own: Collection[str]) -> Iterator[Moved]:
-    """What callers see of each service that has no metrics here."""
     by_called: dict[str, list[Moved]] = {}
     for one in moved:
         if one.called and one.called not in own:
@@ -371,7 +369,6 @@ def _without_earlier(seen: Seen, name: _Names) -> Iterator[str]:
 
 
 def _pair(text: JsonValue) -> tuple[float, float]:
-    """`3/40`."""
     first, _, second = text.partition("/") if isinstance(text, str) else ("", "", "")
     numbers = (first.isdecimal(), second.isdecimal())
     return (float(first), float(second)) if all(numbers) else (0.0, 0.0)

@@ -28,13 +28,10 @@ _PARTS: Final[Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Meant:
-    """What a thought means here: of these products, or evidence of such a kind."""
-
     products: Sequence[str]
     kinds: str
 
     def fits(self, one: Suspicion, point: Point) -> bool:
-        """Whether a piece of evidence is of it."""
         if one.product in self.products:
             return True
         fact = point.fact

@@ -47,12 +47,10 @@ def cause_line(case: Case, judgement: Judgement) -> str:
 
 
 def _says_it_is_over(case: Case, judgement: Judgement) -> bool:
-    """Whether the plain answer tells the end already."""
     return bool(plain_answer(case, judgement)) and _calm(case, judgement) is not None
 
 
 def _asks_if_ok(case: Case) -> bool:
-    """Whether it asks whether all is well again, and nothing else."""
     if case.asked.symptom or case.asked.thought:
         return False
     return _IF_OK.fullmatch(case.question.strip()) is not None and not _DOUBTED.search(

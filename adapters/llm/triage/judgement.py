@@ -127,7 +127,6 @@ def _judged(case: Case, facts: Facts) -> Judgement:
 
 
 def _is_cause(named: Suspicion, first: Suspicion) -> bool:
-    """Whether the evidence is enough, and it is not over while the first suspect's trouble goes on."""
     is_over_alone = named.over_since is not None and first.over_since is None
     return named.weight >= BLAMED and named.firm >= FIRM and not is_over_alone
 
@@ -144,7 +143,6 @@ def _is_doubted(case: Case, facts: Facts, found: Sequence[Suspicion]) -> bool:
 
 
 def _is_steady(case: Case, facts: Facts) -> bool:
-    """Whether latency or failures of the named product were compared, and nothing of it moved."""
     metrics, subject = case.of(METRICS), case.asked.subject
     if metrics is None or roles_within(metrics, subject).isdisjoint({"latency", "errors"}):
         return False
@@ -181,7 +179,6 @@ def more_errors(facts: Facts, subject: str) -> Sequence[LogFact]:
 
 
 def _has_new_errors(case: Case) -> bool:
-    """Whether the tracker tells of an error of the subject that was never seen before."""
     return any(
         new_errors(seen)
         for seen in case.all_of(ERRORS)
@@ -190,7 +187,6 @@ def _has_new_errors(case: Case) -> bool:
 
 
 def _has_vanished(case: Case, facts: Facts) -> bool:
-    """Whether something is gone of a product in question, or of one that it may depend on."""
     subject, graph = case.asked.subject, facts.graph
     reach = graph.reach(subject)
     return any(
@@ -207,7 +203,6 @@ def unexplained(case: Case, facts: Facts) -> Sequence[RecordFact]:
 
 
 def _has_moved(case: Case, facts: Facts) -> bool:
-    """Whether a series of a product in question is further than ever before, and that goes on."""
     return any(
         one.beyond and one.score >= UNUSUAL and one.over_since is None and not one.is_back
         for one in facts.moved

@@ -132,7 +132,6 @@ def deploy_lines(case: Case) -> Iterator[str]:
 
 
 def _asked_for(case: Case) -> Sequence[DeployFact]:
-    """All of them; where the question names a version, those of it."""
     found, named = deploys(case), set(_VERSION.findall(case.question))
     own = [one for one in found if one.version in named]
     return own or found

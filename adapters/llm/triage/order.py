@@ -108,7 +108,6 @@ def _raised(what: str, proposed: Seen) -> str:
 
 
 def _wanted(case: Case) -> tuple[str, str]:
-    """The declared action, and the product it is for; empty where it is not known."""
     text = spelled_out(case.question, (*case.products, *case.actions))
     named = next((one for one in case.actions if one.lower() in text), "")
     product = case.asked.subject

@@ -73,7 +73,6 @@ def next_calls(case: Case, judgement: Judgement, signals: Signals) -> Sequence[T
 
 
 def _stages(case: Case) -> Sequence[_Stage]:
-    """What may still be looked at after so many rounds, so that every case is concluded."""
     if case.rounds >= MOST_ROUNDS:
         return (_closing,) if case.asked.topic == "cause" else ()
     topics = dict.fromkeys((case.asked.topic, *(one.topic for one in case.asked.also)))
@@ -208,7 +207,6 @@ def _surroundings(case: Case, judgement: Judgement, signals: Signals) -> Iterato
 
 
 def _closing(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
-    """The judgement is made: it is stated, and a proposal raised where one is due."""
     yield REPORT, findings(judgement, details(case, judgement))
     if not open_proposal(case, judgement, signals) and not decided_before(case, judgement, signals):
         yield from _proposal(case, judgement, signals)

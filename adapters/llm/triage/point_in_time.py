@@ -53,7 +53,6 @@ def came_later(case: Case, top: Suspicion) -> str:
 def _then(
     case: Case, judgement: Judgement, metrics: Seen, product: str, at: datetime
 ) -> tuple[str, str] | None:
-    """How it was, and the line that shows it; None where nothing of it was compared."""
     points = [
         point
         for one in (*judgement.suspects, *judgement.others)
@@ -83,7 +82,6 @@ def _then(
 
 
 def _is_clear(fact: Moved, at: datetime) -> bool:
-    """Whether it moved after that, or was usual again by then."""
     if fact.since is not None and fact.since > at and not fact.since_before:
         return True
     return fact.until is not None and fact.until <= at
@@ -104,7 +102,6 @@ def _onset(point: Point) -> datetime | None:
 
 
 def _lacking(metrics: Seen, product: str, at: datetime) -> Iterator[str]:
-    """The roles of its figures of which there are no samples of that time."""
     for row in metrics.rows("gaps"):
         since, until = instant(text_of(row, "since")), instant(text_of(row, "until"))
         if text_of(row, "product") != product or row.get("is_down") is True or since is None:

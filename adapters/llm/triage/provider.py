@@ -65,7 +65,6 @@ class Triage:
         yield DoneChunk(reason, Usage(), "none")
 
     def _decided(self, request: CompleteRequest) -> tuple[Sequence[ToolCall], str]:
-        """The next calls, or what it comes to. Reads and weighs all results, so not on the loop."""
         case = read_case(request)
         judgement = judged(case)
         calls = next_calls(case, judgement, self._signals)

@@ -245,7 +245,6 @@ def _intended(
     later: bool,
     wants_undone: bool,
 ) -> Intent:
-    """What is asked for; `told` is what else the message says: names, symptoms, a time."""
     subject, stranger, thought, slow, failing, when, _ = told
     if wants_undone:
         return _CAUSE
@@ -288,7 +287,6 @@ def _stranger(lowered: str) -> str:
 
 
 def _named(lowered: str, names: Sequence[str]) -> str:
-    """A name that others have, where it stands as one."""
     known = {name.lower() for name in names}
     words = [word.strip(".:-/@?!,") for word in _WORD.findall(lowered)]
     beside = zip(["", *words], words, [*words[1:], ""], strict=False)
@@ -303,7 +301,6 @@ def _named(lowered: str, names: Sequence[str]) -> str:
 
 
 def _subject(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The product named first: whole, by the beginning of its name, or with a letter wrong."""
     words = [word.strip(".:-/@?!,") for word in _WORD.findall(text)]
     lowered = [word.lower() for word in words]
     by_name = {product.lower(): product for product in products}

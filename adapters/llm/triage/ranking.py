@@ -85,14 +85,12 @@ def _ranked(facts: Facts, subject: str, symptom: str, reach: frozenset[str]) -> 
 
 
 def _explains(point: Point) -> bool:
-    """Whether it may explain what its callers see. Of data without a time before, all that grew may."""
     return not point.is_weak or isinstance(point.fact, StandingFact)
 
 
 def _goes_on(
     found: Mapping[str, Suspicion], facts: Facts, subject: str, over: frozenset[str]
 ) -> bool:
-    """Whether anybody is suspected of what goes on, or whoever is asked about moved and still is."""
     if any(one.weight >= SUSPECTED for product, one in found.items() if product not in over):
         return True
     own = (m for m in facts.moved if m.product == subject and m.score >= UNUSUAL)

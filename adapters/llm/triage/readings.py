@@ -67,7 +67,6 @@ def wishes(case: Case, window: str) -> Iterator[Wish]:
 
 
 def _owners(case: Case) -> Sequence[str]:
-    """The product asked about; where none is named, after it those that the cause is about."""
     named = sorted((one for one in case.products if one in case.answered), key=len, reverse=True)
     is_named = case.subject.lower() in case.question.lower()
     others = [] if is_named else named
@@ -118,7 +117,6 @@ def _found(case: Case, role: str, product: str) -> Seen | None:
 
 
 def _best(case: Case, seen: Seen) -> str:
-    """The metric to read; of several quantiles the one that is named."""
     names = [text_of(row, "name") for row in seen.rows("found")]
     wanted = _QUANTILE.search(case.question.lower())
     fitting = [name for name in names if wanted and wanted[1] in name]
@@ -174,7 +172,6 @@ def _is_of(seen: Seen, product: str, name: str) -> bool:
 
 
 def _range_of(read: Seen) -> str:
-    """`between 480 MB and 530 MB`; empty without samples."""
     rows = [row for row in read.rows("series") or [read.result] if _newest(row) is not None]
     lows = [low for row in rows if (low := _stat(row, "min")) is not None]
     highs = [high for row in rows if (high := _stat(row, "max")) is not None]
@@ -185,7 +182,6 @@ def _range_of(read: Seen) -> str:
 
 
 def _values(case: Case, read: Seen) -> str:
-    """`is 512 MB; between 480 MB and 530 MB`; of several series the lowest and the highest."""
     unit = read.text("unit")
     several = read.rows("series") or [read.result]
     rows = [row for row in several if _newest(row) is not None]

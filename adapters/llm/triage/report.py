@@ -97,7 +97,6 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
 
 
 def _asking(case: Case, intent: Intent) -> Case:
-    """The case as if that alone were asked."""
     asked = replace(case.asked, topic=intent.topic, part=intent.part, wish=intent.subject)
     return replace(case, asked=asked)
 
@@ -137,7 +136,6 @@ _LISTS: Mapping[str, Callable[[Case], Iterator[str]]] = {
 
 
 def _window_taken(case: Case) -> Iterator[str]:
-    """What was looked at where a time is said that cannot be read."""
     if not case.asked.is_time_unread:
         return
     looks = [
@@ -195,7 +193,6 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
 
 
 def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
-    """What people stated, as facts of theirs, and what each changed."""
     for said in case.stated[-_MOST_STATED:]:
         who = called(said.author) or "somebody here"
         yield f'- Taken as a fact, since {who} said it: "{quoted(said.text)}".'
@@ -222,7 +219,6 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _listed(lines: Iterable[str]) -> str:
-    """The first of them as a list; the others are in the findings."""
     return "\n".join(f"- {line}" for line in islice(dict.fromkeys(lines), MOST_LINES))
 
 
@@ -274,7 +270,6 @@ def _older(case: Case) -> str:
 
 
 def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
-    """There are more errors than usual, and nothing that tells their cause."""
     moved = any(isinstance(p.fact, Moved) for one in judgement.others for p in one.points)
     figures = "A little moved" if moved else "No figure moved"
     yield f"**{framed(case, figures)}; {errors_told(judgement.errors[0], case.now)}**"
@@ -291,7 +286,6 @@ def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _figures(case: Case, judgement: Judgement) -> Iterator[str]:
-    """The heaviest of each; of whoever is asked about all that moved."""
     for one in judgement.others[:4]:
         first, *more = one.ordered[:_MOST_POINTS]
         if not (isinstance(first.fact, LogFact) and first.fact.is_more_errors):
@@ -341,7 +335,6 @@ def _blindness(case: Case) -> str:
 
 
 def _is_unknown_product(case: Case, judgement: Judgement) -> bool:
-    """Whether whoever is asked about has neither metrics nor log lines in that time."""
     metrics, logs = case.of(METRICS), swept(case, LOGS)
     if not case.subject or judgement.others or judgement.errors or metrics is None:
         return False

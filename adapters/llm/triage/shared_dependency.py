@@ -65,7 +65,6 @@ def kept(product: str, points: float, fact: object, shared: SharedDependency | N
 
 
 def _saying(facts: Facts, pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
-    """Product, text and evidence of each error that says so."""
     for line in facts.logs:
         if line.change != "gone" and pattern.search(line.example):
             yield line.product, line.example, line.mark
@@ -98,7 +97,6 @@ def _server(
 def _technologies(
     said: Sequence[tuple[str, str, str]], facts: Facts, products: set[str]
 ) -> set[str]:
-    """Which technologies the errors of those products speak of; empty where they do not say."""
     texts = [text for _, text, _ in said]
     texts += [line.example for line in facts.logs if line.product in products]
     meant = {found for text in texts if (found := technology_of(text))}

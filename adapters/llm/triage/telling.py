@@ -195,7 +195,6 @@ def _is_share(fact: Moved) -> bool:
 
 
 def _counts_success(fact: Moved) -> bool:
-    """Whether a share of requests is of those that succeed: usually nearly all do."""
     whole = 1.0 if fact.unit.lower() in SHARES else 100.0
     return fact.usual > whole / 2
 
@@ -221,7 +220,6 @@ def _moved(fact: Moved, now: datetime | None) -> str:
 
 
 def _limit_reached(fact: Moved) -> str:
-    """`; at this rate full in about 3 h`; empty where it has no limit, or ended."""
     if fact.full_in_s is None or fact.until is not None or fact.last_at is not None:
         return ""
     minutes = max(1, round(fact.full_in_s / 60))
@@ -242,7 +240,6 @@ def _end(fact: Moved, now: datetime | None) -> str:
 
 
 def _what(role: str, signal: str) -> str:
-    """`p99`, or the role and, where it says more, the signal."""
     quantile = _QUANTILE.search(signal)
     if role == "latency" and quantile:
         return f"{quantile[1]} latency"

@@ -153,7 +153,6 @@ class Suspicion:
 
     @property
     def _figures(self) -> Sequence[Moved]:
-        """Its figures that clearly moved and count."""
         heavy = [p for p in self.ordered if p.counts]
         return [p.fact for p in heavy if isinstance(p.fact, Moved) and p.fact.score >= 3]
 
@@ -260,7 +259,6 @@ def _gone_point(fact: GoneFact) -> Point:
 
 
 def _worst_by_role(found: Iterable[Moved]) -> dict[str, Moved]:
-    """Of what travels along calls the one that got worst, by role and by signal."""
     worst: dict[str, Moved] = {}
     for moved in found:
         if moved.role not in _PATH_ROLES:
@@ -272,12 +270,10 @@ def _worst_by_role(found: Iterable[Moved]) -> dict[str, Moved]:
 
 
 def _alike(moved: Moved, by_role: Mapping[str, Moved]) -> Moved | None:
-    """What to measure it by: a median by a median, where there is one."""
     return by_role.get(moved.signal) or by_role.get(moved.role)
 
 
 def _share(moved: Moved, reference: Moved) -> float:
-    """How much worse than the reference, over all requests where both count theirs."""
     own, other = (abs(m.worst - m.usual) / _SECONDS.get(m.unit, 1.0) for m in (moved, reference))
     if moved.requests is not None and reference.requests is not None:
         own, other = own * moved.requests, other * reference.requests
@@ -321,7 +317,6 @@ def is_figure(point: Point) -> bool:
 
 
 def _fullness(moved: Moved) -> float | None:
-    """How full, from 0 to 1; None where the unit does not say."""
     scale = _SCALES.get(moved.unit.lower())
     return None if scale is None or moved.falls else moved.worst / scale
 
@@ -380,7 +375,6 @@ def _named_by(bad: Sequence[LogFact], most: float) -> Iterator[tuple[str, Point]
 
 
 def _last_of(facts: Sequence[LogFact]) -> datetime | None:
-    """When the last of all these lines came; None while some come."""
     ends = [fact.until for fact in facts if fact.until is not None]
     return max(ends) if ends and len(ends) == len(facts) else None
 

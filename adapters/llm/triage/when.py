@@ -176,7 +176,6 @@ def _said(name: str, start: datetime, end: datetime, now: datetime, *, known: bo
 
 
 def _day(text: str, date: str, here: datetime) -> datetime | None:
-    """The day that is spoken of, None for one that is no day of the past."""
     if not date:
         return here - _DAY if "yesterday" in text else here
     try:
@@ -208,7 +207,6 @@ def _walls(text: str, day: datetime, here: datetime, *, is_dated: bool) -> _Wall
 
 
 def _around(text: str, day: datetime) -> _Walls | None:
-    """What lies around a point in time that is named."""
     found = _AT.search(text) or _AT_HOUR.search(text)
     at = _clock(found.groups(), day) if found else None
     return (at - _AROUND, at + _AROUND) if at else None
@@ -237,7 +235,6 @@ def _part_of_day(text: str, day: datetime, here: datetime, *, is_dated: bool) ->
 
 
 def _at_hour(day: datetime, hour: int) -> datetime:
-    """By the clock there; hour 24 is the next day's beginning."""
     midnight = day.replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight + timedelta(hours=hour)
 

@@ -70,7 +70,6 @@ def _is_telling(
 
 
 def _began_at_once(one: Suspicion, found: Sequence[Suspicion]) -> bool:
-    """Whether a figure of its own left all that was before as others began to be slow or to fail."""
     felt = [
         fact.since for other in found if other is not one for fact in _going_on(other, travels=True)
     ]

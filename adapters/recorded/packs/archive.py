@@ -55,7 +55,6 @@ def case_files(paths: Sequence[Path]) -> Iterator[CaseFiles]:
 
 
 def _in_folder(path: Path) -> Iterator[CaseFiles]:
-    """The unpacked cases of a folder, then the cases of the archives directly in it."""
     try:
         for file in sorted(path.rglob(CASE_FILE)):
             yield CaseFiles(str(file.parent), _beside(file))
@@ -115,7 +114,6 @@ def _put_apart(path: Path, apart: Path) -> Mapping[PurePosixPath, Path]:
 
 
 def _checked(path: Path, member: tarfile.TarInfo) -> PurePosixPath:
-    """Its name within the archive. Raises BadPack for what no pack needs."""
     name = PurePosixPath(member.name)
     if name.is_absolute() or ".." in name.parts:
         raise BadPack(f"{path}: {member.name!r} leaves the archive's own folder")

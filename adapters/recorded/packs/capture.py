@@ -310,7 +310,6 @@ async def take_cluster(kubernetes: Kubernetes, products: Sequence[str]) -> tuple
 
 
 async def _objects(kubernetes: Kubernetes, plural: str) -> ObjectList:
-    """Of all namespaces; where only some may be read, of the usual one."""
     try:
         return await kubernetes.objects(ObjectQuery(plural, namespace=_EVERYWHERE))
     except InvalidArguments:
@@ -318,7 +317,6 @@ async def _objects(kubernetes: Kubernetes, plural: str) -> ObjectList:
 
 
 def _is_wanted(one: KubernetesObject, kind: str, products: Sequence[str]) -> bool:
-    """What belongs to a product, and what all of them share: nodes, volumes, quotas."""
     if kind in _OF_NAMESPACES:
         return True
     workload = workload_of_pod(one)[1] if kind == "Pod" else ""

@@ -87,7 +87,6 @@ def _levels(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, floa
 def _new_errors(
     recording: Recording, products: frozenset[str], now: float
 ) -> Iterator[tuple[str, float]]:
-    """Error lines of the newest time, over those before as the score of each product."""
     since = (now - _AFTER_S) * 1e9
     before, after = dict[str, int](), dict[str, int]()
     for line in recording.lines or ():
@@ -102,7 +101,6 @@ def _new_errors(
 
 
 def _unready(objects: Sequence[Mapping[str, JsonValue]]) -> Iterator[str]:
-    """Names of pods with a container that is not ready."""
     for one in objects:
         metadata, status = one.get("metadata"), one.get("status")
         if one.get("kind") != "Pod" or not isinstance(metadata, dict):
@@ -114,7 +112,6 @@ def _unready(objects: Sequence[Mapping[str, JsonValue]]) -> Iterator[str]:
 
 
 def _edges(recording: Recording) -> Iterator[tuple[str, str]]:
-    """Calls between services, from the case's graph and from its traces."""
     yield from recording.edges
     for spans in (recording.spans or {}).values():
         services = {span.span_id: span.service for span in spans}

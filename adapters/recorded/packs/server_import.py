@@ -151,7 +151,6 @@ def _told(name: str) -> Iterator[None]:
 
 
 async def _until(is_so: Callable[[], Awaitable[bool]], patience_s: float, otherwise: str) -> None:
-    """Poll until a server can read the data that it took."""
     try:
         async with asyncio.timeout(patience_s):
             while not await is_so():  # noqa: ASYNC110 - a server cannot tell us

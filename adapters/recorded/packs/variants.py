@@ -124,7 +124,6 @@ class _Renamed:
         self._names: dict[str, str] = {}
 
     def series(self, series: dict[str, JsonValue]) -> None:
-        """Rename one series in place."""
         part = _PARTS.search(str(series["name"]))
         base = _PARTS.sub("", str(series["name"]))
         if base not in self._names:
@@ -142,13 +141,10 @@ class _Renamed:
 
 
 class _Rescaled:
-    """Gives each metric another unit of the same quantity, with its values converted."""
-
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
     def series(self, series: dict[str, JsonValue]) -> None:
-        """Convert one series in place; one of an unknown unit stays as it is."""
         unit = str(series.get("unit") or "").casefold()
         unit = _SHORT.get(unit, unit)
         family = next((one for one in _FAMILIES if unit in one), None)
@@ -202,7 +198,6 @@ def _file_renamed(name: str, content: bytes, renamed: Callable[[str], str]) -> b
 
 
 def _values_renamed(value: JsonValue, renamed: Callable[[str], str]) -> JsonValue:
-    """Texts change; keys and numbers do not. Samples are not walked through."""
     if isinstance(value, str):
         return renamed(value)
     if isinstance(value, list):

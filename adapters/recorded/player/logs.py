@@ -125,7 +125,6 @@ class RecordedLogs:
         return to_ns(self._clock.now()) + 1
 
     async def _matches(self, query: LogQuery, position: Position) -> AsyncGenerator[LogLine, None]:
-        """The lines from a position on, newest first."""
         fits = _test(query.filter, query.min_level)
         start_ns, last_ns = position.start_ns, position.last_ns
         newest_ns = position.end_ns if last_ns is None else last_ns + 1
@@ -179,7 +178,6 @@ def check_product(product: str, products: Sequence[str]) -> None:
 
 
 def _test(text: str, min_level: str) -> Callable[[LogLine], bool]:
-    """Whether a line passes a filter and a minimum level. Raises InvalidArguments."""
     passes = line_test(text)
     if not min_level:
         return lambda line: passes(line.message)

@@ -106,7 +106,6 @@ class RecordedMetrics:
         return MetricResult(tuple(found), unit_of(metric), step, tuple(notes))
 
     def _until(self, interval: Interval) -> Interval:
-        """The part of the interval that is over; a sample of this moment belongs to it."""
         now = self._clock.now() + timedelta(microseconds=1)
         return Interval(interval.start, min(interval.end, max(interval.start, now)))
 

@@ -143,7 +143,6 @@ def _quantiles(
 
 
 def _bound(text: str) -> float | None:
-    """The upper bound of a bucket; None for text that is no number."""
     try:
         bound = float(text)
     except ValueError:

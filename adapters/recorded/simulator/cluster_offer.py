@@ -122,7 +122,6 @@ class RecordedOffer:
 
 
 def _document() -> dict[str, JsonValue]:
-    """As an API server writes it."""
     schemas: dict[str, JsonValue] = {}
     for (kind, api_version), spec in _SPECS.items():
         group, _, version = api_version.rpartition("/")

@@ -129,7 +129,6 @@ def _written(service: str, fields: Mapping[str, str | int]) -> str:
 
 
 def _fan_out(visit: Visit) -> dict[str, str | int]:
-    """The dependency called most, when that is remarkable."""
     counts: dict[str, int] = {}
     for child in visit.children:
         counts[child.service] = counts.get(child.service, 0) + 1

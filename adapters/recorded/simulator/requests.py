@@ -93,8 +93,6 @@ def requests_in(seed: str, minute: int, fault: Fault | None) -> Sequence[Request
 
 
 class _Walk:
-    """One request's way down the services."""
-
     def __init__(self, random: Random, fault: Fault | None, start_us: int, route: Route) -> None:
         at_s = start_us / 1e6
         self._random = random
@@ -105,7 +103,6 @@ class _Walk:
         self._route = route
 
     def visit(self, name: str, operation: str, start_us: int, attempt: int = 1) -> Visit:
-        """Do the service's own work in slices, with its calls between them."""
         service = BY_NAME[name]
         hosts = HOSTS[name]
         host = hosts[below(self._random, len(hosts))]
@@ -208,7 +205,6 @@ def _span(visit: Visit, span_id: str, parent_id: str, versions: Mapping[str, str
 
 
 def _waits(visit: Visit, span_id: str, parent_id: str, fault: Fault) -> Iterator[Span]:
-    """The span in which the time shows that a fault added to its service."""
     waited_us = visit.self_us - int(BY_NAME[visit.service].self_ms * 2000)
     if waited_us <= 0:
         return

@@ -71,7 +71,6 @@ def _is_ours(sentence: Sentence, text: str, own_words: str) -> bool:
 
 
 def _as_told(one: Sentence, finding: Finding, apart: Known) -> Claim:
-    """The claim, noted where only an attached file holds it. `apart`: without those files."""
     claim = finding.claim
     cites = tuple(n for n in one.cites if n in apart.results)
     inherits = tuple(n for n in one.inherits if n in apart.results)
@@ -84,7 +83,6 @@ def _as_told(one: Sentence, finding: Finding, apart: Known) -> Claim:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The part that is checked and the rest, cut between lines where there are any."""
     if len(text) <= MOST_CHARS:
         return text, ""
     at = text.rfind("\n", 0, MOST_CHARS) + 1 or MOST_CHARS

@@ -84,7 +84,6 @@ def clauses_of(words: str, quotes: Sequence[str], subjects: Collection[str]) -> 
 
 
 def _inherit(clause: Clause, before: Clause) -> None:
-    """What the clause leaves out is what the one before says."""
     if not clause.subjects:
         clause.subjects, clause.inherits = before.subjects, bool(before.subjects)
     if not (clause.roles or clause.states or clause.nouns or Word.FAILS in clause.does):
@@ -121,7 +120,6 @@ def _tokens(words: str, quotes: Sequence[str]) -> Iterator[Token]:
 
 
 def _blanked(text: str, taken: Sequence[Token]) -> str:
-    """The text without its times and versions; identifiers stay, as they may be subjects."""
     pieces = list(text)
     for token in taken:
         pieces[token.at : token.at + len(token.text)] = " " * len(token.text)
@@ -129,7 +127,6 @@ def _blanked(text: str, taken: Sequence[Token]) -> str:
 
 
 def _normal(words: str) -> str:
-    """With one word for each phrase, and `way-up` where something rose."""
     text = _ROLLED.sub(r"\2 \1 back", _MARKS.sub(" ", words).replace(": ", " : "))
     there = plain(text)
     for pattern, needs, word in PHRASES:
@@ -141,14 +138,12 @@ def _normal(words: str) -> str:
 
 
 def _behind(said: str) -> str:
-    """`up from` is a way, and says what was before."""
     return next(
         (f" {word}" for word in ("from", "by", "since") if said.lower().endswith(f" {word}")), ""
     )
 
 
 def _of_speed(said: str) -> str:
-    """Slow and fast are said of latency alone."""
     return "latency" if _SPEED.search(said) else ""
 
 
@@ -164,7 +159,6 @@ def _word(match: re.Match[str]) -> Token:
 
 
 def _chunks(tokens: Sequence[Token], subjects: Collection[str]) -> Iterator[list[Token]]:
-    """Cut where a conjunction or a mark begins another predicate."""
     pieces: list[list[Token]] = [[]]
     for token in tokens:
         if token.kind in (Word.AND, Word.BREAK):
@@ -189,13 +183,11 @@ def _is_predicate(tokens: Sequence[Token]) -> bool:
 
 
 def _is_pair(tokens: Sequence[Token], subjects: Collection[str]) -> bool:
-    """A subject or a role with a value of its own."""
     has_value = any(t.figure or t.name for t in tokens)
     return has_value and any(t.text in subjects or t.kind is Word.ROLE for t in tokens)
 
 
 def _is_count(tokens: Sequence[Token]) -> bool:
-    """`Two deploys`, and no version yet."""
     has_name = any(t.name for t in tokens)
     return not has_name and any(t.figure for t in tokens) and any(t.text in NOUN_OF for t in tokens)
 
@@ -234,7 +226,6 @@ def _clause(tokens: Sequence[Token], subjects: Collection[str]) -> Clause:
 
 
 def _is_total(before: Sequence[Token]) -> bool:
-    """Whether `5 of` or `5 out of` stands right before a figure."""
     if before and before[-1].text in ("the", "its"):
         before = before[:-1]
     words = [token.text for token in before[-2:]]
@@ -247,7 +238,6 @@ _KEPT: Final = frozenset({"usual", "max", "min", "mean"})
 
 
 def _said(clause: Clause, token: Token, slot: str, *, denied: bool) -> str:
-    """Adds a known word; the slot that the next figure, time or version fills."""
     kind = token.kind
     assert kind is not None  # noqa: S101 - a word that is not known is loose
     clause.does.add(kind)
@@ -267,7 +257,6 @@ def _said(clause: Clause, token: Token, slot: str, *, denied: bool) -> str:
 
 
 def _slot_of(figure: Figure, slot: str, behind: Sequence[Token]) -> str:
-    """What a figure is of: now, usual, factor, z, count, took."""
     if figure.family in ("factor", "z"):
         return figure.family
     if figure.usual or slot == "usual":

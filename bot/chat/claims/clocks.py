@@ -39,7 +39,6 @@ class Clocks:
 
     @cached_property
     def _reads_otherwise(self) -> bool:
-        """Whether a minute of it may be written in other digits than its own."""
         return not self._text.isascii() or _OFFSET.search(self._text) is not None
 
     @cached_property

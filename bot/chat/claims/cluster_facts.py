@@ -71,7 +71,6 @@ def _table(result: Result) -> Iterator[Fact]:
 
 
 def _groups(number: int, objects: Sequence[_Object], nouns: Collection[str]) -> Iterator[Fact]:
-    """How many of a product's objects are in each state, of how many."""
     by_app: dict[str, list[_Object]] = {"": list(objects)}
     for one in objects:
         by_app.setdefault(_app_of(one[0]), []).append(one)
@@ -133,7 +132,6 @@ def _workflows(result: Result) -> Iterator[Fact]:
 
 
 def _states_of(status: str, ready: str) -> frozenset[str]:
-    """The words that may be said of an object in a state; a pod runs and is not ready, too."""
     lowered = status.lower()
     ups, _, of = ready.partition("/")
     is_ready = ups == of if of else None
@@ -146,7 +144,6 @@ def _states_of(status: str, ready: str) -> frozenset[str]:
 
 
 def _app_of(name: str) -> str:
-    """`checkout` of `checkout-7d9f8b6c5-x2x4z` and of `checkout-1`."""
     return _HASHES.sub("", name)
 
 

@@ -69,7 +69,6 @@ def _one(clause: Clause, facts: Sequence[Fact], fits: Fits) -> bool:
 
 
 def _own_first(clause: Clause, about: Sequence[Fact]) -> Sequence[Fact]:
-    """Without the rows of a product's parts where it has such a row itself."""
     own = {fact.role for fact in about if not fact.subjects.isdisjoint(clause.subjects)}
     return [
         fact for fact in about
@@ -78,7 +77,6 @@ def _own_first(clause: Clause, about: Sequence[Fact]) -> Sequence[Fact]:
 
 
 def _never_restarted(clause: Clause, about: Sequence[Fact]) -> bool:
-    """Whether each of the objects is known to have restarted not once."""
     objects = (fact for fact in about if fact.kind is Kind.OBJECT and _explains(fact, clause))
     counted = [fact for fact in objects if "restarts" in fact.figures]
     return bool(counted) and all(
@@ -87,7 +85,6 @@ def _never_restarted(clause: Clause, about: Sequence[Fact]) -> bool:
 
 
 def _is_not_listed(clause: Clause, facts: Sequence[Fact]) -> bool:
-    """`No deploy of checkout`: the deploys of all products were read, and none is of it."""
     says_more = (
         clause.figures
         or clause.times
@@ -113,7 +110,6 @@ def _is_not_listed(clause: Clause, facts: Sequence[Fact]) -> bool:
 
 
 def _is_none(clause: Clause, about: Sequence[Fact]) -> bool:
-    """`No deploys`, `no errors`: the whole list was read, and is empty."""
     if (
         clause.figures
         or clause.times
@@ -182,7 +178,6 @@ def is_verbatim(words: str, facts: Sequence[Fact]) -> bool:
 
 
 def _explains(fact: Fact, clause: Clause) -> bool:
-    """Every word that is not understood is a value of the fact: a person, a host, an operation."""
     values = fact.subjects.union(*fact.terms.values())
     for word in clause.loose:
         parts = folded(word).split()

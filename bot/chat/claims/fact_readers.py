@@ -200,7 +200,6 @@ _LISTED: Final = {
 
 
 def _counts(result: Result) -> Iterator[Fact]:
-    """How many rows a result lists, under the noun for them."""
     asked = names_of(text_of(result.arguments, "product"), text_of(result.arguments, "app_name"))
     for key, nouns in _LISTED.items():
         rows = result.fields.get(key)
@@ -221,7 +220,6 @@ def _counts(result: Result) -> Iterator[Fact]:
 
 
 def _of_each(number: int, rows: JsonValue, nouns: Sequence[str]) -> Iterator[Fact]:
-    """How many of the rows are of each product, where the list is of all of them."""
     owners = Counter(text_of(row, "product").lower() for row in rows_in(rows))
     for name, of_it in owners.items():
         if name:

@@ -120,8 +120,6 @@ class Reader:
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """Where a value stands, and the places below, each found once."""
-
     key: str
     family: str
     size: float
@@ -215,7 +213,6 @@ class _Walk:
             self._number(float(value), at)
 
     def _as_row(self, node: Mapping[str, JsonValue], at: _Place) -> _Place:
-        """Where a row says what its own figures are in, they are in that: each may be in another."""
         if owners := owners_of(node):
             self.found.owners |= owners
             at = replace(at, of=owners)
@@ -279,7 +276,6 @@ def _count(of: int) -> Known:
 
 
 def _tallies(rows: Sequence[JsonValue]) -> set[int]:
-    """How often each word stands in a column: "2 of 3 pods run", "4 error lines"."""
     tally = Counter(
         [
             (key, word)

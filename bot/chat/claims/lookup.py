@@ -122,19 +122,15 @@ class Known:
 
 
 class _Look:
-    """A result as far as it is about whom a sentence names; all of it where it has nothing of them."""
-
     def __init__(self, result: Result, words: str) -> None:
         self.result = result
         self._of = named_in(words, result.index.owners)
 
     @cached_property
     def parts(self) -> Sequence[Part]:
-        """What a figure of the sentence may be in."""
         return self.result.of(self._of) if self._of else (self.result.whole,)
 
     def has_minute(self, name: Name) -> bool:
-        """Whether it speaks of that minute; of an onset, as one, where it tells onsets."""
         if name.kind == "onset" and not self._of and self.result.onsets:
             return near(name.key, self.result.onsets, name.margin_min)
         return any(part.clocks.have(name.key, name.margin_min) for part in self.parts)
@@ -201,7 +197,6 @@ def _hold(parts: Sequence[Part], figure: Figure, *, exactly: bool = False) -> bo
 
 
 def _follows(figure: Figure, others: Sequence[Figure], parts: Sequence[Part]) -> bool:
-    """A factor, a share or a difference of two other figures of the sentence."""
     if figure.family not in ("factor", "ratio") or len(others) > 8:
         return False
     held = [o for o in others if o is not figure and o.value and _hold(parts, o)]

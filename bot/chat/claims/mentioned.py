@@ -111,7 +111,6 @@ def is_listed(figure: Figure, words: str, results: Sequence[Result]) -> bool:
 
 
 def _items(before: str) -> frozenset[str]:
-    """The last names of a text that stand between commas."""
     head = max(before.rfind(mark) for mark in "(:;")
     pieces = before[head + 1 :].split(",")[-_MOST_ITEMS:]
     if len(pieces) == 1:
@@ -122,7 +121,6 @@ def _items(before: str) -> frozenset[str]:
 
 
 def _groups(result: Result) -> Iterator[frozenset[str]]:
-    """The sets of names that a result lists."""
     yield frozenset(result.index.owners)
     yield frozenset(result.index.names)
     for value in result.fields.values():

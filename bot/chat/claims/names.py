@@ -116,7 +116,6 @@ def names(text: str, vocabulary: frozenset[str]) -> tuple[list[Name], str]:
 
 
 def _without(matches: Sequence[re.Match[str]], text: str) -> str:
-    """With spaces in their places."""
     if not matches:
         return text
     pieces: list[str] = []
@@ -148,7 +147,6 @@ def _clock(match: re.Match[str], text: str) -> Iterator[Name]:
 
 
 def _ahead(zone: str) -> int:
-    """How many minutes a zone is ahead of UTC."""
     if offset := _OFFSET.fullmatch(zone):
         size = int(offset[2]) * 60 + int(offset[3] or 0)
         return size if offset[1] == "+" else -size
@@ -247,7 +245,6 @@ def _by_place(text: str) -> Iterator[Name]:
 
 
 def _likely_places(text: str, there: frozenset[str]) -> Iterator[re.Pattern[str]]:
-    """The patterns of a place whose words are in the text."""
     if not _TO.isdisjoint(there) and (not _HAVES.isdisjoint(there) or "p9" in plain(text)):
         yield _OF
     if not _KINDS.isdisjoint(there):

@@ -99,7 +99,6 @@ def reversed_in(
 def _events(
     order: Order, facts: Sequence[Fact], subjects: Collection[str], quotes: Sequence[str]
 ) -> tuple[list[_Event], list[_Event]]:
-    """When the two happened, by the facts; empty where they do not tell."""
     first, second = (clauses_of(part, quotes, subjects) for part in without_order(order))
     if not first or not second:
         return [], []
@@ -115,7 +114,6 @@ def _lasts(lapse: Figure, earlier: Sequence[datetime], later: Sequence[datetime]
 
 
 def _times(clause: Clause, facts: Sequence[Fact]) -> list[_Event]:
-    """When what a clause speaks of happened: a deploy, an onset, an event."""
     about = [fact for fact in facts if is_about(clause, fact)]
     if Word.REVERTED in clause.does:
         found = [f for f in about if f.kind is Kind.ROLLBACK and has_versions(f, clause)]

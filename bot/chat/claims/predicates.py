@@ -185,7 +185,6 @@ def _logs(fact: Fact, clause: Clause) -> bool:
 
 
 def _warns(fact: Fact, clause: Clause) -> bool:
-    """Lines of a log, or objects that Kubernetes warns of."""
     if fact.kind is not Kind.LOG:
         return _is_in_state(fact, clause)
     return fact.terms.get("level", NOTHING) == {"warn"} and _logs(fact, clause)
@@ -201,7 +200,6 @@ def _spends(fact: Fact, clause: Clause) -> bool:
 
 
 def _measures(fact: Fact, clause: Clause) -> bool:
-    """A value of a signal: `p99 is 1.8 s`, `8 % of requests fail`."""
     fails = Word.FAILS in clause.does
     if fact.kind is Kind.CALL:
         return fails and _values(fact, clause, ())
@@ -225,7 +223,6 @@ def states(fact: Fact) -> frozenset[str]:
 
 
 def _values(fact: Fact, clause: Clause, when: Sequence[str]) -> bool:
-    """Every figure, time and quotation of the clause is the fact's own, in its place."""
     is_now = Word.PRESENT in clause.does and "recovered" in states(fact)
     return (
         all(_holds(fact, figure, slot, is_now=is_now) for figure, slot in clause.figures)

@@ -140,7 +140,6 @@ def _parts(match: re.Match[str]) -> int:
 
 
 def _lasting(match: re.Match[str], before: str) -> Figure:
-    """`1m 58s`, `2 h 10 min`: to half of its smallest part."""
     sizes = (86400.0, 3600.0, 60.0, 1.0)
     value = sum(int(n) * size for n, size in zip(match.groups(), sizes, strict=True) if n)
     least = min(size for n, size in zip(match.groups(), sizes, strict=True) if n)
@@ -235,7 +234,6 @@ class Numbers:
 
 
 def _reach(value: float, half: float, bound: int, *, exactly: bool) -> tuple[float, float]:
-    """From where to where a number is the figure."""
     value = abs(value)
     tiny = value * 1e-6 + 1e-15
     if bound > 0:

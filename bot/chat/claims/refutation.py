@@ -63,7 +63,6 @@ def refutations(
 
 
 def _deploy(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
-    """Never deployed though it was; another product's version; another person; another time."""
     does = clause.does
     if does.isdisjoint((Word.DEPLOYED, Word.REPLACED)) or does & {Word.SOFT, Word.REVERTED}:
         return
@@ -113,7 +112,6 @@ def _deploy(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
 
 
 def _rollback(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
-    """Rolled back by another person, at another time, or from or to another version."""
     own = [fact for fact in facts if fact.kind is Kind.ROLLBACK and is_about(clause, fact)]
     is_open = clause.is_denied or not clause.does.isdisjoint((Word.SOFT, Word.NONE))
     if Word.REVERTED not in clause.does or len(own) != 1 or is_open:
@@ -149,7 +147,6 @@ def _any(terms: Mapping[str, frozenset[str]], key: str, before: str = "") -> str
 
 
 def _onset(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
-    """It is said to go wrong since another minute than it did."""
     since = [(name, slot) for name, slot in clause.times if name.kind == "onset" or slot == "since"]
     if (
         not since
@@ -172,7 +169,6 @@ def _is_near(times: Sequence[datetime], minute: str) -> bool:
 
 
 def _recovery(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
-    """It is said to be over, and the newest value is still far from usual."""
     if (
         Word.RECOVERED not in clause.does
         or clause.is_denied
@@ -205,7 +201,6 @@ def _recovery(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
 
 
 def _scope(words: str, clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
-    """All, none and only, against the shares and the rows that say otherwise."""
     does = clause.does
     errors = [
         f
@@ -260,7 +255,6 @@ def _is_far(fact: Fact) -> bool:
 
 
 def _state(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
-    """A named object is said to run, or to crash, and does not."""
     said = frozenset(clause.states)
     is_open = clause.is_denied or not clause.does.isdisjoint((Word.SOFT, Word.NONE, Word.ALL))
     if not said or is_open or clause.figures:  # `0 of 2 pods are ready` counts them
@@ -279,7 +273,6 @@ def _state(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
 
 
 def _way(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
-    """One of the subjects is said to go another way than it went."""
     is_plain = clause.does.isdisjoint((Word.SOFT, Word.ONLY, Word.NONE)) and not clause.is_denied
     counts = bool(clause.nouns or clause.states) and not clause.roles
     if not clause.subjects or clause.inherits or not is_plain or counts:
@@ -297,7 +290,6 @@ def _way(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
 
 
 def _saturation(clause: Clause, facts: Sequence[Fact]) -> Iterator[Refuted]:
-    """Said to be full at little use, or not to be at nearly all."""
     if (
         Word.SATURATED not in clause.does
         or Word.SOFT in clause.does

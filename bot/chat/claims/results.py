@@ -166,7 +166,6 @@ class Result:
         return "", 1.0
 
     def _derived(self) -> Iterator[Known]:
-        """How many times the usual, from what the result says of both."""
         for row in [self.fields, *_rows(self.fields.get("products"))]:
             change = row.get("relative_change")
             if isinstance(change, int | float):
@@ -180,7 +179,6 @@ class Result:
 
 
 def _age_needed(fields: Mapping[str, JsonValue]) -> Iterator[Known]:
-    """How old data has to be for the range that a sweep looked at."""
     before = fields.get("least_before_s")
     ends = list(instants(str(fields.get("range"))))
     if isinstance(before, int | float) and len(ends) == 2:
@@ -193,7 +191,6 @@ def _rows(value: JsonValue) -> list[Mapping[str, JsonValue]]:
 
 
 def _lapses(salient: Sequence[datetime]) -> Iterator[Known]:
-    """The times between what happened, in seconds."""
     few = list(dict.fromkeys(salient))[:_MOST_SALIENT]
     at = [(each - _EPOCH) // _MICROSECOND for each in few]
     for apart in {abs(one - other) for one, other in combinations(at, 2)}:
@@ -231,7 +228,6 @@ def _said(row: Mapping[str, JsonValue]) -> str:
 
 
 def _trend(rows: Sequence[Mapping[str, JsonValue]]) -> tuple[str, str] | None:
-    """From the first third to the last one; None unless it is far."""
     values = [float(v) for row in rows if isinstance(v := row.get("value"), int | float)]
     if len(values) < 3:
         return None

@@ -118,7 +118,6 @@ def _agrees(way: str, row: Row) -> bool:
 
 
 def _shift(row: Mapping[str, JsonValue]) -> Iterator[Row]:
-    """Of metrics by their own word, of spans by what they took before and after."""
     product, way = _text(row, "product"), _text(row, "direction")
     score = row.get("score")
     if way in ("up", "down"):

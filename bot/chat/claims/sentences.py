@@ -158,7 +158,6 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Runs of lines that belong together; fences without their first and last line."""
     open_block: _Block | None = None
     fence = ""
     for match in _LINE.finditer(text):
@@ -198,7 +197,6 @@ def _line_kind(line: str) -> tuple[bool, int, int, bool]:
 
 
 def _cut(text: str, block: _Block) -> Iterator[Sentence]:
-    """The sentences of one block."""
     body = text[block.start : block.end]
     cuts = [] if block.code or block.table else [m.end() for m in _END.finditer(body)]
     at = 0
@@ -217,7 +215,6 @@ def _cut(text: str, block: _Block) -> Iterator[Sentence]:
 
 
 def _fence_end(text: str, at: int) -> int:
-    """The end of the line that closes the fence around `at`."""
     ends = [found for mark in ("\n```", "\n~~~") if (found := text.find(mark, at)) >= 0]
     if not ends:
         return len(text)
@@ -243,7 +240,6 @@ def _inheriting(own: Sequence[Sentence], above: tuple[int, ...]) -> Iterator[Sen
 
 
 def _distances(own: Sequence[Sentence]) -> list[tuple[int, tuple[int, ...]] | None]:
-    """For each sentence the last citation before it, and how many sentences away it is."""
     found: list[tuple[int, tuple[int, ...]] | None] = []
     latest: tuple[int, tuple[int, ...]] | None = None
     for at, one in enumerate(own):

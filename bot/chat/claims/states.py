@@ -61,7 +61,6 @@ _REPLACED = re.compile(
 
 
 def _opposite(words: str, result: Result) -> str:
-    """What the result says instead, in words; empty when it does not say the opposite."""
     return (
         _not_none(words, result)
         or _state(words, result)
@@ -171,7 +170,6 @@ def _duration(span: Fields) -> float:
 
 
 def _order(words: str, result: Result) -> str:
-    """Which version came after which."""
     rows = result.fields.get("deploys")
     match = _REPLACED.search(words)
     if match is None or not isinstance(rows, list):

@@ -90,7 +90,6 @@ def _marks(results: Sequence[Result]) -> str:
 def _held(
     sentence: Sentence, words: str, against: Sequence[Result], known: Known, *, exactly: bool
 ) -> Finding | None:
-    """Every figure and name of it, looked up; then whether a fact entails it."""
     if words.rstrip().endswith("?"):
         return None
     words, spoken = in_digits(without_zones(words))
@@ -145,7 +144,6 @@ def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Known) ->
 
 
 def _refutation(sentence: Sentence, good: Sequence[Result], known: Known) -> str:
-    """What a fact of the results says instead; empty where none decides it."""
     words = sentence.words
     if sentence.code or is_suggestion(words) or is_open(words):
         return ""
@@ -172,7 +170,6 @@ def _without_quotes(words: str, cited: Sequence[Result]) -> str:
 
 
 def _without_tools(sentence: Sentence, question: str, why: str) -> Finding | None:
-    """State and causality in a turn that looked at nothing."""
     words = sentence.words
     if is_open(words) or (sentence.code and _COMMAND.search(words)):
         return None

@@ -181,7 +181,6 @@ async def _lines(response: httpx.Response) -> AsyncIterator[tuple[int, str, byte
 
 
 def _event(name: str, data: bytes) -> models.Event | None:
-    """None for what this version does not know."""
     if name not in ChatEventKind.__members__.values():
         return None
     try:

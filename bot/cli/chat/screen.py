@@ -149,7 +149,6 @@ class Screen:
         self._claims = ()
 
     def _done(self, event: models.DoneEvent) -> None:
-        """Print the whole text if it differs from the stream, then evidence and cost."""
         whole = clean(event.text)
         if not _letters(self._shown).endswith(_letters(whole)):
             self._complete(whole)
@@ -165,7 +164,6 @@ class Screen:
         self.note(f"{event.provider} {event.model}, {event.end}{_cost(event)}")
 
     def _complete(self, whole: str) -> None:
-        """Print the end that was not streamed; all of it where other output is in between."""
         for grown in (self._shown, self._round) if self._round else ():
             if (rest := _rest(grown, whole)) is not None:
                 self._grow(rest)
@@ -180,15 +178,12 @@ class Screen:
 
 @dataclass(slots=True)
 class _Markup:
-    """Bold text of an answer that arrives in pieces. Code keeps its asterisks."""
-
     _held: str = ""  # perhaps the first part of a mark
     _bold: bool = False
     _code: bool = False
     _fence: bool = False
 
     def rendered(self, text: str, bold: str, plain: str) -> str:
-        """The text with `bold` and `plain` for each `**` outside of code."""
         text = self._held + text
         cut = _CUT.search(text)
         self._held = cut[0] if cut else ""
@@ -213,12 +208,10 @@ class _Markup:
 
 
 def _letters(text: str) -> str:
-    """The text without white space, to compare pieces of an answer."""
     return "".join(text.split())
 
 
 def _rest(shown: str, whole: str) -> str | None:
-    """What `whole` says after `shown`; None where it does not begin with it."""
     if not _letters(whole).startswith(_letters(shown)):
         return None
     letters = len(_letters(shown))

@@ -63,7 +63,6 @@ def declared(settings: Settings) -> Sequence[Finding]:
 
 
 async def _executors(settings: Settings) -> Sequence[Finding]:
-    """A connection to each host that actions order from or read."""
     hosts: dict[str, list[str]] = {}
     for action in settings.actions:
         for url in _addresses(action):

@@ -133,8 +133,6 @@ async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
 
 
 class _Unread:
-    """Deploys and incidents are in the database, which is a part of its own."""
-
     async def between(self, product: str, interval: Interval) -> Sequence[Deploy]:
         del product, interval
         return ()

@@ -58,7 +58,6 @@ async def _seen(
     products: Mapping[Family, Sequence[str]],
     now: datetime,
 ) -> Sequence[Finding]:
-    """The rows of one set of backends; `products` are the ones that each family should know."""
     seen, traces, errors = await asyncio.gather(
         sight(observe, observed, products, now),
         _traces(observe.traces.kind, observed.traces),
@@ -68,7 +67,6 @@ async def _seen(
 
 
 async def _named(of: Installation, name: str) -> Sequence[Finding]:
-    """The backends of that name, and nothing of a family that has none."""
     seen, observe = of.observed_as(name), of.settings.observe
     only = Observed(
         logs=seen.logs if name in observe.logs.named else None,
@@ -180,7 +178,6 @@ async def _metrics(
 
 
 def _measured(found: Discovered, products: Sequence[str]) -> Iterator[Finding]:
-    """One for all products of the same signals."""
     alike: dict[str, list[str]] = {}
     for one in products:
         alike.setdefault(_roles(found, one), []).append(one)
@@ -197,20 +194,17 @@ def _elsewhere(family: Family) -> str:
 
 
 def _matched(what: str, products: Sequence[str], without: Sequence[str], labels: list[str]) -> str:
-    """`3 products of 4 have logs, by service_name, app; none of cart`."""
     by = f", by {', '.join(labels[:MOST_NAMES])}" if labels else ""
     none = f"; none of {', '.join(without[:MOST_NAMES])}" if without else ""
     return f"{len(products) - len(without)} products of {len(products)} have {what}{by}{none}"
 
 
 def _known(products: Sequence[str]) -> str:
-    """`; it knows checkout, web`: names to choose from, where none of those named is there."""
     more = ", ..." if len(products) > MOST_PRODUCTS else ""
     return f"; it knows {', '.join(products[:MOST_PRODUCTS])}{more}" if products else ""
 
 
 def _roles(found: Discovered, product: str) -> str:
-    """`latency http_server_duration_p99, cpu container_cpu_usage_seconds_total; no errors, disk`."""
     best = {role: found.best(product, role) for role in ROLES if role != "other"}
     have = [f"{role} {one.name}" for role, one in best.items() if one is not None]
     missing = [role for role, one in best.items() if one is None]

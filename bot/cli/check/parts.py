@@ -89,7 +89,6 @@ async def examine(
 
 
 def _masking(settings: Settings) -> Callable[[Finding], Finding]:
-    """A function that makes a row safe for a terminal: no control characters, no secrets of ours."""
     secrets = matcher(settings.secrets())
 
     def safe(found: Finding) -> Finding:
@@ -105,7 +104,6 @@ def _read(part: Part, of: Installation) -> Sequence[Finding]:
 
 
 async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
-    """The rows of a part, within its time budget."""
     if part.ask is None:
         return _mended(part, _read(part, asked.of))
     try:

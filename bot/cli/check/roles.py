@@ -89,7 +89,6 @@ async def _on_duty(name: str, rota: OnCall, duty: OnDutyDirectory) -> Finding:
 
 
 def _warnings(settings: Settings, holders: Holders) -> list[Finding]:
-    """Where too few may confirm, among the roles that could be read."""
     channels = [
         c for c in rules.channel_rules(settings) if c.confirm and holders.keys() >= {*c.confirm}
     ]
@@ -109,7 +108,6 @@ def _warnings(settings: Settings, holders: Holders) -> list[Finding]:
 
 
 def _meet(channel: ChannelRule, action: ActionRule) -> bool:
-    """Whether the action may be proposed for a product of the channel."""
     return not channel.products or any(map(action.fits, channel.products))
 
 

@@ -158,7 +158,6 @@ def _file(path: Path) -> Finding:
 
 
 async def _channels(asked: Asked) -> Sequence[Finding]:
-    """The one, once Slack is known to answer."""
     settings = asked.of.settings
     if not settings.audit.checkpoint_channel or (await asked.slack())[1] is None:
         return []

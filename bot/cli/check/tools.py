@@ -228,7 +228,6 @@ async def _tool(servers: McpServers, server: Supervisor, tool: Judged) -> Findin
 
 
 def _offer(part: str, server: Supervisor, tool: Judged) -> Finding:
-    """A new tool: what it is and how to accept it, unless it could not be offered anyway."""
     assert tool.definition is not None  # noqa: S101 - a new tool is announced
     try:
         McpTool(server.spec.name, tool.definition, server, server.spec.timeout_s)

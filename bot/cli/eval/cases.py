@@ -96,8 +96,6 @@ class CaseAsker:
 
 
 class _Counted:
-    """A capability that counts its calls in the list `calls`, which all capabilities share."""
-
     def __init__(self, capability: object, calls: list[str]) -> None:
         self._capability = capability
         self._calls = calls
@@ -116,7 +114,6 @@ class _Counted:
 
 
 def _counted(observed: Observed, calls: list[str]) -> Observed:
-    """The same capabilities; each call of one is noted in `calls`."""
     present = {each.name: getattr(observed, each.name) for each in fields(observed)}
     proxies: dict[str, Any] = {
         name: _Counted(one, calls) for name, one in present.items() if one is not None

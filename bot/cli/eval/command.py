@@ -77,15 +77,12 @@ class Wanted:
 
 @dataclass(slots=True)
 class _Run:
-    """The results so far, and the reason for an early end."""
-
     scored: list[Scored] = field(default_factory=list)
     tallies: dict[str, Tally] = field(default_factory=dict)
     stopped: str = ""
 
     @property
     def failed(self) -> int:
-        """Answers that never came."""
         return sum(one.result.failed for one in self.scored)
 
     def add(self, asked: AskedCase) -> None:
@@ -98,7 +95,6 @@ class _Run:
 
 
 def _variant_kinds(text: str) -> Sequence[VariantKind]:
-    """`all`, or kinds with commas between them."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if names == ["all"]:
         return KINDS
@@ -191,7 +187,6 @@ async def _evaluate(config: Path, wanted: Wanted) -> int:
 
 
 def _settings(config: Path, provider: str) -> Settings:
-    """The configured models, policy and meanings of metrics; no backends, channels and actions."""
     # The default may be missing; a file that was named may not.
     own = Settings() if config == DEFAULT_CONFIG and not config.exists() else load(config)
     llm = own.llm
@@ -236,7 +231,6 @@ async def _run(settings: Settings, wanted: Wanted, folder: Path) -> _Run:
 
 
 async def _answers(asker: CaseAsker, wanted: Wanted) -> AsyncGenerator[AskedCase, None]:
-    """In the order of the cases, each case followed by its variants."""
     cases = islice(judged_cases(wanted.packs, _tell), wanted.limit)
     questions = ((case, variant) for case in cases for variant in (None, *wanted.variants))
     if wanted.jobs == 1:

@@ -167,7 +167,6 @@ def words_held(truth: Truth, answer: str) -> float:
 
 
 def _chance(products: int, accepted: int, drawn: int) -> float:
-    """That blindly drawn products hold an accepted one."""
     drawn = min(drawn, products)
     return 1 - comb(products - accepted, drawn) / comb(products, drawn) if products else 0.0
 

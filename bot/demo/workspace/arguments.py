@@ -124,7 +124,6 @@ _FLAGS: Mapping[str, bool] = {"1": True, "true": True, "0": False, "false": Fals
 
 
 def _read(kind: Kind, value: JsonValue) -> JsonValue:
-    """Raises ValueError when the value is not of that kind."""
     match kind:
         case Kind.TEXT:
             if isinstance(value, str):

@@ -93,7 +93,6 @@ def options_of(menu: JsonObject) -> list[JsonObject]:
 
 
 def _problem(what: str, pointer: str) -> str:
-    """In Slack's words for `response_metadata.messages`."""
     return f"[ERROR] {what} [json-pointer:{pointer}]"
 
 
@@ -108,7 +107,6 @@ def _schema_problems(definition: Definition, value: JsonValue, at: str) -> Itera
 
 
 def _in_words(error: ValidationError, at: str) -> Iterator[str]:
-    """Of alternatives, the problems of the one that the object's `type` names."""
     pointer = "".join([at, *(f"/{step}" for step in error.absolute_path)])
     if error.validator == "oneOf":
         yield from _of_named_type(error, at, pointer)
@@ -141,7 +139,6 @@ def _of_named_type(error: ValidationError, at: str, pointer: str) -> Iterator[st
 
 
 def _member(error: ValidationError) -> str:
-    """The member of the object that an alternative's problem is about."""
     return str(error.relative_path[0]) if error.relative_path else ""
 
 
@@ -161,7 +158,6 @@ def _block_problems(blocks: JsonValue, surface: Surface, at: str) -> list[str]:
 
 
 def _object_problems(value: JsonValue, at: str) -> Iterator[str]:
-    """Problems of an object and its members that a schema cannot express."""
     if isinstance(value, list):
         for index, each in enumerate(value):
             yield from _object_problems(each, f"{at}/{index}")
@@ -180,7 +176,6 @@ def _object_problems(value: JsonValue, at: str) -> Iterator[str]:
 
 
 def _menu_problems(menu: JsonObject, at: str) -> Iterator[str]:
-    """Option values identify choices, so they are unique over all groups of a menu."""
     options = options_of(menu)
     for name in _repeated(options, "value"):
         yield _problem(f"option value {name} already exists", at)
@@ -190,7 +185,6 @@ def _menu_problems(menu: JsonObject, at: str) -> Iterator[str]:
 
 
 def _chart_problems(chart: JsonObject, at: str) -> Iterator[str]:
-    """A line, bar or area chart has one point for each category."""
     series = objects_at(chart, "series")
     for name in _repeated(series, "name"):
         yield _problem(f"series name {name} already exists", f"{at}/series")
@@ -216,7 +210,6 @@ def _table_problems(table: JsonObject, at: str) -> Iterator[str]:
 
 
 def _message_problems(blocks: Sequence[JsonObject]) -> Iterator[str]:
-    """Limits over all blocks of a message."""
     markdown = [block for block in blocks if block.get("type") == "markdown"]
     if sum(len(text_at(block, "text")) for block in markdown) > MAX_MARKDOWN_CHARS:
         yield _problem(f"markdown must be less than {MAX_MARKDOWN_CHARS + 1} in all", "/blocks")
@@ -228,7 +221,6 @@ def _message_problems(blocks: Sequence[JsonObject]) -> Iterator[str]:
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
-    """Every string under a `text` key, at any depth."""
     if isinstance(value, dict):
         for name, member in value.items():
             if name == "text" and isinstance(member, str):
@@ -241,6 +233,5 @@ def _texts(value: JsonValue) -> Iterator[str]:
 
 
 def _repeated(objects: Sequence[JsonObject], name: str) -> list[str]:
-    """Values of a member that occur more than once."""
     counts = Counter(text_at(each, name) for each in objects)
     return [value for value, count in counts.items() if value and count > 1]

@@ -115,7 +115,6 @@ class OneSlack:
             )
 
     def _is_app(self, sent: JsonObject, authorization: str) -> bool:
-        """The app's id and secret, in the form or as Basic authorisation."""
         expected = _basic(self.client_id, self.client_secret)
         known = (text_at(sent, "client_id"), text_at(sent, "client_secret"))
         return authorization == expected or known == (self.client_id, self.client_secret)

@@ -217,7 +217,6 @@ class Workspace:
         self._tell(event_payloads.joined(changed, bot, *self._by(channel)))
 
     def _by(self, channel: str) -> tuple[str, str]:
-        """One of the people there, and now."""
         people = self.roster.channel(channel).members - {self.app.bot_user_id}
         return min(people, default=""), self.posting.timestamps.next()
 

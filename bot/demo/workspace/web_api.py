@@ -152,7 +152,6 @@ def _blocks_in(arguments: Arguments) -> Iterator[Sequence[JsonObject]]:
 
 
 def _token(request: web.Request, sent: JsonObject, *, is_json: bool) -> str:
-    """From the header, or from a form; a token inside a JSON body does not count."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
         return token.strip()
@@ -160,7 +159,6 @@ def _token(request: web.Request, sent: JsonObject, *, is_json: bool) -> str:
 
 
 async def _read_body(request: web.Request) -> tuple[JsonObject, bool]:
-    """The arguments and whether they came as JSON. Raises SlackRefused."""
     query: JsonObject = dict(request.query)
     if request.method == "GET" or not request.body_exists:
         return query, False

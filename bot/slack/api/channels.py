@@ -90,8 +90,6 @@ class NameStore(Protocol):
 
 
 class _Channel(ApiObject):
-    """What we read of `conversations.info`."""
-
     id: str = ""
     name: str = ""
     is_im: bool = False
@@ -100,8 +98,6 @@ class _Channel(ApiObject):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A name or UNKNOWN, and whether a retry may find the name."""
-
     name: str
     may_come: bool = False
 
@@ -125,7 +121,6 @@ class SlackChannelNames:
         self._sleep = sleep
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
-        """See `bot.ports.platform.ChannelNames.for_asking`."""
         found = await self._read(place, TTL_S, KEPT_S)
         if found.may_come and patience_s > 0:
             with suppress(TimeoutError):
@@ -136,7 +131,6 @@ class SlackChannelNames:
         return found.name
 
     async def for_deciding(self, place: Place) -> str:
-        """See `bot.ports.platform.ChannelNames.for_deciding`."""
         return (await self._read(place, DECIDING_S, DECIDING_S)).name
 
     async def renamed(self, team: TeamId, channel: str) -> None:

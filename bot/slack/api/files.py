@@ -93,7 +93,6 @@ class SlackFiles:
         self._timeout_s = timeout_s
 
     async def read(self, file: AttachedFile, call: CallContext) -> FileText:
-        """See `tools.core.read_attachment.Attachments.read`."""
         del call
         described = await self._described(file, MAX_BYTES)
         kind = next(
@@ -178,7 +177,6 @@ class SlackFiles:
 
 
 def _check(answer: aiohttp.ClientResponse, described: _File) -> None:
-    """Raises InvalidArguments, UpstreamFailed for anything but the file."""
     if 300 <= answer.status < 400:
         raise InvalidArguments("Slack asked Kortex to sign in instead of sending it; " + NO_SCOPE)
     if answer.status in (403, 404, 410):
@@ -194,13 +192,11 @@ def _check(answer: aiohttp.ClientResponse, described: _File) -> None:
 
 
 def _picture(file: AttachedFile, content: bytes) -> Picture:
-    """Raises NotShown."""
     kind = kind_of(content)
     return Picture(file.name, kind.media, base64.b64encode(content).decode())
 
 
 async def _capped(answer: aiohttp.ClientResponse, most: int) -> bytes:
-    """The body, at most `most` bytes after decompression. Raises InvalidArguments."""
     content = bytearray()
     async for chunk in answer.content.iter_chunked(_CHUNK):
         content += chunk
@@ -214,7 +210,6 @@ def _too_large(most: int) -> str:
 
 
 def _origin(url: str) -> str:
-    """`https://files.slack.com`; empty for an unreadable address or one with a user or password."""
     try:
         parts = urlsplit(url.strip())
         port = f":{parts.port}" if parts.port else ""

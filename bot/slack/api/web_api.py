@@ -206,7 +206,6 @@ def refusal_of(error: SlackApiError) -> str:
 
 
 def _parts(error: SlackApiError) -> tuple[int, Mapping[str, str], object]:
-    """Status, headers and body of the answer; None for a body that is not JSON."""
     match error.response:
         case AsyncSlackResponse() as answer:
             return answer.status_code, answer.headers, answer.data

@@ -152,7 +152,6 @@ class AgentSessions:
             return
 
     def _warn(self, warning: str) -> None:
-        """Log once that an app with an old manifest gets no event from Slack's Stop button."""
         if _UNHEARD in warning and not self._warned:
             self._warned = True
             _log.warning("slack.stop_button.unheard", subscribe_to="agent_session_stopped")

@@ -168,7 +168,6 @@ class EditQueue:
                     self._next.cancel()
 
     def _look(self) -> None:
-        """Begin what may go now, and look again when the next one may."""
         if (calls := self._calls) is None:
             return
         self._next, self._due = None, math.inf

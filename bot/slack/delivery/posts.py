@@ -133,7 +133,6 @@ class PostPlanner:
         heapq.heappush(channel.queue, (-wish.wants, wish.asked, key))
 
     def _head(self, channel: _Channel) -> list[tuple[int, int, int]]:
-        """The most urgent current wish. A wish that became more urgent is in the queue twice."""
         while channel.queue:
             level, _, key = channel.queue[0]
             wish = self._wishes.get(key)
@@ -157,8 +156,6 @@ class PostPlanner:
 
 
 class _Channels(dict[str, _Channel]):
-    """By name, made when first asked for."""
-
     def __init__(self, rates: Rates) -> None:
         super().__init__()
         self._rates = rates

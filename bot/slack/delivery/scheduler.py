@@ -187,7 +187,6 @@ class BackoffCalls(SlackCalls):
         self._scheduler = scheduler
 
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
-        """See `SlackCalls.call`."""
         try:
             return await self._api.call(method, **arguments)
         except RateLimited as limited:

@@ -61,7 +61,6 @@ def create_http_handler(app: Dispatches, signing_secret: str) -> Handler:
 
 
 async def _body(request: web.Request) -> bytes | None:
-    """At most the application's `client_max_size`; None when it is larger, or too slow."""
     try:
         async with asyncio.timeout(_READ_TIMEOUT_S):
             return await request.read()
@@ -70,7 +69,6 @@ async def _body(request: web.Request) -> bytes | None:
 
 
 def _verified(verifier: SignatureVerifier, request: web.Request, body: bytes) -> str | None:
-    """The body's text when Slack signed it within five minutes."""
     timestamp = request.headers.get("x-slack-request-timestamp")
     signature = request.headers.get("x-slack-signature")
     try:

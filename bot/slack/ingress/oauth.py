@@ -77,8 +77,6 @@ _TAKEN_OUT: Final = frozenset({_NOT_ALLOWED, _ORGANISATION})
 
 
 class _Denied(BoltError):
-    """An installation that is refused; the message is shown to the installer."""
-
     by = "slack"
     team = ""
 
@@ -97,8 +95,6 @@ class InstallRules:
 
 
 class _Rows(AsyncInstallationStore):
-    """Slack's interface of a store over ours; the flow only saves."""
-
     def __init__(self, installations: Installations) -> None:
         self._installations = installations
 
@@ -173,7 +169,6 @@ class _Flow(AsyncOAuthFlow):
         self._session = session
 
     async def build_authorize_url(self, state: str, request: AsyncBoltRequest) -> str:
-        """Slack's, with the workspace that is asked for only where it is an id of one."""
         wanted = next(iter(request.query.get("team", ())), "")
         team = wanted if _TEAM.fullmatch(wanted) else None
         return self.settings.authorize_url_generator.generate(state=state, team=team)
@@ -181,7 +176,6 @@ class _Flow(AsyncOAuthFlow):
     async def store_installation(
         self, request: AsyncBoltRequest, installation: Installation
     ) -> None:
-        """Raises _Denied after the app was taken out again, StorageUnavailable."""
         api = create_api(installation.bot_token or "", self._rules.api_base_url, self._session)
         try:
             installation.set_custom_value("site", await self._judged(api, installation))
@@ -193,7 +187,6 @@ class _Flow(AsyncOAuthFlow):
         await super().store_installation(request, installation)
 
     async def _judged(self, api: WebApi, installation: Installation) -> str:
-        """The workspace's address. Raises _Denied."""
         if installation.is_enterprise_install or not installation.team_id:
             raise _Denied(_ORGANISATION)
         team = TeamId(installation.team_id)
@@ -211,7 +204,6 @@ class _Flow(AsyncOAuthFlow):
         return site_of(str(told.get("url") or ""))
 
     async def _take_out(self, api: WebApi) -> None:
-        """Uninstall the app, so that no unusable installation stays."""
         secrets = {"client_id": self._rules.client_id, "client_secret": self._rules.client_secret}
         try:
             await api.client.api_call("apps.uninstall", data=secrets)
@@ -298,7 +290,6 @@ class Installing:
 
 
 def _authorization_url(api_base_url: str) -> str:
-    """Beside the API: https://slack.com/api/ → https://slack.com/oauth/v2/authorize."""
     return f"{api_base_url.rstrip('/').removesuffix('/api')}/oauth/v2/authorize"
 
 

@@ -191,7 +191,6 @@ class _Removed(_Payload):
 
     @property
     def is_ours(self) -> bool:
-        """Whether the bot's own token is meant, and not only people's."""
         return self.type == "app_uninstalled" or bool(self.tokens.bot)
 
 
@@ -242,7 +241,6 @@ class _Action(_Payload):
 
     @property
     def chosen(self) -> str:
-        """The value of a button, or of the option taken from a menu."""
         return self.selected_option.value if self.selected_option else self.value
 
 

@@ -81,8 +81,6 @@ _CLOSE_TIMEOUT_S = 3.0
 
 
 class _Opening(AsyncWebClient):
-    """Asks for addresses to connect to, and knows whether the app's token is refused for it."""
-
     refusal = ""
 
     async def apps_connections_open(self, *, app_token: str, **more: object) -> AsyncSlackResponse:
@@ -99,8 +97,6 @@ class _Opening(AsyncWebClient):
 
 
 class _Handler(AsyncSocketModeHandler):
-    """Bolt's handler, which knows what it is still working on."""
-
     def __init__(
         self, app: Dispatches, app_token: str, client: AsyncWebClient, ping_s: float
     ) -> None:

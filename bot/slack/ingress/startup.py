@@ -109,11 +109,9 @@ class _Credential:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """The setting it belongs in, and what it is called; "" for what does not show."""
         return _KINDS.get(self.value.strip()[:5], ("", ""))
 
     def refuse_another_kind(self, of: Sequence["_Credential"]) -> None:
-        """Raises StartupError when it is another one of Slack's credentials."""
         belongs, name = self.kind
         if not name or belongs == self.key:
             return

@@ -106,7 +106,6 @@ class AnswerClicks:
         return await self._with_evidence(click, show)
 
     async def _refused(self, click: Click, turn: str) -> str | None:
-        """Why that person may not see results of that turn; "" when a form says it, None: may."""
         if self._identity.is_external(click.person.team):
             return replies.EXTERNAL
         if not turn or not is_here(turn, click):

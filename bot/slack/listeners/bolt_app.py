@@ -254,8 +254,7 @@ def register_errors(app: AsyncApp) -> None:
     app.error(failed)
 
 
-async def _nothing(_click: Click) -> None:
-    """The client opens the link itself."""
+async def _nothing(_click: Click) -> None: ...
 
 
 async def _deny(denials: Denials, payload: BlockActions | ViewSubmission) -> None:
@@ -310,7 +309,6 @@ def create_bolt(
 
 
 def _retry_number(request: AsyncBoltRequest) -> int:
-    """Slack's count of earlier deliveries; 0 when it names none."""
     found = request.headers.get("x-slack-retry-num", ["0"])[0]
     return int(found) if found.isascii() and found.isdigit() and len(found) < 4 else 0
 

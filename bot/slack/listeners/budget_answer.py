@@ -99,7 +99,6 @@ def _named(name: str) -> Block:
 
 
 def _place_of(name: str) -> tuple[str, str]:
-    """The channel of a thread, and ", 14:02 UTC" when it began; of anything else the name itself."""
     session = _SESSION_ID.fullmatch(name)
     if session is None:
         return name, ""

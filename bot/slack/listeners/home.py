@@ -99,7 +99,6 @@ class Home:
         return Seen(tuple(rules), held, refusal is None, cards, freeze, admin)
 
     async def _admin(self, person: Person, event_id: str) -> Sequence[str]:
-        """On record like the commands that show the same."""
         event = AuditEvent(
             AuditKind.ADMIN_COMMAND,
             person.user,
@@ -172,7 +171,6 @@ def _is_wide(match: str) -> bool:
 
 
 def _place(match: str) -> str:
-    """Where a rule holds, in replies."""
     if match == "*":
         return "in any other channel"
     if match == GROUP:
@@ -185,7 +183,6 @@ def _inert(text: str) -> str:
 
 
 def _section(lines: Iterable[str]) -> JsonValue:
-    """Whole lines, as many as fit."""
     kept: list[str] = []
     room = _SECTION_CHARS
     for line in lines:

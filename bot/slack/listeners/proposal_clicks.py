@@ -192,7 +192,6 @@ class ProposalClicks:
         return refusal
 
     async def _find(self, click: Click) -> Proposal | None:
-        """The proposal of the pressed card; an id from elsewhere finds nothing."""
         if not _PROPOSAL_ID.fullmatch(click.value):
             return None
         proposal = await self._ports.proposals.get(ProposalId(click.value))

@@ -107,7 +107,6 @@ class ChannelAccess:
         return found.is_channel and not found.is_private
 
     async def _is_full(self, user: str) -> bool:
-        """Whether the account is an active full member of this workspace."""
         found = await account_of(self._api, user)
         outside = found.is_stranger or found.is_elsewhere(self._team)
         return not (outside or found.deleted or found.is_guest)

@@ -68,7 +68,6 @@ class SlackRoleDirectory:
     async def refusal(
         self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
     ) -> str | None:
-        """See `RoleDirectory.refusal`."""
         wanted = [each for each in (roles, also) if each]
         if not roles or not all(map(self._is_held, wanted)):
             return NOBODY
@@ -85,7 +84,6 @@ class SlackRoleDirectory:
         return None
 
     async def outsider(self, person: Person) -> str | None:
-        """See `RoleDirectory.outsider`."""
         user = await self._look_up(person.user)
         if user is None:
             return UNKNOWN_PERSON
@@ -96,7 +94,6 @@ class SlackRoleDirectory:
         return OUTSIDER if self._outside(person, user) is not None else None
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
-        """See `RoleHolders.held`."""
         user = await self._look_up(person.user)
         if user is None:
             return HeldRoles(unread=tuple(roles))
@@ -182,7 +179,6 @@ class SlackRoleDirectory:
         return list(dict.fromkeys(found))
 
     async def _lacking(self, person: Person, user: Account, roles: Sequence[str]) -> str | None:
-        """Why the person is in none of these roles; a list of ids is the only way for outsiders."""
         if any(person.user in role.users for role in self._known(roles)):
             return None
         if (stranger := self._outside(person, user)) is not None:
@@ -212,7 +208,6 @@ class SlackRoleDirectory:
         return None
 
     async def _is_in_group(self, user: UserId, group: str) -> bool | None:
-        """None if the group cannot be read."""
         members = await self._members_of(group, GROUP_TTL_S)
         if members is not None and user not in members:
             members = await self._members_of(group, GROUP_RECHECK_S)
@@ -226,7 +221,6 @@ class SlackRoleDirectory:
             return None
 
     async def _not_on_duty(self, user: UserId, rota: OnCall) -> str | None:
-        """None if on call, "" if not, else why it is unknown."""
         try:
             on_duty = await self._on_duty.now(rota, GROUP_TTL_S)
             if user not in on_duty.users:

@@ -73,7 +73,6 @@ class OnDutyDirectory:
         return OnDuty(frozenset(user for user in users if user), None not in users, users.count(""))
 
     async def _user(self, name: str) -> str | None:
-        """The account; "" if there is none, None if Slack does not answer."""
         if SLACK_ID.fullmatch(name):
             return name
         try:

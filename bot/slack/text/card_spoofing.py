@@ -69,7 +69,6 @@ def disclaimed(text: str) -> str:
 
 @lru_cache(maxsize=2_048)
 def _disclaimed(line: str, *, led: bool) -> str:
-    """`led`: the line above is a single emoji."""
     if not led and not _may_claim(line):
         return line
     read = _read(line)
@@ -84,7 +83,6 @@ def _disclaimed(line: str, *, led: bool) -> str:
 
 
 def _may_claim(line: str) -> bool:
-    """A cheap filter: False for most lines, which make no claim."""
     return _may_hold_sign(line) or _TELLING.search(line.lower().translate(_NO_LETTERS)) is not None
 
 
@@ -98,7 +96,6 @@ def _may_hold_sign(text: str) -> bool:
 # A growing answer is read again at every edit; all its lines but the last are as before.
 @lru_cache(maxsize=2_048)
 def _read(line: str) -> str:
-    """The line as a reader skims it: emoji as one mark, no emphasis, similar letters as Latin."""
     ascii_only = line.isascii()
     folded = line if ascii_only else unicodedata.normalize("NFKD", line).translate(_ALIKE)
     skimmed = _SHORTCODE.sub(_SIGN, folded.casefold())

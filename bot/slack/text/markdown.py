@@ -137,7 +137,6 @@ def _text_line(line: str, policy: LinkPolicy) -> str:
 
 
 def _spans(line: str) -> Iterator[tuple[bool, str]]:
-    """Text and code in turn; a run of backticks without its like later on the line is inert."""
     runs = list(_RUN.finditer(line))
     closing: dict[int, list[int]] = {}
     for index, run in enumerate(runs):

@@ -66,8 +66,6 @@ def _fragments(line: Line, policy: LinkPolicy, budget: int) -> Iterator[Line]:
 
 
 def _prefix(text: str, policy: LinkPolicy, budget: int, *, fenced: bool) -> int:
-    """How many characters fit, to the last space where that costs less than half of them."""
-
     def fits(size: int) -> bool:
         safe = safe_line(text[:size].removesuffix("\n"), policy, fenced=fenced)
         return _bytes(safe) + 1 <= budget
@@ -84,7 +82,6 @@ def _prefix(text: str, policy: LinkPolicy, budget: int, *, fenced: bool) -> int:
 
 
 def _cut(full: list[Line]) -> tuple[list[Line], list[Line]]:
-    """At the last empty line outside code, if it is in the second half; else after the last line."""
     for index in range(len(full) - 1, len(full) // 2, -1):
         line = full[index]
         if not line.after and not line.source.strip():

@@ -69,7 +69,6 @@ def _first(source: str, count: int) -> str:
 
 
 def _calm(line: str) -> str:
-    """The beginning of an unfinished line that no later text can change."""
     strange = [] if line.isascii() else [each for each in line if not each.isascii()]
     if any(unicodedata.category(each) in {"So", "Sk"} for each in strange):
         return ""

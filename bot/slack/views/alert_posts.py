@@ -108,7 +108,6 @@ def _counts(thread: AlertThread) -> str:
 
 
 def _within(room: int, thread: AlertThread) -> str:
-    """A line an alert, as many as fit, and how many do not."""
     kept: list[str] = []
     for line in (_line(each, thread.heard_at) for each in thread.listed):
         if sum(map(len, kept)) + len(line) + len(kept) + 40 > room:

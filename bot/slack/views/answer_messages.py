@@ -218,7 +218,6 @@ class AnswerMessages:
             raise SurfaceGone("the answer goes on in another process")
 
     async def _end_growth(self, ts: MessageTs, mark: Mark) -> None:
-        """Most often Slack ended it before, and says so."""
         if self.streams is None:
             return
         try:

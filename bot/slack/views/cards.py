@@ -109,7 +109,6 @@ def _mono(escaped: str) -> str:
 
 
 def _headline(proposal: Proposal) -> str:
-    """What it touches, as a question while it is open."""
     what = _cut(visible(named(proposal)), _HEADLINE_CHARS)
     asked = "?" if proposal.state is ProposalState.PENDING else ""
     return f"{title(proposal.state, rehearsal=is_rehearsal(proposal))}: {what}{asked}"
@@ -120,7 +119,6 @@ def _cut(text: str, most: int) -> str:
 
 
 def _shown(label: str, text: str) -> str | None:
-    """JSON whole under its label: names and values where it is an object, else as it is."""
     if text == "{}":
         return f"*{label}*  none"
     found = values(text) if text else None
@@ -168,7 +166,6 @@ def _facts(proposal: Proposal) -> str:
 
 
 def _objects(proposal: Proposal) -> str:
-    """The counted objects; empty if the action does not count them."""
     if proposal.objects is None:
         return ""
     names = ", ".join(_mono(inline(visible(name), 80)) for name in proposal.object_names)
@@ -247,7 +244,6 @@ def _last_question(proposal: Proposal, given: str) -> Block:
 
 
 def _progress(proposal: Proposal) -> list[str]:
-    """The confirmations so far, if several people have to confirm."""
     if proposal.approvals == 1:
         return []
     count = f"*Confirmations*  {len(proposal.votes)} of {proposal.approvals}"
@@ -268,7 +264,6 @@ _NEXT = {
 
 
 def _deciders(proposal: Proposal) -> str:
-    """ " by" and the deciders with times; empty without a decision."""
     if proposal.state is ProposalState.EXPIRED:
         return f" at {_time(proposal.expires_at)}"
     rejected = proposal.state is ProposalState.REJECTED
@@ -295,7 +290,6 @@ def _mention(paged: str) -> str:
 
 
 def _time(at: datetime) -> str:
-    """In UTC, as answers, charts and the trail speak of time."""
     return f"{at:%H:%M} UTC, {at:%d %b}"
 
 

@@ -81,7 +81,6 @@ def svg_of(chart: Chart) -> str:
 
 
 def _ticks(values: Sequence[float]) -> list[float]:
-    """Four steps of 1, 2 or 5 times a power of ten, around all values and zero."""
     low, high = min([0.0, *values]), max([0.0, *values])
     rough = (high - low) / 4 or 0.25
     power = 10.0 ** math.floor(math.log10(rough))

@@ -269,7 +269,6 @@ class NativeAnswer:
     async def _end(
         self, growth: Growth, chunks: list[Block], blocks: tuple[Block, ...] = ()
     ) -> bool:
-        """Whether it ended so. It grows no more in any case, but for a rate limit."""
         mark = answer_mark(self._messages.turn, growth.index)
         channel = self._messages.place.channel
         try:
@@ -289,13 +288,11 @@ class NativeAnswer:
         return True
 
     def _rest(self, text: str) -> str | None:
-        """The text of the current message; None if a full message would have to change."""
         said = clean(text).lstrip("\n")
         full = "".join(self._seen_heads)
         return said[len(full) :] if said.startswith(full) else None
 
     def _chunks(self, growth: Growth, text: str, view: AnswerView) -> list[Block] | None:
-        """None if the sent text is no longer the beginning."""
         if not text.startswith(growth.sent):
             # Less may be told for certain while more is coming; that is no change.
             return None if not growth.sent.startswith(text) else self._told(growth, view, "")
@@ -308,14 +305,12 @@ class NativeAnswer:
         return [*chunks, text_chunk(more)] if more else chunks
 
     def _closing(self, growth: Growth, view: AnswerView | None = None) -> list[Block]:
-        """Cards that change at the end; none stays in progress."""
         now = {card.id: card for card in task_cards(view)} if view else {}
         last = {name: closed_card(card) for name, card in (growth.cards | now).items()}
         return [card.chunk for name, card in last.items() if growth.cards.get(name) != card]
 
 
 def _split(part: Part) -> tuple[str, tuple[Block, ...]]:
-    """The text of a message, and the blocks below it."""
     first = part.blocks[0] if part.blocks else {}
     if first.get("type") != "markdown":
         return "", part.blocks

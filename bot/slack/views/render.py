@@ -126,7 +126,6 @@ def full_part(body: str, index: int) -> Part:
 
 
 def _bodies(text: str, links: LinkPolicy, heads: Sequence[str] = ()) -> list[str]:
-    """The text of each message. Full messages stay as they are if the text still begins with them."""
     said = clean(text).lstrip("\n") if heads else text
     full = "".join(heads)
     if heads and said.startswith(full):
@@ -161,7 +160,6 @@ def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
 
 
 def _waited_for(view: AnswerView, status: str) -> str:
-    """What a notification says of an answer that has no text yet."""
     if status != PLACEHOLDER or not view.question:
         return status
     return f"Looking into it: {inline(view.question, _QUESTION_CHARS)}"
@@ -287,7 +285,6 @@ def _footer(final: TurnFinished, *, show_cost: bool) -> str:
 
 
 def _held(final: TurnFinished) -> str:
-    """How many statements the results support; the text marks the failed ones."""
     count = len(final.claims)
     if not count:
         return ""

@@ -115,13 +115,11 @@ def _notices(notices: Sequence[str]) -> list[JsonValue]:
 
 
 def _details(evidence: Sequence[Evidence]) -> list[JsonValue]:
-    """What the answer had no room for."""
     lines = [f"• {remark(each, _DETAIL_CHARS)}" for each in details_of(evidence)[:_MOST_DETAILS]]
     return [section("\n".join(["*Also found*", *lines]))] if lines else []
 
 
 def _numbered(results: Sequence[Source], *, ok: bool) -> list[str]:
-    """The failed results, or (`ok`) the cut ones."""
     return [
         f"E{each.number}"
         for each in results

@@ -32,8 +32,7 @@ async def _no_cards(_text: str) -> Sequence[str]:
     return ()
 
 
-async def _nobody_told(_ts: MessageTs) -> None:
-    """Where nothing is kept of answers."""
+async def _nobody_told(_ts: MessageTs) -> None: ...
 
 
 class SlackAnswerStream(AnswerStream):
@@ -124,7 +123,6 @@ class SlackAnswerStream(AnswerStream):
             await self._share([chart] if chart else [])
 
     async def _post_missing(self, parts: tuple[Part, ...], on_part: OnPart) -> None:
-        """The messages that are not there yet: posts have an allowance of their own."""
         while (index := len(self._messages.posted)) < len(parts):
             urgency = Urgency.FIRST if self._messages.replaced else Urgency.FINAL
             show = partial(self._messages.show, index, parts[index], urgency)
@@ -139,7 +137,6 @@ class SlackAnswerStream(AnswerStream):
         return self._scheduler.is_posted_sooner(messages.place.channel, len(parts))
 
     async def _let_go(self) -> None:
-        """No call is under way, and none follows but the caller's own edits."""
         await self._still()
         if self._slot is self._to_appear:
             self._show_by(self._scheduler.open())
@@ -184,7 +181,6 @@ class SlackAnswerStream(AnswerStream):
         return edit
 
     async def _end_growth(self) -> tuple[Part, ...]:
-        """What it shows in the end; nothing where it does not grow."""
         native = self._native
         if native is None or native.growth is None:
             return ()
@@ -235,7 +231,6 @@ class SlackAnswerStream(AnswerStream):
         self._slot = slot
 
     async def _appear(self) -> bool:
-        """Post the first message, as much as there is by now."""
         messages = self._messages
         if not messages.complete:
             await messages.discover()
@@ -249,7 +244,6 @@ class SlackAnswerStream(AnswerStream):
         return is_post
 
     async def _edit(self) -> bool:
-        """Bring one stale message up to date; the next one waits for its own permission."""
         parts = self._parts()
         index = self._messages.stale(parts)
         if index is None:
@@ -261,11 +255,9 @@ class SlackAnswerStream(AnswerStream):
         return is_edit
 
     def _parts(self) -> tuple[Part, ...]:
-        """Raises SurfaceFailed: what cannot be redacted is not shown."""
         return render(self._shown(), self._links)
 
     def _shown(self) -> AnswerView:
-        """The view as people may read it. Raises SurfaceFailed."""
         text = self._view.text
         if self._view.finished is None:
             text = showable(text)

@@ -57,12 +57,10 @@ TRAITS = PlatformTraits(
 Stands = Callable[[TurnId, MessageTs], Awaitable[None]]
 
 
-async def _not_kept(_turn: TurnId, _ts: MessageTs) -> None:
-    """Where nothing is kept of answers."""
+async def _not_kept(_turn: TurnId, _ts: MessageTs) -> None: ...
 
 
 async def _no_warning(_proposal: Proposal) -> str:
-    """Where nothing is checked."""
     return ""
 
 

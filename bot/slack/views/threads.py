@@ -80,7 +80,6 @@ class _Message(_Read):
 
     @property
     def source(self) -> str:
-        """The text in Slack's markup, from any field that an app may use."""
         return message_source(self.text, self.attachments, self.blocks)
 
 
@@ -124,7 +123,6 @@ class SlackThreads:
         self._limited = limited
 
     async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
-        """See `ThreadReader.read`."""
         found: list[_Message] = []
         missing = ""
         try:
@@ -138,7 +136,6 @@ class SlackThreads:
         return ThreadRead([self._said(place, m, names) for m in told], missing)
 
     def link(self, place: Place, ts: MessageTs) -> str:
-        """See `ThreadReader.link`."""
         return permalink(self._site, place, ts)
 
     async def name(self, place: Place, user: str) -> str:  # noqa: ARG002 - of one workspace
@@ -256,5 +253,4 @@ def _name(message: _Message, names: Mapping[str, str]) -> str:
 
 
 def _plain(text: str, names: Mapping[str, str]) -> str:
-    """With people by their names and nothing that pings or links."""
     return clean(plain_text(text, lambda user: f"@{names.get(user, SOMEBODY)}", "a channel"))

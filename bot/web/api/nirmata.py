@@ -45,7 +45,6 @@ class _Message(BaseModel):
 
     @property
     def words(self) -> str:
-        """Its text, of a list the parts that are text."""
         parts = self.content if isinstance(self.content, list) else [self.content]
         found = [part.get("text") if isinstance(part, dict) else part for part in parts]
         return "\n".join(each for each in found if isinstance(each, str)).strip()
@@ -61,7 +60,6 @@ class _Request(BaseModel):
 
     @property
     def question(self) -> str:
-        """The last words of a person, after what was said before them."""
         said = [each for each in self.messages if each.role in {"user", "assistant"} and each.words]
         at = max((n for n, each in enumerate(said) if each.role == "user"), default=-1)
         if at < 0:

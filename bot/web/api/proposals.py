@@ -134,7 +134,6 @@ class Deciding:
         return await self._ended(row, user, to)
 
     async def _ended(self, row: Proposal, user: UserId, to: ProposalState) -> models.Decided:
-        """Told to whoever wished it, also when they ask once more."""
         was_rejected = row.state is ProposalState.REJECTED
         # Replaced by an edited one: whoever edited it decided, and confirmed nothing.
         was_edited = row.state is ProposalState.SUPERSEDED and not row.outcome

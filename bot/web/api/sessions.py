@@ -153,7 +153,6 @@ class Conversations:
         return models.Stopped(stopping=asked)
 
     async def _session(self, call: Call) -> ChatSession:
-        """One that the caller may see; another's is not told of."""
         session, caller = await self.chats.get(call.path("session")), call.caller
         if session is None or not await self.standing.sees(caller, session):
             raise Denied(404, "not_found", "There is no such conversation of yours.")

@@ -41,7 +41,6 @@ async def labels(report: BudgetReport, naming: Naming) -> Mapping[str, Mapping[s
 
 
 def _told_apart(names: Mapping[str, str]) -> Mapping[str, str]:
-    """Two who are called the same, or one by two accounts, have their ids behind."""
     times = Counter(names.values())
     return {user: f"{name} ({user})" if times[name] > 1 else name for user, name in names.items()}
 

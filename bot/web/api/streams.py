@@ -171,7 +171,6 @@ class _Reading:
     unchecked_s: float = 0.0
 
     async def run(self) -> None:
-        """Until the answer's end, the caller's, the token's or ours."""
         while not self.streams.open.closing.is_set():
             self.more.clear()
             try:
@@ -192,7 +191,6 @@ class _Reading:
         )
 
     async def _tell(self, page: "list[ChatEvent] | tuple[()]") -> bool:
-        """Whether the answer ended with it."""
         for event in page:
             await self._write(self.streams.line(event, self.session))
             self.after = event.seq
@@ -201,7 +199,6 @@ class _Reading:
         return False
 
     async def _still(self) -> bool:
-        """Whether to go on, asked now and then."""
         if self.silent_s >= HEARTBEAT_S:
             await self._write(KEEP_ALIVE)
         if self.unchecked_s < CHECK_S:

@@ -57,7 +57,6 @@ def _newest(events: Sequence[ClusterEvent]) -> dict[tuple[str, str, str], Cluste
 
 
 def _lacks_pods(one: KubernetesObject) -> bool:
-    """Whether pods are missing, or those of a new template are not created."""
     wanted = number_at(one, "spec", "replicas")
     wanted = number_at(one, "status", "desiredNumberScheduled") if wanted is None else wanted
     ready = number_at(one, "status", "readyReplicas") or number_at(one, "status", "numberReady")

@@ -166,7 +166,6 @@ def _image(pod: KubernetesObject, container: str) -> str:
 
 
 def _end_of(said: str) -> str:
-    """What follows the name of the image, which such messages repeat at each step."""
     first = re.search(r'(?i)pull image "([^"]*)"', said)
     end = re.split(r'(?:resolve reference|pull and unpack image|pull image) "[^"]*":?\s*', said)[-1]
     return f'"{first[1]}": {end}' if first and end else said
@@ -229,7 +228,6 @@ def _limit(pod: KubernetesObject, name: str) -> str:
 
 
 def _about_probe(pod: KubernetesObject, kind: str, said: str) -> Iterator[str]:
-    """What of the probe's own settings explains that it fails."""
     if "malformed HTTP" in said:
         yield f"the {kind} probe speaks HTTP to a port whose protocol is another, such as gRPC"
     ports = sorted({number for number, _, _ in declared_ports(mapping_at(pod, "spec"))})

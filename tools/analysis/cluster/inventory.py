@@ -123,7 +123,6 @@ _ByPair = Mapping[tuple[str, str, str], Sequence[KubernetesObject]]
 
 
 def _by_pair(found: Iterable[tuple[KubernetesObject, Mapping[str, str]]]) -> _ByPair:
-    """Objects by namespace and each pair of labels."""
     index: dict[tuple[str, str, str], list[KubernetesObject]] = defaultdict(list)
     for one, labels in found:
         for pair in labels.items():

@@ -218,7 +218,6 @@ def _finding(pod: KubernetesObject, trouble: Trouble, cluster: Inventory) -> Fin
 
 
 def _rollout(pod: KubernetesObject, workload: str, cluster: Inventory) -> str:
-    """That the rollout, which the pod is of, does not get on."""
     space = namespace_of(pod)
     deployment = cluster.named("Deployment", space, workload) or next(
         (one for one in cluster.of("Deployment") if _selects(one, pod)), None
@@ -261,7 +260,6 @@ def _scheduler(pod: KubernetesObject, trouble: Trouble, cluster: Inventory) -> F
 
 
 def _siblings(pod: KubernetesObject, cluster: Inventory) -> Sequence[KubernetesObject]:
-    """The pods of its workload that are to run."""
     return [
         one for one in cluster.pods_of(namespace_of(pod), workload_of_pod(pod)) if is_to_run(one)
     ]

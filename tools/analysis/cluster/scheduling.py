@@ -97,7 +97,6 @@ _MECHANISMS: Final[Sequence[tuple[str, str]]] = (
 
 
 def _explained(said: str, pod: KubernetesObject, cluster: Inventory) -> Iterator[str]:
-    """What of the pod's spec the scheduler means."""
     lowered = said.lower()
     for pattern, explain in _EXPLAIN:
         if re.search(pattern, lowered) and (text := explain(pod, cluster)):

@@ -58,7 +58,6 @@ def _is_late(claim: KubernetesObject, cluster: Inventory) -> bool:
 
 
 def _mounting(cluster: Inventory) -> Mapping[tuple[str, str], Sequence[KubernetesObject]]:
-    """The pods that mount a claim, by its namespace and name."""
     found: dict[tuple[str, str], list[KubernetesObject]] = defaultdict(list)
     for pod in cluster.of("Pod"):
         for name in pending_claims(pod):
@@ -95,7 +94,6 @@ def _finding(
 
 
 def _why(claim: KubernetesObject, cluster: Inventory) -> tuple[str, str]:
-    """What of the claim no StorageClass or volume fits."""
     wanted = text_at(claim, "spec", "storageClassName")
     classes = {name_of(one): one for one in cluster.of("StorageClass")}
     if wanted and cluster.is_whole("StorageClass") and wanted not in classes:
@@ -119,7 +117,6 @@ def _is_default(storage_class: KubernetesObject) -> bool:
 
 
 def _why_no_volume(claim: KubernetesObject, cluster: Inventory) -> tuple[str, str]:
-    """Which volume would fit, and what speaks against it."""
     selector = texts_at(claim, "spec", "selector", "matchLabels")
     volumes = cluster.of("PersistentVolume")
     free = [one for one in volumes if not mapping_at(one, "spec", "claimRef")]
@@ -142,7 +139,6 @@ def _why_no_volume(claim: KubernetesObject, cluster: Inventory) -> tuple[str, st
 
 
 def _why_not_these(claim: KubernetesObject, free: Sequence[KubernetesObject]) -> tuple[str, str]:
-    """What speaks against each free volume."""
     asked = text_at(claim, "spec", "resources", "requests", "storage")
     offered = joined(
         f"{name_of(one)} ({text_at(one, 'spec', 'capacity', 'storage')}, {joined(_modes(one))})"
@@ -161,7 +157,6 @@ def _why_not_these(claim: KubernetesObject, free: Sequence[KubernetesObject]) ->
 
 
 def _size(one: KubernetesObject, kind: str) -> float:
-    """Its capacity or its request in bytes; 0 where it cannot be read."""
     path = ("spec", "capacity") if kind == "capacity" else ("spec", "resources", "requests")
     found = _QUANTITY.fullmatch(text_at(one, *path, "storage"))
     return float(found[1]) * _UNITS.get(found[2], 0) if found else 0.0

@@ -45,7 +45,6 @@ def findings(cluster: Inventory) -> Sequence[Finding]:
 
 
 def _is_short(one: Finding) -> bool:
-    """Fewer pods than wanted, which a lost node explains."""
     return one.mechanism == "fewer ready than wanted"
 
 

@@ -33,7 +33,6 @@ def post_message(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def _place(workspace: Workspace, target: str) -> str:
-    """The channel of an id; a user's id means the direct message with that user."""
     if not target.startswith(("U", "W")):
         return target
     pair = frozenset({target, workspace.app.bot_user_id})

@@ -97,7 +97,6 @@ def _growing(workspace: Workspace, arguments: Arguments) -> tuple[Channel, Messa
 
 
 def _said(arguments: Arguments) -> tuple[JsonObject, ...]:
-    """Chunks or Markdown, not both."""
     text = arguments.text("markdown_text")
     if text and arguments.given("chunks"):
         raise SlackRefused("invalid_arguments")

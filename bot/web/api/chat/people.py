@@ -27,7 +27,6 @@ class CallerRoles:
         self._callers = callers
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
-        """See `RoleHolders.held`."""
         try:
             caller = await self._callers.known(person.user)
         except StorageUnavailable as error:
@@ -52,7 +51,6 @@ class CallerRoles:
         return None
 
     async def outsider(self, person: Person) -> str | None:
-        """See `RoleDirectory.outsider`."""
         caller = await self._known(person)
         return caller if isinstance(caller, str) else None
 
@@ -81,18 +79,15 @@ class HomeRoles:
         self._by_team = by_team
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
-        """See `RoleHolders.held`."""
         directory = self._by_team.get(person.team)
         return await directory.held(person, roles) if directory else HeldRoles(unread=tuple(roles))
 
     async def refusal(
         self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
     ) -> str | None:
-        """See `RoleDirectory.refusal`."""
         directory = self._by_team.get(person.team)
         return await directory.refusal(person, roles, also) if directory else UNKNOWN
 
     async def outsider(self, person: Person) -> str | None:
-        """See `RoleDirectory.outsider`."""
         directory = self._by_team.get(person.team)
         return await directory.outsider(person) if directory else UNKNOWN

@@ -141,7 +141,6 @@ class ChatAnswerStream:
         return (wire.reset(self._message, shown),)
 
     async def _shown(self, session: ChatSession) -> str:
-        """As much of the text as may be read while it grows. Raises RedactionFailed."""
         said = clean(showable("".join(self._pieces)))
         if len(said) > _LONG_CHARS:
             return await asyncio.to_thread(self._desk.redact, session, said)
