@@ -100,7 +100,6 @@ def _time(seconds: int) -> str:
 
 
 def _emoji(code: re.Match[str]) -> str:
-    """The emoji; a workspace's own one stays a code, because it has nothing else."""
     name = code["name"]
     if name in _EMOJI_NAMES:
         return _EMOJI_NAMES[name]
@@ -154,7 +153,6 @@ def _block_texts(block: Mapping[str, object]) -> Iterator[str]:
 
 
 def _table_rows(rows: object) -> Iterator[str]:
-    """A row of a table block is one line; its cells are plain or rich text."""
     for row in rows if isinstance(rows, list | tuple) else ():
         yield " | ".join(_rich_text(cell) for cell in _entries(row))
 
