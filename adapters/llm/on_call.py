@@ -6,7 +6,7 @@ from typing import Final
 
 from adapters.llm.called import called
 
-NO_ROTA: Final = "On call: I can read no rota here."
+NO_ROTA: Final = "On call: I have no rota for this channel."
 _NOW: Final = "On call now"
 _UNREAD: Final = "could not be read just now"
 _NOTE: Final = re.compile(rf"^- ((?:{_NOW}|On call): [^\n]*)$", re.MULTILINE)

@@ -20,7 +20,7 @@ _CAUSE: Final = re.compile(
     r"\b(?:likely cause|root cause|caused by|trouble seems)\b", re.IGNORECASE
 )
 _STATE: Final = re.compile(
-    r"^(?:yes\b|not over|it is over|nothing is wrong|what moved in .* is usual again|i cannot say that it is over)",
+    r"^(?:yes\b|not over|it is over|nothing is wrong|what (?:moved|changed) in .* is (?:usual again|back to normal)|i cannot say that it is over)",
     re.IGNORECASE,
 )
 _IMPACT: Final = re.compile(r"\b(?:requests?|latency|errors?|customers|affected)\b", re.IGNORECASE)

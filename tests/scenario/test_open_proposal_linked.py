@@ -24,7 +24,7 @@ async def test_asked_again_triage_links_the_card_of_what_is_open(stage: Start) -
 
     link = f"/archives/{card.channel}/p{card.ts.replace('.', '')}?"
     assert "Open proposal" not in first
-    assert "proposed already" in again
+    assert "already proposed" in again
     assert proposal in again
     assert (
         f"Open proposal: rollback-deploy of checkout, <https://kortex-local.slack.com{link}"
@@ -43,7 +43,7 @@ async def test_asked_again_after_it_was_done_triage_tells_who_confirmed_it(stage
         again = await running.answered("why is checkout slow?", RESPONDER, thread=asked.thread)
 
     assert f"A rollback of checkout was confirmed by {NAME} at " in again
-    assert "and is done; no deploy came since, so it is not proposed again" in again
+    assert "and is done, with no deploy since, so I do not propose it again" in again
     assert "not in any result" not in again
     assert len(running.cards(asked)) == 1
 
@@ -64,10 +64,10 @@ async def test_asked_in_another_thread_triage_links_the_open_card_and_later_who_
         rows = running.query("SELECT state FROM proposals")
 
     link = f"/archives/{card.channel}/p{card.ts.replace('.', '')}?"
-    assert "its card is in another thread of this channel; it is linked below" in meanwhile
+    assert "Its card is in another thread of this channel; it is linked below" in meanwhile
     assert link in meanwhile
     assert f"A rollback of checkout was confirmed by {NAME} at " in after
-    assert "too short ago to tell whether it helped" in after
+    assert "too early to say whether it helped" in after
     assert f"A rollback of checkout was confirmed by {NAME} at " in who
     assert "not in any result" not in after + who
     assert RESPONDER not in after + who
@@ -85,7 +85,7 @@ async def test_six_threads_that_ask_at_once_have_one_card(stage: Start) -> None:
     assert sum("is proposed below" in answer for answer in answers) == 1
     assert (
         sum(
-            "its card is in another thread of this channel; it is linked below" in answer
+            "Its card is in another thread of this channel; it is linked below" in answer
             and "Open proposal: rollback-deploy of checkout, <https://" in answer
             for answer in answers
         )

@@ -28,7 +28,7 @@ def asked_first(case: Case, judgement: Judgement) -> str:
         itself = f"{plain(case.subject)}{when}: {own_state(case)}"
     else:
         return ""
-    return f"You asked about {itself}.{f' What stands out is {other}.' if other else ''}"
+    return f"You asked about {itself}.{f' The clearest anomaly is in {other}.' if other else ''}"
 
 
 def asked_as_well(case: Case, judgement: Judgement) -> str:
@@ -36,17 +36,17 @@ def asked_as_well(case: Case, judgement: Judgement) -> str:
     other, moved = _other(case, judgement), own_trouble(case, judgement.facts)
     if not other or not moved or judgement.own_blind:
         return ""
-    return f"You asked about {plain(case.subject)}: {moved[0]}; what stands out most is {other}."
+    return f"You asked about {plain(case.subject)}: {moved[0]}; the clearest anomaly is in {other}."
 
 
 def own_state(case: Case) -> str:
     """Which of its own figures are as usual, or that none are known."""
     metrics = case.of(METRICS)
     if metrics is None:
-        return "none of its own figures are known"
+        return "none of its metrics were read"
     roles = text_of(metrics.mapping("within"), case.subject).split()
     if not roles:
-        return f"none of its own figures could be compared [{metrics.mark}]"
+        return f"none of its metrics could be compared [{metrics.mark}]"
     are, were = ("is", "was") if len(roles) == 1 else ("are", "were")
     are = were if case.is_past else are
     return f"its {', '.join(roles)} {are} as usual [{metrics.mark}]"
@@ -62,7 +62,7 @@ def everybody(case: Case) -> str:
     """The products that are looked at where nobody is named, by name where they are few."""
     names = [plain(one) for one in case.products]
     if len(names) > _MOST_NAMED:
-        return "all products of this channel"
+        return "all products in this channel"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -71,10 +71,10 @@ def assumed_of_all(case: Case, judgement: Judgement) -> str:
     if case.names_subject or len(case.products) < 2 or case.asked.apart or case.asked.thought:
         return ""
     if case.asked.topic == "logs":
-        return f"no product is named, so this is {plain(case.subject)}, the first of this channel"
+        return f"you mean {plain(case.subject)}, the first product of this channel"
     if case.asked.topic != "cause" or judgement.verdict == "healthy":
         return ""
-    return f"no product is named, so this is about {everybody(case)}"
+    return f"you mean {everybody(case)}"
 
 
 def _other(case: Case, judgement: Judgement) -> str:
@@ -100,4 +100,4 @@ def unknown_name(case: Case) -> str:
     if not known or name in {one.lower() for one in known}:
         return ""
     named = ", ".join(sorted(map(plain, known))[:_MOST_NAMED])
-    return f'I know no product "{plain(name)}"; I saw {named}.'
+    return f'I found no product "{plain(name)}". I found {named}.'

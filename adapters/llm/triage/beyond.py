@@ -40,10 +40,10 @@ def beyond_lines(case: Case) -> Iterator[str]:
     """One sentence that it cannot be answered here, and what can."""
     match case.asked.wish:
         case "":
-            yield f"**That needs a model, and none was used here; I looked at nothing.** {can_ask(case)}"
+            yield f"**I cannot answer this without a model, so I checked nothing.** {can_ask(case)}"
         case wish if wish == _REPORT:
             yield (
-                "**I cannot write one in this place without a model.** `kortex incident report` writes "
+                "**I cannot write a report here without a model.** `kortex incident report` writes "
                 "it from the records: summary, impact, cause, timeline, actions."
             )
         case wish if wish == _NO_PEOPLE:
@@ -54,15 +54,15 @@ def beyond_lines(case: Case) -> Iterator[str]:
 
 def on_call_lines(case: Case) -> Iterator[str]:
     """The line beside the question."""
-    yield f"**{case.on_call or 'I can read no rota here, so I cannot say who is on call.'}**"
+    yield f"**{case.on_call or 'On call: I have no rota for this channel.'}**"
 
 
 def recap_lines(case: Case) -> Iterator[str]:
     """Cause, action and state, as they were answered in this thread."""
-    cause = case.answered or "no cause was named in this thread so far"
+    cause = case.answered or "no cause has been named in this thread"
     yield f"**So far:** {cause}"
     yield "\n".join(f"- {line}" for line in _actions(case))
-    yield 'Nothing was looked at again. Ask "is it over?" for the state now.'
+    yield 'I did not check again. Ask "is it over?" for the current state.'
 
 
 def _actions(case: Case) -> Sequence[str]:

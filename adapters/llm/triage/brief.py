@@ -18,7 +18,7 @@ from adapters.llm.triage.period import period
 from adapters.llm.triage.telling import cause_mark, cause_text, named, now_text, told
 
 _MOST_NAMED: Final = 6
-_CUSTOMERS: Final = "How many customers that is, I cannot tell: the metrics do not count them."
+_CUSTOMERS: Final = "The metrics do not count the affected customers."
 _ASKS_WHO: Final = re.compile(r"\bwho (?:can|may|must|should|has to)\b")
 _SIGNALS: Final = frozenset({"latency", "errors"})
 
@@ -42,7 +42,7 @@ def _over(case: Case, judgement: Judgement) -> Iterator[str]:
     """Over, not over, or that it cannot be told: a yes would be wrong for "is it still slow?"."""
     yes = plain_answer(case, judgement)
     going_on = _going_on(case, judgement)
-    whole = plain(case.subject) if case.names_subject else "the products of this channel"
+    whole = plain(case.subject) if case.names_subject else "the products in this channel"
     if yes:
         yield yes
     elif going_on:
@@ -78,8 +78,8 @@ def _going_on(case: Case, judgement: Judgement) -> Sequence[Moved]:
 
 
 def _unsure(judgement: Judgement) -> str:
-    missing = f" I could not look at: {judgement.missing[0]}." if judgement.missing else ""
-    return f"I found nothing that stands out now.{missing}"
+    missing = f" I could not check: {judgement.missing[0]}." if judgement.missing else ""
+    return f"I see nothing abnormal now.{missing}"
 
 
 def _pending(case: Case) -> str:
@@ -97,7 +97,7 @@ def _state(case: Case, judgement: Judgement) -> Iterator[str]:
     if thought and case.answered and not is_cause:
         # What it was is known from this thread; that it shows no more does not change that.
         yield f"**As answered in this thread: {case.answered}**"
-        yield "Nothing of it stands out now." if judgement.verdict == "healthy" else ""
+        yield "I see nothing abnormal now." if judgement.verdict == "healthy" else ""
     elif thought:
         yield thought
         out = [line for line in ruled_out(case, judgement) if case.asked.thought in line]
@@ -109,7 +109,7 @@ def _state(case: Case, judgement: Judgement) -> Iterator[str]:
         if thought or top.product != case.subject:
             yield f"{cause_text(top, case.now)} [{cause_mark(top)}]"
     elif judgement.verdict != "cause" and judgement.missing:
-        yield f"I could not look at: {judgement.missing[0]}."
+        yield f"I could not check: {judgement.missing[0]}."
 
 
 def _own(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -130,9 +130,9 @@ def _impact(case: Case, judgement: Judgement) -> Iterator[str]:
     now = [one for one in moved if one.over_since is None]
     by_product = {one.product: one for one in sorted(now or moved, key=lambda each: each.score)}
     if not by_product:
-        yield f"**I see no product whose latency or failures left their usual range{period(case)}.**"
+        yield f"**I see no product with unusual latency or errors{period(case)}.**"
         if judgement.missing:
-            yield f"I could not look at: {judgement.missing[0]}."
+            yield f"I could not check: {judgement.missing[0]}."
         return
     names = [plain(one) for one in by_product][::-1]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
@@ -148,7 +148,7 @@ def _impact(case: Case, judgement: Judgement) -> Iterator[str]:
 def _coverage(case: Case, judgement: Judgement) -> Iterator[str]:
     top = next(iter(judgement.suspects), None)
     if top is not None and judgement.verdict == "cause":
-        yield f"**Not proven, but the evidence points there. {cause_text(top, case.now)}**"
+        yield f"**Likely, but not proven. {cause_text(top, case.now)}**"
         points = shown_points(top, case.asked.symptom)[:3]
         lines = [named(top.product, told(point, case.now)) for point in points]
         lines += [f"not the cause: {line}" for line in ruled_out(case, judgement)][:1]
@@ -158,24 +158,24 @@ def _coverage(case: Case, judgement: Judgement) -> Iterator[str]:
     lines += list(quiet(case, judgement))[:1]
     yield "\n".join(f"- {line}" for line in lines[:MOST_LINES])
     if judgement.missing:
-        yield f"Not looked at: {'; '.join(judgement.missing[:2])}."
+        yield f"I could not check: {'; '.join(judgement.missing[:2])}."
 
 
 def _next(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
     if judgement.verdict != "cause":
         if judgement.verdict == "healthy":
-            yield "**Nothing needs to be done that I can see.**"
+            yield "**I see nothing to do.**"
         else:
             yield "**No cause is established, so I propose nothing.**"
         first = [plain(one.product) for one in judgement.suspects]
         yield f"I would look first at {', then '.join(first)}." if first else ""
     else:
         if _ASKS_WHO.search(case.question.lower()):
-            yield "**The card names the roles that may confirm it; only they can.**"
+            yield "**Only the roles on the card can confirm it.**"
         yield f"**{next_step(case, judgement, signals)}**"
         yield cause_text(judgement.suspects[0], case.now)
     if case.open_proposals:
         yield (
-            "The card says what runs, where, who may decide and whether it can be undone. Confirm sends exactly "
-            "that order once; Reject sends nothing."
+            "The card shows what runs, where, who can confirm it and whether it can be undone. "
+            "Confirm runs exactly that action once. Reject runs nothing."
         )

@@ -213,7 +213,7 @@ def _of_what_was_done(asked: Asked, decided: Sequence[Decided]) -> Asked:
     done = next((one for one in reversed(decided) if one.went_out), None)
     if not asked.asks_helped or asked.subject or asked.stranger or done is None:
         return asked
-    words = f"this is about {plain(done.product)}, for which something was confirmed last"
+    words = f"you mean {plain(done.product)}, the product of the last confirmed action"
     return replace(asked, subject=done.product, assumed=(*asked.assumed, words))
 
 
@@ -225,7 +225,7 @@ def _of_its_kind(asked: Asked, question: str, answered: str, meta: Meta) -> Aske
     fitting = [one for one in named if any(_is_kind(one, kind) for kind in kinds)]
     if len(fitting) != 1:
         return asked
-    words = f"this is about {plain(fitting[0])}, in which the cause was found"
+    words = f"you mean {plain(fitting[0])}, where the cause was found"
     before = (text for text in asked.assumed if not text.endswith(", as before"))
     asked = replace(asked, subject=fitting[0], assumed=(*before, words))
     asks_state = asked.topic == "beyond" and not asked.wish and asks_if_fine(f"is {question}")
@@ -277,7 +277,7 @@ def _continued(
             asked = replace(asked, start=before.start, end=before.end, is_exact=before.is_exact)
             asked = replace(asked, is_cut=before.is_cut, assumed=before.assumed)
         if before.subject:
-            words = f"this is about {before.subject}, as before"
+            words = f"you mean {before.subject}, as before"
             return replace(asked, subject=before.subject, assumed=(*asked.assumed, words))
         if is_elsewhere(before.stranger, meta):
             return told_apart(replace(asked, stranger=before.stranger), message.text, meta)

@@ -131,16 +131,16 @@ def _blind(case: Case) -> Iterator[str]:
         yield from (f"Kubernetes: {quoted(note)}" for note in unread)
     logs = swept(case, LOGS)
     if logs is not None and logs.result.get("truncated") is True:
-        yield "logs: more kinds of lines changed than are told"
+        yield "logs: more patterns changed than are listed"
     if logs is not None and (partly := logs.texts("partly")):
-        yield f"logs: too many errors to read them all of {', '.join(map(plain, partly[:5]))}"
+        yield f"logs: too many errors to read all from {', '.join(map(plain, partly[:5]))}"
     if logs is not None and errors_against_hour(logs):
-        yield "logs: errors were compared with an hour, which is too short to know them all"
+        yield "logs: errors could only be compared with the hour before"
     traces = case.of(TRACES)
     if traces is not None:
         before, after = traces.number("traces_before") or 0, traces.number("traces_after") or 0
         if after and not before:
-            yield "traces: none from before to compare with"
+            yield "traces: no earlier traces to compare with"
 
 
 def _blind_in_metrics(case: Case, metrics: Seen) -> Iterator[str]:
@@ -149,16 +149,16 @@ def _blind_in_metrics(case: Case, metrics: Seen) -> Iterator[str]:
     yield from islice(samples_missing(metrics, whom, case.now), _MOST_LACKING)
     yield from _blind_metrics(case, metrics, subject) if subject else _blind_to_all(metrics)
     if subject and case.asked.fails and not _shows_failures(case, metrics):
-        yield f"whether requests of {plain(subject)} fail: neither failures nor logs are there"
+        yield f"whether requests of {plain(subject)} fail: there is no error metric and no log"
     is_slow = case.asked.symptom == "latency" and _shows_any(whom, metrics)
     if subject and is_slow and not _shows_latency(whom, metrics):
-        yield f"whether requests of {_named_few(whom)} are slow: no latency was compared"
+        yield f"whether requests of {_named_few(whom)} are slow: no latency could be compared"
     if not case.names_subject:
         yield from _blind_to_others(case.products[1:], metrics)
     if metrics.text("day_unread"):
-        yield "metrics: the last day could not be read, so older trouble would not show"
+        yield "metrics: the last 24 hours could not be read, so older problems would not show"
     if metrics.result.get("truncated") is True:
-        yield "metrics: more moved than is told"
+        yield "metrics: more series changed than are listed"
 
 
 def _shows_failures(case: Case, metrics: Seen) -> bool:
@@ -216,8 +216,8 @@ def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
         yield f"{plain(subject)}: {words}"
     ended = ended_roles(metrics, subject)
     if subject in metrics.texts("without") or not (known | moved | short | ended):
-        none = "no data of its own was found of that time"
-        none = none if case.is_past else "no metrics were found that are its own"
+        none = "it has no metrics from that time"
+        none = none if case.is_past else "no metrics of its own were found"
         yield f"{plain(subject)}: {none}"
     elif case.names_subject and not (known | moved | short | ended) & _OF_REQUESTS:
         yield f"{plain(subject)}: neither latency nor errors are measured"
@@ -233,8 +233,8 @@ def _blind_to_all(metrics: Seen) -> Iterator[str]:
     if bare := [one for one in short if one not in within]:
         yield f"metrics: {_named_few(bare)}: {too_young(metrics, plain(bare[0]))}"
     elif not (within or metrics.rows("shifts")):
-        yield "metrics: none of any product were found"
-    yield "the channel names no products, so it cannot be told whether all of them were seen"
+        yield "metrics: none were found for any product"
+    yield "no products are set for this channel, so coverage is unknown"
 
 
 def _blind_to_others(others: Sequence[str], metrics: Seen) -> Iterator[str]:
@@ -242,13 +242,13 @@ def _blind_to_others(others: Sequence[str], metrics: Seen) -> Iterator[str]:
     bare = [one for one in others if not known[one]]
     short = [one for one in bare if one in metrics.mapping("too_short")]
     if young := _named_few(short):
-        yield f"metrics: {young}: measured, but not long enough to compare"
+        yield f"metrics: {young}: not enough history to compare"
     if none := _named_few([one for one in bare if one not in short]):
         yield f"metrics: none of {none} were found or could be compared"
     rest = [one for one in others if known[one]]
     if partly := [one for one in rest if _unchecked(metrics, one)]:
         roles = ", ".join(sorted(_unchecked(metrics, partly[0])))
-        yield f"metrics: {_named_few(partly)}: not all could be compared, such as {roles}"
+        yield f"metrics: {_named_few(partly)}: some could not be compared, such as {roles}"
     if load := [one for one in rest if not known[one] - _OF_LOAD and one not in partly]:
         yield f"metrics: only the load of {_named_few(load)} is measured"
 

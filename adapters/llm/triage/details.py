@@ -72,7 +72,7 @@ def ruled_out(case: Case, judgement: Judgement) -> Iterator[str]:
         if fact.product not in blamed:
             yield (
                 f"the deploy of {fact.product} {fact.version} at {clock(fact.at, case.now)} "
-                f"[{fact.seen.mark}], which hardly moved"
+                f"[{fact.seen.mark}] (its metrics hardly changed)"
             )
 
 
@@ -86,19 +86,19 @@ def quiet(case: Case, judgement: Judgement) -> Iterator[str]:
         if " of 0 products" not in text  # no product's bounds
     ]
     if looked:
-        yield f"looked at {', '.join(looked)}: otherwise within normal bounds"
+        yield f"checked {', '.join(looked)}: otherwise normal"
     yield from islice(_unmeasured_others(case), _MOST_LACKING)
     cluster = case.of(CLUSTER)
     if cluster is not None and not cluster.rows("ill"):
         yield f"pods and nodes are healthy [{cluster.mark}]"
         for row in cluster.rows("warnings")[:2]:
-            over = " that is over" if row.get("over") is True else ""
-            yield f"a warning{over}: {quoted(str(row.get('message', '')))} [{cluster.mark}]"
+            over = "past" if row.get("over") is True else "current"
+            yield f"a {over} warning: {quoted(str(row.get('message', '')))} [{cluster.mark}]"
         for text in cluster.texts("risks")[:1]:
             yield f"a risk, no harm yet: {quoted(text)} [{cluster.mark}]"
     logs = swept(case, LOGS)
     if logs is not None and not logs.rows("changes"):
-        yield f"no new kind of log lines [{logs.mark}]"
+        yield f"no new log patterns [{logs.mark}]"
     yield from last_deploy(case)
 
 

@@ -29,7 +29,7 @@ def done_lines(case: Case) -> Iterator[str]:
     if carried_out:
         yield f"**{decision_told(carried_out[-1], case.now)}.**"
     else:
-        yield f"**Nothing that was proposed here{of} has been confirmed.**"
+        yield f"**No proposal{of} has been confirmed here.**"
     lines = [
         *(
             f"{decision_told(one, case.now)}."
@@ -41,12 +41,12 @@ def done_lines(case: Case) -> Iterator[str]:
     if lines:
         yield "\n".join(f"- {line}" for line in lines)
     if still_open:
-        yield "Confirm or reject on the card itself; a message decides nothing."
+        yield "Confirm or reject on the card: a message decides nothing."
     if any(not one.by for one in carried_out):
-        yield "Who confirmed what was carried out from another channel is told there alone."
+        yield "Only its own channel shows who confirmed an action."
     yield (
-        "I only see what went through Kortex: proposals of this thread and channel, and what was "
-        "carried out for these products in the last two hours. Changes by hand are not visible to me."
+        "I only see what went through Kortex: proposals in this thread and channel, and actions "
+        "on these products in the last two hours. I cannot see manual changes."
     )
 
 

@@ -46,9 +46,8 @@ def answer_to(case: Case, judgement: Judgement) -> str:
     if not thought:
         return ""
     meant = _meant(thought, case.products)
-    words = f'whether it is "{plain(thought)}"'
     if meant is None:
-        return f"I cannot say {words}: nothing that I look at is called so."
+        return f'I cannot check "{plain(thought)}": I have no data with that name.'
     found = [
         (one, point)
         for one in (*judgement.suspects, *judgement.others)
@@ -59,15 +58,15 @@ def answer_to(case: Case, judgement: Judgement) -> str:
         others = [plain(one) for one in meant.products[:3] if one != thought]
         looked = f" ({', '.join(others)})" if others else ""
         if judgement.missing:
-            return (
-                f"I see no sign that it is {plain(thought)}{looked}, but I could not look at all."
-            )
+            return f"I see no sign that it is {plain(thought)}{looked}, but I could not check everything."
         return f"I see no sign that it is {plain(thought)}{looked}."
     one, point = found[0]
     is_top = judgement.verdict == "cause" and one is judgement.suspects[0]
     if is_top:
-        return f"As to {words}: it looks like it, {told(point, case.now)}."
-    return f"As to {words}: it may play a part, {told(point, case.now)}, but it is not what stands out most."
+        return f'"{plain(thought)}" looks likely: {told(point, case.now)}.'
+    return (
+        f'"{plain(thought)}" may play a part: {told(point, case.now)}. It is not the main suspect.'
+    )
 
 
 def _meant(thought: str, products: Sequence[str]) -> _Meant | None:

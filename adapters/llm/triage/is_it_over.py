@@ -28,7 +28,7 @@ def plain_answer(case: Case, judgement: Judgement) -> str:
         said = _helped(case, judgement, top)
     elif _asks_if_ok(case) and top is not None and top.over_since is not None:
         since = clock(top.over_since, case.now)
-        said = f"Yes, as far as I can see: all that moved in {plain(top.product)} is usual again since {since}."
+        said = f"Yes, as far as I can see: all that changed in {plain(top.product)} is back to normal since {since}."
     else:
         said = ""
     return f"**{said}**" if said else ""
@@ -91,22 +91,22 @@ def _helped(case: Case, judgement: Judgement, top: Suspicion | None) -> str:
     if done is None or case.now is None or case.is_past:
         return ""
     if not done.then.startswith("; succeeded"):
-        return f"Whether it helped cannot be told: {_lowered(decision_told(done, case.now))}."
+        return f"I cannot say whether it helped: {_lowered(decision_told(done, case.now))}."
     what = "the rollback" if "rollback" in done.action else "it"
     if top is not None and top.over_since is not None:
-        again = f"It is usual again since {clock(top.over_since, case.now)}"
+        again = f"It is back to normal since {clock(top.over_since, case.now)}"
         at = f"{what} was confirmed at {clock(done.at, case.now)}"
         if top.over_since <= done.at:
             return f"{again}, before {at}."
-        return f"{again}, after {at}; that it was {what} is not shown."
+        return f"{again}, after {at}; that it was {what} is not proven."
     if judgement.verdict == "healthy":
         return (
-            f"{plain(case.subject)} is as usual in the time that I looked at; "
-            f"whether that is due to {what} cannot be told."
+            f"{plain(case.subject)} was normal in the time that I checked; "
+            f"I cannot say whether {what} is the reason."
         )
     if case.now - done.at < TELLS_AFTER:
-        return f"It is too short ago to tell whether {what} helped."
-    return f"I do not see that {what} helped."
+        return f"It is too early to say whether {what} helped."
+    return f"I see no sign that {what} helped."
 
 
 def _lowered(text: str) -> str:

@@ -92,11 +92,11 @@ def log_lines(case: Case) -> Iterator[str]:
         yield f"**{subject} wrote no {kind}{having}{when}.** [{seen.mark}]"
         return
     total = seen.number("total_matches")
-    of = f" ({total:.0f} in all)" if total and total > MOST_LINES else ""
+    of = f" ({total:.0f} in total)" if total and total > MOST_LINES else ""
     yield f"**Newest {kind} of {subject}{having}{when}{of}:** [{seen.mark}]"
     yield "\n".join(["```", *(_verbatim(row) for row in rows[:MOST_LINES]), "```"])
     if len(rows) > MOST_LINES:
-        yield "Older lines are behind Evidence."
+        yield "Older lines are under Evidence."
 
 
 def _between(case: Case, seen: Seen) -> str:
@@ -128,7 +128,7 @@ def deploy_lines(case: Case) -> Iterator[str]:
         yield f"**Deploys, newest first:** [{seen.mark}]"
         yield "\n".join(f"- {line}" for line in _deployed(found[:MOST_LINES], seen, named=is_named))
         if len(found) > MOST_LINES:
-            yield "Older deploys are behind Evidence."
+            yield "Older deploys are under Evidence."
 
 
 def _asked_for(case: Case) -> Sequence[DeployFact]:
@@ -164,7 +164,7 @@ def last_deploy(case: Case) -> Iterator[str]:
     fact = (own or found)[0]
     words = "the last deploy was"
     if not own:
-        words = "no deploy of its own in that time; the last of others was"
+        words = "no deploy of its own in that time; the last other deploy was"
     yield f"{words} {fact.product} {fact.version} at {clock(fact.at, case.now)} [{fact.seen.mark}]"
 
 

@@ -19,9 +19,9 @@ from adapters.llm.triage.plan import (
 from adapters.llm.triage.telling import over_text
 from adapters.llm.triage.undone import TELLS_AFTER, Undone, can_tell
 
-_OVER: Final = "Since it is over, nothing is proposed. Ask me again if it comes back."
+_OVER: Final = "It is over, so I propose nothing. Ask again if it comes back."
 _OVER_THEN: Final = (
-    "It was over by the end of that time, so nothing is proposed. Ask me how it is now."
+    "It was over by the end of that time, so I propose nothing. Ask about the current state."
 )
 # As the tool words it where another thread was quicker than the note beside the question.
 _RAISED_MEANWHILE: Final = re.compile(
@@ -48,16 +48,14 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     if judgement.undone is not None:
         return _after_undoing(case, judgement.undone)
     if not is_linked(case, judgement):
-        nothing = ", so nothing is proposed for it here" if worth_rolling_back(judgement) else ""
+        nothing = ", so I propose nothing for it here" if worth_rolling_back(judgement) else ""
         asked = plain(case.subject)
-        return f"Nothing that I saw links {product} to {asked}{nothing}: ask about {product}."
+        return f"I found no link between {product} and {asked}{nothing}: ask about {product}."
     if case.is_past and worth_rolling_back(judgement):
-        return (
-            "How it is now was not looked at, so nothing is proposed: ask again without that time."
-        )
+        return "I did not check the current state, so I propose nothing. Ask again without a time."
     if worth_rolling_back(judgement):
         return "Next: consider rolling that deploy back."
-    return f"Next: look into {product} by hand, starting with the evidence above."
+    return f"Next: investigate {product} manually, starting with the evidence above."
 
 
 def _proposed(proposed: Seen, judgement: Judgement) -> str:
@@ -67,12 +65,12 @@ def _proposed(proposed: Seen, judgement: Judgement) -> str:
         unknown = left_open(top.deploy) if top.deploy else ""
         if proposed.result.get("awaits_confirmation") is False:
             return (
-                f"I would propose a rollback of {product}, but nobody can confirm one here: ask in a "
-                f"channel to get a card. {unknown}"
+                f"I would propose a rollback of {product}, but a card cannot be confirmed here: "
+                f"ask in a channel. {unknown}"
             ).rstrip()
         return (
             f"A rollback of {product} is proposed below. {unknown}"
-            "Nothing happens unless somebody with the role confirms it."
+            "Nothing runs until an approver confirms it."
         )
     if same := _RAISED_MEANWHILE.search(proposed.text("message")):
         return _already(product, same[2], same[1])
@@ -82,8 +80,8 @@ def _proposed(proposed: Seen, judgement: Judgement) -> str:
 def _already(product: str, name: str, where: str) -> str:
     card = f"{where}; it is linked below" if where else " above in this thread"
     return (
-        f"A rollback of {product} is proposed already ({name}): its card is{card}. Nothing happens "
-        "unless somebody with the role confirms it."
+        f"A rollback of {product} is already proposed ({name}). Its card is{card}. Nothing runs "
+        "until an approver confirms it."
     )
 
 
@@ -92,23 +90,21 @@ def _decided_before(case: Case, decided: Decided, *, is_over: bool) -> str:
     if decided.how == "rejected":
         again = f"{plain(decided.action)} {plain(decided.product)}"
         return (
-            f"{told}, and no deploy came since: so I do not propose it again by myself. "
+            f"{told}, with no deploy since, so I do not propose it again. "
             f"Write `propose {again}` for a new card."
         )
     if is_over:
         return f"{told}. {_OVER}"
-    again = f"{told}; no deploy came since, so it is not proposed again."
+    again = f"{told}, with no deploy since, so I do not propose it again."
     if case.is_past or not decided.then.startswith("; succeeded"):
-        return f"{again} What stands above may be of the time before it: ask about the time since then."
+        return f"{again} The evidence above may be older: ask about the time since then."
     if case.now is None or case.now - decided.at < TELLS_AFTER:
-        return (
-            f"{again} It is too short ago to tell whether it helped: ask me again in a few minutes."
-        )
-    return f"{again} It has not helped yet as far as I can see: look on by hand."
+        return f"{again} It is too early to say whether it helped. Ask again in a few minutes."
+    return f"{again} I see no improvement yet. Investigate manually."
 
 
 def _after_undoing(case: Case, over: Undone) -> str:
     when = f"The rollback went out at {over.back.at:%H:%M} UTC [{over.back.seen.mark}]"
     if can_tell(case, over):
-        return f"{when}, and what came since is not calm: it was not enough. Look on."
-    return f"{when}: too short ago to tell whether it helped. Ask me again in a few minutes."
+        return f"{when}, and the problem has not ended since. Investigate further."
+    return f"{when}. It is too early to say whether it helped. Ask again in a few minutes."

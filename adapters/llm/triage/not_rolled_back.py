@@ -25,7 +25,7 @@ def no_rollback(case: Case, judgement: Judgement) -> str:
         and worth_rolling_back(judgement)
     ):
         return ""  # it is proposed or decided already, which the answer ends with
-    return f"A rollback of {plain(subject)} is not proposed: {_reason(case, judgement)}."
+    return f"I do not propose a rollback of {plain(subject)}: {_reason(case, judgement)}."
 
 
 def propose_anyway(case: Case) -> str:
@@ -37,18 +37,18 @@ def _reason(case: Case, judgement: Judgement) -> str:
     one = next((each for each in judgement.suspects if each.product == case.subject), None)
     if one is not None and one.over_since is not None:
         return (
-            f"what moved in it is usual again since {clock(one.over_since, case.now)} "
+            f"what changed in it is back to normal since {clock(one.over_since, case.now)} "
             f"[{mark_of(one.ordered[0].fact)}]"
         )
     if case.is_past:
-        return "how it is now was not looked at, ask again without that time"
+        return "I did not check the current state; ask again without a time"
     if case.of(DEPLOYS) is None:
         return "its deploys could not be read"
     last = next((one for one in judgement.facts.deploys if one.product == case.subject), None)
     if last is None:
-        return "no deploy of it is known in that time"
+        return "I found no deploy of it in that time"
     return (
-        "no trouble of its own began soon after its last deploy, "
+        "no problem of its own began soon after its last deploy, "
         f"{last.version} at {clock(last.at, case.now)} [{last.seen.mark}]"
     )
 

@@ -29,7 +29,7 @@ def onset(case: Case, judgement: Judgement) -> Iterator[str]:
     lines = [told(point, case.now) for _, point in sorted(timed, key=lambda each: each[0])]
     yield "\n".join(f"- {line}" for line in lines[:MOST_LINES])
     if top.began_before:
-        yield "It began before the time that I looked at: name an earlier one."
+        yield "It began before the time that I checked. Ask about an earlier time."
 
 
 def _span(case: Case, top: Suspicion, since: datetime) -> str:
@@ -39,7 +39,7 @@ def _span(case: Case, top: Suspicion, since: datetime) -> str:
     if top.over_since is None:
         return since_text(top, now)
     before = "before " if top.began_before else ""
-    return f" from {before}{clock(since, now)} until {clock(top.over_since, now)}; usual again{'' if case.is_past else ' now'}"
+    return f" from {before}{clock(since, now)} until {clock(top.over_since, now)}; back to normal{'' if case.is_past else ' now'}"
 
 
 def _began(point: Point) -> datetime | None:

@@ -69,7 +69,7 @@ def wishes(case: Case) -> Iterator[Wish]:
             "action": action,
             "product": product,
             "params": {"version": version[0]} if version and is_rollback else {},
-            "rationale": "A person in this thread asked for it. Whether it helps was not checked.",
+            "rationale": "A person in this thread asked for it. Kortex did not check whether it helps.",
         },
     )
 
@@ -85,11 +85,11 @@ def order_lines(case: Case) -> Iterator[str]:
         return
     what = f"{action} of {plain(product)}"
     if open_card(case, action, product):
-        yield f"**{what} is proposed already; its card is open.** Nothing happens until it is confirmed."
+        yield f"**{what} is already proposed, and its card is open.** Nothing runs until an approver confirms it."
         return
     proposed = next((one for one in reversed(case.seen) if one.tool == PROPOSE), None)
     if proposed is None:
-        yield f"**{what} could not be proposed here.** No proposal can be made in this place."
+        yield f"**{what} was not proposed.** Proposals are not available here."
     elif not proposed.ok:
         yield f"**{what} was not proposed:** {refusal(proposed)} [{proposed.mark}]."
     else:
@@ -103,7 +103,7 @@ def _raised(what: str, proposed: Seen) -> str:
         )
     return (
         f"**The card for {what} is below.** You asked for it; I did not check whether it helps. "
-        "Nothing happens until a person with the role confirms it."
+        "Nothing runs until an approver confirms it."
     )
 
 
@@ -129,10 +129,10 @@ def _verb(text: str) -> str:
 def _undeclared(case: Case) -> str:
     text = spelled_out(case.question, case.products)
     if not case.actions:
-        return "**Nothing was proposed:** your operators declared no actions."
+        return "**Nothing was proposed:** no actions are configured."
     named = ", ".join(plain(one) for one in case.actions[:_MOST_NAMED])
     verb = plain(_verb(text))
-    return f'**Nothing was proposed:** no action "{verb}" is declared. There are: {named}.'
+    return f'**Nothing was proposed:** no action "{verb}" is declared. Configured actions: {named}.'
 
 
 def _example(case: Case) -> str:

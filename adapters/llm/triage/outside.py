@@ -42,20 +42,19 @@ def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
     is_meant = not is_part or asked.topic == "logs"
     if meta.reads_all and is_meant and plain(name) == name:
         known = next((each for each in meta.elsewhere if each.lower() == name), name)
-        return replace(asked, subject=known, apart=f"{own}; it may be read from here all the same.")
+        return replace(asked, subject=known, apart=f"{own}, but this channel may read it.")
     if not meta.reads_all and _is_all(asked, question, meta):
         return replace(
             asked,
             topic="outside",
             apart=(
-                f"{own}, so I did not look at it. Ask in a channel that is about it, or have it added "
-                "to `products` of this channel in `[[channels]]`; "
-                '`reading = "all"` there lets every product be read.'
+                f"{own}, so I did not check it. Ask in its own channel, add it to `products` of "
+                'this channel in `[[channels]]`, or set `reading = "all"` there to allow every product.'
             ),
         )
     if asked.part == "state" and not asked.thought:
-        return replace(asked, topic="outside", apart=f"{own}, so I cannot say how it is.")
-    return replace(asked, apart=f"{own}, so what follows is about those.")
+        return replace(asked, topic="outside", apart=f"{own}, so I did not check it.")
+    return replace(asked, apart=f"{own}, so this answer covers those.")
 
 
 def _is_all(asked: Asked, question: str, meta: Meta) -> bool:

@@ -276,7 +276,7 @@ def _proposal(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wi
             "product": top.product,
             "params": params,
             "rationale": (
-                f"{left_open(deploy)}{_in_order(top, deploy, case.now)} No model was used for this suspicion."
+                f"{left_open(deploy)}{_in_order(top, deploy, case.now)} No model was used."
             ),
             "blast_radius": "one service",
             "reversible": True,
@@ -312,10 +312,7 @@ def left_open(deploy: DeployFact) -> str:
     """That it is not known here which version a rollback goes back to; empty where it is."""
     if deploy.previous:
         return ""
-    return (
-        f"It goes back to the version before {deploy.version}. Which one that is, is not known here: "
-        "the system that carries it out chooses it. "
-    )
+    return f"It goes back to the version before {deploy.version}. Your deploy system picks that version. "
 
 
 def worth_rolling_back(judgement: Judgement) -> bool:

@@ -38,7 +38,7 @@ def _at_point(case: Case, judgement: Judgement) -> str:
         return ""
     states = "; ".join(state for state, _ in told_of[:_MOST_NAMED])
     lines = "\n".join(f"- {line}" for _, line in told_of[:_MOST_NAMED] if line)
-    head = f"At the time that you name {states}. I looked at the time{period(case)}."
+    head = f"At the time you mention, {states}. I checked the time{period(case)}."
     return f"{head}\n\n{lines}".strip()
 
 
@@ -66,17 +66,17 @@ def _then(
     if lacking := list(_lacking(metrics, product, at)):
         return f"{name} was not measured", f"no samples of {name}'s {', '.join(lacking)} {mark}"
     if any(_onset(point) is None for point in points):
-        return f"I cannot tell how {name} was: of what moved in it no onset is known", ""
+        return f"I cannot say how {name} was: it is not known when its changes began", ""
     if any(at < onset <= at + _EDGE for point in points if (onset := _onset(point))):
-        return f"{name} was about to leave what is usual for it, or just had", ""
+        return f"{name} was at the edge of its usual range", ""
     own = [fact for fact in judgement.facts.moved if fact.product == product]
     off = {plain(fact.role) for fact in own if not _is_clear(fact, at)}
     within = metrics.mapping("within").get(product)
     known = set(within.split() if isinstance(within, str) else ())
     usual = sorted((known | {plain(fact.role) for fact in own}) - off)
-    little = f"{', '.join(sorted(off))} of {name} moved a little" if off else ""
+    little = f"{', '.join(sorted(off))} of {name} changed a little" if off else ""
     if not usual:
-        return (f"I cannot call {name} usual", f"{little} {mark}") if off else None
+        return (f"I cannot say that {name} was normal", f"{little} {mark}") if off else None
     shown = f"{name}: {', '.join(usual)} as usual then{f'; {little}' if off else ''} {mark}"
     return f"{name} was as usual", shown
 

@@ -92,7 +92,7 @@ def reading_lines(case: Case) -> Iterator[str]:
     """A line for each role: the value now and its range, or why there is none."""
     subject = plain(case.subject)
     if not subject:
-        yield "Of which product? I read the figures of one product at a time."
+        yield "Which product? I read the metrics of one product at a time."
         return
     lines = [_line(case, role) for role in roles_asked(case)]
     when = "" if compared_times(case) else period(case) or _until_now(case)

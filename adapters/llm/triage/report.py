@@ -147,16 +147,16 @@ def _window_taken(case: Case) -> Iterator[str]:
     ]
     if looks:
         yield (
-            f"{looks[-1]}, since no time that I can read is said; "
-            "name a time of the clock, a day or how long ago"
+            f"{looks[-1]}, as I did not understand the time; "
+            "give a clock time, a day or how long ago"
         )
 
 
 def _not_understood(case: Case) -> str:
     known = ", ".join(plain(one) for one in case.products[:_MOST_NAMED])
     return (
-        f'I did not understand "{quoted(case.question)}": no product, symptom or time in it that I '
-        f"know, so nothing was looked at. The products here: {known}. Ask for example "
+        f'I did not understand "{quoted(case.question)}". It names no product, symptom or time that '
+        f"I know, so I checked nothing. Products here: {known}. Ask for example "
         f'"why is {plain(case.products[0])} slow?" or "what changed in the last hour?".'
     )
 
@@ -176,7 +176,7 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
     yield first_of_all(case, judgement)
     if case.asked.asks_when:
         began = list(onset(case, judgement))
-        yield from began or ["I see no time at which anything began."]
+        yield from began or ["I do not see when anything began."]
         if began:
             return
     match judgement.verdict:
@@ -194,16 +194,16 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
 
 def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
     for said in case.stated[-_MOST_STATED:]:
-        who = called(said.author) or "somebody here"
-        yield f'- Taken as a fact, since {who} said it: "{quoted(said.text)}".'
+        who = called(said.author) or "a person here"
+        yield f'- {who} said, and I take it as a fact: "{quoted(said.text)}".'
         out = [one for one, by in judgement.left_out if by == said]
         for one in out[:2]:
             yield (
-                f"- So {plain(one.product)} is left out of the suspects. "
-                f"Its figures would name it: {told(one.ordered[0], case.now)}"
+                f"- So {plain(one.product)} is not a suspect, although its metrics point to it: "
+                f"{told(one.ordered[0], case.now)}"
             )
         if not out:
-            yield "- That changes nothing in what is suspected: nobody suspected is ruled out by it."
+            yield "- This rules out none of the suspects."
 
 
 def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -214,8 +214,8 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     lines = [of_whom(case, top.product, told(point, case.now)) for point in points]
     yield _listed([*lines, *_beside(case, judgement)])
     if caveats := [each for each in judgement.missing if each != judgement.own_blind]:
-        more = f"; and {len(caveats) - 1} more behind Evidence" if len(caveats) > 1 else ""
-        yield f"Not looked at: {caveats[0]}{more}."
+        more = f"; and {len(caveats) - 1} more under Evidence" if len(caveats) > 1 else ""
+        yield f"Caveat: {caveats[0]}{more}."
 
 
 def _listed(lines: Iterable[str]) -> str:
@@ -241,19 +241,19 @@ def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     when = period(case)
     if judgement.blamed is not None and case.is_later:
         yield f"**Before the rollback: {_lowered(cause_text(judgement.blamed, case.now))}**"
-    yield f"**Nothing {'was' if when else 'is'} wrong that I can see with {whom}{since}{when}.**{mark}"
+    yield f"**Nothing {'was' if when else 'is'} wrong with {whom}{since}{when}, as far as I can see.**{mark}"
     small = [one for one in judgement.others if one.weight >= DOUBTFUL_FIGURES][:2]
     yield _listed(
         (
-            *(f"{told_of(one, case.now)}; its figures did not move with it" for one in small),
+            *(f"{told_of(one, case.now)}; its metrics did not change with it" for one in small),
             *quiet(case, judgement),
             *around(case),
         )
     )
-    now = "" if when else " If you see slowness now, tell me where and since when."
+    now = "" if when else " If it is slow now, name the service and the time."
     yield (
-        "Not established: anything these signals do not show, such as one customer or one region"
-        f"{', or what came since' if case.is_past else ''}{_older(case)}.{now}"
+        "I cannot rule out what these signals do not show, such as a problem of one customer or region"
+        f"{', or what came later' if case.is_past else ''}{_older(case)}.{now}"
     )
 
 
@@ -266,12 +266,12 @@ def _older(case: Case) -> str:
     metrics = case.of(METRICS)
     told = (metrics.text("day_from") or metrics.text("baseline_from")) if metrics else ""
     begin = instant(told)
-    return f", or trouble that began before {clock(begin, case.now)}" if begin else ""
+    return f", or a problem that began before {clock(begin, case.now)}" if begin else ""
 
 
 def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
     moved = any(isinstance(p.fact, Moved) for one in judgement.others for p in one.points)
-    figures = "A little moved" if moved else "No figure moved"
+    figures = "The metrics changed little" if moved else "No metric changed"
     yield f"**{framed(case, figures)}; {errors_told(judgement.errors[0], case.now)}**"
     yield _listed(
         (
@@ -282,7 +282,7 @@ def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
             *around(case),
         )
     )
-    yield "So I cannot say that nothing is wrong, nor what the cause is. Next: read those lines."
+    yield "I cannot rule out a problem, and I cannot name a cause. Next: read those lines."
 
 
 def _figures(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -299,17 +299,16 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
     if not any(case.of(tool) for tool in SWEEPS):
         yield f"**{_blindness(case)}, so I cannot say whether anything is wrong.**"
         failed = [seen for seen in case.seen if not seen.ok]
-        yield f"What I asked failed: {marks(failed)}." if failed else ""
+        yield f"Failed checks: {marks(failed)}." if failed else ""
     else:
         when = period(case)
         yield (
             f"**No data for {plain(case.subject)} was found{when}, so I cannot say whether anything "
             "is wrong.**"
             if _is_unknown_product(case, judgement)
-            else f"**I found no failure that stands out{when}, but I cannot say that nothing "
-            f"{'was' if when else 'is'} wrong.**"
+            else f"**I found no clear failure{when}, but I cannot rule one out.**"
             if not judgement.others and not judgement.errors
-            else f"**Something moved{when}, but it is too little to name a cause.**"
+            else f"**Something changed{when}, but not enough to name a cause.**"
         )
     yield _listed(
         (
@@ -323,15 +322,15 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
     if first := [plain(one.product) for one in judgement.suspects]:
         yield f"I would look first at {', then '.join(first)}."
     if missing := [each for each in judgement.missing if each != judgement.own_blind]:
-        more = f"; and {len(missing) - 2} more behind Evidence" if len(missing) > 2 else ""
-        yield f"I could not look at: {'; '.join(missing[:2])}{more}."
+        more = f"; and {len(missing) - 2} more under Evidence" if len(missing) > 2 else ""
+        yield f"I could not check: {'; '.join(missing[:2])}{more}."
 
 
 def _blindness(case: Case) -> str:
     """Without any sweep: that nothing was read, or that what was tells of no state."""
     if not any(seen.ok for seen in case.seen if seen.tool not in (PROPOSE, REPORT)):
-        return "I could not look at anything"
-    return f"I could read nothing that shows how {plain(case.subject) or 'anybody'} is"
+        return "I could not check anything"
+    return f"I found no data that shows how {plain(case.subject) or 'any product'} is doing"
 
 
 def _is_unknown_product(case: Case, judgement: Judgement) -> bool:

@@ -91,7 +91,7 @@ def _pods(seen: Seen) -> Iterator[str]:
         names = ", ".join(ill[:_MOST_NAMES])
         yield f"{number} of {len(states)} pods of {product} not running: {names} [{seen.mark}]"
     elif states:
-        words = f"all {len(states)} pods run" if len(states) > 1 else "its pod runs"
+        words = f"all {len(states)} pods are running" if len(states) > 1 else "its pod is running"
         yield f"{product}: {words} [{seen.mark}]"
 
 

@@ -84,7 +84,7 @@ def errors_told(fact: LogFact, now: datetime | None = None) -> str:
     return f'{number} of {product}{usual}{since}: "{_line(fact.example)}"{_last(fact, now)} [{fact.mark}]'
 
 
-TOLD_LATE: Final = "deploys are often told only as they end"
+TOLD_LATE: Final = "deploys are often reported only when they end"
 
 
 def headline(top: Suspicion, now: datetime | None = None) -> str:
@@ -97,8 +97,8 @@ def over_text(one: Suspicion, now: datetime | None = None) -> str:
     if one.over_since is None:
         return ""
     is_past = any(isinstance(p.fact, Moved) and p.fact.is_past for p in one.points)
-    again = "was usual again from" if is_past else "is usual again since"
-    return f"What moved in {plain(one.product)} {again} {clock(one.over_since, now)}."
+    again = "was back to normal from" if is_past else "is back to normal since"
+    return f"What changed in {plain(one.product)} {again} {clock(one.over_since, now)}."
 
 
 def cause_text(top: Suspicion, now: datetime | None = None) -> str:
@@ -134,7 +134,7 @@ def cause_text(top: Suspicion, now: datetime | None = None) -> str:
     kind = _KINDS.get(top.kind, top.kind)
     begin = "to have begun" if is_over else "to begin"
     what = _in_order(top, kind, first)
-    return f"The trouble seems {begin} in {product}{when} ({what}); why is not established."
+    return f"The trouble seems {begin} in {product}{when} ({what}); the reason is not known."
 
 
 def cause_mark(top: Suspicion) -> str:
@@ -232,7 +232,7 @@ def _end(fact: Moved, now: datetime | None) -> str:
     if fact.last_at is not None:
         return f"; no sample of it after {clock(fact.last_at, now)}"
     if fact.until is not None:
-        return f"; usual again {'from' if fact.is_past else 'since'} {clock(fact.until, now)}"
+        return f"; back to normal {'from' if fact.is_past else 'since'} {clock(fact.until, now)}"
     if not fact.is_back:
         return ""
     when = "at the end" if fact.is_past else "now"
@@ -317,7 +317,7 @@ def _gone(fact: GoneFact, now: datetime | None) -> str:
     what = _what(fact.role, fact.signal)
     if fact.how == "down":
         since = f" since{' before' if fact.since_before else ''}{when}" if when else ""
-        return f"a target of its metrics is not reached{since} ({fact.signal})"
+        return f"a metrics target is unreachable{since} ({fact.signal})"
     if fact.how == "ended":
         return f"no samples of its {what}{' after' if when else ''}{when}"
     usual = (
@@ -325,7 +325,7 @@ def _gone(fact: GoneFact, now: datetime | None) -> str:
         if fact.usual is not None
         else ""
     )
-    return f"{what} fell to nothing{' at' if when else ''}{when}{usual}"
+    return f"{what} fell to zero{' at' if when else ''}{when}{usual}"
 
 
 def record_told(fact: RecordFact) -> str:

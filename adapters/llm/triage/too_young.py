@@ -21,11 +21,13 @@ def too_young(
     `is_usual`: the same question looks at a later time when it is asked later. A time that was named
     stays where it is.
     """
-    what = f"its {', '.join(roles)} {'is' if len(roles) == 1 else 'are'} " if roles else ""
+    what = f" its {', '.join(roles)}" if roles else ""
     minutes = _minutes(metrics)
     age = f"{minutes} minutes" if minutes < _MOST_MINUTES else f"{round(minutes / 60)} hours"
-    takes = f": that takes data that is {age} old" if minutes else ""
-    return f"{what}measured, but not long enough to compare{takes}{_again(metrics, product, is_usual=is_usual)}"
+    takes = f" (that takes {age} of data)" if minutes else ""
+    return (
+        f"not enough history to compare{what}{takes}{_again(metrics, product, is_usual=is_usual)}"
+    )
 
 
 def _minutes(metrics: Seen) -> int:

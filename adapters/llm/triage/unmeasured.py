@@ -42,9 +42,7 @@ def _words(row: Mapping[str, JsonValue], now: datetime | None) -> str:
     if row.get("is_down") is True:
         signal = plain(text_of(row, "signal"))
         before = "before " if row.get("since_before") is True else ""
-        return (
-            f"a target of its metrics is not reached since {before}{clock(since, now)} ({signal})"
-        )
+        return f"a metrics target is unreachable since {before}{clock(since, now)} ({signal})"
     roles = ", ".join(plain(role) for role in text_of(row, "roles").split())
     roles = plain(text_of(row, "signal")) or roles
     if until is None:

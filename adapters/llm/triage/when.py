@@ -118,7 +118,7 @@ def _cut(start: datetime, end: datetime, fits: _Fits, *, keeps_end: bool = False
     """What began is looked at from its beginning, of "the last days" the last of them."""
     shortest, longest = fits
     if end - start < shortest:
-        words = "less than five minutes show no onset, so five are looked at"
+        words = "five minutes, the shortest time that shows when a change began"
         return Window(end - shortest, end, (words,))
     if end - start <= longest:
         return Window(start, end)
@@ -127,8 +127,8 @@ def _cut(start: datetime, end: datetime, fits: _Fits, *, keeps_end: bool = False
     else:
         end = start + longest
     words = (
-        f"of that time I looked at {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, "
-        "which is the most at once"
+        f"only {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, "
+        "the longest time that I can check at once"
     )
     return Window(start, end, (words,), is_cut=True)
 
@@ -167,12 +167,12 @@ def _instant(date: str, clock: str, offset: str, zone: str) -> datetime | None:
 
 def _said(name: str, start: datetime, end: datetime, now: datetime, *, known: bool) -> str:
     if not known:
-        return "times are taken as UTC, your time zone is not known to me"
+        return "times are in UTC, as your time zone is not known"
     if name == "UTC":
-        return "times are taken as UTC"
+        return "times are in UTC"
     day = "" if start.date() == now.date() else f"{start:%Y-%m-%d} "
     to = "" if start.date() == end.date() else f"{end:%Y-%m-%d} "
-    return f"times are taken as {name}: {day}{start:%H:%M} to {to}{end:%H:%M} UTC"
+    return f"times are in {name}: {day}{start:%H:%M} to {to}{end:%H:%M} UTC"
 
 
 def _day(text: str, date: str, here: datetime) -> datetime | None:

@@ -187,7 +187,7 @@ async def test_new_errors_beside_calm_figures_are_told_plainly() -> None:
     found = await investigate(world(around=more_errors("cart", 11, since_before=True)))
 
     assert verdict(found) == ("symptoms", [])
-    told = "**No figure moved; 11 new error lines of cart since before 14:10 UTC: refused [E"
+    told = "**No metric changed; 11 new error lines of cart since before 14:10 UTC: refused [E"
     assert found.text.replace('"', "").startswith(told)
 
 
@@ -214,7 +214,7 @@ async def test_nothing_is_wrong_with_nobody_in_particular_only_if_all_were_seen(
     named = await investigate(world(), "is checkout fine?", (*all_of_them, unseen))
 
     assert verdict(seen)[0] == verdict(named)[0] == "healthy"
-    assert "Nothing is wrong that I can see with checkout, cart and payments." in seen.text
+    assert "Nothing is wrong with checkout, cart and payments, as far as I can see." in seen.text
     assert verdict(blind)[0] == "unknown"
     assert f"none of {unseen} were found or could be compared" in blind.text
 
@@ -224,7 +224,7 @@ async def test_errors_that_could_not_all_be_read_are_never_an_all_clear() -> Non
     found = await investigate(world(around=partly))
 
     assert verdict(found) == ("unknown", [])
-    assert "too many errors to read them all of cart" in found.text
+    assert "too many errors to read all from cart" in found.text
 
 
 async def test_a_strong_case_against_a_deploy_is_proposed_once_with_the_previous_version() -> None:
@@ -241,10 +241,7 @@ async def test_a_previous_version_that_is_not_known_is_said_and_never_made_up() 
     found = await investigate(world(SLOW, [row]))
 
     (proposed,) = found.asked("core__propose_action")
-    unknown = (
-        "It goes back to the version before v2. Which one that is, is not known here: the system that "
-        "carries it out chooses it. "
-    )
+    unknown = "It goes back to the version before v2. Your deploy system picks that version. "
     assert proposed["params"] == {}
     assert proposed["rationale"].startswith(unknown)
     assert f"A rollback of checkout is proposed below. {unknown}" in found.text
@@ -260,8 +257,8 @@ async def test_where_nobody_can_confirm_it_is_told_what_would_be_proposed_and_ho
 
     assert "proposed below" not in found.text
     assert (
-        "I would propose a rollback of checkout, but nobody can confirm one here: ask in a channel to "
-        "get a card."
+        "I would propose a rollback of checkout, but a card cannot be confirmed here: "
+        "ask in a channel."
     ) in found.text
     assert found.marks == ()
 
@@ -327,7 +324,7 @@ async def test_nothing_is_wrong_only_when_all_that_exists_was_looked_at() -> Non
     found = await investigate(world())
 
     assert verdict(found) == ("healthy", [])
-    assert found.text.startswith("**Nothing is wrong that I can see with checkout.**")
+    assert found.text.startswith("**Nothing is wrong with checkout, as far as I can see.**")
 
 
 @pytest.mark.parametrize(
@@ -357,7 +354,7 @@ async def test_a_little_that_moved_is_no_cause_and_no_all_clear() -> None:
     found = await investigate(world([moved("checkout", "latency", score=1.6, worst=0.28)]))
 
     assert verdict(found) == ("unknown", [])
-    assert "too little to name a cause" in found.text
+    assert "not enough to name a cause" in found.text
 
 
 async def test_others_that_were_as_high_before_do_not_forbid_an_all_clear() -> None:
@@ -472,9 +469,9 @@ def unmeasured(*rows: Mapping[str, object]) -> Mapping[str, object]:
     ("sweep", "words"),
     [
         ({"within": {}, "too_short": {"cart": "cpu", "web": "errors"}},
-         "metrics: cart, web: measured, but not long enough to compare"),
-        ({"within": {}}, "metrics: none of any product were found"),
-        ({"within": {"cart": "errors latency traffic"}}, "the channel names no products"),
+         "metrics: cart, web: not enough history to compare"),
+        ({"within": {}}, "metrics: none were found for any product"),
+        ({"within": {"cart": "errors latency traffic"}}, "no products are set for this channel"),
     ],
 )  # fmt: skip
 async def test_where_no_product_is_known_nothing_is_called_well(
@@ -484,7 +481,7 @@ async def test_where_no_product_is_known_nothing_is_called_well(
 
     assert verdict(found) == ("unknown", [])
     assert words in found.text
-    assert ("looked at metrics" in found.text) is bool(sweep["within"])
+    assert ("checked metrics" in found.text) is bool(sweep["within"])
     assert ": :" not in found.text
 
 
@@ -493,7 +490,7 @@ async def test_without_a_time_before_what_is_at_its_limit_is_the_cause() -> None
 
     assert verdict(found) == ("cause", ["checkout"])
     assert "checkout, its CPU is at its limit" in found.text
-    assert "checkout: its cpu, disk, pool, queue are measured, but not long enough" in found.text
+    assert "checkout: not enough history to compare its cpu, disk, pool, queue" in found.text
     assert "(limit 90 %; 20 % when its data began, at 13:58 UTC)" in found.text
     assert found.marks == ()
 
@@ -581,12 +578,12 @@ async def test_where_deploys_alone_could_be_read_nothing_else_is_said_of_that() 
     tools = ("core__sweep_metrics", "core__get_recent_deploys")
     found = await investigate(world((), rows, around=failed), "is checkout ok?", tools=tools)
 
-    assert "I could not look at anything" not in found.text
+    assert "I could not check anything" not in found.text
     assert found.text.startswith(
-        "**I could read nothing that shows how checkout is, so I cannot say whether anything is wrong.**"
+        "**I found no data that shows how checkout is doing, so I cannot say whether anything is wrong.**"
     )
     assert (
-        "no deploy of its own in that time; the last of others was cart v2 at 14:09 UTC"
+        "no deploy of its own in that time; the last other deploy was cart v2 at 14:09 UTC"
         in found.text
     )
     assert found.marks == ()
@@ -605,7 +602,7 @@ async def test_the_last_deploy_is_of_the_product_that_is_asked_about() -> None:
 async def test_without_any_tool_it_says_that_it_cannot_say() -> None:
     found = await investigate(world(), tools=())
 
-    assert "I could not look at anything" in found.text
+    assert "I could not check anything" in found.text
 
 
 @pytest.mark.parametrize("question", ["hi", "Thanks!", "thank you kortex", "ok"])
@@ -659,7 +656,7 @@ async def test_the_window_is_the_one_asked_about() -> None:
 
     ranges = {one["time_range"] for one in found.asked("core__sweep_metrics")}
     assert ranges == {"2026-04-07T13:30:00Z/2026-04-07T13:40:00Z"}
-    assert "times are taken as UTC" in found.text
+    assert "times are in UTC" in found.text
 
 
 @pytest.mark.parametrize(
@@ -668,7 +665,7 @@ async def test_the_window_is_the_one_asked_about() -> None:
         ({}, "up to 90 % of requests fail since 14:20 UTC (normally 20 %)"),
         (
             {"until": "2026-04-07T14:30:00Z"},
-            "of requests failed from 14:20 UTC (normally 20 %); usual again since 14:30 UTC",
+            "of requests failed from 14:20 UTC (normally 20 %); back to normal since 14:30 UTC",
         ),
         ({"last_at": "2026-04-07T14:25:00Z"}, "; no sample of it after 14:25 UTC"),
     ],
@@ -888,8 +885,8 @@ async def test_what_people_rule_out_is_no_suspect_and_the_answer_says_what_that_
 
     assert "orders-db" in verdict(before)[1]
     assert "orders-db" not in verdict(after)[1]
-    assert 'Taken as a fact, since U7 said it: "it isn' in after.text
-    assert "So orders-db is left out of the suspects. Its figures would name it: " in after.text
+    assert 'U7 said, and I take it as a fact: "it isn' in after.text
+    assert "So orders-db is not a suspect, although its metrics point to it: " in after.text
     assert after.asked("core__sweep_metrics")[0]["time_range"] == "last 30m"
 
 
@@ -905,7 +902,7 @@ async def test_with_the_only_suspect_ruled_out_nothing_is_said_to_be_well() -> N
 async def test_a_fact_that_rules_nobody_out_is_said_to_change_nothing() -> None:
     found = await investigate(world(SLOW), "we failed over the cache at 14:02", earlier=ASKED)
 
-    assert "That changes nothing in what is suspected" in found.text
+    assert "This rules out none of the suspects" in found.text
     assert verdict(found)[1] == ["checkout"]
 
 
@@ -913,7 +910,7 @@ async def test_a_word_of_thanks_is_no_fact() -> None:
     found = await investigate(world(SLOW), "thanks", earlier=ASKED)
 
     assert found.calls == []
-    assert "Taken as a fact" not in found.text
+    assert "as a fact" not in found.text
 
 
 POOL = [*SLOW, moved("payments-db", "pool", ONSET, worst=0.99)]
@@ -923,14 +920,14 @@ SHOP = ("checkout", "cart", "payments", "payments-db", "redis-cache")
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("is it the database?", 'As to whether it is "database": it looks like it, pool ('),
-        ("could it be the db", 'As to whether it is "db": it looks like it, pool ('),
-        ("is it payments-db?", 'As to whether it is "payments-db": it looks like it, pool ('),
+        ("is it the database?", '"database" looks likely: pool ('),
+        ("could it be the db", '"db" looks likely: pool ('),
+        ("is it payments-db?", '"payments-db" looks likely: pool ('),
         ("is it redis?", "I see no sign that it is redis-cache."),
         ("is it the cache?", "I see no sign that it is cache (redis-cache)."),
         ("might it be the deploy?", "I see no sign that it is deploy."),
         ("is it cart?", "I see no sign that it is cart."),
-        ("is it the moon?", 'I cannot say whether it is "moon": nothing that I look at is called so.'),
+        ("is it the moon?", 'I cannot check "moon": I have no data with that name.'),
     ],
 )  # fmt: skip
 async def test_what_somebody_thinks_it_is_is_answered_first(question: str, answer: str) -> None:
@@ -948,7 +945,7 @@ async def test_a_thought_is_not_denied_when_not_all_was_looked_at() -> None:
     failed = world(SLOW, around={"sweep_traces": LookupError("503")})
     found = await investigate(failed, "is it the cache?", (*SHOP, "cart"))
 
-    assert "but I could not look at all" in found.text
+    assert "but I could not check everything" in found.text
 
 
 async def test_a_question_that_names_nobody_goes_on_about_whoever_was_named_before() -> None:
@@ -958,7 +955,7 @@ async def test_a_question_that_names_nobody_goes_on_about_whoever_was_named_befo
     )
 
     assert [one["product"] for one in found.asked("core__get_logs")] == ["cart"]
-    assert "this is about cart, as before" in found.text
+    assert "you mean cart, as before" in found.text
 
 
 @pytest.mark.parametrize("question", ["why is it slow?", "is everything ok?", "is the site down?"])
@@ -974,7 +971,7 @@ async def test_what_is_proposed_already_is_pointed_to_and_not_proposed_again() -
     found = await investigate(world(SLOW, [row]), told=f"Now\n- Time: x.\n{note}")
 
     assert found.asked("core__propose_action") == []
-    assert "is proposed already (p-7)" in found.text
+    assert "is already proposed (p-7)" in found.text
 
 
 async def test_another_products_open_proposal_stops_nothing() -> None:

@@ -35,7 +35,7 @@ async def test_how_the_product_asked_about_is_itself_comes_before_who_stands_out
 
     assert found.text.startswith(
         "You asked about web: its errors, latency, traffic are as usual [E1]. "
-        "What stands out is checkout [E1].\n\n"
+        "The clearest anomaly is in checkout [E1].\n\n"
         "**Elsewhere, most likely cause: the deploy of checkout v2 at 14:09 UTC.**"
     )
     assert all("checkout" in line for line in bullets(found))
@@ -49,7 +49,7 @@ async def test_of_a_product_that_moved_as_well_the_answer_says_how() -> None:
 
     assert found.text.startswith(
         "**Most likely cause: the deploy of checkout v2 at 14:09 UTC.**\n\nYou asked about web: latency "
-        "rose to 1.9 s at 14:10 UTC (normally 0.2 s) [E1]; what stands out most is checkout [E1].\n\n"
+        "rose to 1.9 s at 14:10 UTC (normally 0.2 s) [E1]; the clearest anomaly is in checkout [E1].\n\n"
     )
     assert len(found.asked("core__propose_action")) == 1
 
@@ -62,7 +62,7 @@ async def test_nothing_is_proposed_for_whom_nothing_links_to_the_product_asked_a
 
     assert found.asked("core__propose_action") == []
     assert (
-        "Nothing that I saw links checkout to web, so nothing is proposed for it here: ask about checkout."
+        "I found no link between checkout and web, so I propose nothing for it here: ask about checkout."
         in found.text
     )
 
@@ -86,7 +86,7 @@ async def test_whom_the_product_asked_about_calls_is_proposed_for(
     found = await asked("is web ok?", CHECKOUT_SLOW, deploys=[row], around=around)
 
     assert len(found.asked("core__propose_action")) == 1
-    assert "Nothing that I saw links" not in found.text
+    assert "I found no link between" not in found.text
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ async def test_a_rollback_that_is_asked_for_and_not_due_is_refused_with_the_reas
 
     assert found.asked("core__propose_action") == []
     assert found.text.startswith(
-        "A rollback of web is not proposed: no trouble of its own began soon after its last deploy, "
+        "I do not propose a rollback of web: no problem of its own began soon after its last deploy, "
         "v9 at 12:40 UTC [E5].\n\n"
     )
     assert found.marks == ()
@@ -117,7 +117,7 @@ async def test_a_rollback_of_a_product_without_deploys_is_refused() -> None:
     found = await asked("roll back web")
 
     assert found.text.startswith(
-        "A rollback of web is not proposed: no deploy of it is known in that time.\n\n"
+        "I do not propose a rollback of web: I found no deploy of it in that time.\n\n"
     )
     assert found.marks == ()
 
@@ -129,7 +129,7 @@ async def test_a_rollback_of_what_is_usual_again_is_refused_with_the_time() -> N
 
     assert found.asked("core__propose_action") == []
     assert found.text.startswith(
-        "A rollback of checkout is not proposed: what moved in it is usual again since 14:25 UTC [E1].\n\n"
+        "I do not propose a rollback of checkout: what changed in it is back to normal since 14:25 UTC [E1].\n\n"
     )
 
 
@@ -152,7 +152,7 @@ async def test_a_product_without_data_of_its_own_is_said_before_all_else() -> No
     found = await asked("why is web slow?", CHECKOUT_SLOW, within={"checkout": "traffic"})
 
     assert found.text.startswith(
-        "You asked about web: no metrics were found that are its own [E1]. What stands out is checkout [E1].\n\n"
+        "You asked about web: no metrics of its own were found [E1]. The clearest anomaly is in checkout [E1].\n\n"
     )
     assert all("checkout" in line for line in bullets(found)[:2])
     assert "Not looked at: web" not in found.text
@@ -161,11 +161,9 @@ async def test_a_product_without_data_of_its_own_is_said_before_all_else() -> No
 async def test_without_data_of_its_own_the_calm_of_others_is_not_told_as_its_own() -> None:
     found = await asked("is web fine?", within={"checkout": ALL})
 
-    assert found.text.startswith(
-        "You asked about web: no metrics were found that are its own [E1].\n\n"
-    )
+    assert found.text.startswith("You asked about web: no metrics of its own were found [E1].\n\n")
     assert "Nothing is wrong" not in found.text
-    assert "- looked at metrics (none of web) [E1]" in found.text
+    assert "- checked metrics (none of web) [E1]" in found.text
 
 
 @pytest.mark.parametrize("question", ["why is it slow?", "what is wrong?"])
@@ -174,14 +172,14 @@ async def test_a_question_that_names_nobody_is_answered_about_all_by_name(questi
 
     assert "begin in web" in found.text
     assert bullets(found)[0].startswith("- web: latency rose")
-    assert "Assumed: no product is named, so this is about checkout and web." in found.text
+    assert "Assumed: you mean checkout and web." in found.text
 
 
 async def test_nobody_named_and_all_calm_tells_of_each() -> None:
     found = await asked("what is wrong?")
 
-    assert "with checkout and web.**" in found.text
-    assert f"looked at metrics (checkout: {ALL}; web: {ALL})" in found.text
+    assert "with checkout and web, as far as I can see.**" in found.text
+    assert f"checked metrics (checkout: {ALL}; web: {ALL})" in found.text
 
 
 async def test_who_is_beyond_the_first_products_reach_is_found_when_nobody_is_named() -> None:
@@ -199,10 +197,7 @@ async def test_who_is_beyond_the_first_products_reach_is_found_when_nobody_is_na
 async def test_logs_of_nobody_are_those_of_the_first_and_that_is_said() -> None:
     found = await asked("show me the logs", around={"get_logs": {"lines": []}})
 
-    assert (
-        "Assumed: no product is named, so this is checkout, the first of this channel."
-        in found.text
-    )
+    assert "Assumed: you mean checkout, the first product of this channel." in found.text
 
 
 async def test_a_channel_of_one_product_needs_no_such_word() -> None:
@@ -233,8 +228,8 @@ async def test_what_is_measured_for_too_short_a_time_is_told_with_when_to_ask_ag
     found = await asked("is web slow?", around=young())
 
     assert found.text.startswith(
-        "You asked about web: its errors, latency, traffic are measured, but not long enough to "
-        "compare: that takes data that is 42 minutes old; ask again at 14:51 UTC, or about the "
+        "You asked about web: not enough history to compare its errors, latency, traffic "
+        "(that takes 42 minutes of data); ask again at 14:51 UTC, or about the "
         "time since 14:21 UTC [E1].\n\n"
     )
     assert "neither latency nor errors are measured" not in found.text
@@ -244,7 +239,7 @@ async def test_what_is_measured_for_too_short_a_time_is_told_with_when_to_ask_ag
 async def test_whoever_named_a_time_is_told_which_time_to_name_instead() -> None:
     found = await asked("is web slow since 14:05 UTC?", around=young())
 
-    assert "42 minutes old; ask about the time since 14:21 UTC [E1].\n\n" in found.text
+    assert "42 minutes of data); ask about the time since 14:21 UTC [E1].\n\n" in found.text
     assert "ask again" not in found.text
 
 
@@ -253,7 +248,7 @@ async def test_of_a_time_that_is_over_nobody_is_told_to_wait() -> None:
     found = await asked("is web slow?", around=young(comparable=ended))
 
     assert "ask again" not in found.text
-    assert "that takes data that is 42 minutes old [E1]." in found.text
+    assert "(that takes 42 minutes of data) [E1]." in found.text
 
 
 async def test_what_is_not_measured_is_said_so() -> None:
@@ -279,4 +274,4 @@ async def test_who_stands_out_instead_is_cited_by_what_shows_it_and_not_by_its_d
     )
     sweep = next(e.number for e in found.evidence if e.tool == "core__sweep_metrics")
 
-    assert f"What stands out is cart [E{sweep}]" in found.text
+    assert f"The clearest anomaly is in cart [E{sweep}]" in found.text

@@ -74,7 +74,7 @@ async def test_what_was_not_compared_forbids_the_all_clear(
 @pytest.mark.parametrize(
     ("gone", "words"),
     [
-        (TRAFFIC, "traffic fell to nothing at 14:20 UTC (normally 20"),
+        (TRAFFIC, "traffic fell to zero at 14:20 UTC (normally 20"),
         (ENDED, "no samples of its p99 latency after 14:20 UTC"),
     ],
     ids=["zero", "ended"],
@@ -163,14 +163,14 @@ async def test_last_day_that_could_not_be_read_forbids_it() -> None:
     found = await asked(day_unread="the last day could not be read: upstream: 503")
 
     assert verdict(found) == "unknown"
-    assert "the last day could not be read" in found.text
+    assert "the last 24 hours could not be read" in found.text
     assert found.marks == ()
 
 
 async def test_all_clear_says_from_when_on_it_compared() -> None:
     found = await asked(baseline_from="2026-04-07T12:05:00Z", day_from="2026-04-06T08:35:00Z")
 
-    assert "or trouble that began before 2026-04-06 08:35 UTC" in found.text
+    assert "or a problem that began before 2026-04-06 08:35 UTC" in found.text
 
 
 async def test_target_that_was_down_all_the_time_is_named_and_not_blamed() -> None:
@@ -178,7 +178,7 @@ async def test_target_that_was_down_all_the_time_is_named_and_not_blamed() -> No
     found = await asked("what is wrong?", disappeared=[gone])
 
     assert (verdict(found), suspects(found)) == ("symptoms", ["cart"])
-    assert "a target of its metrics is not reached since before 2026-04-06 08:40 UTC" in found.text
+    assert "a metrics target is unreachable since before 2026-04-06 08:40 UTC" in found.text
     assert found.marks == ()
 
 
@@ -186,7 +186,7 @@ async def test_target_that_was_down_all_the_time_is_named_and_not_blamed() -> No
     ("how", "words"),
     [
         ("ended", "no samples of its other (zorbs now) after 14:20 UTC"),
-        ("zero", "other (zorbs now) fell to nothing at 14:20 UTC (normally 20)"),
+        ("zero", "other (zorbs now) fell to zero at 14:20 UTC (normally 20)"),
     ],
 )
 async def test_series_without_a_known_role_that_stopped_is_named(how: str, words: str) -> None:

@@ -29,15 +29,15 @@ async def asked(told: str, row: object = DEPLOYED) -> Investigation:
 @pytest.mark.parametrize(
     ("became", "words"),
     [
-        (f"{CONFIRMED}; succeeded", "was confirmed by U7 at 14:20 UTC, and is done; no deploy came since"),
-        (f"{CONFIRMED}; running", "was confirmed by U7 at 14:20 UTC, and is running; no deploy"),
-        (f"{CONFIRMED}, about to run", "was confirmed by U7 at 14:20 UTC, about to run; no deploy"),
+        (f"{CONFIRMED}; succeeded", "was confirmed by U7 at 14:20 UTC, and is done, with no deploy since"),
+        (f"{CONFIRMED}; running", "was confirmed by U7 at 14:20 UTC, and is running, with no deploy"),
+        (f"{CONFIRMED}, about to run", "was confirmed by U7 at 14:20 UTC, about to run, with no deploy"),
         (f"{CONFIRMED}; outcome unknown: whether it took effect could not be learned",
-         "outcome unknown: whether it took effect could not be learned; no deploy"),
+         "outcome unknown: whether it took effect could not be learned, with no deploy"),
         ("rejected by Mira Okafor-Lind at 2026-04-07T14:20:00Z, nothing was run",
-         "was rejected by Mira Okafor-Lind at 14:20 UTC, nothing was run, and no deploy came since"),
+         "was rejected by Mira Okafor-Lind at 14:20 UTC, nothing was run, with no deploy since"),
         ("rejected by U7 at 2026-04-07T14:20:00Z, nothing was run",
-         "was rejected by U7 at 14:20 UTC, nothing was run, and no deploy came since"),
+         "was rejected by U7 at 14:20 UTC, nothing was run, with no deploy since"),
     ],
 )  # fmt: skip
 async def test_what_was_decided_is_told_and_not_proposed_again(became: str, words: str) -> None:
@@ -70,8 +70,8 @@ async def test_what_failed_or_was_deployed_since_is_proposed(told: str) -> None:
 @pytest.mark.parametrize(
     ("at", "words"),
     [
-        ("14:20", "It has not helped yet as far as I can see"),
-        ("14:34", "It is too short ago to tell whether it helped"),
+        ("14:20", "I see no improvement yet"),
+        ("14:34", "It is too early to say whether it helped"),
     ],
 )
 async def test_what_was_done_and_has_not_helped_is_said(at: str, words: str) -> None:
@@ -98,7 +98,7 @@ async def test_what_is_open_in_another_thread_is_pointed_to() -> None:
 
     assert found.asked("core__propose_action") == []
     assert (
-        "A rollback of checkout is proposed already (p-7): its card is in another thread of this "
+        "A rollback of checkout is already proposed (p-7). Its card is in another thread of this "
         "channel; it is linked below."
     ) in found.text
 
@@ -125,7 +125,7 @@ async def test_what_was_done_and_by_whose_word_is_answered_from_what_was_decided
     assert found.text.startswith(
         "**A rollback of checkout was confirmed by U7 at 14:20 UTC, and is done.**"
     )
-    assert "Changes by hand are not visible to me" in found.text
+    assert "I cannot see manual changes" in found.text
     assert [one.note for one in claims if one.note] == []
 
 
@@ -136,7 +136,7 @@ async def test_what_waits_or_was_rejected_is_no_answer_to_what_was_done_but_is_t
     )
     found = await investigate(world([*SLOW], [DEPLOYED]), "what has been done so far?", told=told)
 
-    assert found.text.startswith("**Nothing that was proposed here has been confirmed.**")
+    assert found.text.startswith("**No proposal has been confirmed here.**")
     assert (
         "- A rollback of checkout was rejected by U7 at 14:20 UTC, nothing was run." in found.text
     )
@@ -172,7 +172,7 @@ async def test_what_another_thread_raised_in_the_same_moment_is_pointed_to() -> 
     found = await investigate(answers)
 
     assert (
-        f"A rollback of checkout is proposed already ({name}): its card is in another thread of this "
+        f"A rollback of checkout is already proposed ({name}). Its card is in another thread of this "
         "channel; it is linked below."
     ) in found.text
 
@@ -189,8 +189,8 @@ async def test_what_was_carried_out_from_another_channel_is_told_and_not_propose
 
     assert found.asked("core__propose_action") == []
     assert (
-        "A rollback of checkout was carried out from another channel at 14:20 UTC, and is done; no "
-        "deploy came since, so it is not proposed again. It has not helped yet as far as I can see"
+        "A rollback of checkout was carried out from another channel at 14:20 UTC, and is done, with no "
+        "deploy since, so I do not propose it again. I see no improvement yet"
     ) in found.text
     assert not [one for one in claims if "14:20" in one.note]
 
@@ -223,9 +223,7 @@ async def test_what_another_channel_carried_out_answers_what_was_done(question: 
         "**A rollback of checkout was carried out from another channel at 14:20 UTC, and is done.**"
     )
     assert "- A rollback of checkout was rejected by U7 at 14:25 UTC" in found.text
-    assert (
-        "Who confirmed what was carried out from another channel is told there alone." in found.text
-    )
+    assert "Only its own channel shows who confirmed an action." in found.text
     assert "has been confirmed" not in found.text
     assert [one.note for one in claims if one.note] == []
 
@@ -239,7 +237,7 @@ async def test_what_was_done_is_not_about_the_last_side_question(question: str) 
     found = await investigate(world(SLOW, [DEPLOYED]), question, told=told, before=before)
 
     assert found.text.startswith("**A rollback of checkout was confirmed by U7 at 14:20 UTC")
-    assert "this is about cart" not in found.text
+    assert "you mean cart" not in found.text
 
 
 @pytest.mark.parametrize(
@@ -257,7 +255,7 @@ async def test_whether_it_helped_is_about_whoever_it_was_done_for(question: str)
     found = await investigate(world(SLOW, [DEPLOYED]), question, told=told, before=before)
 
     assert found.asked("core__sweep_metrics")[0]["product"] == "checkout"
-    assert "this is about checkout, for which something was confirmed last" in found.text
+    assert "you mean checkout, the product of the last confirmed action" in found.text
 
 
 async def test_whether_it_helped_goes_on_as_before_where_nothing_was_confirmed() -> None:
@@ -274,4 +272,4 @@ async def test_whether_it_helped_is_asked_of_what_another_channel_carried_out() 
         before=["why is checkout slow?", "and cart?"],
     )
 
-    assert "this is about checkout, for which something was confirmed last" in found.text
+    assert "you mean checkout, the product of the last confirmed action" in found.text

@@ -61,8 +61,8 @@ async def test_since_when_is_answered_first_and_by_the_figures_in_their_order(
         "latency",
         "up",  # to 60 % of requests
     ]
-    assert "no time that I can read" not in found.text
-    assert "Assumed: this is about checkout, as before." in found.text
+    assert "did not understand the time" not in found.text
+    assert "Assumed: you mean checkout, as before." in found.text
     assert found.asked("core__propose_action") == []
     assert found.marks == ()
 
@@ -103,19 +103,21 @@ async def test_what_is_over_is_told_with_both_its_ends() -> None:
         FAILING | {"until": "2026-04-07T14:24:00Z"},
     )
 
-    assert found.text.startswith("**checkout: from 14:10 UTC until 14:25 UTC; usual again now.**")
+    assert found.text.startswith(
+        "**checkout: from 14:10 UTC until 14:25 UTC; back to normal now.**"
+    )
 
 
 async def test_without_an_onset_since_when_is_said_not_to_be_known() -> None:
     found = await asked("since when?")
 
-    assert found.text.startswith("I see no time at which anything began.\n\n**Nothing is wrong")
+    assert found.text.startswith("I do not see when anything began.\n\n**Nothing is wrong")
 
 
 async def test_since_when_of_a_named_product_is_no_time_that_cannot_be_read() -> None:
     found = await asked("since when is checkout slow?", SLOW, FAILING, before=())
 
-    assert "no time that I can read" not in found.text
+    assert "did not understand the time" not in found.text
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ async def test_why_not_another_product_is_answered_of_that_one() -> None:
 async def test_a_state_is_no_name_of_a_thing(question: str) -> None:
     found = await asked(question, SLOW, FAILING)
 
-    assert "nothing that I look at is called so" not in found.text
+    assert "I have no data with that name" not in found.text
 
 
 READ = "core__get_metrics"

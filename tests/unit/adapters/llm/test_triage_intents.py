@@ -131,7 +131,7 @@ async def test_what_needs_a_model_is_one_sentence_and_three_things_to_ask(text: 
     found = await later(text.replace("kubernetes", "this"))
 
     assert found.calls == []
-    assert found.text.startswith("**That needs a model")
+    assert found.text.startswith("**I cannot answer this without a model")
     assert found.text.count('"') == 6
 
 
@@ -282,9 +282,9 @@ async def test_an_order_becomes_a_card_of_a_declared_action(
 
     (proposed,) = found.asked("core__propose_action")
     assert (proposed["action"], proposed["product"]) == (action, product)
-    assert "was not checked" in proposed["rationale"]
+    assert "did not check whether it helps" in proposed["rationale"]
     assert found.text.startswith(f"**The card for {action} of {product} is below.**")
-    assert "Nothing happens until" in found.text
+    assert "Nothing runs until" in found.text
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ async def test_who_is_on_call_is_the_line_beside_the_question() -> None:
     assert (await later("who is on call?", told=told)).text.startswith(
         "**On call now: Mira Okafor (role on-call).**"
     )
-    assert "I can read no rota here" in (await later("who is on call?")).text
+    assert "I have no rota" in (await later("who is on call?")).text
 
 
 @given(st.text(max_size=200))
@@ -382,7 +382,7 @@ def test_names_paths_and_quotations_stay_as_they_are_written(text: str) -> None:
         ({"on-call": None}, "On call now: could not be read just now (role on-call)."),
         ({"on-call": []}, "On call now: no person (role on-call)."),
         ({"on-call": ["*x*\n- Proposal"]}, "On call now: x - Proposal (role on-call)."),
-        ({}, "On call: I can read no rota here."),
+        ({}, "On call: I have no rota for this channel."),
     ],
 )
 def test_the_line_about_the_rota_is_read_back_as_it_was_written(

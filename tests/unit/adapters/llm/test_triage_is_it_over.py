@@ -32,7 +32,7 @@ async def test_what_is_over_is_a_yes(question: str) -> None:
     first, second, *_ = found.text.split("\n\n")
 
     assert first == (
-        "**Yes, as far as I can see: all that moved in checkout is usual again since 14:26 UTC.**"
+        "**Yes, as far as I can see: all that changed in checkout is back to normal since 14:26 UTC.**"
     )
     assert second == "**Most likely cause: the deploy of checkout v2 at 14:09 UTC.**"
     assert found.marks == ()
@@ -62,9 +62,9 @@ async def test_where_something_could_not_be_read_there_is_no_yes() -> None:
 @pytest.mark.parametrize(
     ("at", "words"),
     [
-        ("14:20", "It is usual again since 14:26 UTC, after the rollback was confirmed at 14:20 UTC; "
-         "that it was the rollback is not shown."),
-        ("14:30", "It is usual again since 14:26 UTC, before the rollback was confirmed at 14:30 UTC."),
+        ("14:20", "It is back to normal since 14:26 UTC, after the rollback was confirmed at 14:20 UTC; "
+         "that it was the rollback is not proven."),
+        ("14:30", "It is back to normal since 14:26 UTC, before the rollback was confirmed at 14:30 UTC."),
     ],
 )  # fmt: skip
 async def test_whether_it_helped_is_when_it_was_usual_again(at: str, words: str) -> None:
@@ -73,7 +73,7 @@ async def test_whether_it_helped_is_when_it_was_usual_again(at: str, words: str)
     _, claims = checked(found.text, found.evidence, {}, decisions_said(told))
 
     assert found.text.startswith(f"**{words}**")
-    assert "may be of the time before" not in found.text
+    assert "may be older" not in found.text
     assert "A rollback of checkout was confirmed by U7" in found.text
     assert [one.note for one in claims if "after" in one.text and one.note] == []
 
@@ -81,22 +81,24 @@ async def test_whether_it_helped_is_when_it_was_usual_again(at: str, words: str)
 async def test_what_goes_on_after_it_is_not_seen_to_have_helped() -> None:
     found = await asked("did the rollback help?", told=confirmed("14:20"), over=False)
 
-    assert found.text.startswith("**I do not see that the rollback helped.**")
+    assert found.text.startswith("**I see no sign that the rollback helped.**")
 
 
 async def test_what_was_done_a_minute_ago_is_too_young_to_tell() -> None:
     found = await asked("did the rollback help?", told=confirmed("14:34"), over=False)
 
-    assert found.text.startswith("**It is too short ago to tell whether the rollback helped.**")
+    assert found.text.startswith("**It is too early to say whether the rollback helped.**")
 
 
 async def test_what_is_still_running_cannot_have_helped_yet() -> None:
     found = await asked("did the rollback help?", told=confirmed("14:20", "running"), over=False)
 
-    assert found.text.startswith("**Whether it helped cannot be told: a rollback of checkout was")
+    assert found.text.startswith("**I cannot say whether it helped: a rollback of checkout was")
 
 
 async def test_what_is_usual_all_along_does_not_show_that_it_helped() -> None:
     found = await investigate(world(), "did the rollback help?", told=confirmed("14:00"))
 
-    assert found.text.startswith("**checkout is as usual in the time that I looked at; whether")
+    assert found.text.startswith(
+        "**checkout was normal in the time that I checked; I cannot say whether"
+    )

@@ -66,14 +66,14 @@ async def test_a_name_nobody_knows_stops_no_investigation_and_is_said_first(ques
     found = await bounded(question)
 
     assert "is not one of this channel's products" in found.text.splitlines()[0]
-    assert "so what follows is about those" in found.text.splitlines()[0]
+    assert "so this answer covers those" in found.text.splitlines()[0]
     assert "checkout" in found.text.partition("\n")[2]
 
 
 async def test_what_asks_for_ones_own_trouble_is_looked_into_whoever_else_is_named() -> None:
     found = await bounded("why is it slow since billing was deployed?")
 
-    assert found.text.startswith(f"{NOT_OURS}, so what follows is about those.")
+    assert found.text.startswith(f"{NOT_OURS}, so this answer covers those.")
     assert "checkout" in found.text.partition("\n")[2]
 
 
@@ -96,7 +96,7 @@ async def test_where_all_may_be_read_it_is_looked_at_with_a_word_about_it() -> N
         slow, "why is billing slow?", elsewhere=("Billing-other",), reads_all=True
     )
 
-    assert found.text.startswith(f"{NOT_OURS}; it may be read from here all the same.")
+    assert found.text.startswith(f"{NOT_OURS}, but this channel may read it.")
     assert [one["product"] for one in found.asked("core__sweep_metrics")] == ["billing"]
     assert "begin in billing" in found.text
 
@@ -105,7 +105,7 @@ async def test_where_all_may_be_read_an_unknown_name_is_never_called_well() -> N
     found = await investigate(world(), "is orders fine?", reads_all=True)
 
     assert "Nothing is wrong" not in found.text
-    assert "You asked about orders: no metrics were found that are its own [E1]." in found.text
+    assert "You asked about orders: no metrics of its own were found [E1]." in found.text
 
 
 async def test_where_all_may_be_read_a_part_of_the_system_is_no_product() -> None:

@@ -47,11 +47,11 @@ async def test_what_is_over_is_said_first_and_nothing_is_proposed() -> None:
     found = await asked("is checkout fixed?", at(9, 41, 48))
 
     assert found.text.startswith(
-        "**What moved in checkout is usual again since 09:39 UTC. "
+        "**What changed in checkout is back to normal since 09:39 UTC. "
         "Most likely cause: the deploy of checkout v2.4.0 at 09:03 UTC.**"
     )
     assert found.asked("core__propose_action") == []
-    assert "Since it is over, nothing is proposed." in found.text
+    assert "It is over, so I propose nothing." in found.text
     (stated,) = found.asked("core__report_findings")
     assert stated["verdict"] == "cause"
     assert stated["suspects"][0]["until"] == "2026-11-23T09:39:48Z"
@@ -62,11 +62,11 @@ async def test_of_a_time_that_is_past_nothing_is_said_of_now() -> None:
     found = await asked("was checkout slow between 09:00 and 09:42?", at(9, 58))
 
     assert (
-        "what moved in checkout was usual again from 09:40 UTC. Most likely cause: the deploy"
+        "what changed in checkout was back to normal from 09:40 UTC. Most likely cause: the deploy"
         in found.text
     )
-    assert "; usual again from 09:40 UTC" in found.text
-    assert "It was over by the end of that time, so nothing is proposed." in found.text
+    assert "; back to normal from 09:40 UTC" in found.text
+    assert "It was over by the end of that time, so I propose nothing." in found.text
     assert found.asked("core__propose_action") == []
     assert found.marks == ()
 
@@ -75,7 +75,7 @@ async def test_what_goes_on_has_no_end_and_is_proposed_for() -> None:
     found = await asked("why is checkout slow?", at(9, 28))
 
     assert found.text.startswith("**Most likely cause: the deploy of checkout v2.4.0")
-    assert "usual again" not in found.text
+    assert "back to normal" not in found.text
     assert "3 % of requests fail since 09:05 UTC" in found.text
     (stated,) = found.asked("core__report_findings")
     assert "until" not in stated["suspects"][0]
@@ -97,7 +97,7 @@ async def test_requests_that_fail_no_more_are_not_told_in_the_present(
     found = await asked(question, now)
 
     assert "requests fail " not in found.text
-    assert "usual again since 09:" in found.text
+    assert "back to normal since 09:" in found.text
 
 
 @pytest.mark.parametrize("question", ["why is web slow?", "why is checkout slow?"])
@@ -106,8 +106,8 @@ async def test_who_is_in_trouble_now_comes_before_who_was(question: str) -> None
 
     assert "trouble seems to begin in web since 09:42 UTC" in found.text
     assert (
-        "also suspected: checkout: latency rose to 1.6 s at 09:04 UTC (normally 0.12 s); usual "
-        "again since" in (found.text)
+        "also suspected: checkout: latency rose to 1.6 s at 09:04 UTC (normally 0.12 s); back to "
+        "normal since" in (found.text)
     )
 
 
@@ -170,7 +170,7 @@ async def test_it_is_over_only_where_all_that_counts_is(
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     found = await investigate(world(rows, [row], around=around))
 
-    assert ("usual again since 14:30 UTC. " in found.text.splitlines()[0]) is is_over
+    assert ("back to normal since 14:30 UTC. " in found.text.splitlines()[0]) is is_over
     assert (found.asked("core__propose_action") == []) is is_over
 
 
@@ -181,8 +181,8 @@ async def test_a_card_that_is_open_for_what_is_over_is_pointed_to_with_that() ->
     found = await investigate(world(rows, [row]), told=f"Now\n- Time: x.\n{note}")
 
     assert (
-        "What moved in checkout is usual again since 14:30 UTC. A rollback of checkout is proposed "
-        "already (p-7)" in found.text
+        "What changed in checkout is back to normal since 14:30 UTC. A rollback of checkout is already "
+        "proposed (p-7)" in found.text
     )
 
 

@@ -21,7 +21,7 @@ async def test_a_cause_from_after_the_point_asked_about_is_told_as_later() -> No
     first, shown, second, *_ = found.text.split("\n\n")
 
     assert first == (
-        "At the time that you name checkout was as usual. I looked at the time between 13:20 and 14:20 UTC."
+        "At the time you mention, checkout was as usual. I checked the time between 13:20 and 14:20 UTC."
     )
     assert shown == "- checkout: errors, latency, traffic as usual then [E1]"
     assert second == (
@@ -38,7 +38,7 @@ async def test_what_was_under_way_at_that_point_is_told_first_with_the_minutes_l
     found = await asked(f"what was wrong with checkout {when}?")
 
     assert found.text.startswith(
-        "At the time that you name checkout was not as usual. I looked at the time between 13:50 and 14:35 UTC.\n\n"
+        "At the time you mention, checkout was not as usual. I checked the time between 13:50 and 14:35 UTC.\n\n"
         "- checkout: up to 60 % of requests fail since 14:10 UTC (normally 20 %)"
     )
     assert "**Between 13:50 and 14:35 UTC, most likely cause: the deploy" in found.text
@@ -49,7 +49,7 @@ async def test_a_point_just_before_the_onset_is_not_called_usual() -> None:
     found = await asked("what was wrong with checkout at 14:09 UTC?")
 
     assert found.text.startswith(
-        "At the time that you name checkout was about to leave what is usual for it"
+        "At the time you mention, checkout was at the edge of its usual range"
     )
 
 
@@ -57,8 +57,11 @@ async def test_what_was_over_by_then_was_usual_then() -> None:
     rows = [{**row, "until": "2026-04-07T14:14:00Z", "last": 0.2} for row in SHIFTS]
     found = await investigate(world(rows, [DEPLOYED]), "was checkout ok at 14:25 UTC?")
 
-    assert found.text.startswith("At the time that you name checkout was as usual.")
-    assert "was usual again from 14:14" in found.text or "is usual again since 14:14" in found.text
+    assert found.text.startswith("At the time you mention, checkout was as usual.")
+    assert (
+        "was back to normal from 14:14" in found.text
+        or "is back to normal since 14:14" in found.text
+    )
 
 
 async def test_a_point_without_samples_is_not_measured_and_never_usual() -> None:
@@ -71,7 +74,7 @@ async def test_a_point_without_samples_is_not_measured_and_never_usual() -> None
     swept = {"shifts": SHIFTS, "within": ALL, "gaps": [gap]}
     found = await asked("how was checkout at 13:50 UTC?", around={"sweep_metrics": swept})
 
-    assert found.text.startswith("At the time that you name checkout was not measured. ")
+    assert found.text.startswith("At the time you mention, checkout was not measured. ")
     assert "- no samples of checkout's errors, latency [E1]" in found.text
     assert "What follows came later, from 14:10 UTC on." in found.text
 
@@ -88,7 +91,9 @@ async def test_what_moved_a_little_then_is_not_called_usual() -> None:
         world([*SHIFTS, faint], [DEPLOYED], within=ALL), "was checkout ok at 13:50 UTC?"
     )
 
-    line = "- checkout: errors, latency, traffic as usual then; cpu of checkout moved a little [E1]"
+    line = (
+        "- checkout: errors, latency, traffic as usual then; cpu of checkout changed a little [E1]"
+    )
     assert line in found.text
 
 
@@ -96,6 +101,6 @@ async def test_where_nobody_is_named_each_is_told() -> None:
     found = await asked("what was wrong at 13:50 UTC?")
 
     assert found.text.startswith(
-        "At the time that you name checkout was as usual; cart was as usual; payments was as usual."
+        "At the time you mention, checkout was as usual; cart was as usual; payments was as usual."
     )
     assert "- cart: errors, latency as usual then [E1]" in found.text

@@ -153,7 +153,7 @@ async def test_the_saturated_database_is_found_and_nothing_is_proposed(question:
 async def test_on_a_quiet_day_nothing_is_blamed(question: str) -> None:
     found = await look_into("incident-quiet", question)
 
-    assert found.text.startswith("**Nothing is wrong that I can see")
+    assert found.text.startswith("**Nothing is wrong with")
     assert found.asked("core__propose_action") == []
 
 
@@ -179,7 +179,7 @@ async def test_errors_that_come_every_day_leave_a_quiet_day_quiet() -> None:
     lines = [LogLine(int(s * 1e9), "error", "h1", f"ledger {s:.0f} out of step") for s in hours]
     found = await look_into("incident-quiet", "is checkout fine?", "checkout", lines)
 
-    assert found.text.startswith("**Nothing is wrong that I can see")
+    assert found.text.startswith("**Nothing is wrong with")
 
 
 async def test_what_stands_around_the_cause_is_told_the_most_helpful_first() -> None:
@@ -189,7 +189,7 @@ async def test_what_stands_around_the_cause_is_told_the_most_helpful_first() -> 
 
     assert '"checkout p99 above 2 s after release v2.2.0"' in deployed.text
     for words in (
-        "checkout: all 3 pods run [E",
+        "checkout: all 3 pods are running [E",
         "Runbook: Checkout is slow or times out, section After a release [E",
     ):
         assert words in behind_evidence(deployed)
@@ -198,5 +198,5 @@ async def test_what_stands_around_the_cause_is_told_the_most_helpful_first() -> 
         assert len(list(filter(str.strip, found.text.splitlines()))) <= 9
     assert '"payments failing connection pool exhausted"' in saturated.text
     assert "Runbook: Connection pool exhausted" in behind_evidence(saturated)
-    assert "checkout: all 3 pods run [E" in behind_evidence(quiet)
+    assert "checkout: all 3 pods are running [E" in behind_evidence(quiet)
     assert "seen before" not in quiet.text

@@ -36,15 +36,15 @@ async def test_how_a_rate_begins_is_no_rise(question: str) -> None:
     found = await asked(question)
 
     assert "when its data began" not in found.text
-    assert "What stands out is" not in found.text
+    assert "The clearest anomaly is" not in found.text
     assert "look first at" not in found.text
-    assert "measured, but not long enough to compare" in found.text
+    assert "not enough history to compare" in found.text
 
 
 async def test_what_is_measured_but_young_is_not_called_missing() -> None:
     found = await asked("why do payments time out?")
 
-    assert "web: measured, but not long enough to compare" in found.text
+    assert "web: not enough history to compare" in found.text
     assert "none of web" not in found.text
 
 

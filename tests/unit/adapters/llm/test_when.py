@@ -44,10 +44,10 @@ def test_times_are_read_in_the_askers_zone(text: str, zone: str, start: str, end
 @pytest.mark.parametrize(
     ("zone", "words"),
     [
-        ("Europe/Berlin", "times are taken as Europe/Berlin: 11:30 to 11:40 UTC"),
-        ("UTC", "times are taken as UTC"),
-        ("", "times are taken as UTC, your time zone is not known to me"),
-        ("Nowhere/Land", "times are taken as UTC"),
+        ("Europe/Berlin", "times are in Europe/Berlin: 11:30 to 11:40 UTC"),
+        ("UTC", "times are in UTC"),
+        ("", "times are in UTC, as your time zone is not known"),
+        ("Nowhere/Land", "times are in UTC"),
     ],
 )
 def test_the_zone_taken_is_said(zone: str, words: str) -> None:
