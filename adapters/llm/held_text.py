@@ -11,7 +11,8 @@ from typing import Final
 from adapters.llm.brackets import Brackets
 from adapters.llm.call_forms import INLINE_BEGINNING, LEAD, PLAIN_BEGINNINGS
 from adapters.llm.messages import CompleteRequest, ToolCall
-from adapters.llm.written_calls import MOST_CHARS, START, without_calls, written_calls
+from adapters.llm.named_calls import begins_line, begins_word, start_of, tool_names
+from adapters.llm.written_calls import MOST_CHARS, without_calls, written_calls
 
 _INLINE_BEGINNING: Final = re.compile(INLINE_BEGINNING)
 _LEAD: Final = re.compile(LEAD)
@@ -40,12 +41,14 @@ class HeldText:
     """One answer's text. `feed` returns the text to show now, `close` the rest."""
 
     __slots__ = (
-        "_before", "_brackets", "_held", "_held_chars", "_is_final", "_passes", "_pending",
-        "_request", "_shown", "is_withheld",
+        "_before", "_brackets", "_held", "_held_chars", "_is_final", "_names", "_passes",
+        "_pending", "_request", "_shown", "_start", "is_withheld",
     )  # fmt: skip
 
     def __init__(self, request: CompleteRequest) -> None:
         self._request = request
+        self._names = tool_names(request)
+        self._start = start_of(self._names)
         self._passes = False  # all of the rest
         self._pending = ""  # may become the beginning of a call
         self._before = "\n"  # the character before it
@@ -102,11 +105,11 @@ class HeldText:
                 end = self._brackets.end(text, at)
                 at = self._hold(text, at, end or len(text))
                 shown.append(self._ended() if end else "")
-            elif start := START.search(text, at):
+            elif start := self._start.search(text, at):
                 shown.append(text[at : start.start()])
                 at = self._begin(text, start)
             else:
-                end = _decided_until(text, at)
+                end = _decided_until(text, at, self._names)
                 shown.append(text[at:end])
                 self._pending = text[end:]
                 self._before = text[end - 1]
@@ -137,21 +140,25 @@ class HeldText:
         return found
 
 
-def _decided_until(text: str, at: int) -> int:
+def _decided_until(text: str, at: int, names: frozenset[str]) -> int:
     first = max(at, len(text) - _UNDECIDED_CHARS)
     line = first if text[first - 1] == "\n" else text.find("\n", first) + 1
-    while line and not _may_become_call(text[line:]):
+    while line and not _may_become_call(text[line:], names):
         line = text.find("\n", line) + 1
     found = _INLINE_BEGINNING.search(text, first)
-    return min(line or len(text), found.start() if found else len(text))
+    word = begins_word(text, first, names)
+    places = (line or None, found.start() if found else None, word)
+    return min((each for each in places if each is not None), default=len(text))
 
 
-def _may_become_call(line: str) -> bool:
+def _may_become_call(line: str, names: frozenset[str]) -> bool:
     """Whether the beginning of a line can still become the beginning of a call."""
     if _OPEN_LEAD.fullmatch(line):
         return True
     lead = _LEAD.match(line)
     head = line[lead.end() :] if lead else line
+    if begins_line(_FENCE_LINE.sub("", head), names):
+        return True
     if head[:1] in {" ", "\t"}:
         return False
     code = _FENCE_LINE.sub("", head) or head

@@ -21,12 +21,9 @@ from adapters.llm.brackets import NoCall, json_end, python_end
 from adapters.llm.call_forms import (
     ANY_FENCE,
     ARGUMENT_KEYS,
-    BEGINS,
     INLINE,
-    JSON,
     LEAD,
     NAME_KEYS,
-    PYTHON_INLINE,
     TEMPLATE,
     TOOL_ID,
     Json,
@@ -37,6 +34,7 @@ from adapters.llm.call_forms import (
 )
 from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, ToolCall, ToolSpec
+from adapters.llm.named_calls import named_end, start_of, tool_names
 from adapters.llm.wire_json import arguments_text, is_shallow
 from tools.contract import PROPOSE_TOOL_ID
 from tools.encoded_json import decoded
@@ -50,10 +48,7 @@ MOST_CHARS: Final = 2 * MAX_ARGUMENT_CHARS
 MOST_CALLS: Final = 10  # as many as run at once
 PREFACE_CHARS: Final = 300  # a sentence or two on what is about to be done
 
-START: Final = re.compile(
-    rf"^{LEAD}(?:{ANY_FENCE})?(?:(?P<json>{JSON})|{BEGINS})|{INLINE}|(?P<data>{JSON})|{PYTHON_INLINE}",
-    re.MULTILINE,
-)
+_START: Final = start_of(frozenset())
 _OF_TEMPLATE: Final = re.compile(rf"{LEAD}(?:{ANY_FENCE})?(?:{TEMPLATE})|{INLINE}")
 # A preface that says of what follows that it is shown, not asked for.
 _QUOTES: Final = re.compile(
@@ -68,7 +63,7 @@ _NAMED: Final = re.compile(
     rf"[\"'](?:{'|'.join(NAME_KEYS)})\\{{0,3}}[\"']\s{{0,8}}:\s{{0,8}}\\{{0,3}}[\"']([\w.-]{{1,80}})(?=\\{{0,3}}[\"']|\Z)"
 )
 _NAMED_IN_PYTHON: Final = re.compile(
-    rf"{LEAD}(?:{ANY_FENCE})?(?:\[\s{{0,64}}|(?=[\w.(]{{1,160}}\((?:\w{{1,64}}\s?=|\{{|\))))"
+    rf"{LEAD}(?:{ANY_FENCE})?(?:\[\s{{0,64}}|(?=[\w.(]{{1,160}}\((?:\w{{1,64}}\s?=|[{{\"')])))"
     r"(?:print\()?(?:functions\.|default_api\.)?(\w{1,64})\("
 )
 _ANY_ID: Final = re.compile(TOOL_ID)
@@ -92,7 +87,7 @@ def written_calls(
     """
     if not request.tools or len(text) > MOST_CHARS:
         return None
-    start = START.search(text)
+    start = start_of(tool_names(request)).search(text)
     if start is None or (start["json"] or start["data"] or "")[:1] in _QUOTE_MARKS:
         return None
     preface = text[: start.start()].strip()
@@ -119,19 +114,23 @@ def without_calls(text: str, request: CompleteRequest) -> str:
     """
     kept: list[str] = []
     at = tries = 0
-    names = {name for tool in request.tools for name in (tool.name, tool.name.split("__")[-1])}
-    while (start := START.search(text, at)) and tries < _MOST_TRIES:
+    names = tool_names(request)
+    begins = start_of(names)
+    while (start := begins.search(text, at)) and tries < _MOST_TRIES:
         end, is_call = _reach(text, start, names)
         tries += end == start.end()  # what ends is read once
         kept.append(text[at : start.start() if is_call else end])
         at = end
-    for start in START.finditer(text, at):  # after the last try
+    for start in begins.finditer(text, at):  # after the last try
         if _is_certain(text, start, names):
             return "".join((*kept, text[at : start.start()]))
     return "".join((*kept, text[at:]))
 
 
 def _reach(text: str, start: re.Match[str], names: Set[str]) -> tuple[int, bool]:
+    if start["named"]:
+        named = named_end(text, start)
+        return (start.end() if named is None else _behind_marks(text, named)), named is not None
     end, is_call = start.start(), False
     try:
         for each, found in islice(calls_in(text, start.start()), MOST_CALLS):
@@ -200,7 +199,7 @@ def _is_tool(name: str, names: Set[str]) -> bool:
 
 def _behind_call(text: str, start: re.Match[str]) -> int:
     try:
-        return _behind_marks(text, python_end(text, start.start() + start[0].rindex("(")))
+        return _behind_marks(text, python_end(text, start.start() + start[0].index("(")))
     except ValueError:
         return len(text)
 
@@ -213,7 +212,7 @@ def _behind_marks(text: str, at: int) -> int:
 def _cut_end(text: str, at: int) -> int:
     """How far JSON without an end goes: with what begins inside it, but not with what comes after it."""
     for _ in range(_MOST_NESTED):
-        inner = START.search(text, at)
+        inner = _START.search(text, at)
         if inner is None:
             return len(text)
         if text[at : inner.start()].rstrip()[-1:] not in _BEFORE_NESTED:
@@ -223,6 +222,8 @@ def _cut_end(text: str, at: int) -> int:
 
 
 def _is_certain(text: str, start: re.Match[str], names: Set[str]) -> bool:
+    if start["named"]:
+        return named_end(text, start) is not None
     if start["json"] or start["data"]:
         return _names_tool(text[start.start() : _cut_end(text, start.end())], names)
     if _OF_TEMPLATE.match(text, start.start()):

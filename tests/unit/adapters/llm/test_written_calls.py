@@ -1,6 +1,7 @@
 """Calls that a model wrote into its text: taken when the text is nothing else, and never by accident."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Sequence
 
@@ -62,6 +63,10 @@ def streamed(
     shown = "".join(held.feed(piece) for piece in pieces)
     rest, calls = held.close(may_call=True)
     return shown, rest, asked(calls)
+
+
+def pieces_of(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 @pytest.mark.parametrize(
@@ -355,6 +360,89 @@ def test_what_only_resembles_a_template_is_shown(text: str) -> None:
         assert (shown + rest, calls) == (text, [])
 
 
+# Forms without types, or with the short name that people see: none is executed.
+BY_NAME = {
+    "YAML": "name: core__get_logs\narguments:\n  product: secret-7\n  limit: 5",
+    "YAML with a short name": "tool: get_logs\nargs:\n  product: secret-7\n",
+    "YAML in a block": "```yaml\ntool_name: core__get_logs\nparameters:\n    product: secret-7\n```",
+    "YAML in a list": '- name: "get_logs"\n  arguments:\n    product: secret-7\n\n    limit: 5',
+    "YAML in a list below a key": "  - tool: get_logs\n    input: {product: secret-7}",
+    "YAML with capitals": "Action: get_logs\naction_input:\n  product: secret-7",
+    "YAML in quotes": "'function': 'core__get_logs'\n'arguments':\n  'product': 'secret-7'",
+    "a name as YAML's key": "core__get_logs:\n  product: secret-7\n  limit: 5",
+    "YAML of lines of Windows": "name: get_logs\r\narguments:\r\n  product: secret-7\r\n",
+    "Python with a short name": 'get_logs(product="secret-7", limit=5)',
+    "Python with a place": 'get_logs("secret-7", 5)',
+    "Python with a dictionary": "get_logs({'product': 'secret-7'})",
+    "Python of an object": "[get_logs(product='secret-7')]",
+    "Python that prints": 'print(core__get_logs("secret-7"))',
+    "Python in a block": '```python\nget_logs(product="secret-7",\n  limit=5)\n```',
+    "options": "core__get_logs --product=secret-7 --limit=5",
+    "pairs": "get_logs product=secret-7 limit=5",
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
+@pytest.mark.parametrize("form", BY_NAME.values(), ids=BY_NAME)
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("Looking.\n\n", "\n\nThe pool is full.")])
+def test_a_call_that_only_its_name_gives_away_is_withheld(
+    form: str, before: str, after: str, size: int
+) -> None:
+    text = before + form + after
+    held = HeldText(REQUEST)
+    shown = "".join(map(held.feed, pieces_of(text, size)))
+    rest, calls = held.close(may_call=True)
+
+    left = re.sub(r"\s+", " ", shown + rest).strip(" -`")
+    assert calls == ()
+    assert held.is_withheld
+    assert left in ("", "Looking.", "Looking. The pool is full.")
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize(
+    "code",
+    ['get_logs(product="secret-7")', 'get_logs("secret-7")', "kortex.get_logs(product=7)"],
+)
+def test_python_with_a_short_name_is_withheld_within_a_sentence(code: str, size: int) -> None:
+    text = f"The pool is full [E1]. I called {code} and `{code}` for it."
+    shown, rest, calls = streamed(pieces_of(text, size))
+
+    assert calls == []
+    assert "get_logs" not in shown + rest
+    assert "secret-7" not in shown + rest
+    assert (shown + rest).endswith("for it.")
+
+
+@pytest.mark.parametrize("size", [1, 3, 10_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: checkout\nversion: v2.4.0\nargs:\n  - --port=80\n",
+        "```yaml\nname: checkout\nargs:\n  port: 80\n```\n",
+        "tool: get_logs\nThe tool shows 5 errors.\n",
+        "get_logs: 5 errors, all of checkout.\n- get_logs:\n  5 errors\n",
+        "Read by get_logs and get_current_time (5 calls).\nget_logs == get_logs\n",
+        "It calls connect(timeout=5), pool.acquire(size=3) and get_logs_of(x=1).\n",
+        "function: it fails\naction: roll back\ninput: none\n",
+        "rate(x[5m]) and get_logs(checkout) are fine.\n",
+        "forget_logs(x=1) get logs(x=1)\n",
+    ],
+)
+def test_what_only_resembles_a_call_by_its_name_is_shown(text: str, size: int) -> None:
+    shown, rest, calls = streamed(pieces_of(text, size))
+
+    assert (shown + rest, calls) == (text, [])
+
+
+def test_a_tool_that_was_called_before_is_known_without_tools() -> None:
+    request = CompleteRequest("", with_result("5 errors").messages)
+    held = HeldText(request)
+
+    shown = held.feed('Done.\nget_logs(product="secret-7")')
+    assert (shown + held.close(may_call=True)[0]).strip() == "Done."
+
+
 @pytest.mark.parametrize("start", ['{"name": "x", oops', '{"id": 1}', "[{]", '{"type": '])
 @pytest.mark.parametrize(
     "call", [f"<tool_call>{ONE}</tool_call>", ONE, "<function=x>", f"```json\n{ONE}"]
@@ -505,10 +593,6 @@ PLACES = st.sampled_from(
 CUTS = st.integers(1, 9)
 
 
-def pieces_of(text: str, size: int) -> list[str]:
-    return [text[at : at + size] for at in range(0, len(text), size)]
-
-
 @given(DATA, PLACES, CUTS, st.sampled_from([None, 2]))
 def test_ordinary_json_stays_in_an_answer_wherever_it_stands(
     data: dict[str, object], place: str, size: int, indent: int | None
@@ -572,7 +656,7 @@ def test_json_is_shown_as_soon_as_it_ends() -> None:
         st.sampled_from(
             [
                 ONE, NOW, "```json\n", "```", "\n", "<tool_call>", "</tool_call>", "[", "]", "{", "}", '"', "\\",
-                "[TOOL_CALLS]", '{"name":', '"core__get_logs"', "NaN", "\ud800", "\\ud800", "9" * 40, "[" * 1500,
+                "[TOOL_CALLS]", '{"name":', '"core__get_logs"', "NaN", "\ud800", "\\ud800", "9" * 40, "[" * 1500, "name: get_logs", "args:\n  a: 1", "get_logs(a=1", "core__get_logs:",
                 "<function=core__get_logs>", "<think>", "</think>", " ", "\t", "\r\n", "text", "`", "<|", "<",
             ]
         )
@@ -598,6 +682,7 @@ def test_no_text_raises_and_none_of_it_is_lost(pieces: list[str]) -> None:
         or "<" in text
         or "[T" in text
         or '"' in text
+        or "get_logs" in text
         or shown + rest == text
     )
     assert {name for name, _ in calls} <= {LOGS.name, TIME.name}
@@ -605,7 +690,8 @@ def test_no_text_raises_and_none_of_it_is_lost(pieces: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["[", "{", '{"name":', "```json\n{", "<tool_call>", "[\n", "   \n", '"', "\\", "[ ", '{"a":"', "`", "<", "<think>", "```", NOW],
+    ["[", "{", '{"name":', "```json\n{", "<tool_call>", "[\n", "   \n", '"', "\\", "[ ", '{"a":"', "`", "<", "<think>", "```", NOW, "name: get_logs",
+     "name: get_logs\narguments:\n  a: b", "get_logs(", "get_logs a=", "core__get_logs:\n a: b", "  \n "],
 )  # fmt: skip
 def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
     def took(times: int) -> float:
