@@ -6,7 +6,7 @@ Records of several turns that are ready at the same time are written in one tran
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from operator import attrgetter
@@ -30,6 +30,8 @@ log = structlog.get_logger(__name__)
 
 # Each waits for all of them. More gain little: what they share is the commit and the trail's lock.
 MOST_TOGETHER: Final = 16
+# The least time between the transactions of different turns: those that are ready by then share one.
+SHARE_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,11 @@ class _Record:
     owner: str
     steps: Sequence[Step]
     rows: StepRows
-    is_kept: bool | None = None  # as the transaction found that wrote it with others
+    is_kept: bool = False  # by the transaction that wrote it with others
+
+
+class _TakenOver(Exception):
+    """A ticket is no longer its writer's: the transaction keeps nothing."""
 
 
 class TurnSteps:
@@ -70,6 +76,8 @@ class TurnSteps:
         self._database = database
         self._one_at_a_time = asyncio.Lock()
         self._waiting: list[_Record] = []
+        self._written_last: Collection[str] = ()
+        self._written_at = 0.0
         finished = workflow_steps(database.dialect).c
         self._in_engine = sa.exists().where(finished.workflow_uuid == sa.bindparam("turn"))
 
@@ -101,25 +109,38 @@ class TurnSteps:
         try:
             async with self._one_at_a_time:
                 if record in self._waiting:
+                    await self._let_others_join(turn)
                     await self._write_waiting()
         finally:
             if record in self._waiting:  # its caller was cancelled
                 self._waiting.remove(record)
-        if record.is_kept is not None:
-            return record.is_kept
-        return (await self._database.transact(partial(_kept_all, [record])))[0]
+        if record.is_kept:
+            return True
+        try:
+            await self._database.transact(partial(_keep, [record]))
+        except _TakenOver:
+            return False
+        return True
+
+    async def _let_others_join(self, turn: str) -> None:
+        # A turn that writes alone never waits.
+        wait_s = self._written_at + SHARE_S - asyncio.get_running_loop().time()
+        if wait_s > 0 and turn not in self._written_last and len(self._waiting) < MOST_TOGETHER:
+            await asyncio.sleep(wait_s)
 
     async def _write_waiting(self) -> None:
         some, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
         # In one order on all replicas: rows of a channel's sums are locked until the commit.
         some.sort(key=attrgetter("turn"))
-        writing = self._database.transact(partial(_kept_all, some), again=False)
-        (kept,) = await asyncio.gather(writing, return_exceptions=True)
-        if isinstance(kept, BaseException):  # each is written alone then, and raises its own error
-            log.debug("records_written_alone", records=len(some), error=type(kept).__name__)
+        writing = self._database.transact(partial(_keep, some), again=False)
+        (failed,) = await asyncio.gather(writing, return_exceptions=True)
+        self._written_last = {record.turn for record in some}
+        self._written_at = asyncio.get_running_loop().time()
+        if failed is not None:  # each is written alone then, and raises its own error
+            log.debug("records_written_alone", records=len(some), error=type(failed).__name__)
             return
-        for record, is_kept in zip(some, kept, strict=True):
-            record.is_kept = is_kept
+        for record in some:
+            record.is_kept = True
 
 
 _HELD: Final = (
@@ -129,26 +150,28 @@ _HELD: Final = (
 )
 
 
-async def _kept_all(records: Sequence[_Record], connection: AsyncConnection) -> Sequence[bool]:
-    kept, events = [], []
+async def _keep(records: Sequence[_Record], connection: AsyncConnection) -> None:
+    events = []
+    await _insert_steps(records, connection)
     for record in records:
-        if is_kept := await _is_written(record, connection):
-            for work in record.rows.works:
-                await work(connection)
-            told = [event for each in record.rows.telling for event in await each(connection)]
-            events += [*record.rows.events, *told]
-        kept.append(is_kept)
+        for work in record.rows.works:
+            await work(connection)
+        told = [event for each in record.rows.telling for event in await each(connection)]
+        events += [*record.rows.events, *told]
     await append_audits(connection, events)
-    return kept
 
 
-async def _is_written(record: _Record, connection: AsyncConnection) -> bool:
-    mine = {"turn": record.turn, "owner": record.owner}
-    if not record.steps:
-        return (await connection.execute(_HELD, mine)).first() is not None
-    insert = _recording(connection.dialect.name)
-    written = await connection.execute(insert, [mine | _row(step) for step in record.steps])
-    return written.rowcount == len(record.steps)
+async def _insert_steps(records: Sequence[_Record], connection: AsyncConnection) -> None:
+    steps = []
+    for record in records:
+        mine = {"turn": record.turn, "owner": record.owner}
+        steps += [mine | _row(step) for step in record.steps]
+        if not record.steps and (await connection.execute(_HELD, mine)).first() is None:
+            raise _TakenOver
+    if steps:
+        written = await connection.execute(_recording(connection.dialect.name), steps)
+        if written.rowcount != len(steps):
+            raise _TakenOver
 
 
 def _row(step: Step) -> dict[str, Any]:
