@@ -190,7 +190,8 @@ class _Body(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         connection = self._connection
-        parts = decompressed(self._raw(), self._encoding) if self._encoding else self._raw()
+        parts = self._answer.aiter_stream() if self._is_chunked else self._counted()
+        parts = decompressed(parts, self._encoding) if self._encoding else parts
         now = asyncio.get_running_loop().time
         connection.until = self._until if self._silence_s is None else now() + self._silence_s
         try:
@@ -205,7 +206,7 @@ class _Body(httpx.AsyncByteStream):
             raise
         connection.answered(None if self._is_chunked else self._read_bytes)
 
-    async def _raw(self) -> AsyncIterator[bytes]:
+    async def _counted(self) -> AsyncIterator[bytes]:
         async for part in self._answer.aiter_stream():
             self._read_bytes += len(part)
             yield part

@@ -34,9 +34,9 @@ _MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
 # second apart, and each read wakes the process. An answer flows from its first text, or after this
 # many events without text.
 READ_EVERY_S: Final = 0.1
-READ_AT_LEAST_EVERY_S: Final = 0.3
+READ_AT_LEAST_EVERY_S: Final = 0.5
 _READS_A_SECOND: Final = 100
-_FIRST_EVENTS: Final = 12
+_FIRST_EVENTS: Final = 6
 # How long to wait for the last bytes of a finished answer, so that the connection can be reused.
 _DRAIN_S: Final = 0.05
 # Added to the first silence: the time to connect to a backend.

@@ -110,6 +110,32 @@ async def test_records_that_are_ready_while_another_is_written_share_a_transacti
     assert len(seen) == 3
 
 
+async def test_turns_that_record_shortly_after_another_share_a_transaction(
+    database: Database, steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.turn_steps.SHARE_S", 2.0)
+    turns = ["t1", "t2", "t3"]
+    await hold(database, *turns)
+    with commits() as seen:
+        assert await steps.keep("t1", "me", [STEP], StepRows([], [paid("t1")]))
+        kept = await asyncio.gather(
+            *(steps.keep(turn, "me", [STEP], StepRows([], [paid(turn)])) for turn in turns[1:])
+        )
+    assert kept == [True, True]
+    assert len(seen) == 2
+    assert await written(database, steps, turns) == turns
+
+
+async def test_a_turn_that_records_alone_never_waits(
+    database: Database, steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.turn_steps.SHARE_S", 3600.0)
+    await hold(database, "t1")
+    async with asyncio.timeout(30):
+        for n in range(3):
+            assert await steps.keep("t1", "me", [Step(n, "round", "1")], StepRows())
+
+
 @pytest.mark.parametrize("error", [ValueError("a bug"), sa.exc.InvalidRequestError("no table")])
 async def test_a_record_that_cannot_be_written_fails_alone(
     database: Database, steps: TurnSteps, error: Exception
