@@ -100,7 +100,7 @@ class AuditNats:
         async def on_error(error: Exception) -> None:
             reported.append(error)
             if client.is_connected and not deadline.expired():
-                deadline.reschedule(0)  # what is awaited never comes: fail now
+                deadline.reschedule(0)  # the reply never comes: fail now
 
         deadline = asyncio.timeout(SEND_TIMEOUT_S)
         try:

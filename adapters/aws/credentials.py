@@ -1,4 +1,4 @@
-"""As whom AWS is asked: configured keys, or what botocore finds (the extra `kortex[aws]`).
+"""The AWS identity: configured keys, or what botocore finds (the extra `kortex[aws]`).
 
 botocore looks where AWS's own tools do: environment, profiles, SSO, web identity (IRSA), ECS,
 instance roles (IMDS). It opens connections of its own, past the egress guard, and may run a
@@ -37,7 +37,7 @@ class AwsKey:
 
 
 class AwsCredentials:
-    """The keys to sign with. Those that botocore finds are refreshed before they expire."""
+    """The signing keys. Keys found by botocore are refreshed before they expire."""
 
     def __init__(self, region: str, key: AwsKey | None = None, profile: str = "") -> None:
         """`key` is a configured one. Without it botocore looks, in `profile` where one is named."""
@@ -88,7 +88,7 @@ class AwsCredentials:
 
         try:
             return self._frozen()
-        # What sources raise besides: a token file that is missing, an answer that is no JSON.
+        # Further errors of its sources: a missing token file, an answer that is not JSON.
         except (BotoCoreError, ClientError, OSError, RuntimeError, ValueError, KeyError) as error:
             raise Refused(f"no AWS credentials: {type(error).__name__}") from error
 

@@ -58,7 +58,7 @@ class Endpoint:
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether it can tell later what became of an order."""
+        """Whether it can report an order's outcome later."""
         return self.kind is not ExecutorKind.CONTROL_PLANE or bool(self.status_url)
 
 
@@ -94,7 +94,7 @@ def where_to_look(order: ControlOrder) -> str:
 
 
 class AnswerKind(StrEnum):
-    """What is known after an exchange."""
+    """The result of an exchange."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"  # the control plane said no
@@ -130,7 +130,7 @@ class ControlPlane(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """What an action would touch: how many, and their names as far as they were told."""
+    """The objects that an action would change: their number, and the names that were reported."""
 
     count: int
     names: tuple[str, ...] = ()
@@ -174,9 +174,9 @@ class BadTemplate(ValueError):
 
 
 def check_template(template: str, *, params: bool = False) -> None:
-    """Raises BadTemplate unless it is http(s) with a fixed host and no holes but the known ones.
+    """Raises BadTemplate unless it is http(s) with a fixed host and only known placeholders.
 
-    `{params.NAME}` is one of them with `params`.
+    `{params.NAME}` is allowed with `params`.
     """
     parts = urlsplit(template)
     if parts.scheme not in ("http", "https") or not parts.hostname:

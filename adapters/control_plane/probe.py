@@ -35,7 +35,7 @@ _CONTROL_PLANE: Final = ("config_hash", "version")
 class HttpProbe:
     """Implements `Probe`. Safe for concurrent use; the caller owns the client.
 
-    `credentials` gives the reading token of a credential id; raises KeyError when there is none.
+    `credentials` gives the reading token of a credential id; raises KeyError if there is none.
     """
 
     def __init__(self, client: httpx.AsyncClient, credentials: Callable[[str], str]) -> None:

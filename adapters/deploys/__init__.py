@@ -1,1 +1,1 @@
-"""Deploys as the systems that make them tell of them: what their webhooks hold, and asked for."""
+"""Deploys from the systems that make them: through webhooks, or by polling."""

@@ -1,4 +1,4 @@
-"""Asking for deploys, for those whose webhooks do not reach us or were lost."""
+"""Poll for deploys, for systems without a webhook to us and for lost webhooks."""
 
 import re
 import time
@@ -31,7 +31,7 @@ def _short(text: str) -> str:
 # at most. It becomes part of an id, which PostgreSQL indexes in 2,700 bytes.
 Name = Annotated[str, AfterValidator(_short)]
 Number = Annotated[int, Field(ge=0, lt=1 << 63)]
-# What somebody wrote about it, of which the beginning is kept.
+# A person's description; only its beginning is kept.
 Words = Annotated[str, AfterValidator(lambda text: text[:4000])]
 
 
@@ -52,9 +52,9 @@ class DeployFeed(Protocol):
     """One system that deploys."""
 
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
-        """What has ended since then, the newest first where there is more than is read.
+        """The deploys that ended since then, the newest first if there are too many.
 
-        The same events that its webhooks tell, with the same ids. Raises AdapterError, ToolError.
+        The same events as its webhooks send, with the same ids. Raises AdapterError, ToolError.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Flux's Kustomizations and HelmReleases as deploys: its notifications, and read from the cluster.
 
-Nothing numbers a reconciliation, and Flux tells of the same state again whenever it corrects drift:
-an object is a course, what it runs and how that went is a step of it.
+A reconciliation has no number, and Flux reports the same state again when it corrects drift. So an
+object is a deploy's course, and each revision with its result is a step.
 https://fluxcd.io/flux/components/notification/events/
 https://fluxcd.io/flux/components/kustomize/kustomizations/#kustomization-status
 https://fluxcd.io/flux/components/helm/helmreleases/#helmrelease-status
@@ -111,7 +111,7 @@ _LIST: Final = TypeAdapter(_List)
 
 
 class FluxDeploys:
-    """`DeployFeed` of a namespace that may be read. A cluster without Flux tells nothing."""
+    """`DeployFeed` of a readable namespace. Empty for a cluster without Flux."""
 
     def __init__(self, api: KubernetesApi, namespace: str = "") -> None:
         """Without a name, the namespace of the identity."""
@@ -119,7 +119,7 @@ class FluxDeploys:
         self._namespace = checked_namespace(namespace or api.namespace)
 
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
-        """Of what each object tells of itself now. See `DeployFeed.since`."""
+        """Each object's current state. See `DeployFeed.since`."""
         found: list[IngestedEvent] = []
         for kind, group, plural in _PATHS:
             for item in await self._items(f"{group}/namespaces/{self._namespace}/{plural}"):

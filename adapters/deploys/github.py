@@ -130,7 +130,7 @@ class GitHubDeploys:
             if each.changed_at < at:
                 continue
             state = each.id, each.changed_at
-            # Told again, not left out: nobody says here that it was stored.
+            # Sent again, not left out: it may not have been stored.
             known = self._read.get(state)
             read[state] = await self._events(path, each) if known is None else known
         self._read = read

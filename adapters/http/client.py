@@ -84,7 +84,7 @@ def _in_url(host: str) -> str:
 async def answer_to(
     client: httpx.AsyncClient, request: httpx.Request, max_bytes: int
 ) -> tuple[httpx.Response, bytes]:
-    """The answer, whatever its status, and its whole body. Raises as `send` and `read_capped` do."""
+    """The answer with any status, and its whole body. Raises as `send` and `read_capped` do."""
     response = await client.send(request, stream=True)
     try:
         return response, await read_capped(response, max_bytes)

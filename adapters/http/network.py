@@ -185,7 +185,7 @@ class Connection(httpcore.AsyncNetworkStream):
         return Connection(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:
-        """See httpcore. An idle connection whose `is_readable` is true is not used again."""
+        """See httpcore. An idle connection with `is_readable` is not reused."""
         if info == "is_readable":
             return self._is_readable()
         return self._stream.get_extra_info(info)
@@ -201,7 +201,7 @@ class Connection(httpcore.AsyncNetworkStream):
 
 
 class _Chunks:
-    """Follows a body in chunks to its end, whatever extensions and trailers it has."""
+    """Follow a body's chunks to its end, with any extensions and trailers."""
 
     def __init__(self) -> None:
         self.are_whole = False  # and nothing follows

@@ -136,7 +136,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     async def _pool(self) -> httpcore.AsyncConnectionPool:
         if self._opened is None:
             tls = self._route.tls or await asyncio.to_thread(ssl_context)
-            # Another request may have opened it meanwhile.
+            # Another request may have opened it in the meantime.
             self._opened = self._opened or httpcore.AsyncConnectionPool(
                 ssl_context=tls,
                 proxy=self._proxy,

@@ -1,1 +1,1 @@
-"""The Kubernetes API, read only: access, kinds, what is hidden, and rollouts as deploys."""
+"""Read-only Kubernetes API: access, kinds, masking, and rollouts as deploys."""

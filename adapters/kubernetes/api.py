@@ -127,10 +127,10 @@ class KubernetesApi:
         return parsed(TypeAdapter(_Review), body).status.allowed
 
     async def excess(self, namespaces: Sequence[str] = ()) -> list[str]:
-        """What this identity may do and should not: `delete pods`, `get secrets in shop`.
+        """The rights that this identity should not have: `delete pods`, `get secrets in shop`.
 
-        Asked for the whole cluster, for the usual namespace and for every one of `namespaces`: a
-        right in one of them does not show in the others. Raises as `may`.
+        Checked for the whole cluster, the default namespace and each of `namespaces`: a right in
+        one of them does not show in the others. Raises as `may`.
         """
         places = ("", *dict.fromkeys((self.namespace, *namespaces)))
         try:
@@ -141,7 +141,7 @@ class KubernetesApi:
                     for place in places
                 ]
         except ExceptionGroup as failed:
-            raise failed.exceptions[0] from failed  # the others were cancelled for it
+            raise failed.exceptions[0] from failed  # its failure cancelled the others
         everywhere = {right for right, place, task in asked if not place and task.result()}
         return [
             _in_words(right, place)
@@ -165,7 +165,7 @@ class KubernetesApi:
                     for place in (namespaces if kind.namespaced and namespaces else ("",))
                 ]
         except ExceptionGroup as failed:
-            raise failed.exceptions[0] from failed  # the others were cancelled for it
+            raise failed.exceptions[0] from failed
         return list(dict.fromkeys(kind.plural for kind, task in asked if not task.result()))
 
     async def _send(

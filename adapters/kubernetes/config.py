@@ -1,7 +1,7 @@
 """How the API server is reached: from inside the cluster, or as a kubeconfig says.
 
-Reads files, so it runs in a thread. Unverified TLS is not accepted: it would hand the cluster to
-whoever is on the way.
+Reads files, so it runs in a thread. Unverified TLS is not accepted: it would expose the cluster to
+any machine in between.
 """
 
 import base64
@@ -137,7 +137,7 @@ def from_kubeconfig(
         text = path.read_bytes()[:_MAX_BYTES]
         found = _Kubeconfig.model_validate(yaml.safe_load(text))
     except (OSError, yaml.YAMLError, ValidationError, RecursionError) as error:
-        # What is in the file is not repeated: it holds credentials.
+        # The file holds credentials, so its content is not repeated.
         raise AccessInvalid(f"{path}: not a readable kubeconfig") from error
     wanted = context or found.current
     chosen = next((one.context for one in found.contexts if one.name == wanted), None)
@@ -231,7 +231,7 @@ def _tls_of(path: Path, cluster: _Cluster, user: _User) -> ssl.SSLContext:
             _load_pair(tls, *(base64.b64decode(part) for part in pair))
         elif user.certificate and user.key:
             own, key = path.parent / user.certificate, path.parent / user.key
-            tls.load_cert_chain(own, key, password="")  # nobody is asked for one
+            tls.load_cert_chain(own, key, password="")  # never prompts
     except (OSError, ValueError) as error:
         raise AccessInvalid(f"{path}: a certificate cannot be read") from error
     return tls
@@ -244,7 +244,7 @@ def _tls(cafile: str | None = None, cadata: str | None = None) -> ssl.SSLContext
 
 
 def _load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """OpenSSL takes a pair from files only; this one is gone at once, and nobody else's to read."""
+    """OpenSSL loads a pair from files only; this one is private and deleted at once."""
     with tempfile.NamedTemporaryFile(suffix=".pem") as file:
         for part in (certificate, key):
             file.write(part + b"\n")

@@ -28,7 +28,7 @@ REAP_S: Final = 1.0  # of a program that was killed
 RUN_S: Final = 20.0  # a tool that waits for it has 30
 # Asked again so long before the end: a request takes its time, and two clocks differ.
 MARGIN_S: Final = 60.0
-# And never more often, whatever the clocks say and however often the server refuses.
+# The shortest interval, even if clocks jump or the server keeps refusing.
 LEAST_S: Final = 10.0
 _MAX_BYTES: Final = 1 << 20
 _MAX_SAID: Final = 4096
@@ -47,7 +47,7 @@ _PREFIXES: Final = ("AWS_", "AZURE_", "CLOUDSDK_", "XDG_")
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """What a kubeconfig says of the program. `info` is what it is told (KUBERNETES_EXEC_INFO)."""
+    """The exec plugin of a kubeconfig. `info` is its input (KUBERNETES_EXEC_INFO)."""
 
     command: str
     arguments: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""What of an object may be shown. Values that hold secrets in practice are hidden, all of them.
+"""Mask the values of an object that hold secrets in practice.
 
-Environment values, ConfigMap data and annotations that are not known to be harmless: which of them
-is a password cannot be told from outside.
+Environment values, ConfigMap data and annotations that are not known to be harmless: no rule can
+detect which of them is a password.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""The kinds that may be read, by every name people give them, and where the API keeps them.
+"""The readable kinds, by all their usual names, and their API paths.
 
-Those of Kubernetes itself are listed; others are what the cluster's discovery names. Secrets are in
-neither: nothing whose name says that it holds a secret can be asked for.
+Kubernetes' own kinds are listed here; others come from the cluster's discovery. Neither contains
+Secrets: a kind whose name suggests secrets cannot be read.
 """
 
 import re

@@ -22,7 +22,7 @@ class _Walk:
     schemas: Schema
 
     def resolved(self, schema: JsonValue) -> Schema:
-        """A reference followed, also the one in a single `allOf`; what stands beside it wins."""
+        """Follow a reference, also the one in a single `allOf`; sibling keys win."""
         own = schema if isinstance(schema, dict) else {}
         parts = own.get("allOf")
         target = parts[0] if isinstance(parts, list) and len(parts) == 1 else own

@@ -42,7 +42,7 @@ from tools.outside_json import Entries, OutsideModel, SetInstant, Unread
 _log = structlog.stdlib.get_logger(__name__)
 
 MAX_ROWS: Final = 1_000
-MAX_EVENTS: Final = 500  # of what was read, the newest
+MAX_EVENTS: Final = 500  # of those read, the newest
 PAGE: Final = 500  # kubectl's own chunk size
 OBJECTS_PAGE: Final = 150  # a Pod has up to 50 KB with its fields' owners, and a page at most 8 MB
 # The server sends events by name, not by time, so the newest are known when all were read. A cluster
@@ -151,7 +151,7 @@ _OBJECT_BODY: Final = TypeAdapter(dict[str, JsonValue])
 
 
 def read_event(raw: Mapping[str, JsonValue]) -> ClusterEvent:
-    """An event as the API returns it. Raises pydantic's ValidationError for what is none."""
+    """An event as the API returns it. Raises pydantic's ValidationError for another shape."""
     return _EVENT.validate_python(raw).read()
 
 
@@ -229,9 +229,9 @@ class KubernetesReader:
         return shown(found)
 
     async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:
-        """The newest `MAX_EVENTS`, newest first, of all that there are.
+        """The newest `MAX_EVENTS`, newest first, of all that exist.
 
-        Raises UpstreamFailed for more than are read: which are the newest could not be told.
+        Raises UpstreamFailed for more than can be read: the newest would then be unknown.
         """
         namespace = checked_namespace(self._namespace(query.namespace))
         params = {"limit": str(PAGE)}

@@ -12,7 +12,7 @@ from adapters.llm.messages import Message, Role
 
 _LONGEST: Final = 600
 _FEWEST_WORDS: Final = 3
-# What a question or an order begins with; a sentence in a thread that does not, tells something.
+# How a question or an order begins; any other sentence in a thread is a statement.
 _ASKS: Final = re.compile(
     r"\W*(?:(?:please|can|could|would|will|should|do|does|did|is|are|was|were|has|have|had|why|what|which|how|who|whom|when|where|"
     r"any|anything|show|check|look|find|investigate|compare|list|get|tell|give|see|search|try|run|query|fetch|verify|confirm|"
@@ -54,7 +54,7 @@ _PARTS: Final = re.compile(r"[-_./:]")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """`author` is empty where nobody is named; `denied` what it says that it is not."""
+    """A statement. `author` is empty if unknown; `denied` lists what it says is not the cause."""
 
     author: str
     text: str
@@ -66,17 +66,15 @@ class Stated:
 
 
 def said_by(who: str) -> str:
-    """How a model is told who said a message."""
     return f"Said by {who}."
 
 
 def is_statement(text: str) -> bool:
-    """Whether a message of a thread tells something and asks nothing."""
     return "?" not in text and _ASKS.match(text) is None
 
 
 def states_fact(text: str) -> bool:
-    """Whether it tells what is not the cause, what was done, or when; thanks tell nothing."""
+    """Whether it says what is not the cause, what was done, or when; thanks do not count."""
     if not is_statement(text) or not len(text.split()) >= _FEWEST_WORDS or len(text) > _LONGEST:
         return False
     return any(_denied(text)) or bool(_CLOCK.search(text) or _DID.search(text))

@@ -18,7 +18,7 @@ _ENDS: Final = {f"<{word}>": f"</{word}>" for word in _WORDS} | {
     "<|begin_of_thought|>": "<|end_of_thought|>",
     "<|channel|>analysis<|message|>": "<|end|>",
 }
-# What stands around the answer behind a thought.
+# Marks around the answer behind a thought.
 _FRAMES: Final = (
     "<|start|>assistant<|channel|>final<|message|>",
     "<|channel|>final<|message|>",
@@ -38,7 +38,7 @@ _MARK: Final = re.compile(
     "|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))), re.IGNORECASE
 )
 _MAY_BEGIN: Final = re.compile(r"[<\[◁]")
-_QUOTES: Final = frozenset("`\"'")  # an empty text is none of them
+_QUOTES: Final = frozenset("`\"'")  # an empty text is not a quote
 
 
 class Thoughts:
@@ -118,7 +118,7 @@ class Thoughts:
             self.found = self.found or not self._is_shown
 
     def _is_word(self, mark: re.Match[str], text: str) -> bool:
-        """Whether the answer speaks of the mark: it is quoted, or stands between words, or was read."""
+        """Whether the answer mentions the mark: it is quoted, between words, or was read."""
         before = text[mark.start() - 1 : mark.start()] or self._before
         after = text[mark.end() : mark.end() + 1]
         word = mark[0].lower()

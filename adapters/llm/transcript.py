@@ -17,7 +17,7 @@ from adapters.llm.wire_json import dump_text
 # Anthropic takes [A-Za-z0-9_-]; OpenAI at most 40 characters.
 _WIRE_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _ID_CHARS: Final = 32
-# What all vendors take of a tool's name; models also invent others.
+# What all vendors accept in a tool's name; models also invent other characters.
 _NOT_OF_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS: Final = 64
 _LOST: Final = dump_text({"error": "no result was recorded for this call"})

@@ -1,8 +1,7 @@
-"""What of a vendor's native blocks a person could read, and what only the vendor can.
+"""The readable parts of a vendor's native blocks, and the opaque ones.
 
-Blocks go back to their vendor unchanged (a changed one is refused) and to nobody else. Opaque parts
-are ciphertext and signatures: whatever they look like by chance, there is no secret in them that is
-not the vendor's own.
+Blocks go back unchanged to their own vendor only (it refuses a changed one). Opaque parts are
+ciphertext and signatures: any secret in them is the vendor's own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,5 +38,5 @@ def _without(value: Mapping[str, object], path: Sequence[str]) -> Mapping[str, o
         return value
     if inner:
         return {**value, name: _without(as_object(value[name]), inner)}
-    # What is no text is not what a vendor writes there.
+    # The vendor writes only text there.
     return {key: each for key, each in value.items() if key != name or not isinstance(each, str)}

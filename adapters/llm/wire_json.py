@@ -1,8 +1,8 @@
-"""Reading foreign JSON without trusting its shape: each reader answers an empty value, never an error.
+"""Lenient readers of foreign JSON: a wrong shape gives an empty value, never an error.
 
-Where models' servers send what is no JSON, it is read for what it means, and cut where it goes too
-deep. What JSON cannot say (NaN, infinities, numbers no double holds) and what is nested too deep is
-NaN here: written out again it is no JSON, so that a tool refuses it and the model is told.
+Model servers send invalid JSON; it is read for its meaning, and cut below a depth. Values without a
+JSON form (NaN, infinities, numbers beyond a double) and deeper nesting become NaN. Written out
+again they are invalid JSON, so a tool refuses them and the model sees the refusal.
 """
 
 import json
@@ -18,11 +18,11 @@ _NOTHING: Final[Mapping[str, object]] = {}
 # No answer counts further; databases hold 64 bits, and sums have to fit.
 _MAX_COUNT: Final = 2**31
 
-# A line this long that is not JSON is not worth the time of others.
+# A line this long that is not JSON would only cost other turns time.
 MAX_ODD_BYTES: Final = 2 * 1024 * 1024
 # .NET's reader gives up at 64, the strictest of those behind the wires; requests wrap it in some.
 MAX_DEPTH: Final = 50
-# What stands around the arguments in an event, at most.
+# The most levels around the arguments in an event.
 _READ_DEPTH: Final = MAX_DEPTH + 14
 _STEP: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
 _MAX_INT: Final = 2**63
@@ -80,9 +80,9 @@ def as_int(value: object) -> int | None:
 
 
 def arguments_text(arguments: object) -> str:
-    """The text of arguments that came as an object; no JSON where JSON cannot say them.
+    """The text of arguments that came as an object; invalid JSON if they have no JSON form.
 
-    Then the tool refuses them, and the model is told so.
+    Then the tool refuses them, and the model sees the refusal.
     """
     return json.dumps(sayable(as_object(arguments)), ensure_ascii=False, separators=(",", ":"))
 

@@ -46,7 +46,7 @@ CALLS_WRITTEN: Final = (
 )
 MOST_CHARS: Final = 2 * MAX_ARGUMENT_CHARS
 MOST_CALLS: Final = 10  # as many as run at once
-PREFACE_CHARS: Final = 300  # a sentence or two on what is about to be done
+PREFACE_CHARS: Final = 300  # one or two sentences about the next step
 
 _START: Final = start_of(frozenset())
 _OF_TEMPLATE: Final = re.compile(rf"{LEAD}(?:{ANY_FENCE})?(?:{TEMPLATE})|{INLINE}")
@@ -101,7 +101,7 @@ def written_calls(
         calls = tuple(_call(each, request) for each in found)
         if not is_alone and any(call.name == PROPOSE_TOOL_ID for call in calls):
             return None
-    except ValueError:  # JSON that is none included
+    except ValueError:  # includes invalid JSON
         return None
     return None if _is_echo(calls, request) else calls
 

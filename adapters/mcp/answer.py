@@ -21,7 +21,7 @@ _MAX_WORDS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer. `left_out` are the kinds of what is no text, one entry each."""
+    """One answer. `left_out` holds the kind of each part that is not text."""
 
     texts: tuple[str, ...] = ()
     structured: JsonValue = None

@@ -33,8 +33,6 @@ _KNOWN: Final = _SHOWN | _BOUNDS.keys() | _LENGTHS.keys() | _LEFT_TO_THE_SERVER
 
 
 class McpInput(ToolInput):
-    """What is sent on has the server's own names."""
-
     model_config = ConfigDict(serialize_by_alias=True, protected_namespaces=())
 
 

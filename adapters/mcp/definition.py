@@ -30,14 +30,14 @@ class ToolState(StrEnum):
 
     ON = "on"
     NEW = "new"  # no entry: off
-    CHANGED = "changed"  # not what was accepted: off
-    REFUSED = "refused"  # cannot be offered, whatever the entry says
+    CHANGED = "changed"  # differs from the accepted definition: off
+    REFUSED = "refused"  # cannot be offered, regardless of the entry
     GONE = "gone"  # accepted, and no longer announced
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A tool as its server announces it: all that a model is told, and all that is hashed."""
+    """A tool as its server announces it: everything that a model sees and that is hashed."""
 
     name: str
     description: str

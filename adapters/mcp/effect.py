@@ -1,8 +1,8 @@
-"""Whether a tool reads or writes, guessed from what its server announces. Pure.
+"""Guess from a server's announcement whether a tool reads or writes. Pure.
 
-A guess only narrows: what looks like a write is refused unless the operator says why it is none; what
-looks like a read still needs the operator's line. A server that says it writes is believed; one that
-says it only reads is not.
+A guess only narrows: a tool that looks like a write is refused unless the operator explains why it
+is not one. A tool that looks like a read still needs the operator's line. A server that says it
+writes is believed; one that says it only reads is not.
 """
 
 import re

@@ -80,7 +80,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 def sdk_client(client: httpx.AsyncClient, what: str) -> httpx2.AsyncClient:
-    """The SDK's client whose every request goes through ours."""
+    """The SDK's client, with every request sent through ours."""
     return httpx2.AsyncClient(
         transport=ConfinedTransport(client, what),
         headers={"accept-encoding": "identity"},

@@ -92,10 +92,10 @@ class SdkConnection:
         raise BadAnswer("its list of tools does not end")
 
     async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> Answer:
-        """Raises ToolError.
+        """Call a tool. Raises ToolError.
 
-        Sent as a plain request: the SDK's `call_tool` would also run the server's output schema,
-        whose patterns may take for ever and whose references may lead anywhere.
+        A plain request: the SDK's `call_tool` would also evaluate the server's output schema, whose
+        patterns may never finish and whose references may lead anywhere.
         """
         params = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
         try:
@@ -132,7 +132,7 @@ def _as_tool_error(error: MCPError) -> ToolError:
 
 
 def _words(error: MCPError | ValidationError) -> str:
-    """A server's own words; what is wrong with its JSON is said without repeating it."""
+    """A server's own message; a JSON error is described without repeating the JSON."""
     if isinstance(error, ValidationError):
         return "not what the protocol promises"
     return " ".join(clean_text(error.message).split())[:_MAX_WORDS] or "no reason given"
@@ -204,7 +204,6 @@ def _definition(tool: types.Tool) -> Definition:
 
 @asynccontextmanager
 async def _with_readable_tools(transport: Any) -> AsyncIterator[tuple[Any, Any]]:
-    """The transport without unreadable tools: the SDK refuses a whole list for one of them."""
     async with transport as (inner, writing), anyio.create_task_group() as group:
         outgoing, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
 

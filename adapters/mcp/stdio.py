@@ -1,6 +1,6 @@
 """A server as a child process: its pipes as the SDK's streams, its environment, and its end.
 
-The SDK's own transport hands variables on that nobody named and reads lines of any length.
+The SDK's own transport passes unlisted variables on and reads lines of any length.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tools.output import clean_text
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 MAX_MESSAGES_PER_S: Final = 500  # of a server that talks without being asked
-EXIT_GRACE_S: Final = 2.0  # after its standard input closed, which is how a server is told to end
+EXIT_GRACE_S: Final = 2.0  # after closing its standard input, the signal to end
 KILL_AFTER_S: Final = 1.0  # after SIGTERM
 _LOOK_EVERY_S: Final = 0.01
 _STDERR_LINES: Final = 5
@@ -89,7 +89,7 @@ class ServerProcess:
             return None
 
     async def complaints(self) -> None:
-        """Reads standard error and keeps the last lines, masked by whoever shows them."""
+        """Read standard error and keep its last lines; the reader masks them."""
         assert self._process.stderr is not None  # noqa: S101 - opened with pipes
         rest = b""
         while part := await self._process.stderr.read(_STDERR_LINE_BYTES):
@@ -106,7 +106,7 @@ class ServerProcess:
         await self._process.stdin.drain()
 
     async def end(self) -> None:
-        """Close its input, wait, then end its whole process group. Kills when cancelled meanwhile."""
+        """Close its input, wait, then end its whole process group. Kills if cancelled."""
         assert self._process.stdin is not None  # noqa: S101 - opened with pipes
         self._process.stdin.close()
         try:

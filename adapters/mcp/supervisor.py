@@ -1,7 +1,7 @@
-"""One server looked after: connected, its tools judged, called, connected anew when it fails.
+"""Supervise one server: connect, judge its tools, call them, reconnect after a failure.
 
-A single task owns each connection from its first to its last moment. Nothing that a server does
-reaches further than a failed call and a line in the log.
+A single task owns each connection from start to end. A server can cause no more than a failed call
+and a log line.
 """
 
 import asyncio
@@ -60,8 +60,6 @@ Open = Callable[[asyncio.Event], AbstractAsyncContextManager[Connection]]
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds: between attempts (doubled up to `most_s`), and between looks at the list of tools."""
-
     first_s: float = 1.0
     most_s: float = 60.0
     review_s: float = 60.0
@@ -73,7 +71,7 @@ class Pace:
 
 
 class ServerState(StrEnum):
-    """What is known of a server."""
+    """The known state of a server."""
 
     STARTING = "starting"
     CONNECTED = "connected"
@@ -90,7 +88,7 @@ class ServerSpec:
 
 
 class Supervisor:
-    """Looks after one server. `on_change` is told when the tools that are on are others."""
+    """Supervises one server. `on_change` runs when the set of enabled tools changes."""
 
     def __init__(
         self,
@@ -117,7 +115,10 @@ class Supervisor:
         self._stopped = asyncio.Event()
 
     async def call(self, tool: str, arguments: dict[str, JsonValue]) -> Answer:
-        """Returns at once when cancelled; the server is told behind. Raises ToolError."""
+        """Call a tool.
+
+        Raises ToolError. A cancelled call returns at once; the server hears of it later.
+        """
         connection, calls = self._connection, self._calls
         if connection is None or calls is None:
             raise self._unavailable()
@@ -171,8 +172,10 @@ class Supervisor:
                     await self._stopped.wait()
 
     def accept(self, accepted: Mapping[str, Accepted]) -> None:
-        """Goes by other entries from here on. What lost its entry is off at once, even on a dead
-        server; what got one is on when the server's list was looked at again.
+        """Use other entries from now on.
+
+        A tool that lost its entry is off at once, even on a dead server. A new entry is on after
+        the next look at the server's list.
         """
         self.spec = replace(self.spec, accepted=accepted)
         self.tools = tuple(tool for tool in self.tools if _is_accepted(tool.definition, accepted))
@@ -218,7 +221,7 @@ class Supervisor:
         self.judged = tuple([await self._tried(each, ids) for each in found])
         self._log_lost(before)
         made = [self._made[each] for each in self._digests_on()]
-        # The entries may have become others meanwhile.
+        # The entries may have changed in the meantime.
         tools = tuple(
             tool
             for tool in made
@@ -246,7 +249,7 @@ class Supervisor:
                 )  # fmt: skip
 
     async def _tried(self, verdict: Judged, ids: Sequence[str]) -> Judged:
-        """What is on has to make a tool. Off the loop: a large schema takes its time."""
+        """An enabled tool must convert. Off the loop: a large schema takes time."""
         definition = verdict.definition
         if verdict.state is not ToolState.ON or definition is None:
             return verdict

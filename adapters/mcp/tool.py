@@ -1,4 +1,4 @@
-"""An accepted definition as a tool: its contract, and its call through whoever holds the server."""
+"""An accepted definition as a tool: its contract, and its call through the supervisor."""
 
 from typing import Final, Protocol
 

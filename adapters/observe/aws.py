@@ -1,7 +1,7 @@
-"""Asks one AWS service in its JSON protocol, signed by botocore (the extra `kortex[aws]`).
+"""Call one AWS service in its JSON protocol, signed by botocore (the extra `kortex[aws]`).
 
-https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html: every operation is a POST to `/` that a
-header names; an error is JSON with its name in `__type`, whatever its status.
+https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html: every operation is a POST to `/`
+that a header names. An error of any status is JSON with its name in `__type`.
 """
 
 import asyncio

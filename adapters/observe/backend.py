@@ -1,6 +1,6 @@
-"""One HTTP backend of observability data, and how its failures look to a tool.
+"""One HTTP backend of observability data, and the mapping of its failures.
 
-What is asked and how answers are read belongs to each adapter; clients come from `adapters.http`.
+Each adapter builds its requests and parses the answers; clients come from `adapters.http`.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ _MAX_BYTES: Final = 32 << 20  # a page of 600 of Loki's longest lines (256 KiB) 
 _TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
 _MAX_WORDS: Final = 500  # of an upstream's own explanation
 _AT_ONCE: Final = 4  # requests of one question; it shares the backend with its people's dashboards
-_LARGE_BYTES: Final = 256 * 1024  # reading more takes longer than the loop may stand still
+_LARGE_BYTES: Final = 256 * 1024  # reading more would block the loop too long
 ModelT = TypeVar("ModelT")
 AnsweredT = TypeVar("AnsweredT")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, whatever its status."""
+    """An answer of any status."""
 
     status: int
     body: bytes
@@ -45,7 +45,7 @@ class Answer:
 
 
 class Backend:
-    """Asks one backend. The client is owned, with its credentials, by whoever made it.
+    """Sends requests to one backend. The caller owns the client and its credentials.
 
     `org_id` is the tenant of Loki and Mimir (header X-Scope-OrgID); empty sends none.
     """
@@ -78,7 +78,7 @@ class Backend:
     async def post_json(
         self, path: str, body: bytes, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """A read whose question is JSON. Raises as `get`."""
+        """A read with a JSON body. Raises as `get`."""
         sent = {"content-type": "application/json", **self._headers, **(headers or {})}
         request = self._client.build_request("POST", path, content=body, headers=sent)
         return await self._send(request)
@@ -92,7 +92,7 @@ class Backend:
 
 
 async def few_at_once(asks: Sequence[Callable[[], Awaitable[AnsweredT]]]) -> list[AnsweredT]:
-    """What each came to, in order. Raises the first failure; the others are cancelled for it."""
+    """The results, in order. Raises the first failure and cancels the rest."""
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def asked(ask: Callable[[], Awaitable[AnsweredT]]) -> AnsweredT:
@@ -108,7 +108,7 @@ async def few_at_once(asks: Sequence[Callable[[], Awaitable[AnsweredT]]]) -> lis
 
 
 def refusal(answer: Answer, words: str = "") -> UpstreamFailed:
-    """What to raise for an answer that is none: its own words, and how long it asks to wait."""
+    """The error for a failed answer: its message, and the wait that it asks for."""
     wait = answer.retry_after_s
     said = words[:_MAX_WORDS] or answer.words() or "no explanation"
     later = f"; it asks to wait {wait:g} s" if wait is not None else ""

@@ -33,7 +33,7 @@ from tools.outside_json import Entries, OutsideModel, Unread, count_of
 LOG_GROUP: Final = "@log"  # Insights' own field: `account:group`
 _SHOWN: Final = ("@timestamp", "@message", "@logStream", LOG_GROUP)
 _MOST: Final = 10_000  # rows of one answer
-_MOST_LINES: Final = 5_000  # so that lines of 6 KB fit what is read of an answer
+_MOST_LINES: Final = 5_000  # lines of 6 KB then fit the read limit of an answer
 _MOST_GROUPS: Final = 50
 _MOST_PAGES: Final = 20  # of DescribeLogGroups, 50 groups each
 _MS: Final = 1_000_000  # nanoseconds

@@ -91,8 +91,8 @@ class _Listed:
 class CloudWatchMetrics:
     """Implements `MetricSource`.
 
-    `namespaces` are those that are looked at, empty: all. `product_dimension` names a product before
-    the usual dimensions do. A name that two namespaces have is called `AWS_RDS:CPUUtilization`.
+    `namespaces` are those to read, empty: all. `product_dimension` names a product before the usual
+    dimensions do. A name in two namespaces becomes `AWS_RDS:CPUUtilization`.
     """
 
     name = "CloudWatch"
@@ -113,7 +113,7 @@ class CloudWatchMetrics:
         return next((period for older, period in _PERIODS if age > older), 60.0)
 
     async def catalogue(self, products: Sequence[str], interval: Interval) -> Catalogue:
-        """From the list alone: what was written in the last two weeks."""
+        """From the list alone: metrics written in the last two weeks."""
         del interval
         listed = await self._all()
         known = []
@@ -244,7 +244,6 @@ class CloudWatchMetrics:
         return listed
 
     def _placed(self, listed: Iterable[_Listed]) -> dict[str, list[Place]]:
-        """Where products have a metric: by one dimension, the most telling that names them."""
         found: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
         for one in listed:
             for dimension in self._dimensions:
@@ -264,7 +263,6 @@ def _product(value: str) -> str:
 
 
 def _coarsest(asked: Asked, listed: Iterable[_Listed]) -> list[_Listed]:
-    """Those that fit, of each value the ones with the fewest dimensions: others are parts of them."""
     fit: dict[str, list[_Listed]] = defaultdict(list)
     for one in listed:
         value = one.dimensions.get(asked.label, "")

@@ -87,9 +87,9 @@ def written_alike(metric: str) -> str:
 
 
 class Conventions:
-    """The shipped rows, after those that an operator set: fields of a row, by name (`*` is any).
+    """The shipped rows, after the operator's: fields of a row, by name (`*` is any).
 
-    Raises ValueError for a row that is none.
+    Raises ValueError for an invalid row.
     """
 
     def __init__(self, own: Mapping[str, Mapping[str, object]] | None = None) -> None:

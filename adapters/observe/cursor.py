@@ -1,7 +1,7 @@
-"""Where a newest-first reading of logs stands.
+"""The position in a newest-first reading of logs.
 
 A cursor freezes the interval of its first page, so that "last 30m" does not slide from page to
-page, and remembers what was delivered at its last timestamp, so that lines sharing it are neither
+page, and remembers the lines delivered at its last timestamp, so that lines sharing it are neither
 lost nor repeated. Sealing it against a model that edits it is the codec's work.
 """
 
@@ -17,7 +17,7 @@ from adapters.observe.instants import check_order, to_ns
 from tools.capabilities import LogQuery
 from tools.errors import InvalidArguments
 
-MAX_LINES = 100  # a page, whatever is asked for
+MAX_LINES = 100  # a page, for any request
 # Hashes of 8 characters that still fit `tools.cursor.MAX_CURSOR_CHARS` once sealed twice.
 MAX_TIED = 500
 _VERSION = 2
@@ -74,7 +74,6 @@ class Position:
 
 
 def page_size(query: LogQuery) -> int:
-    """How many lines to return: what was asked for, from 1 to MAX_LINES."""
     return max(1, min(query.limit, MAX_LINES))
 
 
@@ -126,7 +125,7 @@ def suspend(query: LogQuery, position: Position, codec: CursorCodec) -> str:
 
 
 def line_hash(*parts: str) -> str:
-    """6 bytes that tell lines of one timestamp apart."""
+    """6 bytes that distinguish lines of one timestamp."""
     digest = hashlib.blake2b("\x00".join(parts).encode(), digest_size=6).digest()
     return base64.urlsafe_b64encode(digest).decode()
 

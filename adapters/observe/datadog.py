@@ -36,9 +36,7 @@ _TAG: Final = re.compile(r"[A-Za-z0-9_\-:./]{1,200}", re.ASCII)
 # A series has at most some 1,500 points: https://docs.datadoghq.com/metrics/#query-and-visualize
 _MOST_POINTS: Final = 1500
 _FINEST_S: Final = 15.0  # agents report as often
-_MOST_METRICS: Final = (
-    80  # whose products are looked for: those that mean something, the telling first
-)
+_MOST_METRICS: Final = 80  # products are searched in meaningful metrics, the most specific first
 _AT_ONCE: Final = 10  # queries of one request
 _MOST_CHARS: Final = 4000  # of these: an address of 8 KB is refused by many a server before it
 _LOOKED: Final = timedelta(minutes=20)
@@ -113,7 +111,7 @@ class Datadog:
         return [Place(self._tag, product.lower())] if _TAG.fullmatch(product) else []
 
     async def catalogue(self, products: Sequence[str], interval: Interval) -> Catalogue:
-        """Of the active metrics those that mean something, and which products have each."""
+        """The meaningful active metrics, and the products that have each."""
         names = await self._active(products, interval)
         telling = sorted(filter(self._rank, names), key=lambda name: (self._rank(name), name))
         chosen = telling[:_MOST_METRICS]
@@ -227,7 +225,6 @@ class Datadog:
         return f"{space}:{asked.metric}{{{where}}} by {{{','.join(by)}}}{count}{rollup}"
 
     def _row(self, series: _Series, number: int, asked: Asked, step_s: float | None) -> Row:
-        """A tag that a series lacks comes as `N/A`."""
         tags = [*(series.scope or "").split(","), *(series.tags or ())]
         pairs = (tag.partition(":") for tag in tags)
         labels = {name: value for name, _colon, value in pairs if value not in ("", "N/A")}
@@ -249,7 +246,7 @@ class Datadog:
 
 
 def _sendable(asked: Asked) -> bool:
-    """What is no name of a metric or a tag selects nothing, and ends no query."""
+    """Whether it holds valid names only: an invalid one would fail the whole query."""
     names = [*asked.labels, *asked.values, *asked.labels.values()]
     return all((_METRIC.fullmatch(asked.metric), *map(_TAG.fullmatch, names)))
 

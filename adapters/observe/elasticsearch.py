@@ -27,7 +27,7 @@ from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.outside_json import Entries, OutsideModel, Unread, parse
 
-# Half of index.max_result_window's default, so that lines of 6 KB fit what is read of an answer:
+# Half of index.max_result_window's default, so that lines of 6 KB fit the read limit of an answer:
 # https://www.elastic.co/guide/en/elasticsearch/reference/current/index-modules.html
 _MOST: Final = 5_000
 _MOST_VALUES: Final = 10_000
@@ -59,7 +59,7 @@ class LogFields:
 
     @property
     def levels(self) -> Sequence[str]:
-        """Those that may hold the level."""
+        """The fields that may hold the level."""
         return (self.level,) if self.level else LEVELS
 
     @property
@@ -148,7 +148,6 @@ class Elasticsearch:
         return not text.strip()
 
     async def fields(self, interval: Interval) -> Sequence[str]:
-        """Of those that usually name a product, or their keyword where they are text."""
         del interval
         asked = [f"{name}{end}" for name in _PRODUCT_FIELDS for end in ("", ".keyword")]
         return [name for name, types in (await self._types(asked)).items() if types & _GROUPED]
@@ -160,7 +159,7 @@ class Elasticsearch:
         return {value: value for value in found}
 
     async def newest(self, wanted: Wanted, limit: int) -> Newest:
-        """By the timestamp alone, in nanoseconds whatever the index keeps."""
+        """By the timestamp alone, in nanoseconds for any mapping of the index."""
         order: JsonValue = {
             "order": "desc",
             "numeric_type": "date_nanos",
@@ -233,7 +232,6 @@ class Elasticsearch:
         return {"range": {self._names.time: {**times, "format": "strict_date_optional_time_nanos"}}}
 
     async def _level(self, minimum: str) -> JsonValue:
-        """By a field, whatever its case; of lines without one, those that have the level's word."""
         levels = at_least(minimum)
         known = await self._level_types.get("", lambda: self._types(self._names.levels))
         spelled: list[JsonValue] = [

@@ -1,4 +1,4 @@
-"""The Logs port over a backend whose lines have fields: VictoriaLogs, Elasticsearch, CloudWatch."""
+"""The Logs port over a backend with fields: VictoriaLogs, Elasticsearch, CloudWatch."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from tools.outside_json import Unread
 
 _SHOWN_VALUES: Final = 20
 _SAMPLE: Final = 20
-_OF_A_LOOK: Final = 2  # requests: the fields, and what is found by them
+_OF_A_LOOK: Final = 2  # requests: the fields, and the lines found by them
 
 
 class FieldLogs:

@@ -1,4 +1,4 @@
-"""Which products have lines in a backend with fields, and by which field: set, or found."""
+"""Which products have lines in a backend with fields, and by which field: configured or discovered."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ from tools.product_names import POD_LABELS, WORKLOAD_LABELS, workload_of
 
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
 _LOOK_BACK: Final = timedelta(hours=24)  # where to look for a product that has no lines
-_MOST_FIELDS: Final = 6  # whose values are asked: each is a request
+_MOST_FIELDS: Final = 6  # fields whose values are read: one request each
 _ANY: Final = "lines"  # sightings want a metric's name
 # What collectors put before a name that is known by itself.
 _BEFORE: Final = re.compile(
@@ -65,7 +65,7 @@ class FieldPlaces:
     async def selecting(
         self, products: Sequence[str], interval: Interval
     ) -> Sequence[tuple[FoundField, Sequence[str]]]:
-        """How products are selected, those alike together. Those that are nowhere are left out."""
+        """How products are selected, grouped by field. Products without lines are left out."""
         seen = await self._values(interval)
         sightings = [
             Sighting(_ANY, asked.label, name)

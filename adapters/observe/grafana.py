@@ -1,8 +1,8 @@
 """Loki, Prometheus, Tempo and Jaeger behind Grafana's data source proxy: one address, one token.
 
-https://grafana.com/docs/grafana/latest/developers/http_api/data_source/: what is sent to
-`/api/datasources/proxy/uid/<uid>/` reaches the data source as it is, with Grafana's credentials for it.
-A token needs `datasources:query`, and to look one up by its name `datasources:read` as well.
+https://grafana.com/docs/grafana/latest/developers/http_api/data_source/: a request to
+`/api/datasources/proxy/uid/<uid>/` reaches the data source as it is, with Grafana's credentials for
+it. A token needs `datasources:query`, and to look one up by its name `datasources:read` as well.
 """
 
 import re
@@ -19,7 +19,7 @@ from tools.errors import UpstreamFailed
 
 _BY_NAME: Final = "/api/datasources/name/"
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")  # as Grafana itself checks it
-_REMEMBERED_FOR: Final = timedelta(minutes=5)  # a data source may be made anew
+_REMEMBERED_FOR: Final = timedelta(minutes=5)  # a data source may be recreated
 
 
 class _DataSource(BaseModel):
@@ -37,9 +37,9 @@ def proxied(address: str, uid: str) -> str:
 
 
 def read_through(client: httpx.AsyncClient, name: str) -> None:
-    """Lead all that this client of a Grafana asks to the data source of that name.
+    """Route all requests of this Grafana client to the data source of that name.
 
-    It is looked up at the first request, which raises UpstreamFailed where there is none.
+    The first request looks it up, and raises UpstreamFailed if there is none.
     """
     client.event_hooks = {"request": [_Proxy(client, name)]}
 

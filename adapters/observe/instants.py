@@ -49,7 +49,7 @@ def ns_of(text: str) -> int:
 
 
 def checked_ns(ts_ns: int) -> int:
-    """The same. Raises ValueError for what is no instant between 1970 and 9999."""
+    """The same number. Raises ValueError unless it is between 1970 and 9999."""
     if not 0 <= ts_ns < _LAST_NS:
         raise ValueError("not nanoseconds since 1970")
     return ts_ns

@@ -64,7 +64,6 @@ class JaegerTrace(OutsideModel):
     warnings: list[str] | None = None
 
     def read(self) -> tuple[Sequence[Span], Sequence[str]]:
-        """The spans in no particular order, and notes: Jaeger's warnings and what was unreadable."""
         spans, unreadable = readable(_SPANS, self.spans)
         processes = {
             name: process

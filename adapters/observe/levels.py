@@ -48,7 +48,7 @@ KLOG: Final = r"^(?P<level>[DIWEF])[0-9]{4} [0-9]{2}:"
 
 
 def normalized(level: str) -> str:
-    """One of LEVELS; a level that is none of them stays as it is, in lower case."""
+    """One of LEVELS; any other level is returned in lower case."""
     lowered = level.strip().lower()
     return _SPELLINGS.get(lowered, lowered)
 
@@ -74,7 +74,8 @@ def at_least(minimum: str) -> frozenset[str]:
 
 
 def stated_in_lines(minimum: str) -> list[tuple[str, str]]:
-    """Patterns (RE2) by which a line states a level from a minimum up, the first that is there counts.
+    """Patterns (RE2) by which a line states a level from a minimum up, the first that matches
+    counts.
 
     Of each the pattern of those levels, and that of any level. Raises as `at_least`.
     """

@@ -30,7 +30,6 @@ class Stage:
 
     @property
     def wanted(self) -> bool:
-        """Whether lines that have it stay, and not those that do not."""
         return self.operator.startswith("|")
 
     @property

@@ -18,10 +18,10 @@ from tools.capabilities import LogLine
 from tools.errors import UpstreamFailed
 
 T = TypeVar("T")
-_MANY: Final = 500  # entries, whose reading and ordering takes longer than the loop may stand still
+_MANY: Final = 500  # entries that take longer to parse and sort than the loop may block
 DETECTED: Final = "detected_level"  # Loki's guess at ingest
 
-# The most telling first: labels of Loki and VictoriaLogs, then OpenTelemetry's and ECS's fields.
+# The most specific first: labels of Loki and VictoriaLogs, then OpenTelemetry's and ECS's fields.
 PUSHED: Final = ("level", "severity", "severity_text")
 LEVELS: Final = (*PUSHED, "log.level", "severityText", "SeverityText", "log_level", "lvl")
 HOSTS: Final = (
@@ -34,7 +34,7 @@ TRACE_IDS: Final = ("trace_id", "traceID", "traceid", "TraceId", "traceId", "tra
 
 
 class Entry(NamedTuple):
-    """`labels` are all that came with the line. `copy` counts lines that are alike in everything."""
+    """`labels` are all labels of the line. `copy` numbers otherwise equal lines."""
 
     ts_ns: int
     line: str
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
     copy: int = 0
 
     def hash(self) -> str:
-        """Tells entries of one timestamp apart."""
+        """Distinguishes entries of one timestamp."""
         copy = (str(self.copy),) if self.copy else ()
         return line_hash(_canonical(self.labels), self.line, *copy)
 
@@ -53,7 +53,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest entries of one answer. `unread` could not be read; `more`: there may be others."""
+    """The newest entries of one answer.
+
+    `unread` could not be parsed; `more`: there may be others.
+    """
 
     entries: Sequence[Entry]
     more: bool = False
@@ -61,7 +64,7 @@ class Newest:
 
 
 async def in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """Newest first, those alike numbered: only Loki stores equal lines once."""
+    """Newest first, with equal lines numbered: only Loki stores them once."""
     if len(entries) > _MANY:
         return await asyncio.to_thread(_ordered, entries)
     return _ordered(entries)
@@ -70,10 +73,10 @@ async def in_order(entries: Sequence[Entry]) -> list[Entry]:
 async def made(
     rows: Sequence[T], make: Callable[[T], Entry], limit: int, unread: int = 0
 ) -> Newest:
-    """An entry of each row, made in a thread where there are many.
+    """An entry for each row, made in a thread if there are many.
 
-    `make` raises ValueError for a row without a time; such rows are counted, besides the `unread`
-    that are no rows. Raises UpstreamFailed when no row can be read.
+    `make` raises ValueError for a row without a time; such rows are counted with the `unread` ones.
+    Raises UpstreamFailed when no row can be parsed.
     """
     if len(rows) > _MANY:
         return await asyncio.to_thread(_made, rows, make, limit, unread)

@@ -1,7 +1,8 @@
 """One page of log lines, newest first, from a backend that has no cursor and orders no ties.
 
-Pages are put in order here, and continued from the last timestamp with hashes of what was delivered
-at it: nothing is kept on the server, so a cursor outlives its restart, and any replica goes on.
+Pages are put in order here, and continued from the last timestamp with hashes of the lines
+delivered at it: nothing is kept on the server, so a cursor outlives its restart, and any replica
+can continue.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -15,7 +15,7 @@ from tools.capabilities import Interval
 class Wanted:
     """Lines whose `field` is one of `values`, in [start_ns, end_ns), newest first.
 
-    `min_level` and `filter` as of LogQuery.
+    `min_level` and `filter` are those of LogQuery.
     """
 
     field: str
@@ -44,17 +44,15 @@ class LogSource(Protocol):
         ...
 
     async def fields(self, interval: Interval) -> Sequence[str]:
-        """The fields that exist, of those that may hold products at least."""
+        """The existing fields, at least those that may hold products."""
         ...
 
     async def values(self, field: str, interval: Interval) -> Mapping[str, str]:
-        """A field's values of that time, at most ten thousand, with the name that each stands for."""
+        """A field's values in that time, at most ten thousand, each with the name it means."""
         ...
 
     async def newest(self, wanted: Wanted, limit: int) -> Newest:
         """At most `limit`, with their field among the labels. Of a tie it is not defined which."""
         ...
 
-    async def counts(self, wanted: Wanted) -> Mapping[str, int]:
-        """How many there are by value of the field, of those that have any."""
-        ...
+    async def counts(self, wanted: Wanted) -> Mapping[str, int]: ...

@@ -22,7 +22,7 @@ _MOST_SWEEPS: Final = 6
 
 
 class Way(Protocol):
-    """How some products are found alike: by a label, whose values say which of them a line is of."""
+    """How a group of products is found: by a label whose values name them."""
 
     @property
     def label(self) -> str:
@@ -45,13 +45,13 @@ class Ways(Protocol[WayT_co]):
     async def selecting(
         self, products: Sequence[str], interval: Interval
     ) -> Sequence[tuple[WayT_co, Sequence[str]]]:
-        """Those found alike together; those that are nowhere are left out."""
+        """Products grouped by way; products without data are left out."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Share(Generic[WayT]):
-    """One request: products that are found alike, and how many lines."""
+    """One request: products found the same way, and the most lines to read."""
 
     way: WayT
     products: Sequence[str]
@@ -136,7 +136,7 @@ class LogSweep(Generic[WayT]):
     def _shares(
         self, way: WayT, members: Sequence[str], counts: Mapping[str, int], limit: int
     ) -> list[Share[WayT]]:
-        """The quiet ones whole in one request, the loud ones share what is left in another."""
+        """The quiet products whole in one request; the loud ones share the rest in another."""
         waiting = sorted((p for p in members if counts.get(p)), key=lambda product: counts[product])
         together: list[str] = []
         size = 0

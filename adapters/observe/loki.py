@@ -38,7 +38,7 @@ _LOWER_LIMIT: Final = re.compile(r"max_entries_limit \((\d{1,18}) > (\d{1,9})\)"
 _CATEGORIZE: Final = {"X-Loki-Response-Encoding-Flags": "categorize-labels"}
 _SHOWN_VALUES: Final = 20
 _SAMPLE: Final = 20
-_OF_A_LOOK: Final = 2  # requests: the labels' names, and what is found by them
+_OF_A_LOOK: Final = 2  # requests: the names of the labels, and the lines found by them
 
 
 class LokiLogs:

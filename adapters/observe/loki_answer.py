@@ -16,7 +16,7 @@ from tools.outside_json import Entries, OutsideModel, Texts, Unread, parse
 FROM_LINE: Final = ("kortex_key", "kortex_word", "kortex_klog")  # the first that is there counts
 
 
-@cache  # of the few levels there are; an unknown one is none
+@cache  # there are few levels; None for an unknown one
 def level_stages(minimum: str) -> str:
     """Stages that keep a level and above. Raises InvalidArguments on an unknown one."""
     wanted = f'=~"(?i)\\\\[?({"|".join(sorted(at_least(minimum)))})\\\\]?"'

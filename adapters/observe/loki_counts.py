@@ -64,7 +64,7 @@ class LokiCounts:
         ]
         form = {
             "query": " or ".join(marked),
-            "time": str(to_ns(end) - 1),  # it looks at what is after its start
+            "time": str(to_ns(end) - 1),  # the start is exclusive
         }
         return counts_of(await self._backend.post_form("/loki/api/v1/query", form))
 

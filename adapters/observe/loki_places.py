@@ -1,4 +1,4 @@
-"""Which products have lines in Loki, and by which label: set by a template, or found."""
+"""Which products have lines in Loki, and by which label: by a template, or discovered."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ from tools.capabilities import Interval
 
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
 _LOOK_BACK: Final = timedelta(hours=24)  # where to look for a product that has no lines
-_MOST_LABELS: Final = 8  # of which all values are asked: each is a request
+_MOST_LABELS: Final = 8  # labels whose values are read: one request each
 _MOST_SEARCHED: Final = 16  # in which products are searched, all in one request
 _MOST_SHOWN: Final = 5  # label names in a note
 # Loki names a service by itself: https://grafana.com/docs/loki/latest/get-started/labels/#default-labels-for-all-users
@@ -68,7 +68,7 @@ class LokiPlaces:
     async def selecting(
         self, products: Sequence[str], interval: Interval
     ) -> Sequence[tuple[Selecting, Sequence[str]]]:
-        """How products are selected, those alike together. Those that are nowhere are left out."""
+        """How products are selected, grouped by label. Products without lines are left out."""
         if self._template is not None:
             return [(self._template, products)]
         asked = await self._asked(interval)

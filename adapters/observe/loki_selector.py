@@ -1,6 +1,6 @@
-"""The stream selector of a product: a template of the operator's, or the label it was found by.
+"""The stream selector of a product: the operator's template, or the discovered label.
 
-Whatever the name of a product contains, it stays inside its string: it cannot widen the selector.
+Any product name stays inside its string: it cannot widen the selector.
 """
 
 import re
@@ -95,7 +95,7 @@ class FoundLabel:
 
 
 def check_product(product: str) -> None:
-    """Raises InvalidArguments for a name that would search everything, or is none."""
+    """Raises InvalidArguments for a name that is empty or would match everything."""
     if not any(char.isalnum() for char in product):
         raise InvalidArguments(f"name one product; {product!r} would search everything")
     if len(product) > _MAX_CHARS or not product.isprintable():

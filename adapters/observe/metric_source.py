@@ -1,6 +1,6 @@
-"""What a metrics backend without PromQL has to do, so that `named_metrics` makes the Metrics port of it.
+"""The interface of a metrics backend without PromQL; `named_metrics` builds the Metrics port on it.
 
-Series are asked for by a metric's name and labels that are equal, one value a step, and no more.
+A source selects series by a metric's name and equal labels, with one value a step, and no more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ How = Literal["avg", "max", "min", "total", "sum", "rate", "p99"]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Series of a metric whose `label` is one of `values`, and whose other labels are `labels`.
+    """Series of a metric whose `label` is one of `values`, with the other `labels`.
 
-    An empty `label` asks for all of them.
+    An empty `label` selects all of them.
     """
 
     metric: str

@@ -37,7 +37,7 @@ _NO_COUNTER: Final = re.compile(
 
 
 class NamedMetrics:
-    """Metric series of a source; what is counted is read per second."""
+    """Metric series of a source; counters are read per second."""
 
     def __init__(
         self, source: MetricSource, clock: Clock, conventions: Conventions = SHIPPED
@@ -48,7 +48,7 @@ class NamedMetrics:
         self._catalogues: Remembered[Catalogue] = Remembered(_REMEMBERED_FOR)
 
     async def query_range(self, query: MetricQuery) -> MetricResult:
-        """One value a step, before end. What is counted comes per second."""
+        """One value a step, before end. Counters are read per second."""
         check_order(query.interval)
         if not query.product.strip():
             raise InvalidArguments("name one product")

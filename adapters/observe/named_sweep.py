@@ -1,4 +1,4 @@
-"""Signals of many products as what is asked of a source by name and labels, and its rows as theirs."""
+"""Signals of many products as queries by name and labels, and their rows as the products' series."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +79,6 @@ class _Part:
     def _shares(
         self, part: Mapping[float, float], whole: Mapping[float, float]
     ) -> Iterator[tuple[float, float]]:
-        """What is counted and did not happen has no value: that is nought, not unknown."""
         counted = self.signal.reading == "rate_ratio"
         for at, total in whole.items():
             if total > 0 and (counted or at in part):

@@ -20,7 +20,7 @@ _STATUS: Final[Mapping[str, str]] = {
     "STATUS_CODE_ERROR": "error",
 }
 _EXCEPTION_MESSAGE: Final = "exception.message"
-# What of the process that ran a span tells people where to look.
+# Process attributes that show people where to look.
 RESOURCE_TAGS: Final = frozenset(
     {"host.name", "service.version", "k8s.pod.name", "deployment.environment"}
 )

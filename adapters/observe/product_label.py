@@ -1,7 +1,7 @@
-"""Which label names the products, where nobody said which.
+"""The label that names the products, if none is configured.
 
 Every shop may call it differently (`svc`, `app_name`, `k8s.deployment.name`). The usual labels come
-first. Of the others, the one counts whose values read like names and that most metrics carry.
+first. Among the rest it is the label whose values look like names and that most metrics have.
 """
 
 import re
@@ -14,12 +14,12 @@ from tools.product_names import NO_WORKLOAD, WORKLOAD_LABELS
 
 MOST_LABELS_TRIED: Final = 12  # two cheap requests each
 
-# Names of labels that mean a service, whatever stands around them.
+# Words in a label's name that mean a service.
 _SERVICE_WORD: Final = re.compile(
     "svc|service|srv|app|application|component|module|deployment|deploy|workload|microservice|"
     "subsystem|system|program"
 )
-# Labels that say where or for whom something runs, or what kind of thing is measured.
+# Labels for the place, owner or subject of a measurement.
 _PLACE_WORD: Final = re.compile(
     "inst|instance|host|hostname|machine|vm|server|replica|shard|partition|pid|ip|addr|port|az|dc|"
     "datacenter|rack|site|country|cluster|tenant|customer|client|user|account|team|owner|stage|"
@@ -41,7 +41,7 @@ _RANKS: Final[Mapping[Kind, int]] = {
     "told": 0, "usual": 1, "service": 1, "pods": 2, "unknown": 2, "scrape": 3, "place": 5,
 }  # fmt: skip
 _LAST: Final = 4
-_TRUSTED: Final = frozenset({"told", "usual", "scrape"})  # whatever their values look like
+_TRUSTED: Final = frozenset({"told", "usual", "scrape"})  # for any values
 _WORD: Final = re.compile("[A-Z]?[a-z0-9]+|[A-Z0-9]+")  # of `app_name`, `svcName`
 _FAR_FEWER: Final = 2  # a usual label on less than half as many metrics is of something else
 

@@ -34,7 +34,7 @@ _NEVER: Final = re.compile(
     r"version|upstream|peer|remote|target|dependency|callee|destination.*|environment|env|region|zone"
 )  # fmt: skip
 _MOST_UNKNOWN: Final = 40
-# Of the usual labels: a container's name to some, a pool's or a circuit breaker's to others.
+# A usual label with several meanings: a container's name, or that of a pool or a circuit breaker.
 _GENERIC: Final = frozenset({"name"})
 
 
@@ -48,7 +48,10 @@ class ProductLabels:
 
 @dataclass(frozen=True, slots=True)
 class LabelAsked:
-    """A label that may hold products, and how. `generic`: it names nobody as a rule; `tells_owner`: a service."""
+    """A label that may hold products, and how.
+
+    `generic`: it rarely names one; `tells_owner`: a service.
+    """
 
     label: str
     pods: bool
@@ -149,7 +152,7 @@ def may_hold(sighting: Sighting) -> bool:
 
 
 def products_of(name: str, namespace: str, products: Sequence[str]) -> list[str]:
-    """Those of the products that a workload's name stands for. `namespace` is empty where it is not known."""
+    """The products that a workload's name means. `namespace` is empty if unknown."""
     end = name.rpartition("/")[2]
     return [
         product

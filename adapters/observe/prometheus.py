@@ -35,7 +35,9 @@ from tools.signals import Discovered
 # Letters of any language, digits and the signs of names; never the brackets or quotes of a query.
 _METRIC_NAME: Final = re.compile(r"[^\W\d][\w:./-]*|:[\w:./-]+")
 _FINEST_STEP_S: Final = 15.0
-_ITS_FAULT: Final = frozenset({400, 422})  # bad_data and execution: what was asked, not the server
+_ITS_FAULT: Final = frozenset(
+    {400, 422}
+)  # bad_data and execution: errors of the query, not of the server
 _NOTHING: Final = (
     "the query is valid and selects nothing: a name or a label may be wrong, or nothing happened"
 )
@@ -241,7 +243,7 @@ def absence_note(
 def staleness_notes(
     series: Sequence[Series], interval: Interval, step_s: float, now: datetime
 ) -> Iterator[str]:
-    """Names the series whose last sample lies more than 5 minutes before the end of the range."""
+    """Names the series whose last sample is more than 5 minutes before the end of the range."""
     step = timedelta(seconds=step_s)
     end = min(interval.end, now)
     tolerance = max(step, _TOLERANCE)

@@ -50,14 +50,14 @@ from tools.signals import Discovered, Metric, MetricType, Place, Signal
 
 LABEL: Final = "kortex_label"
 METRIC: Final = "kortex_metric"
-_ITS_FAULT: Final = frozenset({400, 422})  # what was asked, not the server
+_ITS_FAULT: Final = frozenset({400, 422})  # errors of the query, not of the server
 SEEN_WITHIN: Final = "15m"  # of an instant: three samples at five minutes
 _MOST_PRODUCTS: Final = 500
 # Series that rules make: https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/
 # and, with a colon in their names, https://prometheus.io/docs/practices/rules/.
 _ALERTS: Final = ("ALERTS", "ALERTS_FOR_STATE")
 _OWN_SERIES: Final = f'__name__=~"[^:]+",__name__!~"{"|".join(_ALERTS)}"'
-_MOST_SPACED: Final = 40  # families whose spacing is measured; the rest take their neighbours'
+_MOST_SPACED: Final = 40  # families whose spacing is measured; the rest use a similar family's
 
 
 @dataclass
@@ -168,7 +168,7 @@ class Discovery:
     async def _places(
         self, products: Sequence[str], asked: Sequence[LabelAsked], namespace: str
     ) -> dict[str, dict[str, list[Place]]]:
-        """Where the range ends, and where it begins for those that were gone by then."""
+        """Places at the end of the range, and at its beginning for vanished products."""
         seen = await self._sightings(products, asked, namespace, self._end())
         found = places_by_metric(seen, products, asked, namespace)
         there = {product for at in found.values() for product in at}
@@ -289,7 +289,7 @@ def _seen_parts(
 
 
 def _is_own(metric: str) -> bool:
-    """Whether a product itself may have the metric; of rules only those that record may be read."""
+    """Whether a product itself may have the metric; of rules only recording rules count."""
     return bool(metric) and metric not in _ALERTS
 
 
@@ -316,7 +316,7 @@ def _any_beginning(values: Iterable[str]) -> str:
 
 
 def _exporter(signal: Signal) -> str:
-    """Names that begin alike, found alike, come from the same exporter, at the same pace."""
+    """Metrics with the same prefix and place come from the same exporter, at the same interval."""
     return f"{'_'.join(re.split(r'[_.]', signal.metric)[:2])} by {_first_place(signal).label}"
 
 

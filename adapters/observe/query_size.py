@@ -1,4 +1,4 @@
-"""How long a query may be, and how what is to be asked is cut into several."""
+"""The longest query, and how to split requests into several."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar

@@ -37,7 +37,7 @@ class Remembered(Generic[T]):
         return len(self._kept)
 
     async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
-        """What is remembered, else what `ask` says. Raises what it raises."""
+        """The cached value, else the result of `ask`. Raises what it raises."""
         lock = self._asking.setdefault(key, asyncio.Lock())
         try:
             async with lock:

@@ -1,14 +1,15 @@
-"""Issues of Sentry, through version 0 of its API, which sentry.io and own installations have alike.
+"""Issues of Sentry, through version 0 of its API, which sentry.io and self-hosted installations
+share.
 
-https://docs.sentry.io/api/events/list-an-organizations-issues/: projects are asked for by number, so
+https://docs.sentry.io/api/events/list-an-organizations-issues/: projects are selected by number, so
 https://docs.sentry.io/api/organizations/list-an-organizations-projects/ is read first. Without a
-query only what is unresolved would come, and a resolved error may be the trouble. With a range,
-counts and times are those within it; the release, and the first time where `lifetime` does not tell
-it, come from the issue itself (https://docs.sentry.io/api/events/retrieve-an-issue/).
+query only unresolved issues would come, and a resolved error may be the trouble. With a range,
+counts and times cover that range; the release, and the first time if `lifetime` lacks it, come from
+the issue itself (https://docs.sentry.io/api/events/retrieve-an-issue/).
 
 Limits: 100 of a page, continued by the cursor in the header Link
-(https://docs.sentry.io/api/pagination/); each caller may ask each endpoint only so often and so many
-times at once, which the answers' headers say (https://docs.sentry.io/api/ratelimits/).
+(https://docs.sentry.io/api/pagination/); each caller may ask each endpoint only so often and so
+many times at once, which the answers' headers say (https://docs.sentry.io/api/ratelimits/).
 """
 
 import asyncio
@@ -29,7 +30,7 @@ from tools.errors import InvalidArguments, ToolError, UpstreamFailed
 _PAGE: Final = 100  # the most that Sentry gives
 _PAGES_OF_PROJECTS: Final = 20
 _PAGES_OF_ISSUES: Final = 3  # Sentry leaves some out of a page after it was cut
-_LOOKED_INTO: Final = 5  # issues whose release is asked for: a request each
+_LOOKED_INTO: Final = 5  # issues whose release is read: a request each
 _AT_ONCE: Final = 2  # of these
 _REMEMBERED: Final = timedelta(minutes=5)
 _ERRORS: Final = "issue.category:error"  # neither slow requests nor feedback
@@ -97,7 +98,6 @@ class Sentry:
         return self._projects.get(product) or ([own] if _SLUG.fullmatch(own) else [])
 
     async def _numbers(self, product: str) -> Mapping[str, str]:
-        """Numbers by slug; none for a product that nothing is set for and no project is named as."""
         known = await self._known.get("", self._visible)
         slugs = self._slugs(product)
         missing = [slug for slug in slugs if slug not in known]

@@ -1,4 +1,4 @@
-"""What Sentry answers, read entry by entry: one that is odd hides no other, and is told of."""
+"""Parse Sentry's answers entry by entry: an invalid one is counted, and does not hide the rest."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from tools.error_issues import ErrorIssue
 from tools.errors import UpstreamFailed
 from tools.outside_json import Entries, count_of, readable
 
-_MOST_CHARS: Final = 4000  # of a text: twice what is told, for what is masked at its cut
+_MOST_CHARS: Final = 4000  # of a text: twice the shown length, so that masks at the cut work
 _log = structlog.stdlib.get_logger(__name__)
 _HOSTED: Final = "sentry.io"  # each organisation and each region has a host below it
 
@@ -96,7 +96,7 @@ def projects_in(rows: Sequence[JsonValue]) -> Mapping[str, str]:
 def issues_in(
     rows: Sequence[JsonValue], projects: frozenset[str]
 ) -> tuple[Sequence[Issue], Sequence[str]]:
-    """Those of these projects (numbers), each once, and what to say of the others."""
+    """The issues of these projects (numbers), each once, and notes on the unreadable ones."""
     found, odd = readable(_ISSUES, rows)
     if odd and not found:
         raise UpstreamFailed(f"Sentry: none of the {odd} issues could be read")

@@ -1,7 +1,7 @@
-"""Whose a series is where a label that names nobody as a rule (`type`, `name`) happens to hold a product's name.
+"""The owner of a series whose generic label (`type`, `name`) happens to hold a product's name.
 
-`vm_rows{job="victoriametrics", type="prometheus"}` is not Prometheus' where `job` is what Prometheus is
-found by elsewhere: a label that names the product on other series says that this one is another's.
+`vm_rows{job="victoriametrics", type="prometheus"}` is not a series of Prometheus, because `job`
+names Prometheus on other series. That label shows that this series belongs to another product.
 """
 
 import re
@@ -13,22 +13,22 @@ from typing import Final
 from adapters.observe.product_places import LabelAsked, Sighting, may_hold, products_of
 from tools.product_names import workload_of
 
-# What speaks of others by their names says nothing with its own: exporters, agents, and the jobs that
-# Prometheus' own example for Kubernetes scrapes whatever runs there by.
+# Exporters and agents describe other products, so their own names say nothing. The same holds for
+# jobs of Prometheus' own example for Kubernetes, which scrape any product.
 # https://github.com/prometheus/prometheus/blob/main/documentation/examples/prometheus-kubernetes.yml
 _SPEAKS_FOR_OTHERS: Final = re.compile(
     r".*(exporter|cadvisor|kubelet|kube-?state-?metrics|push-?gateway|collector|agent|telegraf|statsd|"
     r"blackbox|probe).*|kubernetes-.*|integrations/.*",
     re.IGNORECASE,
 )
-# cAdvisor without Kubernetes: `name` is the container's, whatever scrapes it.
+# cAdvisor without Kubernetes: `name` is the container's, for any scraper.
 # https://github.com/google/cadvisor/blob/master/docs/storage/prometheus.md
 _CONTAINERS: Final = ("container_", "name")
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A label whose sightings may be another's, and the labels that would tell."""
+    """A label whose sightings may be another product's, and the labels that would show it."""
 
     label: str
     owners: Sequence[str]
@@ -62,7 +62,7 @@ class Owners:
         return [Doubt(label, sorted(of)) for label, of in sorted(owners.items())]
 
     def anothers(self, series: Iterable[tuple[Sighting, Mapping[str, str]]]) -> set[Sighting]:
-        """The sightings all of whose series (with their labels) are somebody else's."""
+        """The sightings all of whose series (with their labels) belong to other products."""
         doubted = set(self._doubted)
         is_anothers: dict[Sighting, bool] = {}
         for one, labels in series:

@@ -1,6 +1,6 @@
-"""From the names that exist to signals: what each metric of some products says, and how it is read.
+"""From existing names to signals: the meaning of each metric of some products, and its reading.
 
-Knows no backend: whoever found the names says where each product has them.
+Knows no backend: the caller says where each product has each name.
 """
 
 import re
@@ -20,9 +20,10 @@ _OF_SIZES: Final = re.compile(r"bytes|size|length|items|rows|batch|tokens|depth|
 _HTTP_STATUS: Final = re.compile(r"[1-5](\d\d|xx)")
 _LABEL_OF_MATCHER: Final = re.compile(r"(\w+)\s*(=~|!=|!~|=)")
 
-# The labels that tell a request that failed, and which of their values do.
+# The labels that mark a failed request, and the values that do.
 # https://opentelemetry.io/docs/specs/semconv/http/http-spans/#status
-# https://opentelemetry.io/docs/specs/semconv/rpc/grpc/#grpc-status (what counts as a server's error)
+# https://opentelemetry.io/docs/specs/semconv/rpc/grpc/#grpc-status (what counts as a server's
+# error)
 _GRPC_FAULTS: Final = "Unknown|DeadlineExceeded|Unimplemented|Internal|Unavailable|DataLoss"
 STATUS_LABELS: Final[Mapping[str, str]] = {
     "http_response_status_code": "5..",
@@ -40,7 +41,7 @@ STATUS_LABELS: Final[Mapping[str, str]] = {
     "result": "error|failure|failed",
 }
 
-# Labels whose values are other ways to say the same, of which one is to be read.
+# Labels whose values are variants of the same figure; only one is read.
 VARIANT_LABELS: Final[Mapping[str, Sequence[str]]] = {
     "quantile": ("0.99", "0.95", "0.9", "0.999", "0.5"),
     "stat": ("p99", "p95", "p90", "Average", "Sum", "Maximum"),
@@ -80,7 +81,7 @@ def signals_of(found: Sequence[Known], conventions: Conventions = SHIPPED) -> li
 
 
 def dimension_labels() -> frozenset[str]:
-    """The labels whose values `Known.values` has to hold where they exist."""
+    """The labels whose values `Known.values` must hold if they exist."""
     of_rows = {
         label for where in matchers() for label, _operator in _LABEL_OF_MATCHER.findall(where)
     }
@@ -267,4 +268,4 @@ def _shaped_unit(base: str) -> str | None:
     alike = written_alike(base)
     if "percent" in alike:
         return "percent"
-    return "ratio" if re.search(r"(^|_)ratio(_|$)", alike) else None  # a duration is none
+    return "ratio" if re.search(r"(^|_)ratio(_|$)", alike) else None  # not a duration

@@ -28,7 +28,7 @@ _SPECIAL: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")  # in RE2
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Products that are found alike: by the same label, in the same way."""
+    """Products found the same way: by the same label."""
 
     label: str
     pods: bool
@@ -62,7 +62,6 @@ class Term:
     signals: Mapping[str, Signal]
 
     def marked(self, number: int) -> str:
-        """Told apart from the other terms of its query."""
         return f'label_replace({self.promql}, "{TERM}", "{number}", "", "")'
 
     @property
@@ -81,9 +80,9 @@ def matchers_of(found: Discovered, metric: str, product: str) -> list[str]:
 def groups_of(
     places: Mapping[str, Sequence[Place]], products: frozenset[str] | None = None
 ) -> list[Group]:
-    """How products are found, those alike together; all of them when none are named.
+    """Products grouped by how they are found; all products if none are named.
 
-    A group is small enough for a matcher, and holds all places of a product that are alike.
+    A group is small enough for a matcher, and holds all similar places of a product.
     """
     found: dict[tuple[str, bool, str, str], dict[str, str]] = defaultdict(dict)
     for product, at in places.items():
@@ -106,7 +105,7 @@ def _small(values: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
 def terms_of(
     signals: Sequence[Signal], products: frozenset[str] | None, step_s: float
 ) -> list[Term]:
-    """Gauges that are read alike share a term; every other signal has one for each group."""
+    """Gauges with the same reading share a term; every other signal has one per group."""
     alike: dict[tuple[str, Combine], tuple[Group, dict[str, Signal]]] = {}
     terms: list[Term] = []
     for signal in signals:
@@ -180,8 +179,9 @@ def window_of(step_s: float, spacing_s: float | None) -> str:
 
 
 def spacing_of(window_s: float, samples: float) -> float:
-    """Seconds between two samples, of which so many lay in a window. Scrapes jitter, so it is
-    taken for the usual setting that is near.
+    """The seconds between samples, from their number in a window.
+
+    Scrapes jitter, so the nearest usual setting counts.
     """
     # A window of k intervals holds k samples, and one more where it counts both of its ends.
     near = (usual for usual in _USUAL_S if abs(window_s / usual - samples) <= 1 + samples / 20)

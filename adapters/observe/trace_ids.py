@@ -34,7 +34,7 @@ def spellings(trace_id: str) -> tuple[str, ...]:
 def hex_id(text: str, digits: int) -> str:
     """An id as hex of that many digits, from hex or from OTLP JSON's base64; odd text stays.
 
-    Jaeger writes OTLP ids in hex, Tempo in base64. The length tells them apart: 16 or 32 hex
+    Jaeger writes OTLP ids in hex, Tempo in base64. The length distinguishes them: 16 or 32 hex
     digits against the 12 or 24 characters that base64 makes of 8 or 16 bytes.
     """
     if len(text) == _BASE64_CHARS[digits]:

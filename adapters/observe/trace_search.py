@@ -12,7 +12,7 @@ _MOST_CHARS: Final = 200
 
 
 def checked(query: TraceQuery) -> TraceQuery:
-    """Raises InvalidArguments for an empty range, or a name that is none."""
+    """Raises InvalidArguments for an empty range or an invalid name."""
     check_order(query.interval)
     for what, text in (("product", query.product), ("operation", query.operation)):
         if len(text) > _MOST_CHARS or not text.isprintable():

@@ -1,8 +1,9 @@
-"""Lines of VictoriaLogs, asked for in LogsQL.
+"""VictoriaLogs, queried in LogsQL.
 
-https://docs.victoriametrics.com/victorialogs/querying/ and https://docs.victoriametrics.com/victorialogs/logsql/:
-an answer has no limit and no order unless the query says so, all values are text, equal lines are
-kept apart, and a level is a field like any other. Tenants are the headers AccountID and ProjectID.
+https://docs.victoriametrics.com/victorialogs/querying/ and
+https://docs.victoriametrics.com/victorialogs/logsql/: an answer has no limit and no order unless
+the query sets them, all values are text, equal lines stay separate, and a level is an ordinary
+field. Tenants are the headers AccountID and ProjectID.
 """
 
 import asyncio
@@ -61,7 +62,7 @@ class VictoriaLogs:
         return await self._values("field_names", interval, {})
 
     async def values(self, field: str, interval: Interval) -> Mapping[str, str]:
-        """Without the empty one, which stands for lines that lack the field."""
+        """Without the empty value, which means lines that lack the field."""
         form = {"field": field, "limit": str(_MOST_VALUES)}
         found = await self._values("field_values", interval, form)
         return {value: value for value in found if value}

@@ -20,11 +20,11 @@ from adapters.http.transport import Route
 from adapters.on_call.reading import get_json, reading
 
 FETCH_S: Final = 5.0
-REFETCH_S: Final = 60.0  # whoever invents key ids makes us ask no more often
+REFETCH_S: Final = 60.0  # invented key ids cause no more requests than this
 KEYS_TTL_S: Final = 3_600.0
 SKEW_S: Final = 60.0
-# What shows as nothing: Hangul's fillers, the empty Braille pattern, and the marks among Unicode's
-# Default_Ignorable_Code_Point, of which a variation selector is the best known.
+# Letters that show as nothing: Hangul's fillers, the empty Braille pattern, and the marks among
+# Unicode's Default_Ignorable_Code_Point, mainly variation selectors.
 BLANK_LETTERS: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 ) | set(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
@@ -75,7 +75,7 @@ class OidcTokens:
         self._lock = asyncio.Lock()
 
     async def claims(self, token: str) -> Mapping[str, JsonValue]:
-        """What the issuer says of whoever shows it. Raises TokenRefused, and never AdapterError."""
+        """The issuer's claims about the bearer. Raises TokenRefused, and never AdapterError."""
         if len(token) > MOST_TOKEN_CHARS:
             raise TokenRefused("too long")
         try:
@@ -101,7 +101,7 @@ class OidcTokens:
         except (jwt.PyJWTError, ValueError, TypeError) as error:
             raise TokenRefused(type(error).__name__) from error
         subject = found["sub"]
-        # What is not printable could be two people's: half a surrogate pair has no UTF-8.
+        # Two people could share an unprintable name: half a surrogate pair has no UTF-8.
         if not (isinstance(subject, str) and subject.strip() and subject.isprintable()):
             raise TokenRefused("no subject")
         if not BLANK_LETTERS.isdisjoint(subject):
@@ -113,7 +113,7 @@ class OidcTokens:
         if found is None or self._clock() - self._fetched_at > KEYS_TTL_S:
             async with self._lock:
                 if self._keys.get(name) is found and self._may_fetch():
-                    with suppress(AdapterError):  # known keys serve meanwhile
+                    with suppress(AdapterError):  # known keys still serve
                         await self.fetch()
             found = self._keys.get(name)
         if found is None:
@@ -159,5 +159,5 @@ class OidcTokens:
             try:
                 found.append((each, jwt.PyJWK(dict(each), alg)))
             except (jwt.PyJWTError, ValueError, TypeError, KeyError):
-                continue  # one that nobody can use does not spoil the others
+                continue  # an unusable key does not spoil the rest
         return found

@@ -1,1 +1,1 @@
-"""Who is on call now: PagerDuty's schedules, or any address that answers in JSON."""
+"""The people on call: from PagerDuty's schedules, or any address that answers in JSON."""

@@ -10,7 +10,7 @@ from adapters.on_call.reading import get_json, reading
 
 @dataclass(frozen=True, slots=True)
 class JsonOnCall:
-    """`path` leads to the e-mail addresses or Slack ids. Raises ValueError for what is no path."""
+    """`path` leads to the e-mail addresses or Slack ids. Raises ValueError for an invalid path."""
 
     url: str
     path: str
@@ -21,7 +21,7 @@ class JsonOnCall:
         steps(self.path)
 
     async def people(self) -> frozenset[str]:
-        """Who is on call now. Raises AdapterError."""
+        """The people on call now. Raises AdapterError."""
         async with reading(self.url, self.timeout_s, self.route) as client:
             answer = await get_json(client, self.url, {"Accept": "application/json"})
         return checked(texts_at(answer, steps(self.path)))

@@ -1,7 +1,7 @@
-"""Who is on call by PagerDuty's schedules.
+"""The people on call by PagerDuty's schedules.
 
 https://developer.pagerduty.com/api-reference/3a6b910f11050-list-all-of-the-on-calls; without
-`since` and `until` it tells who is on call at this moment.
+`since` and `until` it returns the current ones.
 """
 
 from collections.abc import Sequence
@@ -68,10 +68,10 @@ class PagerDutyOnCall:
     route: Route = DIRECT
 
     async def people(self) -> frozenset[str]:
-        """Who is on call now. Raises AdapterError.
+        """The people on call now. Raises AdapterError.
 
-        An on-call that cannot be read names nobody: it never adds a person. Where no readable one is
-        left, that is an error and not an empty rota.
+        An unreadable entry never adds a person. Without any readable entry it is an error, not an
+        empty rota.
         """
         unread = Unread()
         async with reading(self.url, self.timeout_s, self.route) as client:

@@ -1,4 +1,4 @@
-"""What is asked of an on-call rota, what counts as a name in it, and paths to names in JSON. Pure."""
+"""The port of an on-call rota, valid names in it, and paths to names in JSON. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ class OnCall(Protocol):
     """One rota: a value; equal ones are the same rota."""
 
     async def people(self) -> frozenset[str]:
-        """E-mail addresses, in lower case, and Slack ids of who is on call now; maybe nobody.
+        """Lower-case e-mail addresses and Slack ids of the people on call now; may be empty.
 
-        Raises AdapterError when that cannot be told.
+        Raises AdapterError if they are unknown.
         """
         ...
 
@@ -43,7 +43,7 @@ def checked(names: frozenset[str]) -> frozenset[str]:
 
 
 def steps(path: str) -> tuple[str, ...]:
-    """`data.people[].email` → its steps. Raises ValueError for what is no path."""
+    """`data.people[].email` → its steps. Raises ValueError for an invalid path."""
     if not path or not _PATH.fullmatch(path):
         raise ValueError('write a path such as "people[].email", or "[]" for a plain list')
     return tuple(step for step in path.replace(_EACH, f".{_EACH}").split(".") if step)

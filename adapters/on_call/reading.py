@@ -1,7 +1,7 @@
-"""GETs of JSON from one host within a time, over a connection of their own.
+"""GET JSON from one host within a time limit, over a connection of its own.
 
-Rotas are read seconds apart at least, and come and go with the configuration: a client that is
-kept would hold a connection that is closed by then, and would have to be closed by somebody.
+Rotas are read seconds apart at least, and come and go with the configuration: a shared client would
+hold an expired connection, and need an owner to close it.
 """
 
 import asyncio

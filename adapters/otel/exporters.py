@@ -44,7 +44,7 @@ class Collector:
         )
 
     def metrics(self) -> OTLPMetricExporter:
-        """Sends metrics, likewise."""
+        """Sends metrics in the same way."""
         return OTLPMetricExporter(
             self._endpoint + METRICS,
             headers=self._headers,
@@ -74,7 +74,7 @@ class Collector:
 
 
 class _GuardedAdapter(HTTPAdapter):
-    """Asks the egress guard before each request; trusts whom every other client trusts."""
+    """Asks the egress guard before each request; trusts the same authorities as every other client."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, ssl_context=usual_trust(), **kwargs)

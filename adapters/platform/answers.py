@@ -19,7 +19,7 @@ from tools.errors import UpstreamFailed
 from tools.outside_json import Entries, OutsideModel, left_out, parse, shaped
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow, WorkflowStep
 
-# Of a resource's properties only what describes it: the others hold addresses with passwords in them.
+# The descriptive properties of a resource: other properties hold addresses with passwords.
 _SHOWN_PROPERTIES: Final = frozenset(
     {
         "class", "engine", "host", "hostname", "max_connections", "namespace", "plan", "port", "region",

@@ -20,7 +20,7 @@ from tools.errors import InvalidArguments, NobodyToAsk, UpstreamFailed
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 
 MAX_BYTES: Final = 4 << 20
-_LARGE_BYTES: Final = 256 * 1024  # reading more takes longer than the loop may stand still
+_LARGE_BYTES: Final = 256 * 1024  # reading more would block the loop too long
 _TIMEOUT_S: Final = 30.0  # the ceiling of a look-up; the runner cuts earlier
 _MAX_WORDS: Final = 300
 

@@ -1,4 +1,4 @@
-"""How a plugin proves who asks: headers whose values come from the environment."""
+"""A plugin's authentication: headers whose values come from the environment."""
 
 import re
 from base64 import b64encode
@@ -27,7 +27,7 @@ def from_environment(text: str) -> str:
 
 
 def header_name(name: str) -> str:
-    """Raises ValueError for what is no header, or one of the request's own."""
+    """Raises ValueError for an invalid header, or one of the request's own."""
     if _HEADER.fullmatch(name) is None:
         raise ValueError("a header's name has letters, digits and '-', at most 64")
     if name.lower() in _NOT_OURS:
@@ -51,7 +51,7 @@ class BearerAuth(_Auth):
 
 
 class BasicAuth(_Auth):
-    """`Authorization: Basic` (RFC 7617). The user's name may stand in the file."""
+    """`Authorization: Basic` (RFC 7617). The user's name may be in the file."""
 
     type: Literal["basic"]
     user: str = Field(min_length=1, max_length=200, pattern=r"^[^:]*$")
@@ -79,7 +79,7 @@ Auth: TypeAlias = Annotated[
 
 
 def headers_of(auth: Auth, fill: Fill) -> Mapping[str, str]:
-    """What is sent. Raises what `fill` raises for a variable that is not set."""
+    """The headers to send. Raises what `fill` raises for a variable that is not set."""
     match auth:
         case BearerAuth(token=token):
             return {"Authorization": f"Bearer {fill(token, 'token')}"}

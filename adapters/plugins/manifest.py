@@ -56,10 +56,10 @@ class _Part(BaseModel):
 
 
 class Endpoint(_Part):
-    """Where the plugin reads. `{name}` in path or query is a parameter; the host is fixed.
+    """The plugin's address. `{name}` in path or query is a parameter; the host is fixed.
 
-    `body` is a POST's JSON: a text that is `{name}` alone becomes that argument, whatever its type,
-    and is left out with it.
+    `body` is a POST's JSON: a text that is only `{name}` becomes that argument with its type, and
+    is left out if the argument is.
     """
 
     method: Literal["GET", "POST"] = "GET"
@@ -79,7 +79,7 @@ class Endpoint(_Part):
             raise ValueError("must not hold a user name or password; use auth")
         if "{" in parts.netloc or "#" in url or not url.isascii() or not url.isprintable():
             raise ValueError("only path and query may have {parameters}; no fragment, plain ASCII")
-        _ = parts.port  # raises ValueError for one that is none
+        _ = parts.port  # raises ValueError for an invalid port
         if "{" in _HOLE.sub("", url) or "}" in _HOLE.sub("", url):
             raise ValueError("a {parameter} is a name in braces")
         return url
@@ -128,7 +128,7 @@ class Endpoint(_Part):
 
 
 def hole(value: object) -> str:
-    """The parameter that a text of a body stands for; "" for one that stands for itself."""
+    """The parameter that a body's text names; "" for a literal."""
     found = _HOLE.fullmatch(value) if isinstance(value, str) else None
     return found[1] if found else ""
 
@@ -148,8 +148,8 @@ def holes_in(value: JsonValue) -> Iterator[str]:
 class Manifest(_Part):
     """One plugin.
 
-    `products` are the parameters that hold a product's name: none for a plugin that reads nothing
-    of any product; left out, those that are called so.
+    `products` are the parameters that hold a product's name: empty for a plugin without product
+    data; by default, parameters with such names.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$", max_length=64 - len(PREFIX))
@@ -172,7 +172,7 @@ class Manifest(_Part):
 
 @dataclass(frozen=True, slots=True)
 class ReadManifest:
-    """A valid manifest, and where it was read for what is found out later."""
+    """A valid manifest and its source, for later errors."""
 
     manifest: Manifest
     source: YamlSource

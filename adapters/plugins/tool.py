@@ -36,7 +36,7 @@ _SEPARATORS: Final = re.compile(r"[/\\]")
 
 
 class PluginOutput(ToolOutput):
-    """`data` is the answer's JSON; an answer that is none comes as `text`, and says so."""
+    """`data` is the answer's JSON; another answer is in `text`, with a note."""
 
     data: JsonValue = None
     text: str | None = None
@@ -82,7 +82,7 @@ class PluginTool:
         return "an answer"
 
     async def reach(self) -> None:
-        """Whether somebody is at the address, whatever is answered. Asks nothing, changes nothing.
+        """Whether the address responds, with any answer. Sends no question, changes nothing.
 
         Raises AdapterError.
         """
@@ -139,7 +139,7 @@ def _scope(manifest: Manifest) -> ProductScope:
     """As declared, else by what the parameters are called."""
     if manifest.products is None:
         free = any(p.type == "object" and not p.properties for p in manifest.parameters.values())
-        # A query of the model's own making may name any product, whatever stands beside it.
+        # A model's own query may name any product, in spite of other arguments.
         return FOREIGN_QUERY if free else usual_scope(manifest.parameters)
     declared = manifest.products
     return ProductScope(declared, is_free=not declared, checks_every_value=bool(declared))

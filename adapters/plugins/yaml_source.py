@@ -14,7 +14,7 @@ _Path = tuple[str, ...]
 
 
 class ManifestInvalid(ValueError):
-    """A manifest cannot be used. Says `FILE:LINE: KEY: what is wrong`."""
+    """A manifest cannot be used. The message is `FILE:LINE: KEY: problem`."""
 
     def __init__(self, file: str, line: int, what: str) -> None:
         super().__init__(f"{file}:{line}: {what}")

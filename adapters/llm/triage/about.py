@@ -1,4 +1,4 @@
-"""Whom an answer is about, said where that is not plain: another product than was asked about, or none."""
+"""The product that an answer is about, if it is not the one asked about."""
 
 from typing import Final
 
@@ -15,9 +15,9 @@ _MOST_NAMED: Final = 5
 
 
 def asked_first(case: Case, judgement: Judgement) -> str:
-    """What of whoever is asked about comes before all else: that it is as usual, or not known.
+    """The first sentence about the product asked about: normal, or unknown.
 
-    Empty where somebody else stands out and it has trouble as well, and where nobody else does.
+    Empty if another product stands out and this one has trouble too, and if no other stands out.
     """
     other, when = _other(case, judgement), period(case)
     if judgement.own_blind:
@@ -32,7 +32,7 @@ def asked_first(case: Case, judgement: Judgement) -> str:
 
 
 def asked_as_well(case: Case, judgement: Judgement) -> str:
-    """How whoever is asked about moved where somebody else stands out more; else empty."""
+    """The changes of the product asked about, if another product stands out more; else empty."""
     other, moved = _other(case, judgement), own_trouble(case, judgement.facts)
     if not other or not moved or judgement.own_blind:
         return ""
@@ -59,7 +59,7 @@ def of_whom(case: Case, product: str, text: str) -> str:
 
 
 def everybody(case: Case) -> str:
-    """The products that are looked at where nobody is named, by name where they are few."""
+    """The products checked when the question names none; by name if they are few."""
     names = [plain(one) for one in case.products]
     if len(names) > _MOST_NAMED:
         return "all products in this channel"
@@ -67,7 +67,7 @@ def everybody(case: Case) -> str:
 
 
 def assumed_of_all(case: Case, judgement: Judgement) -> str:
-    """What a question that names nobody was taken for; empty where the answer says it anyway."""
+    """How a question without a product was understood; empty if the answer says it anyway."""
     if case.names_subject or len(case.products) < 2 or case.asked.apart or case.asked.thought:
         return ""
     if case.asked.topic == "logs":
@@ -86,7 +86,7 @@ def _other(case: Case, judgement: Judgement) -> str:
 
 
 def unknown_name(case: Case) -> str:
-    """Where no products are set: that a name was not met in what was read; empty where it was."""
+    """In a channel without products: that a name was not found; empty if it was."""
     name, metrics = case.asked.stranger, case.of(METRICS)
     if case.products or not name or metrics is None:
         return ""

@@ -1,4 +1,7 @@
-"""What the asker's own files say: told as theirs, never weighed. A file measures nothing."""
+"""Lines quoted from attached files, attributed to the asker.
+
+A file is never weighed: it measures nothing.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +14,7 @@ _MOST_FILES: Final = 5
 
 
 def file_lines(case: Case) -> Iterator[str]:
-    """A paragraph of each attached file that could be read. What could not be is told beside any answer."""
+    """A paragraph per readable attached file. Every answer mentions unreadable ones elsewhere."""
     for seen in [one for one in case.files if one.ok][:_MOST_FILES]:
         yield _told(seen)
 

@@ -1,4 +1,4 @@
-"""Answers that need no look: what can be asked, what needs a model, who is on call, what was said."""
+"""Answers without a check: what can be asked, what needs a model, on call, the recap."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -39,7 +39,7 @@ def brief(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
 
 
 def _over(case: Case, judgement: Judgement) -> Iterator[str]:
-    """Over, not over, or that it cannot be told: a yes would be wrong for "is it still slow?"."""
+    """Over, not over, or unknown: a yes would be wrong for "is it still slow?"."""
     yes = plain_answer(case, judgement)
     going_on = _going_on(case, judgement)
     whole = plain(case.subject) if case.names_subject else "the products in this channel"
@@ -62,7 +62,6 @@ def _over(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _going_on(case: Case, judgement: Judgement) -> Sequence[Moved]:
-    """What is not as usual now: of the product asked about and of the first suspect, its own first."""
     about = {case.subject} if case.names_subject else set(case.products)
     if judgement.suspects:
         about.add(judgement.suspects[0].product)

@@ -109,7 +109,6 @@ class Case:
     now: datetime | None = None
     rounds: int = 0  # of tools since the question
     stated: tuple[Stated, ...] = ()  # by people, in all of the conversation
-    # Of this thread and of its channel's others: id, action, product, where if it is another thread.
     open_proposals: tuple[tuple[str, str, str, str], ...] = ()
     decided: tuple[Decided, ...] = ()  # the same and of other channels, oldest first
     files: tuple[Seen, ...] = ()  # what the asker attached; it measures nothing
@@ -144,7 +143,7 @@ class Case:
         return [s for s in self.seen if s.tool == tool and s.ok]
 
     def called(self, tool: str, arguments: Mapping[str, JsonValue] | None = None) -> bool:
-        """Whether it was called with at least these arguments, with whatever result."""
+        """Whether it was called with at least these arguments, with any result."""
         wanted = dict(arguments or {}).items()
         return any(s.tool == tool and wanted <= s.arguments.items() for s in self.seen)
 
@@ -209,7 +208,6 @@ def read_case(request: CompleteRequest) -> Case:
 
 
 def _of_what_was_done(asked: Asked, decided: Sequence[Decided]) -> Asked:
-    """Whether it helped is asked of whoever something was confirmed for last, where nobody is named."""
     done = next((one for one in reversed(decided) if one.went_out), None)
     if not asked.asks_helped or asked.subject or asked.stranger or done is None:
         return asked
@@ -250,11 +248,11 @@ def _is_later(asking: str, before: Sequence[Message]) -> bool:
 def _continued(
     asked: Asked, question: str, earlier: Sequence[Message], meta: Meta, zone: str
 ) -> Asked:
-    """A question that names no product goes on about the one that was asked about before.
+    """A question without a product continues with the previous question's product.
 
-    A question about the incident goes on about the incident's product, not about one that was only
-    mentioned since. Of deploys, and of what was done, only one "of it" goes on. A question since when
-    means the time that was asked about, too.
+    A question about the incident continues with the incident's product, not with one mentioned
+    since. A question about deploys or actions continues only with "of it". "Since when" also reuses
+    the time.
     """
     if asked.topic in _OF_ALL and not asked.stranger and not _OF_IT.search(question):
         return asked

@@ -1,4 +1,4 @@
-"""What core__sweep_cluster found, as facts about products. No judgement and no text for people."""
+"""Facts about products from core__sweep_cluster. No judgement and no text for people."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from adapters.llm.triage.case import Seen, text_of
 
 @dataclass(frozen=True, slots=True)
 class IllFact:
-    """An object that is ill, or a warning about one (`warned`)."""
+    """An unhealthy object, or a warning about one (`warned`)."""
 
     product: str
     kind: str
@@ -34,7 +34,7 @@ class DatastoreFact:
 
 
 def ill_facts(seen: Seen, name: Callable[[str], str]) -> Iterator[IllFact]:
-    """What is ill and what Kubernetes warns of, products named by `name`."""
+    """Unhealthy objects and Kubernetes warnings, products named by `name`."""
     for row in seen.rows("ill"):
         yield IllFact(
             name(text_of(row, "product")),

@@ -10,7 +10,7 @@ from adapters.llm.triage.cluster_facts import IllFact
 
 _DOWN: Final = 60.0
 _NODE: Final = 90.0  # more than the pods on it together
-_CRASH: Final = 45.0  # its cause may be whom it calls
+_CRASH: Final = 45.0  # its cause may be a product that it calls
 _DEGRADED: Final = 26.0
 _UNSURE: Final = 11.0  # alone it names no suspect and forbids an all-clear
 _WARNED: Final = 12.0
@@ -36,7 +36,7 @@ def cluster_weight(fact: IllFact) -> float:
 
 
 def ill_text(fact: IllFact) -> str:
-    """The finding's own sentence, in full: the reason often stands at its end."""
+    """The finding's own sentence, in full: the reason is often at its end."""
     if fact.warned or not fact.detail:
         detail = f": {_plain(fact.detail)}" if fact.detail else ""
         warns = "Kubernetes warns of " if fact.warned else ""

@@ -1,4 +1,4 @@
-"""What was looked at and what was not: an all-clear needs every role of every product in question."""
+"""What was checked and what was not: an all-clear needs every role of every product in question."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
@@ -15,7 +15,7 @@ from adapters.llm.triage.weigh import Suspicion
 
 _MOST_LACKING: Final = 3
 _MOST_BARE: Final = 3  # products that nothing is known of, by name
-_MOST_OWN: Final = 3  # products whose figures are named where none is asked about
+_MOST_OWN: Final = 3  # products whose figures are named when the question names none
 _FAMILIES: Final = {METRICS: "metrics", LOGS: "logs", TRACES: "traces", ERRORS: "errors"}
 _WORDS: Final = {METRICS: "metrics", LOGS: "logs", TRACES: "traces", CLUSTER: "Kubernetes"}
 _OF_REQUESTS: Final = frozenset({"latency", "errors"})
@@ -30,7 +30,7 @@ def not_looked_at(case: Case) -> Iterator[str]:
 
 
 def own_blind(case: Case, suspects: Sequence[Suspicion]) -> str:
-    """Empty where it is suspected itself, by whatever else is known of it."""
+    """Empty if the product itself is suspected, for any other reason."""
     metrics, subject = case.of(METRICS), case.asked.subject
     if metrics is None or not subject or (suspects and suspects[0].product == subject):
         return ""
@@ -100,7 +100,6 @@ def _settings(case: Case, tool: str) -> str:
 
 
 def _is_told_by_cluster(case: Case) -> bool:
-    """Whether only the cluster was asked about, and it and the product's log tell of no trouble."""
     cluster, logs = case.of(CLUSTER), swept(case, LOGS)
     if not case.asked.of_cluster or cluster is None or logs is None:
         return False
@@ -228,7 +227,7 @@ def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
 
 
 def _blind_to_all(metrics: Seen) -> Iterator[str]:
-    """Where nobody is asked about and the channel names no product: never an all-clear."""
+    """A question and a channel without products: never an all-clear."""
     short, within = metrics.mapping("too_short"), metrics.mapping("within")
     if bare := [one for one in short if one not in within]:
         yield f"metrics: {_named_few(bare)}: {too_young(metrics, plain(bare[0]))}"

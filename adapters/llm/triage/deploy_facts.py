@@ -14,7 +14,10 @@ DEPLOYS: Final = "core__get_recent_deploys"
 
 @dataclass(frozen=True, slots=True)
 class DeployFact:
-    """One deploy as the tool told it. `previous` is verbatim, and empty unless it is one plain word."""
+    """One deploy as the tool reported it.
+
+    `previous` is verbatim, and empty unless it is one plain word.
+    """
 
     product: str
     version: str

@@ -1,4 +1,4 @@
-"""What an answer has no room for: it goes with the findings, and stands behind Evidence."""
+"""Findings that do not fit into the answer; Kortex shows them under Evidence."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _MOST_LACKING: Final = 2
 
 
 def details(case: Case, judgement: Judgement) -> Sequence[str]:
-    """Lines with their evidence, the most telling first."""
+    """Lines with their evidence, the most important first."""
     return list(dict.fromkeys(_details(case, judgement)))
 
 
@@ -42,7 +42,7 @@ def _details(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def shown_points(top: Suspicion, symptom: str) -> Sequence[Point]:
-    """The heaviest, after what was asked about, which people look for, and what moved first."""
+    """The points to show: the symptom asked about, the first change, then the heaviest."""
     asked = [p for p in top.ordered if isinstance(p.fact, Moved) and p.fact.role == symptom][:1]
     first = [p for p in top.ordered if p.fact is top.first and p not in asked]
     before = [*asked, *first]
@@ -66,7 +66,7 @@ def _is_repeated(point: Point, top: Suspicion) -> bool:
 
 
 def ruled_out(case: Case, judgement: Judgement) -> Iterator[str]:
-    """Deploys of others whose product did not move."""
+    """Deploys of other products that did not change."""
     blamed = {one.product for one in judgement.suspects if one.weight >= SUSPECTED}
     for fact in judgement.facts.deploys:
         if fact.product not in blamed:
@@ -77,7 +77,7 @@ def ruled_out(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def quiet(case: Case, judgement: Judgement) -> Iterator[str]:
-    """What was looked at and did not stand out."""
+    """The checks that found no anomaly."""
     seen = [swept(case, tool) for tool in SWEEPS]
     marks = [f"[{one.mark}]" for one in seen if one is not None]
     looked = [

@@ -1,4 +1,4 @@
-"""What people decided about proposals, here and elsewhere: all that is known of what was done."""
+"""Decisions on proposals, here and elsewhere: the only known record of actions."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ def decision_told(decided: Decided, now: datetime | None) -> str:
 
 
 def done_lines(case: Case) -> Iterator[str]:
-    """The answer to what was done so far and who confirmed it, newest first."""
+    """The answer to "what was done and who confirmed it?", newest first."""
     about = case.asked.subject
     decided = [one for one in case.decided if about in ("", one.product)]
     still_open = [one for one in case.open_proposals if about in ("", one[2])]

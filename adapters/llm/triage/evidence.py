@@ -1,4 +1,4 @@
-"""What the sweeps and the deploys told, as facts about products. No judgement and no text for people."""
+"""Facts about products from the sweeps and the deploys. No judgement and no text for people."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -30,9 +30,9 @@ GET_LOGS: Final = "core__get_logs"
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A signal that moved; fields as core__sweep_metrics tells them.
+    """A signal that changed; fields as core__sweep_metrics names them.
 
-    `is_past`: the time that it was seen in ended a while ago.
+    `is_past`: its time range ended a while ago.
     """
 
     product: str
@@ -79,9 +79,9 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class StandingFact:
-    """A signal that there is no time before of; fields as core__sweep_metrics tells them.
+    """A signal without an earlier baseline; fields as core__sweep_metrics names them.
 
-    `is_alone`: of the product's signals without a known role no other one went a clear way.
+    `is_alone`: no other signal of the product without a known role had a clear trend.
     """
 
     product: str
@@ -134,9 +134,9 @@ class LogFact:
 
 @dataclass(frozen=True, slots=True)
 class SpanFact:
-    """An operation that changed; fields as core__sweep_traces tells them.
+    """An operation that changed; fields as core__sweep_traces names them.
 
-    `is_outlier`: it was compared with other calls of the same time, not with the time before.
+    `is_outlier`: compared with other calls of the same time, not with earlier ones.
     """
 
     product: str
@@ -170,12 +170,12 @@ class Facts:
     measured: frozenset[str]
     more_errors: Mapping[str, float]
     datastores: Sequence[DatastoreFact]
-    without_earlier_lines: frozenset[str]  # nothing tells whether their lines are new
-    failing_no_more: frozenset[str]  # whose failures are measured and within usual
+    without_earlier_lines: frozenset[str]  # no data shows whether their lines are new
+    failing_no_more: frozenset[str]  # their failures are measured and normal
 
 
 def facts_of(case: Case) -> Facts:
-    """Everything that the newest sweeps told."""
+    """All facts of the newest sweeps."""
     metrics, logs = case.of(METRICS), swept(case, LOGS)
     traces, cluster = case.of(TRACES), case.of(CLUSTER)
     name = _Names(case.products)
@@ -281,9 +281,9 @@ def _count_of(row: Mapping[str, JsonValue], name: str) -> float | None:
 
 
 def _standings(seen: Seen, subject: str, asked: str, name: _Names) -> Iterator[StandingFact]:
-    """What is bad for everybody; what only went some way where whoever is asked about has no past.
+    """Standing problems of any product; mere trends only if the subject has no baseline.
 
-    Failures that always were as many count for the product of the question alone, where it names one.
+    Failures at a constant level count only for the product that the question names.
     """
     without_past = subject in seen.mapping("too_short") and subject not in seen.mapping("within")
     found = [_standing(row, seen, name) for row in seen.rows("standing")]
@@ -351,7 +351,6 @@ def _with_role(seen: Seen, role: str) -> Iterator[str]:
 
 
 def _more_errors(seen: Seen, name: _Names) -> Mapping[str, float]:
-    """Of each product the error lines beyond those that its load would bring, of all kinds."""
     lines, errors = seen.mapping("lines"), seen.mapping("errors")
     more: dict[str, float] = {}
     for product in errors:

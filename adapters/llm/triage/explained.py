@@ -1,7 +1,7 @@
-"""What the label that explains a shift says: which part moved, or which service was waited for.
+"""The meaning of the label that explains a shift: the part that changed, or the service waited for.
 
-Where all that is slow carries `peer="bank"`, the bank is slow, whichever product noticed it. Often
-nobody here operates it, and it has no metrics of its own.
+If all slow calls carry `peer="bank"`, the bank is slow, for any product that noticed it. Such a
+service often has no metrics here, because another company runs it.
 """
 
 import re

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 SHARES: Final = frozenset({"ratio", "fraction", "share"})
-# Of each family the units from large to small, with how many of what a tool told each is.
+# For each family its units from large to small, each with its factor to the tool's unit.
 _TIME: Final[Sequence[tuple[str, float]]] = ((" s", 1.0), (" ms", 1e-3))
 _BYTES: Final[Sequence[tuple[str, float]]] = (
     (" GB", 1e9), (" MB", 1e6), (" kB", 1e3), (" bytes", 1.0),
@@ -21,7 +21,7 @@ _DIGITS: Final = (2, 3, 4)
 
 
 def in_words(value: float, beside: float, unit: str) -> tuple[str, str]:
-    """Two figures of one unit, in as few digits as tell them apart."""
+    """Two figures of one unit, with as few digits as distinguish them."""
     scale = _scale(unit.lower())
     size = 1e-3 if unit.lower() in _MILLISECONDS else 1.0
     one, other = value * size, beside * size
@@ -38,7 +38,6 @@ def in_words(value: float, beside: float, unit: str) -> tuple[str, str]:
 
 
 def figure(value: float) -> str:
-    """As a tool told it, rounded to three digits."""
     return _rounded(value, 3)
 
 
@@ -61,7 +60,7 @@ def _written(value: float, unit: tuple[str, float], digits: int) -> str:
 
 
 def _rounded(value: float, digits: int) -> str:
-    """Never in powers of ten, and no whole figure cut: 1,234, 496, 65, 7.4, 0.45."""
+    """Never in powers of ten, and integers are not cut: 1,234, 496, 65, 7.4, 0.45."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     whole = len(f"{abs(value):.0f}") if abs(value) >= 1 else 0

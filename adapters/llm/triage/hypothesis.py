@@ -1,4 +1,4 @@
-"""What somebody thinks it is ("is it the database?"), held against the judgement."""
+"""An asker's hypothesis ("is it the database?"), compared with the judgement."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
-"""What a message asks for: one table, read from the top; the first row that fits counts.
+"""The intent of a message: one table, read from the top; the first matching row counts.
 
-Each row names the topic, which decides what is looked at, and the part of its answer that is asked for.
+Each row names the topic, which selects the checks, and the part of its answer.
 """
 
 import re
@@ -21,7 +21,7 @@ Part = Literal["all", "over", "state", "impact", "next", "coverage", "onset"]
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """`part` is of topic "cause"; of "beyond" `subject` says in words what is asked for."""
+    """`part` belongs to topic "cause"; for "beyond" `subject` describes the request in words."""
 
     topic: Topic
     part: Part = "all"
@@ -118,7 +118,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("order", _FILLER + _POLITE + r"propose (?!it\b|that\b|this\b)[\w-]+.*", whole=True),
     _row("order", _FILLER + _POLITE + _VERB + _OBJECT + _END, whole=True),
     _row("order", r"\bpropose (?:it|that|this)? ?(?:again|once more|anew)\b|\b(?:re-?|another |new )(?:proposal|propose|card)\b", later=True),
-    # What asks for a cause, whatever else it says.
+    # A question for a cause, with any other content.
     _row("cause", r"\bwhy\b(?! (?:do|should) (?:you|i)| not\b| (?:are you|so) (?:so )?(?:sure|certain|confident))|\bwhat (?:is|was|are|were) (?:wrong|broken|failing|going on|up with|happening)|\bwhat (?:is|was|are) (?:the )?(?:root )?(?:cause|reason|problem|culprit)|\broot cause\b|"
          r"\bwhat (?:causes|caused|happened|broke|breaks|is causing|went wrong)|\binvestigate\b|\bdiagnose\b|\btriage\b|\bwhich (?:service|one|product|component) (?:is|was) (?:it|to blame|the (?:cause|culprit|problem))"
          r"|\b(?:find|look) (?:out )?(?:the cause|into)\b|\bwho is the culprit\b|\b(?:any|no)thing (?:is )?(?:wrong|unusual|odd|off|broken)\b|\bis something wrong\b"),
@@ -157,7 +157,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("runbook", r"\b(?:runbooks?|playbooks?|documentation|docs|procedure|wiki|sop)\b|\bhow do we usually\b"),
     _row("history", r"\b(?:happened|happen|seen|had|have|occurred|did we have|same) (?:this |that |it |it happen |something )?(?:like this )?(?:before|ever|last (?:week|month|year)|previously|already|earlier|in the past)\b|\bever (?:happened|seen|had|been)\b|\blast time\b|\b(?:similar|past|previous|earlier|old|other) (?:incidents?|outages?|problems?|issues?)\b|\bfirst time\b|\brecurring\b|\bhistory\b"),
 )  # fmt: skip
-# About a product, in a thread that is about something else: how it is, and no new investigation.
+# About a product, in a thread about another one: its state, not a new investigation.
 _ABOUT_PRODUCT: Final = re.compile(
     r"^"
     + _FILLER
@@ -175,9 +175,9 @@ STATE: Final = Intent("cause", "state")
 
 
 def intents(text: str, names: Collection[str], *, later: bool) -> Sequence[Intent]:
-    """What is asked for, in the order of the message, two at most; nothing where no row fits.
+    """At most two intents, in the order of the message; empty if no row matches.
 
-    `later`: something was asked in the thread before.
+    `later`: the thread already asked something.
     """
     plain = spelled_out(text, names)
     whole = _intent(plain, later=later)

@@ -1,4 +1,6 @@
-"""A plain first sentence to "is checkout ok now?" and "did the rollback help?", never surer than what was seen."""
+"""A plain first sentence to "is checkout ok now?" and "did the rollback help?", never surer than
+its evidence.
+"""
 
 import re
 from typing import Final
@@ -35,7 +37,7 @@ def plain_answer(case: Case, judgement: Judgement) -> str:
 
 
 def cause_line(case: Case, judgement: Judgement) -> str:
-    """The cause in bold; that it is over comes before it, unless the plain answer told that."""
+    """The cause in bold; "over" comes first, unless the plain answer said it."""
     top = judgement.suspects[0]
     gone = f" {judgement.undone.words}." if judgement.undone else ""
     is_told = _says_it_is_over(case, judgement)

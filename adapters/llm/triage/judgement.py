@@ -25,18 +25,18 @@ from tools.analysis.usual import UNUSUAL
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 
 MOST_SUSPECTS: Final = 5
-WORTH_NAMING: Final = 1.0  # points from which one is listed after a cause
+WORTH_NAMING: Final = 1.0
 FIRM: Final = 10.0  # points of it that are not weak
-DOUBTFUL: Final = 10.0  # points from which "nothing is wrong" is not said
+DOUBTFUL: Final = 10.0  # points from which "nothing is wrong" must not be said
 DOUBTFUL_FIGURES: Final = 3.0  # of a latency or a share of failures, or of what fills up
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`suspects` are those named, best first; `others` what was found and is too little.
+    """The verdict. `suspects` are named, best first; `others` have too little evidence.
 
-    `errors` are those of the subject's path that come more often than before. `own_blind` is the one of
-    `missing` that says why no figure of the product asked about could be compared.
+    `errors` are errors on the subject's path that became more frequent. `own_blind` is the entry of
+    `missing` that says why no figure of the subject could be compared.
     """
 
     verdict: Verdict
@@ -48,9 +48,9 @@ class Judgement:
     facts: Facts
     left_out: Sequence[
         tuple[Suspicion, Stated]
-    ] = ()  # whom people ruled out, who else was suspected
+    ] = ()  # suspects that people ruled out, with other suspects
     own_blind: str = ""
-    undone: Undone | None = None  # what was rolled back, where that is what counts
+    undone: Undone | None = None
     blamed: Suspicion | None = None  # before that rollback, where all is calm since
 
 
@@ -69,7 +69,7 @@ def judged(case: Case) -> Judgement:
 
 
 def is_blamed(found: Judgement, over: Undone) -> bool:
-    """Whether what was rolled back is, or may be, what was found."""
+    """Whether the rolled-back version is, or may be, the cause found."""
     if not found.suspects:
         return False
     deploy = found.suspects[0].deploy
@@ -150,7 +150,6 @@ def _is_steady(case: Case, facts: Facts) -> bool:
 
 
 def _left_out(case: Case, found: Sequence[Suspicion]) -> Iterator[tuple[Suspicion, Stated]]:
-    """Suspects that somebody in the thread has ruled out; a word of people outranks a figure."""
     for one in found:
         said = next((s for s in case.stated if s.rules_out(one.product, one.kind)), None)
         if said is not None and one.weight >= SUSPECTED:
@@ -158,10 +157,11 @@ def _left_out(case: Case, found: Sequence[Suspicion]) -> Iterator[tuple[Suspicio
 
 
 def more_errors(facts: Facts, subject: str) -> Sequence[LogFact]:
-    """Errors that speak against "nothing is wrong": of the subject, of whom it may reach, or naming it.
+    """Errors that contradict "nothing is wrong": of the subject, of products that it may reach, or
+    naming it.
 
-    Only who certainly is not on its path is left out, and nobody when nobody is named (empty). How
-    few they are, and how calm the figures, makes no difference: some errors are told by no figure.
+    Only a product that is certainly not on the path is left out, and none if the question names
+    none (empty). Few errors and calm figures make no difference: some errors show in no figure.
     """
     reach = facts.graph.reach(subject)
     found = [
@@ -216,7 +216,7 @@ def _is_in_question(case: Case, product: str) -> bool:
 
 
 def _is_doubtful(one: Suspicion, subject: str) -> bool:
-    """Of whoever is asked about any move counts; of others not what is as usual as what was before."""
+    """Any change of the subject counts; of other products only changes beyond the earlier range."""
     figures = [
         p
         for p in one.points

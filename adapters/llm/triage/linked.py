@@ -1,4 +1,4 @@
-"""Whether who stands out has to do with whoever is asked about, by what was seen."""
+"""Whether the suspect is related to the product asked about, by the evidence."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -14,7 +14,7 @@ _MOVED: Final = 3.0  # spreads from which core__sweep_metrics counts a product a
 
 
 def own_trouble(case: Case, facts: Facts) -> Sequence[str]:
-    """What is not as usual of the product asked about, in words, the worst first."""
+    """The abnormal figures of the product asked about, in words, the worst first."""
     return list(_troubles(case, facts))
 
 
@@ -36,9 +36,9 @@ def _troubles(case: Case, facts: Facts) -> Iterator[str]:
 
 
 def is_linked(case: Case, judgement: Judgement) -> bool:
-    """Whether who stands out is asked about, or has to do with whoever is.
+    """Whether the suspect is the subject, or related to it.
 
-    That is so where the one asked about has trouble as well, calls the other, or names it in its log.
+    It is related if the subject has trouble as well, calls it, or names it in its log.
     """
     top, subject = judgement.suspects[0].product, case.subject
     if not case.names_subject or top == subject:

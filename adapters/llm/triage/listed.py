@@ -100,7 +100,6 @@ def log_lines(case: Case) -> Iterator[str]:
 
 
 def _between(case: Case, seen: Seen) -> str:
-    """` since 14:04 UTC`, from the range that was read; empty where it is not told."""
     begin = instant(seen.text("range").partition("/")[0])
     return f" since {clock(begin, case.now)}" if begin else ""
 
@@ -138,7 +137,6 @@ def _asked_for(case: Case) -> Sequence[DeployFact]:
 
 
 def _deployed(found: Sequence[DeployFact], seen: Seen, *, named: bool) -> Iterator[str]:
-    """`named`: the question names a version, so its commit is told."""
     rows = {str(row.get("ts")): row for row in seen.rows("deploys")}
     commits = {at: plain(str(row.get("commit") or "")) for at, row in rows.items()}
     actors = {at: quoted(str(row.get("actor") or "")) for at, row in rows.items()}
@@ -169,7 +167,7 @@ def last_deploy(case: Case) -> Iterator[str]:
 
 
 def pod_lines(case: Case) -> Iterator[str]:
-    """How many pods run, and which objects are ill; of the product that is named, else of all."""
+    """The number of running pods and the unhealthy objects, of the named product or of all."""
     cluster = case.of(CLUSTER)
     if cluster is None:
         asked = any(one.tool == CLUSTER for one in case.seen)

@@ -1,4 +1,4 @@
-"""Names from outside as they may stand in an answer."""
+"""Names from outside, made safe for an answer."""
 
 import re
 

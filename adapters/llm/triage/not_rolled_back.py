@@ -1,4 +1,4 @@
-"""Why a rollback that somebody asks for is not proposed."""
+"""Why a requested rollback is not proposed."""
 
 from collections.abc import Iterator
 
@@ -59,7 +59,7 @@ def _action(case: Case) -> str:
 
 
 def asked_again(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
-    """A rollback is asked for whose card may be open: where that is, and why."""
+    """The answer to a request for a rollback whose card may be open: where it is, and why."""
     if judgement.verdict == "cause":
         yield f"**{next_step(case, judgement, signals)}**"
         yield cause_line(case, judgement).replace("**", "")

@@ -14,7 +14,7 @@ from adapters.llm.triage.weigh import Point, Suspicion
 
 
 def onset(case: Case, judgement: Judgement) -> Iterator[str]:
-    """Paragraphs about the first suspect; none where there is none, or no time is known."""
+    """Paragraphs about the first suspect; none without a suspect or a known time."""
     over, blamed = judgement.undone, judgement.blamed
     if over is not None and blamed is not None and blamed.since is not None:
         began = f"{'before ' if blamed.began_before else ''}{clock(blamed.since, case.now)}"

@@ -51,7 +51,7 @@ _POLITE: Final = frozenset(
 _VERSION: Final = re.compile(r"\bv?\d+\.\d+(?:\.\d+)*\b")
 _MOST_NAMED: Final = 8
 _CLAUSE_END: Final = re.compile(r"; |\. |\.$")
-# Formatting, links and mentions need one of the others; the colon of a clock time stays.
+# Formatting, links and mentions need one of these characters; the colon of a clock time stays.
 _NOT_PLAIN: Final = re.compile(r"(?!(?<=\d\d):\d\d)[^\w\s.,;%()'-]|_")
 _MOST_REASON: Final = 200  # characters
 
@@ -75,7 +75,7 @@ def wishes(case: Case) -> Iterator[Wish]:
 
 
 def order_lines(case: Case) -> Iterator[str]:
-    """That its card is there, or why there is none."""
+    """A pointer to the card, or why there is none."""
     action, product = _wanted(case)
     if not action:
         yield _undeclared(case)
@@ -145,7 +145,7 @@ def open_card(case: Case, action: str, product: str) -> bool:
 
 
 def refusal(proposed: Seen) -> str:
-    """The first clause of what was answered, as plain words; clock times stay."""
+    """The first clause of the refusal, as plain words; clock times stay."""
     if proposed.text("error") == ToolErrorCode.TOOL_TIMEOUT:
         return "it could not be stored in time"
     said = _CLAUSE_END.split(proposed.text("message"), maxsplit=1)[0]

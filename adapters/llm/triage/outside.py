@@ -1,7 +1,7 @@
-"""A question about what is no product of the channel: looked at where that may be, else said.
+"""Questions about a product of another channel: checked if allowed, else refused.
 
-Whether a tool reads it is decided where tools run. Nothing is told here that the asker did not write:
-neither which products other channels have, nor which channels there are.
+The tools decide whether it may be read. The text here never reveals which products other channels
+have, nor which channels exist.
 """
 
 import re
@@ -18,7 +18,7 @@ _PART: Final = re.compile(
     r"|services?|servers?|sites?|website|pages?|homepage|frontend|backend|platform|load|traffic"
     r"|deploy\w*|release|rollout)"
 )
-# Who asks so means what this channel is about, whatever else is named.
+# These words mean this channel's products, in spite of any other name.
 _OWN: Final = re.compile(r"\b(?:it|this|we|us|our|everything|all)\b", re.IGNORECASE)
 _MOST_NAMES: Final = 5
 
@@ -58,9 +58,9 @@ def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
 
 
 def _is_all(asked: Asked, question: str, meta: Meta) -> bool:
-    """Whether there is nothing to say but that: what was seen of others would be no answer.
+    """Whether that is the whole answer: findings of other products would mislead.
 
-    Deploys name their product each; lines of a log do not.
+    Deploys name their products; log lines do not.
     """
     if asked.topic == "logs":
         return True

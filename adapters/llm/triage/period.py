@@ -4,9 +4,9 @@ from adapters.llm.triage.case import Case
 
 
 def period(case: Case) -> str:
-    """` between 08:00 and 09:00 UTC`; empty where all of a time that goes on until now was looked at.
+    """` between 08:00 and 09:00 UTC`; empty for a range up to now that was read whole.
 
-    What lies around a point in time is always told.
+    Always given around a point in time.
     """
     start, end, now = case.asked.start, case.asked.end, case.now
     is_told = case.is_past or case.asked.is_cut or case.asked.at is not None

@@ -1,4 +1,4 @@
-"""What to look at next, given what was seen. An empty plan means: conclude."""
+"""The next checks, given the results so far. An empty plan means: conclude."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -42,13 +42,13 @@ from adapters.llm.triage.when import BEFORE_CLAIMED
 from tools.core.sweep_arguments import LONGEST_WINDOW
 
 MOST_ROUNDS: Final = 6  # of looking; the findings and a proposal follow, and the loop allows eight
-WINDOWS: Final = ("last 30m", "last 2h", "last 6h")  # wider while the onset lies before it
+WINDOWS: Final = ("last 30m", "last 2h", "last 6h")  # wider while the onset is earlier
 _EARLIER: Final = (
     timedelta(0),
     timedelta(minutes=90),
     timedelta(minutes=330),
-)  # the same of others
-# What stands around a cause is looked up where all of it, or what to do, is asked for.
+)  # the same for the other products
+# Topics for which the context of a cause is read as well.
 _WHOLE_LOOK: Final = frozenset({"all", "next"})
 DEPLOY_WINDOW: Final = "last 6h"
 DEPLOYS_WINDOW: Final = "last 7d"  # of a question about deploys alone
@@ -108,14 +108,16 @@ def _stages_of(case: Case, topic: Topic) -> Sequence[_Stage]:
         case "order":
             return (_order,)
         case _:
-            return ()  # it needs no look, or stands beside the question
+            return ()  # no check needed, or the answer is beside the question
 
 
 def _done(case: Case, wish: Wish) -> bool:
     tool, arguments = wish
     if tool == PROPOSE:
         return case.called(tool)
-    if tool == REPORT:  # what is stated last counts: a model that is not believed may have before
+    if (
+        tool == REPORT
+    ):  # the latest report counts: an earlier one may be from a model that was not believed
         return any(seen.tool == REPORT and seen.is_own for seen in case.seen)
     return case.called(tool, arguments)
 
@@ -177,7 +179,7 @@ def _wider(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]
 
 
 def _from_onset(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
-    """No traces are older than the window: those before the onset tell what was usual."""
+    """No traces are older than the window: those before the onset serve as the baseline."""
     del signals
     traces = case.of(TRACES)
     if traces is None or traces.number("traces_before") or not traces.number("traces_after"):
@@ -302,7 +304,7 @@ def _may_propose(case: Case) -> bool:
 
 
 def is_asked_for(case: Case, judgement: Judgement) -> bool:
-    """Whether a proposal for the first suspect would be about what was asked."""
+    """Whether a proposal for the first suspect would match the question."""
     if case.asked.wants_undone and case.names_subject:
         return judgement.suspects[0].product == case.subject
     return is_linked(case, judgement)

@@ -1,4 +1,4 @@
-"""A question about a point in time: how it was just then, before what came earlier or later is told."""
+"""A question about a point in time: the state then comes before earlier or later changes."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ _EDGE: Final = timedelta(minutes=2)  # two samples: an onset is known no better
 
 
 def first_of_all(case: Case, judgement: Judgement) -> str:
-    """How whoever is asked about was at the point asked about, else in all of the time; each once."""
+    """The state of the product asked about at that point, else over the whole range."""
     itself = asked_first(case, judgement)
     then = "" if judgement.verdict == "healthy" else _at_point(case, judgement)
     is_told = itself and not judgement.own_blind
@@ -25,9 +25,9 @@ def first_of_all(case: Case, judgement: Judgement) -> str:
 
 
 def _at_point(case: Case, judgement: Judgement) -> str:
-    """How those asked about were then, one sentence each; empty where no point is asked about.
+    """The state of each product then, one sentence each; empty without a point in time.
 
-    Empty as well where nothing of them was compared, which is told otherwise.
+    Also empty if none could be compared, which another text explains.
     """
     at, metrics = case.asked.at, case.of(METRICS)
     if at is None or metrics is None:

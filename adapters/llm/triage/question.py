@@ -1,4 +1,4 @@
-"""What a question asks: about which product, about when, and for what. What was assumed is said."""
+"""The meaning of a question: product, time and intent, with the assumptions made."""
 
 import difflib
 import re
@@ -15,7 +15,7 @@ from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.timerange import MAX_RANGE
 
 _WORD: Final = re.compile(r"[\w./:@-]+")
-# Whether what was carried out did any good: it is about whoever that was carried out for.
+# Whether an action helped: about the product that it was carried out for.
 _HELPED: Final = re.compile(
     r"\b(?:did|has|have)\s+(?:it|that|this|(?:the\s+)?(?:roll(?:ing)?[ -]?back|revert)\b[^.?!]*)\s*help(?:ed)?\b",
     re.IGNORECASE,
@@ -51,7 +51,7 @@ _OTHER_DAY: Final = re.compile(
     r"\b(?:yesterday|last (?:week|night)|the day before|a (?:day|week) ago)\b"
 )
 _MOST_WORDS: Final = 5  # of a message that is short for a question
-# Where a product would stand; it has to be called otherwise than things that are none.
+# Where a product's name would be; the words must differ from ordinary ones.
 _SPOKEN_OF: Final = re.compile(
     r"\b(?:(?:is|are|was|were)\s+(?:the\s+)?([a-z][\w-]+)\s+(?:so\s+|still\s+|really\s+)?"
     r"(?:slow|down|broken|failing|fine|ok|okay|healthy|up|degraded|unavailable)\b"
@@ -67,7 +67,7 @@ _NOBODY: Final = frozenset(
      "production", "prod", "staging", "dev", "test", "today", "yesterday", "tonight", "now", "me",
      "errors", "warnings", "exceptions", "timeouts", "failures", "crashes", "each", "every", "any"}
 )  # fmt: skip
-# Beside these words a known name is a product's, and no word of the language ("search for errors").
+# Next to these words a known name is a product, not a word of English ("search for errors").
 _BEFORE_NAME: Final = frozenset(
     {
         "the",
@@ -92,7 +92,7 @@ _AFTER_NAME: Final = frozenset(
 _ASKS_NOTHING: Final = frozenset({"greeting", "thanks", "help"})
 _CAUSE: Final = Intent("cause")
 _BEYOND: Final = Intent("beyond")
-# In a first message that tells of trouble these are asked beside its cause.
+# In a first message about trouble these are asked beside its cause.
 _BESIDE_TROUBLE: Final = frozenset({"deploys", "pods", "history", "runbook", "figure"})
 # "Is it the pods?" asks whether it is, not for a list of them.
 _LISTED: Final = frozenset({"deploys", "pods", "logs", "figure"})
@@ -126,19 +126,19 @@ _ALIKE: Final = 0.84
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`subject` is empty when nobody is named. `start` and `end` None: the usual window.
+    """A parsed question. `subject` is empty if it names no product. `start` and `end` None: the
+    usual window.
 
-    `thought` is what somebody thinks it is; `stranger` a name that is no product here. `apart` is what
-    is said of it before all else; where it is all that is said, the topic is "outside".
+    `thought` is the asker's hypothesis; `stranger` a name that is not a product here. `apart` is
+    what to say about it first; if that is the whole answer, the topic is "outside".
 
-    `fails`: people say that something fails, whatever else they say.
-    `of_cluster`: it is about what Kubernetes itself knows, and about nothing else.
-    `is_exact`: both ends, or the beginning, were given. `is_cut`: not all of that can be looked at.
-    `is_time_unread`: a time is said, and none that can be read. `wants_undone`: somebody asks for a
-    rollback. `asks_when`: since when, and nothing else. `at`: the point in time that is asked about, where
-    it is one; `start` and `end` lie around it. `asks_helped`: whether a rollback helped. `assumed` are words about it for the answer.
-    `part`: the part of an investigation that answers. `also`: a second thing that is asked for. `wish`: in
-    words what is asked for and cannot be computed.
+    `fails`: the message reports a failure. `of_cluster`: only about what Kubernetes itself knows.
+    `is_exact`: both ends, or the beginning, were given. `is_cut`: not all of the range can be read.
+    `is_time_unread`: a time was given that could not be parsed. `wants_undone`: a request for a
+    rollback. `asks_when`: only "since when". `at`: the point in time, with `start` and `end` around
+    it. `asks_helped`: whether a rollback helped. `assumed` are assumptions for the answer. `part`:
+    the part of an investigation to answer with. `also`: a second intent. `wish`: a request that
+    cannot be computed, in words.
     """
 
     subject: str
@@ -218,8 +218,9 @@ def understand(
 def _named_in(
     text: str, found: Sequence[Intent], products: Sequence[str], elsewhere: Sequence[str]
 ) -> tuple[str, tuple[str, ...], str, str, Sequence[Intent]]:
-    """The product, what was assumed of it, what it is thought to be, an unknown name; and what is left
-    of the intents, since "is it the pods?" asks for no list."""
+    """The product, the assumption about it, the hypothesis, an unknown name, and the remaining
+    intents, since "is it the pods?" asks for no list.
+    """
     lowered = text.lower()
     subject, about = _subject(text, products)
     thought, stranger = _thought(text, subject), ""
@@ -277,7 +278,6 @@ def _thought(text: str, subject: str) -> str:
 
 
 def _stranger(lowered: str) -> str:
-    """A name that stands where a product would, of which there is none of that name."""
     found = _SPOKEN_OF.search(lowered)
     if found is None:
         return ""

@@ -1,7 +1,8 @@
-"""From points to ranked suspicions.
+"""From points to ranked suspects.
 
-What travels along calls (latency, errors, waiting) is taken from whoever calls a product that explains
-it: the deepest on an anomalous path keeps it. What goes on comes before what is over.
+Symptoms that travel along calls (latency, errors, waiting) are moved from a caller to the product
+that explains them: the deepest on an anomalous path keeps them. Ongoing trouble ranks before
+trouble that is over.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +33,8 @@ def suspicions(
 ) -> Sequence[Suspicion]:
     """Ranked, strongest first. `symptom` is the role that people complain about, or empty.
 
-    Whoever the symptom's requests never come to is suspected only where nobody else is; unless the
-    question is of nobody in particular, not `is_of_one`.
+    A product that the symptom's requests never reach is suspected only without another suspect; or
+    if the question names no product (not `is_of_one`).
     """
     bounded = is_of_one and facts.graph.called_by(subject)
     reach = facts.graph.reach(subject) if bounded else frozenset()
@@ -58,7 +59,7 @@ def _ranked(facts: Facts, subject: str, symptom: str, reach: frozenset[str]) -> 
     firm = {p: sum(x.points for x in one.points if _explains(x)) for p, one in found.items()}
     over = frozenset(p for p, one in found.items() if one.over_since is not None)
     for product, one in found.items():
-        # What is over explains nothing that goes on.
+        # Trouble that is over explains nothing current.
         able = firm if product in over else {p: w for p, w in firm.items() if p not in over}
         explains = {**able, product: path[product]}
         one.passed_to = facts.graph.passes_on(product, explains, _EXPLAINS)
@@ -101,14 +102,13 @@ def _goes_on(
 def _is_only_symptom(
     one: Suspicion, subject: str, found: Mapping[str, Suspicion], late: frozenset[str]
 ) -> bool:
-    """Whoever is asked about comes last, unless something is its own or nobody else explains it."""
+    """The subject ranks last, unless a cause is its own or no other product explains it."""
     able = (o for product, o in found.items() if product != subject and product not in late)
     others = any(o.weight >= SUSPECTED for o in able)
     return one.product == subject and one.own < BLAMED and others
 
 
 def _heaviest(points: Sequence[Point]) -> Iterator[Point]:
-    """The heaviest of each kind, over where all of its kind are; of objects that are ill, three."""
     taken: dict[str, int] = {}
     for point in sorted(points, key=lambda one: -one.points):
         most = 3 if isinstance(point.fact, IllFact) else 1

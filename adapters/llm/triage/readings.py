@@ -45,7 +45,7 @@ _GRAPH: Final = re.compile(r"\b(?:graph|chart|dashboard|plot)")
 
 
 def roles_asked(case: Case) -> Sequence[Role]:
-    """What is to be read, in the order in which it is named; the golden signals where nothing is."""
+    """The roles to read, in the order of the question; the golden signals by default."""
     text = spelled_out(case.question, case.products)
     found = [(at.start(), role) for role, words in _WORDS if (at := re.search(words, text))]
     return [role for _, role in sorted(found)][:_MOST_ROLES] or _USUAL

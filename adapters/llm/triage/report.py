@@ -223,7 +223,6 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def _beside(case: Case, judgement: Judgement) -> Iterator[str]:
-    """What helps most beside the evidence: who else is suspected, what was seen before, a runbook."""
     top = judgement.suspects[0]
     if top.passed_to:
         yield f"it calls {plain(top.passed_to)}, which is abnormal too"
@@ -262,7 +261,7 @@ def _lowered(text: str) -> str:
 
 
 def _older(case: Case) -> str:
-    """What was so all the time that the figures were compared with passes for usual."""
+    """A state as old as the baseline counts as normal."""
     metrics = case.of(METRICS)
     told = (metrics.text("day_from") or metrics.text("baseline_from")) if metrics else ""
     begin = instant(told)
@@ -327,7 +326,7 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _blindness(case: Case) -> str:
-    """Without any sweep: that nothing was read, or that what was tells of no state."""
+    """Without any sweep: nothing was read, or the results show no state."""
     if not any(seen.ok for seen in case.seen if seen.tool not in (PROPOSE, REPORT)):
         return "I could not check anything"
     return f"I found no data that shows how {plain(case.subject) or 'any product'} is doing"

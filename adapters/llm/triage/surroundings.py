@@ -1,6 +1,6 @@
-"""What stands around a cause: was it seen before, does it run, what changed it, what the team wrote.
+"""The context of a cause: earlier incidents, pods, changes, the team's notes.
 
-It never changes the judgement; it is asked for once that is made, and told below it.
+It never changes the judgement: it is read after it, and shown below it.
 """
 
 import re
@@ -26,7 +26,7 @@ _OWN = "kortex:"  # the source of incidents that are sessions of this bot
 _MOST_TOLD = 160
 _MOST_NAMES = 4
 _MOST_ISSUES = 5
-# Formatting, links, mentions and citations need one of the others; words and figures do not.
+# Formatting, links, mentions and citations need one of these characters; words and figures do not.
 _NOT_PROSE = re.compile(r"[^\w\s.,;%()'-]|_")
 
 Wish = tuple[str, Mapping[str, JsonValue]]
@@ -39,7 +39,7 @@ def quoted(text: str) -> str:
 
 
 def wishes(case: Case, top: Suspicion | None, window: str) -> Iterator[Wish]:
-    """What to ask once the cause is known, or that there is none; `window` is that under test."""
+    """The calls to make once the judgement exists; `window` is the range under test."""
     product = top.product if top else case.subject
     if product not in case.products:
         return
@@ -61,7 +61,7 @@ def errors_of(product: str, window: str) -> Mapping[str, JsonValue]:
 
 
 def new_errors(seen: Seen) -> Sequence[Mapping[str, JsonValue]]:
-    """Issues whose first event ever lies within the time that was asked about."""
+    """Issues whose first event ever is within the range asked about."""
     return [row for row in seen.rows("issues") if row.get("new") is True]
 
 
@@ -72,7 +72,7 @@ def _symptom(top: Suspicion) -> str:
 
 
 def around(case: Case) -> Iterator[str]:
-    """Lines of what was found, each with its evidence."""
+    """A line per finding, each with its evidence."""
     for tool, told in _TOLD:
         for seen in case.all_of(tool):
             yield from told(seen)
@@ -153,7 +153,7 @@ def _seen_before(seen: Seen) -> Iterator[str]:
 
 
 def seen_before(seen: Seen) -> Iterator[str]:
-    """Past incidents, without what was answered here before: that is no incident of its own."""
+    """Past incidents, without earlier answers of Kortex: those are not incidents."""
     others = [row for row in seen.rows("incidents") if not str(row.get("id")).startswith(_OWN)]
     for row in others:
         title = quoted(str(row.get("title", "")))

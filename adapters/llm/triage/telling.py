@@ -49,7 +49,7 @@ def told(point: Point, now: datetime | None = None) -> str:
 
 
 def told_of(one: Suspicion, now: datetime | None = None) -> str:
-    """Whom it is about, and its heaviest evidence."""
+    """The product and its heaviest evidence."""
     return named(one.product, told(one.ordered[0], now))
 
 
@@ -155,7 +155,7 @@ def _in_order(top: Suspicion, kind: str, fact: object) -> str:
 
 
 def since_text(one: Suspicion, now: datetime | None = None) -> str:
-    """` since 14:46 UTC`, or that it began before what was looked at; ` from` then where it is over."""
+    """` since 14:46 UTC`, or that it began before the range; ` from` if it is over."""
     if one.since is None:
         return ""
     word = "since" if one.over_since is None else "from"
@@ -228,7 +228,6 @@ def _limit_reached(fact: Moved) -> str:
 
 
 def _end(fact: Moved, now: datetime | None) -> str:
-    """That it is over, or that it cannot be told, since no more samples came."""
     if fact.last_at is not None:
         return f"; no sample of it after {clock(fact.last_at, now)}"
     if fact.until is not None:

@@ -1,4 +1,4 @@
-"""What is measured, and not for long enough to compare it: what that takes, and when to ask again."""
+"""Metrics with too little history to compare: how much is needed, and when to ask again."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,17 +9,16 @@ from pydantic import JsonValue
 from adapters.llm.triage.case import Seen, instant, text_of
 from tools.analysis.comparable import least_age_s
 
-_MOST_MINUTES: Final = 120  # beyond them hours are told
+_MOST_MINUTES: Final = 120  # longer times are given in hours
 _WORTH_ASKING: Final = timedelta(minutes=5)  # a shorter range holds too few samples
 
 
 def too_young(
     metrics: Seen, product: str, roles: Sequence[str] = (), *, is_usual: bool = True
 ) -> str:
-    """In words, with the instants that the sweep told; those are of `product`.
+    """The text for `product`, with the instants of the sweep.
 
-    `is_usual`: the same question looks at a later time when it is asked later. A time that was named
-    stays where it is.
+    `is_usual`: the same question asked later reads a later range. A named range stays where it is.
     """
     what = f" its {', '.join(roles)}" if roles else ""
     minutes = _minutes(metrics)

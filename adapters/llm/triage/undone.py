@@ -71,7 +71,7 @@ def before(case: Case, over: Undone) -> Case:
 
 
 def settled(facts: Facts, over: Undone) -> Facts:
-    """What a release wrote, and what others complained of, is meant to come no more without it."""
+    """The facts without log changes that the removed release, or reactions to it, explain."""
     logs = [
         one
         for one in facts.logs

@@ -1,4 +1,4 @@
-"""Of whom samples are missing, or targets are not reached: what happened then is not known."""
+"""Products with missing samples or unreachable targets: their state then is unknown."""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
@@ -12,9 +12,9 @@ from adapters.llm.triage.telling import clock
 def samples_missing(
     metrics: Seen, products: Collection[str], now: datetime | None, *, goes_on: bool = False
 ) -> Iterator[str]:
-    """Of each of these products, of all where none are named; with `goes_on` only what does.
+    """One text per product, or for all if none are named; with `goes_on` only current gaps.
 
-    What disappeared is evidence, and stands with the suspects instead.
+    Disappeared signals are evidence instead, and listed with the suspects.
     """
     told = {text_of(row, "product") for row in metrics.rows("disappeared")}
     for row in metrics.rows("gaps"):

@@ -1,4 +1,4 @@
-"""What the metrics sweep tells beyond what moved: signals that vanished, and series beyond all before."""
+"""Findings of the metrics sweep beyond shifts: vanished signals, and series beyond their range."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ _GONE: Final = 25.0  # of a signal without samples, or of traffic that fell to n
 
 @dataclass(frozen=True, slots=True)
 class GoneFact:
-    """A signal that existed before and is gone; fields as core__sweep_metrics tells them.
+    """A signal that existed before and is gone; fields as core__sweep_metrics names them.
 
-    `is_common`: the same happened to most products, which is as well a trouble of the monitoring.
+    `is_common`: the same happened to most products, so the monitoring may be at fault.
     """
 
     product: str
@@ -46,7 +46,7 @@ class GoneFact:
 
 @dataclass(frozen=True, slots=True)
 class RecordFact:
-    """A series that is further from usual than ever before, whatever it measures."""
+    """A series that is further from normal than ever before, of any meaning."""
 
     product: str
     signal: str
@@ -57,7 +57,7 @@ class RecordFact:
 
 
 def gone_facts(metrics: Seen) -> Iterator[GoneFact]:
-    """One for each row that was told."""
+    """One for each row."""
     rows = metrics.rows("disappeared")
     ended = {text_of(row, "product") for row in rows if text_of(row, "how") == "ended"}
     known = metrics.mapping("within").keys() | ended

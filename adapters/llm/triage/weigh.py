@@ -24,25 +24,25 @@ CLOCK_TOLERANCE: Final = timedelta(minutes=3)
 _WHOLE: Final = 0.99  # of a share of something unnamed
 SATURATED: Final = 0.9  # a pool or a CPU in use beyond this queues
 
-SUSPECTED: Final = 12.0  # points below which nobody is named
+SUSPECTED: Final = 12.0  # points below which no product is named
 BLAMED: Final = 14.0  # below it the first suspect is a symptom, not a cause
 OWN_ERRORS: Final = "errors in its log"
 _FEW_ERRORS: Final = 3.0  # lines; a client that went away is no trouble
 _COMPLAINTS: Final = frozenset({"warn", "error", "fatal"})
-_MANY_ERRORS: Final = 5.0  # from which they may be a cause alone
+_MANY_ERRORS: Final = 5.0  # this many may be a cause alone
 _COUNTS: Final = 3.0  # points
 _ALL_WAYS: Final = 0.8
 PASSED_ON: Final = 0.4  # what a caller keeps of what the called one explains
-_CONFIRMED: Final = 1.5  # where whoever is asked about moved in the same way
+_CONFIRMED: Final = 1.5  # if the subject changed in the same way
 _UNCONFIRMED: Final = 0.6  # where its figures are there and did not move
 _PER_DOUBLING: Final = {"latency": 6.0, "errors": 9.0}  # points; failures are noisy far less
 _PATH_ROLES: Final = frozenset(_PER_DOUBLING)
 _FILLING: Final = frozenset({"cpu", "pool", "memory", "disk", "queue", "restarts"})
 _LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble by itself
 _OF_LOAD: Final = 0.3
-_LOAD_UNKNOWN: Final = 0.5  # where others tell theirs
-_FELT: Final = 0.1  # of the requests of whoever is asked about: those who get fewer explain little
-_AT_LIMIT: Final = 14.0  # points of what is at a limit that holds for everybody
+_LOAD_UNKNOWN: Final = 0.5  # if other products report theirs
+_FELT: Final = 0.1  # of the subject's requests: a product that gets fewer explains little
+_AT_LIMIT: Final = 14.0  # points of a signal at a limit that is bad for any product
 _AT_THE_END: Final = frozenset({"cpu", "pool", "disk"})
 _CUT_LEAST: Final = 15.0  # points of requests that end early, by how many more do
 _CUT_MOST: Final = 45.0
@@ -54,8 +54,8 @@ _SCALES: Final = {"percent": 100.0, "%": 100.0, "ratio": 1.0, "millicores": 1000
 class Point:
     """Points of one piece of evidence. `travels`: it may come from a called product.
 
-    `is_weak`: alone it never makes a cause. `until`: it is over since then; None where it goes on, and
-    where its kind tells no time.
+    `is_weak`: alone it never makes a cause. `until`: when it ended; None if it continues, or if its
+    kind has no times.
     """
 
     kind: str
@@ -72,7 +72,10 @@ class Point:
 
     @property
     def tells_time(self) -> bool:
-        """Whether it would tell its end. A deploy is a moment, a span's figure one of all the range."""
+        """Whether the fact has an end.
+
+        A deploy is a moment, and a span's figure covers the whole range.
+        """
         return not isinstance(self.fact, SpanFact | DeployFact)
 
 
@@ -92,13 +95,12 @@ class Suspicion:
 
     @property
     def firm(self) -> float:
-        """Without what is weak."""
         own = sum(self._kept(point) for point in self.points if not point.is_weak)
         return own + (self.inherited if own else 0.0)
 
     @property
     def blame(self) -> float:
-        """What decides who is blamed first: weak evidence counts half."""
+        """The rank among suspects: weak evidence counts half."""
         return (self.weight + self.firm) / 2
 
     @property
@@ -131,7 +133,7 @@ class Suspicion:
 
     @property
     def began_before(self) -> bool:
-        """Whether its onset lies before what is told as such."""
+        """Whether its onset is earlier than the data shows."""
         first = self.since
         return any(moved.since_before for moved in self._figures if moved.since == first)
 
@@ -175,7 +177,10 @@ class Suspicion:
 
 
 def points_of(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
-    """Every piece of evidence with whom it is of. `symptom` is what people complain about, or empty."""
+    """Every piece of evidence with its product.
+
+    `symptom` is what people complain about, or empty.
+    """
     shared = shared_dependency(facts)
     for product, point in _points(with_server(facts, shared), subject, symptom):
         points = kept(product, point.points, point.fact, shared)
@@ -328,7 +333,7 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
     for product, found in by_product.items():
         bad = [f for f in found if f.level in {"error", "fatal"} and f.change != "gone"]
         lines = _more_lines(bad)
-        # Other kinds of errors than before are none more.
+        # A change in the kind of errors alone is not an increase.
         lines = min(lines, facts.more_errors.get(product, lines))
         if bad and lines >= _FEW_ERRORS:
             first, points = _most_grown(bad), _error_points(lines)
@@ -353,7 +358,7 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
 def _may_be_nothing(
     product: str, bad: Sequence[LogFact], by_product: Mapping[str, Sequence[LogFact]], facts: Facts
 ) -> bool:
-    """Whether errors that may be nothing new are over, all name another product, or are written by others too."""
+    """Whether possibly old errors are over, all name another product, or occur elsewhere too."""
     if product not in facts.without_earlier_lines:
         return False
     if _last_of(bad) is not None:
@@ -365,7 +370,7 @@ def _may_be_nothing(
 
 
 def _named_by(bad: Sequence[LogFact], most: float) -> Iterator[tuple[str, Point]]:
-    """Whom errors name, by the lines that do: one line may be anybody's words."""
+    """The products that errors name, by number of lines: any client may write a single line."""
     for named in sorted({name for fact in bad for name in fact.names}):
         telling = [fact for fact in bad if named in fact.names]
         lines = min(most, _more_lines(telling))
@@ -408,6 +413,6 @@ def _span_points(facts: Facts) -> Iterator[tuple[str, Point]]:
             continue
         for end in (fact.product, fact.callee):
             share = facts.ways_slow.get(end, 0.0)
-            # Slow on (nearly) all of its ways: that is not of one of those that it calls.
+            # Slow on (nearly) all of its calls: the fault is not in a single called product.
             travels = share < _ALL_WAYS
             yield end, Point("way to others", points * share, travels, fact.is_outlier, fact)

@@ -1,4 +1,4 @@
-"""When a question is about: clock times read in the asker's zone, with what was assumed."""
+"""The time range of a question: clock times in the asker's zone, with the assumptions."""
 
 import re
 from collections.abc import Sequence
@@ -53,11 +53,11 @@ _Fits = tuple[timedelta, timedelta]  # the shortest and the longest that is look
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Instants in UTC. `assumed` are words about it for the answer.
+    """Instants in UTC. `assumed` are assumptions for the answer.
 
-    `is_exact`: somebody means just that. An alert tells when it fired; its trouble may be older.
-    `is_cut`: more was asked for than can be looked at. `at`: the point in time that was named, where it
-    was one; the window is what lies around it.
+    `is_exact`: the asker means exactly that; an alert only gives its firing time, and its trouble
+    may be older. `is_cut`: the question covers more than can be read. `at`: the named point in
+    time, with the window around it.
     """
 
     start: datetime

@@ -1,4 +1,4 @@
-"""Whom to look at first where no cause is established: evidence that is there and too little to blame."""
+"""The products to check first when no cause is established: evidence that is too weak for blame."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
@@ -10,10 +10,10 @@ from tools.analysis.usual import UNUSUAL
 
 MOST: Final = 3
 _ALONE: Final = 10.0  # points; below them a figure may be chance
-_COINCIDES: Final = 1.5  # of its own figures that began when others began to be slow or to fail
+_COINCIDES: Final = 1.5  # of its own figures that began when other products became slow or failed
 _TOGETHER: Final = 5.0  # the same, where those who call it moved as well
 _LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble
-_LISTED: Final = 2.0  # points from which one stands after such a one
+_LISTED: Final = 2.0  # points from which a second product is listed
 
 
 def worth_a_look(
@@ -23,11 +23,12 @@ def worth_a_look(
     is_steady: bool,
     without_earlier_lines: Collection[str] = (),
 ) -> Sequence[Suspicion]:
-    """The first few of those suspected, where at least one has evidence that is hardly chance.
+    """The first few suspects, if at least one has evidence that is hardly chance.
 
     `subject` is the product that the question names, or empty; `is_steady`: its own figures were
-    compared and none moved. Then who moved must tell by itself: what its callers show does not reach
-    whoever is asked about. Nothing tells whether lines are new of those `without_earlier_lines`.
+    compared and none changed. Then a suspect's own evidence must suffice: effects on its callers do
+    not reach the subject. For products in `without_earlier_lines` it is unknown whether log lines
+    are new.
     """
     began = [_began_at_once(one, found) for one in found]
     of_all = () if subject else {one.product for one in found} - {*without_earlier_lines}
@@ -78,7 +79,6 @@ def _began_at_once(one: Suspicion, found: Sequence[Suspicion]) -> bool:
 
 
 def _going_on(one: Suspicion, *, travels: bool) -> Iterator[Moved]:
-    """Its unusual figures that go on: those that callers feel, or those that are its own."""
     for point in one.points:
         fact = point.fact
         if point.travels is not travels or not isinstance(fact, Moved) or not is_figure(point):

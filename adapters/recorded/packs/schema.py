@@ -59,7 +59,7 @@ def _event(raw: dict[str, JsonValue]) -> dict[str, JsonValue]:
 Instant = Annotated[AwareDatetime, AfterValidator(_in_our_time)]
 Seconds = Annotated[float, Field(ge=0, le=_LAST_S, allow_inf_nan=False)]
 Nanoseconds = Annotated[int, Field(ge=0, le=_LAST_NS)]
-# Recorders write the zero time of their language for lines whose clock they could not read.
+# Recorders write their language's zero time for lines with an unreadable clock.
 LineNanoseconds = Annotated[int, Field(ge=-(2**63), le=_LAST_NS)]
 Value = Annotated[float, Field(ge=-_MOST, le=_MOST, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]

@@ -24,7 +24,7 @@ from tools.errors import CapabilityUnavailable, UpstreamFailed
 
 MARK: Final = "kortex_case"
 _BATCH_BYTES: Final = 2 << 20  # Loki takes 4 MB at once by default, VictoriaMetrics lines of 10 MB
-_PATIENCE_S: Final = 15.0  # until what was taken can be asked for
+_PATIENCE_S: Final = 15.0  # until imported data can be queried
 _PAUSE_S: Final = 0.2
 _SEND_S: Final = 60.0
 _MAX_ANSWER: Final = 1 << 20

@@ -19,8 +19,8 @@ BEFORE = timedelta(hours=24)
 AFTER = timedelta(hours=6)
 _STEPS = (BEFORE + AFTER) // timedelta(seconds=STEP_S)
 
-# Bounds on what is remembered: some 10 MB when someone reads the logs of a whole day. Errors have
-# none: a dataset has 21,600 minutes of all products.
+# Limits of the cache: some 10 MB when someone reads the logs of a whole day. Errors have none: a
+# dataset has 21,600 minutes of all products.
 _REMEMBERED_REQUEST_MINUTES = 512
 _REMEMBERED_TOLD_MINUTES = 8  # of what requests left in the logs
 _REMEMBERED_LINE_MINUTES = 4096

@@ -25,7 +25,7 @@ INCIDENTS: Final[Mapping[str, Callable[[datetime], Scenario]]] = {
 
 
 _SEED = 20_261_121
-# Longer than a card is open: what somebody still decides about does not begin anew.
+# Longer than a card is open: an incident with an open decision does not restart.
 REST: Final = timedelta(minutes=15)
 
 

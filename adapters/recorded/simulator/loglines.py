@@ -12,7 +12,7 @@ from adapters.recorded.simulator.topology import BY_NAME, HOSTS, Service
 from tools.capabilities import LogLine
 
 _MINUTE_NS = 60_000_000_000
-_SLOW_SELF_US = 150_000  # own time from which a service warns about itself
+_SLOW_SELF_US = 150_000  # own time above which a service logs a warning
 _ROUTINE = ("GET /healthz 200", "cache refreshed: {n} entries", "served {n} requests in 10s")
 _ROUTINE_DATASTORE = (
     "connection received: host=10.2.14.7 port=5{n}",

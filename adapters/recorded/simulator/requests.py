@@ -27,8 +27,8 @@ from tools.capabilities import Span, Trace
 _CANDIDATES_PER_MINUTE = 8
 _SAMPLES_PER_MINUTE = 2  # kept though neither slow nor failed
 _ERROR_BIAS = 2.0  # tail sampling keeps failures more often than they happen
-# A service that fails more seldom fails less than a few times a day in the sample: each time it would
-# be an error that nobody had seen for a day, and no day would be quiet for long.
+# A rarer failure would occur less than a few times a day in the sample: each would look like an
+# error unseen for a day, and no day would be quiet for long.
 _ORDINARY_ERRORS = 0.0015
 _SAMPLED = [*accumulate(route.sampled for route in ROUTES)]
 _RETRY_FAILS = 0.6  # a second attempt at a faulty service meets the same fault
