@@ -1,1 +1,1 @@
-"""What a model may call, and the one path by which it is called. Pure: no I/O library lives here."""
+"""The tools that a model may call, and the only path to call them. Pure: no I/O library."""

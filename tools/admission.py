@@ -71,7 +71,7 @@ class Admission:
         return Admitted(entry, model, context, limits)
 
     async def _check_authority(self, contract: ToolContract, context: CallContext) -> None:
-        """Nobody in particular may not call; a look-up that fails denies."""
+        """A call without a user is refused; a failed look-up denies."""
         if not context.actor:
             raise CallFailed(ToolErrorCode.AUTHZ_DENIED, "nobody is asking")
         if self.authorise is None:
@@ -95,10 +95,10 @@ class Admission:
 
 
 def parsed_arguments(contract: ToolContract, arguments: str) -> BaseModel:
-    """The validated input model. Raises CallFailed, never repeating what was sent.
+    """The validated input model. Raises CallFailed, never repeating the input.
 
     An empty text is an empty object: some providers write nothing for a call without arguments.
-    JSON text is decoded where it stands for the arguments, or for an object or a list within them.
+    JSON text is decoded if it is the arguments, or an object or a list in them.
     """
     if len(arguments) > MAX_ARGUMENT_CHARS:
         raise CallFailed(ToolErrorCode.VALIDATION, "arguments: too long")

@@ -1,6 +1,6 @@
 """Files that people attach to a question, as values.
 
-A file is the word of whoever attached it. What stands only there was not measured.
+A file is only its sender's word: its content was not measured.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class AttachedFile:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The redacted text of a file. `note` says what was odd about it, in words; empty: nothing."""
+    """The redacted text of a file. `note` describes an oddity, or is empty."""
 
     text: str
     kind: str

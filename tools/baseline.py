@@ -1,7 +1,7 @@
-"""Is a window of a series unusual? Robust, both ways, in seconds whatever the step.
+"""Is a window of a series unusual? Robust, two-sided, in seconds for any step.
 
 The centre is the median and the spread comes from the quartiles, so that neither an artefact nor an
-earlier incident in the baseline hides what is new. Pure arithmetic.
+earlier incident in the baseline hides a new change. Pure arithmetic.
 """
 
 import math
@@ -29,9 +29,10 @@ SMALLEST: Final = {"seconds": 0.002, "milliseconds": 2.0, "ratio": 0.002, "perce
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What is usual. `spread` is what a z-score divides by: never below its floor.
+    """The baseline. `spread` is the divisor of a z-score: never below its floor.
 
-    `coverage` is how much of the expected time had samples, 0 to 1, `covered_s` in seconds. `least_effect` is the smallest change worth a word.
+    `coverage` is the share of the expected time with samples, 0 to 1, `covered_s` in seconds.
+    `least_effect` is the smallest change worth reporting.
     """
 
     n: int
@@ -51,7 +52,7 @@ class Baseline:
 
     @property
     def constant(self) -> bool:
-        """All points alike: no z-score can be given."""
+        """All points are equal: there is no z-score."""
         return self.stddev <= EPSILON
 
     def z_score(self, value: float) -> float | None:

@@ -72,9 +72,9 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class LogsFound:
-    """Which products have log lines. `labels` by which they were found, with how many each.
+    """The products with log lines. `labels` counts how many each label found.
 
-    `without` are those of the asked that nothing was found for.
+    `without` are the requested products without lines.
     """
 
     products: Sequence[str]
@@ -101,10 +101,9 @@ class LogSweepQuery:
 
 @dataclass(frozen=True, slots=True)
 class SweptLogs:
-    """Lines by product, newest first. `counts` are of all that match, read or not.
+    """Lines by product, newest first. `counts` are of all matching lines, read or not.
 
-    A product of which `counts` says more than there are lines was cut. `requests` were made, none
-    for what was read a moment ago.
+    A product with a higher count than lines was cut. `requests` is 0 for a cached answer.
     """
 
     lines: Mapping[str, Sequence[LogLine]]
@@ -150,7 +149,7 @@ class MetricQuery:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One series. Values that are not finite are None. `labels` without the metric's own name."""
+    """One series. Values that are not finite are None. `labels` lacks the metric's own name."""
 
     labels: Mapping[str, str]
     points: Sequence[tuple[datetime, float | None]]
@@ -293,7 +292,7 @@ class TracesFound:
 
 @dataclass(frozen=True, slots=True)
 class TraceSample:
-    """Whole traces, the newest first. `calls` are (caller, called) that are known besides them.
+    """Whole traces, the newest first. `calls` are further known (caller, called) pairs.
 
     `more`: the backend has others that were not read.
     """
@@ -313,7 +312,7 @@ class Traces(Protocol):
         ...
 
     async def search(self, query: TraceQuery) -> TracesFound:
-        """Those that fit. An unknown product has none, with a note that says so where it can."""
+        """The matching traces. An unknown product has none, with a note if possible."""
         ...
 
     async def sample(self, products: Sequence[str], interval: Interval, limit: int) -> TraceSample:
@@ -346,7 +345,10 @@ class Deploys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IncidentQuery:
-    """`channel` is where is asked: what was said elsewhere is not found. Empty product: any."""
+    """`channel` is the asking channel: results of other channels are not found.
+
+    Empty product: any.
+    """
 
     text: str
     channel: str
@@ -357,10 +359,10 @@ class IncidentQuery:
 
 @dataclass(frozen=True, slots=True)
 class PastIncident:
-    """One incident of the past. `closed_at` None while it is open.
+    """One past incident. `closed_at` None while it is open.
 
-    `is_own_answer`: no incident, but what was answered here before: the question is its title, the
-    answer its resolution, and nobody confirmed it.
+    `is_own_answer`: an earlier answer of Kortex instead: the question is its title, the answer its
+    resolution, and it is unconfirmed.
     """
 
     id: str
@@ -396,10 +398,10 @@ class AdminInfo(Protocol):
 
 
 class Platform(Protocol):
-    """Reads a developer platform over the connection of whoever asks.
+    """Reads a developer platform over the user's own connection.
 
     Every method raises InvalidArguments (no such application or workflow), UpstreamFailed, and
-    CapabilityUnavailable (no connection that may be used, not reachable).
+    CapabilityUnavailable (no permitted connection, not reachable).
     """
 
     async def applications(self, call: "CallContext") -> Sequence[Application]:
@@ -413,7 +415,7 @@ class Platform(Protocol):
     async def workflows(
         self, application: str, status: str, call: "CallContext"
     ) -> Sequence[Workflow]:
-        """Newest first; an empty filter is none."""
+        """Newest first; an empty filter matches all."""
         ...
 
     async def workflow(self, workflow_id: str, call: "CallContext") -> Workflow:
@@ -423,7 +425,7 @@ class Platform(Protocol):
     async def resources(
         self, application: str, kind: str, call: "CallContext"
     ) -> Sequence[PlatformResource]:
-        """Of every application; an empty filter is none."""
+        """Of every application; an empty filter matches all."""
         ...
 
     async def stats(self, call: "CallContext") -> PlatformStats:
@@ -441,7 +443,7 @@ class ClusterOffer(Protocol):
     async def schema(self, kind: str, api_version: str, below: str) -> ResourceSchema:
         """The fields of a kind, from `below` (a dotted path, empty: the top) two levels down.
 
-        Raises InvalidArguments for a kind or field that is none.
+        Raises InvalidArguments for an unknown kind or field.
         """
         ...
 
@@ -468,10 +470,10 @@ class ProposalDraft:
 
 @dataclass(frozen=True, slots=True)
 class ProposalReceipt:
-    """What the model is told: stored, shown, waiting for a person.
+    """The model's receipt: stored, shown, waiting for a person.
 
-    `posted` is False when the card could not be shown: stored, and shown as soon as that is possible.
-    `stored` is False where nobody can decide: it was checked, shown to who asked, and there is no such row.
+    `posted` is False when the card could not be shown: stored, and shown as soon as possible.
+    `stored` is False if no person can decide: checked, and shown to the asker, without a row.
     """
 
     proposal_id: str
@@ -490,7 +492,7 @@ class Proposals(Protocol):
 
 
 class Clock(Protocol):
-    """Tells the time that answers go by."""
+    """The time that answers use."""
 
     def now(self) -> datetime:
         """The time now, aware, in UTC."""
@@ -499,7 +501,8 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """Who is asking, where, and for what. Opaque ids only: no credential may ever be a field here.
+    """The caller, the place and the purpose of a call. Opaque ids only: no credential may ever be a
+    field here.
 
     `channel` is a name, empty when it could not be read; `channel_id` stays when it is renamed.
     """
@@ -518,7 +521,7 @@ class CallContext:
     untrusted_read: bool = False  # the turn has already read tool output
     spent: Spent = NOTHING_SPENT  # of the turn, before this call
     channel_id: str = ""
-    roles: frozenset[str] = frozenset()  # of the asker, of those that the policy names
+    roles: frozenset[str] = frozenset()  # of the asker, among those that the policy names
     reading: Reading = Reading.ALL  # whether `products` bound what tools read
     elsewhere: tuple[str, ...] = ()  # products of other channels, which no call may name then
     files: tuple[AttachedFile, ...] = ()  # attached to the question, in their order
@@ -546,5 +549,5 @@ class Capabilities:
     more: Mapping[str, object] = field(default_factory=dict)  # by the name of a tool's own port
 
     def of(self, port: Port[P]) -> P:
-        """What is bound to a tool's own port. The runner lets no call through when nothing is."""
+        """The implementation of a tool's own port. The runner refuses the call without one."""
         return cast("P", self.more[port.name])

@@ -59,7 +59,7 @@ class Allowlist:
                 _walk(self._root, path, path).keep_all = True
 
     def apply(self, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        """A copy that holds only what is listed."""
+        """A copy with only the listed fields."""
         return _kept_fields(value, self._root)
 
 
@@ -68,7 +68,7 @@ class Questioning(Asking, Protocol):
 
     @property
     def files(self) -> tuple[AttachedFile, ...]:
-        """What was attached to the question."""
+        """The files attached to the question."""
         ...
 
 
@@ -92,7 +92,7 @@ class ToolDescription:
 
 @dataclass(frozen=True, slots=True)
 class BoundTool:
-    """A registered tool with what was derived from its contract once."""
+    """A registered tool with the values derived from its contract once."""
 
     tool: AnyTool
     contract: ToolContract
@@ -123,9 +123,9 @@ class ToolCatalog:
         return self._tools.get(name)
 
     def visible(self, asking: Questioning) -> tuple[ToolDescription, ...]:
-        """What this purpose and session may call, in the order of ids: the same bytes each time.
+        """The tools of this purpose and session, in the order of ids: the same bytes each time.
 
-        The very same tuple, as a rule, for whom the same is shown.
+        Usually the same tuple object for the same tools.
         """
         who = (asking.purpose, asking.channel, asking.session_name, asking.roles)
         key = who, asking.connection_ids, asking.products, asking.reading, bool(asking.files)
@@ -157,7 +157,7 @@ class ToolCatalog:
 
 
 def missing_capabilities(contract: ToolContract, bound: Capabilities) -> tuple[str, ...]:
-    """The capabilities the tool needs and nobody configured."""
+    """The required capabilities that are not configured."""
     fields_ = (name for name in contract.capabilities if getattr(bound, name) is None)
     ports = (port.name for port in contract.ports if port.name not in bound.more)
     return tuple(sorted((*fields_, *ports)))
@@ -168,7 +168,7 @@ def _checked(tool: AnyTool) -> BoundTool:
 
 
 def checked_contract(contract: ToolContract) -> tuple[Allowlist, ToolDescription]:
-    """What is derived from a declaration. Raises CatalogInvalid for one that cannot be accepted."""
+    """The parsed parts of a declaration. Raises CatalogInvalid for an invalid one."""
     if NAME.fullmatch(contract.id) is None or not contract.id.split("__", 1)[-1]:
         raise CatalogInvalid(f"{contract.id!r}: a tool id is [a-z0-9_]{{1,64}}")
     if "__" not in contract.id:

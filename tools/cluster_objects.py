@@ -1,4 +1,4 @@
-"""What is asked of a cluster, and what it shows: objects, tables, events, a container's lines."""
+"""Queries to a cluster and their results: objects, tables, events, a container's lines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,10 @@ class ObjectQuery:
 
 @dataclass(frozen=True, slots=True)
 class ObjectTable:
-    """As kubectl shows them: the same columns. `more`: there are others; `unread`: not readable."""
+    """As kubectl shows them: the same columns.
+
+    `more`: there are more; `unread`: the number of unreadable ones.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -32,7 +35,7 @@ class ObjectTable:
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
-    """Whole objects. `more`: there are others; `unread`: entries that are no objects."""
+    """Whole objects. `more`: there are more; `unread`: entries that are not objects."""
 
     objects: Sequence[KubernetesObject]
     more: bool = False
@@ -68,12 +71,12 @@ class ClusterEvent:
 class Kubernetes(Protocol):
     """Reads a cluster. Secrets, values of variables and unknown annotations never come back.
 
-    Every method raises InvalidArguments (a kind, name or container that is none),
-    UpstreamFailed, CapabilityUnavailable.
+    Every method raises InvalidArguments (unknown kind, name or container), UpstreamFailed,
+    CapabilityUnavailable.
     """
 
     async def table(self, query: ObjectQuery) -> ObjectTable:
-        """The objects, at most 1,000; `more` when there are others."""
+        """The objects, at most 1,000; `more` if there are more."""
         ...
 
     async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:

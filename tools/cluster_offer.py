@@ -18,7 +18,7 @@ class OfferedKind:
 
 @dataclass(frozen=True, slots=True)
 class SchemaField:
-    """One field; `path` is dotted, `[]` after what is a list: `spec.containers[].image`."""
+    """One field; `path` is dotted, with `[]` after a list: `spec.containers[].image`."""
 
     path: str
     type: str

@@ -61,8 +61,8 @@ class Timeouts:
     ceiling_s: float
 
 
-# The classes of RFC 005 section 6.1: wide queries, computed comparisons, small look-ups. People are
-# told of a query after 30 s (`tools.runner.SLOW_AFTER_S`), so it is not cut before its ceiling.
+# The classes of RFC 005 section 6.1: wide queries, computed comparisons, small look-ups. Users see
+# a notice after 30 s of a query (`tools.runner.SLOW_AFTER_S`), so its ceiling is later.
 QUERY = Timeouts(300.0, 300.0)
 COMPUTED = Timeouts(10.0, 60.0)
 LOOKUP = Timeouts(5.0, 30.0)
@@ -75,11 +75,12 @@ class ToolContract:
     `id` is namespaced (`core__get_logs`). `redaction` is the allowlist of output fields, as dotted
     paths with `[]` for list elements (`lines[].message`); a field not listed is dropped. An empty
     allowlist is refused when the tool is registered. `capabilities` are field names of
-    `tools.capabilities.Capabilities`. `opaque` names top-level output fields minted by our own
-    code (a signed cursor, a proposal id) that the text redactor must not touch; only built-in
-    tools may have them. `live` is asked anew each time, never answered from the cache.
-    `products` says whose data a call is about, which a channel's products bound. `toolsets` are the built-in ones that name a built-in tool; `ports` what it needs beyond
-    `capabilities`, declared in its own file. `of_files`: it is offered where the question has files.
+    `tools.capabilities.Capabilities`. `opaque` names top-level output fields minted by our own code
+    (a signed cursor, a proposal id) that the text redactor must not touch; only built-in tools may
+    have them. `live`: never answered from the cache. `products` says which products' data a call
+    reads, and the channel's products limit it. `toolsets` are the built-in ones with this tool;
+    `ports` are further needs, declared in the tool's own file. `of_files`: only offered when the
+    question has files.
     """
 
     id: str

@@ -1,7 +1,7 @@
 """Opaque page cursors: signed, bound to the tool, its query and the session, and short-lived.
 
-A model will edit what it is handed; a cursor that was touched, replayed in another session or
-used with another query is refused, so it can never lead to somebody else's page.
+A model may edit a cursor. One that was changed, replayed in another session or used with another
+query is refused, so it can never lead to another session's page.
 """
 
 import base64
@@ -26,14 +26,14 @@ _REFUSED = "cursor: not valid for this query; leave it out to start from the fir
 
 @dataclass(frozen=True, slots=True)
 class CursorScope:
-    """What a cursor may be used with. `query` is every argument that selects what is listed."""
+    """The scope of a cursor. `query` holds every argument that selects the list."""
 
     tool: str
     session_id: str
     query: Mapping[str, JsonValue]
 
     def digest_input(self) -> bytes:
-        """The same bytes for the same scope, whatever the order of `query`."""
+        """The same bytes for the same scope, for any order of `query`."""
         scope = [self.tool, self.session_id, dict(self.query)]
         return orjson.dumps(scope, option=orjson.OPT_SORT_KEYS)
 

@@ -16,9 +16,9 @@ _MAX_DEPTH: Final = 8
 
 
 def decoded(value: JsonValue, schema: JsonValue, depth: int = _MAX_DEPTH) -> JsonValue:
-    """A copy of the value with texts decoded where the schema takes an object or a list and no text.
+    """A copy with texts decoded where the schema accepts an object or a list and no text.
 
-    A text that does not hold such a value stays, so that validation refuses it.
+    Any other text stays, so that validation refuses it.
     """
     if not isinstance(schema, dict) or not depth:
         return value

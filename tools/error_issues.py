@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class IssueQuery:
-    """Issues of a product with an event in [start, end), aware; those that began last come first."""
+    """Issues of a product with an event in [start, end), aware; the latest onset first."""
 
     product: str
     start: datetime
@@ -39,7 +39,7 @@ class ErrorIssue:
 
 @dataclass(frozen=True, slots=True)
 class IssuesFound:
-    """`projects` are those that were looked at: without any, nothing was. `more` there are."""
+    """`projects` are those read: without any, none was. `more`: there are more."""
 
     issues: Sequence[ErrorIssue]
     projects: Sequence[str]
@@ -51,7 +51,7 @@ class ErrorIssues(Protocol):
     """A tracker of errors. Raises what capabilities raise (`tools.errors`)."""
 
     async def search(self, query: IssueQuery) -> IssuesFound:
-        """Whatever their status. A product without a project has none, with a note that says so."""
+        """Issues of any status. A product without a project has none, with a note."""
         ...
 
     async def discover(self, products: Sequence[str]) -> Sequence[str]:

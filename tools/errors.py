@@ -1,10 +1,9 @@
 """The failures of a tool call, as codes a model can act on.
 
-ToolError
-├── InvalidArguments       validation: the arguments do not fit; names what is wrong
-├── UpstreamFailed         upstream: a backend answered 4xx/5xx; keeps its own useful words
-└── CapabilityUnavailable  unavailable: the backend is not reachable
-    └── NobodyToAsk        unavailable: for whoever asks, here, there is none
+ToolError ├── InvalidArguments validation: the arguments do not fit; names what is wrong ├──
+UpstreamFailed upstream: a backend answered 4xx/5xx; keeps its own useful message └──
+CapabilityUnavailable unavailable: the backend is not reachable └── NobodyToAsk unavailable: this
+asker has none here
 
 Anything else raised by a tool is a bug and becomes `execution`, shown as "internal error".
 """

@@ -1,7 +1,7 @@
-"""What a text of a foreign tool's arguments says once its encodings are undone.
+"""The plain text in a foreign tool's arguments, after undoing its encodings.
 
-Percent, HTML and backslash escapes, Base64, Base32 and hexadecimal, also of what gzip, zlib, bzip2 or xz
-packed, one within another. The work is bounded: what is packed deeper or larger cannot be read.
+Percent, HTML and backslash escapes, Base64, Base32 and hexadecimal, also of text packed by gzip,
+zlib, bzip2 or xz, one within another. The work is bounded: deeper or larger data cannot be read.
 """
 
 import base64
@@ -122,7 +122,7 @@ def _text_of(written: str, decode: Callable[[str], bytes]) -> Iterator[str | Non
             break
         unpacked = _unpacked(data)
         if unpacked is None:
-            # Zlib's two bytes begin other data as well, of which nothing is unpacked.
+            # Other data begins with zlib's two bytes as well, and is not unpacked.
             yield from () if data[:1] == b"\x78" else (None,)
             return
         data = unpacked

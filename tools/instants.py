@@ -96,7 +96,7 @@ Moment = datetime | Wall | Snapped
 
 
 def with_snaps(text: str) -> str:
-    """The same with `now/d` as `now@d`, because a slash also stands between two instants."""
+    """The same with `now/d` as `now@d`, because a slash also separates two instants."""
     return _SNAP.sub(r"\1@\2", text)
 
 

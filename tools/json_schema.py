@@ -1,4 +1,4 @@
-"""JSON Schemas that others wrote (Draft 2020-12), compiled once, checked in bounded time.
+"""Foreign JSON Schemas (Draft 2020-12), compiled once, checked in bounded time.
 
 jsonschema does the work. RE2 evaluates patterns in linear time. References stay inside the schema.
 """
@@ -273,7 +273,6 @@ def _additional_properties(
 
 
 def _unique_items(validator: Any, unique: bool, instance: Any, _schema: object) -> _Errors:
-    """In linear time; the library's own compares each item of a list of objects with all others."""
     if not (unique and validator.is_type(instance, "array")):
         return
     if len({_hashable(each) for each in instance}) < len(instance):
@@ -335,7 +334,7 @@ def _formats() -> FormatChecker:
 
 _URI: Final = r"[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-Z\[\]_a-z~]*"
 _FORMATS: Final = _formats()
-# The standard's others would need more packages. A format it does not know is only a remark.
+# Further standard formats would need more packages. An unknown format is only an annotation.
 _UNCHECKED: Final = frozenset(
     {
         "idn-email", "idn-hostname", "iri", "iri-reference", "json-pointer", "regex",

@@ -1,8 +1,8 @@
-"""Log lines folded into templates: what stays the same from one such line to the next. Pure.
+"""Log lines folded into templates, the constant part of similar lines. Pure.
 
 Masks instead of a learned tree (drain3 and its likes): the same line gives the same template in any
-order and in any process, nothing has to be trained or kept, and no dependency is added (drain3 0.9.11, the
-newest, pins releases of jsonpickle and cachetools of January 2021).
+order and in any process, no training or state is needed, and no dependency is added (drain3 0.9.11,
+the newest, pins releases of jsonpickle and cachetools of January 2021).
 """
 
 import re
@@ -31,7 +31,7 @@ _ADDRESS: Final = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b")
 _QUOTED: Final = re.compile(r"""'[^']{0,200}'|"[^"]{0,200}\"""")
 _UUID: Final = re.compile(r"\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _HEX: Final = re.compile(r"[0-9a-fA-F]{7,}")
-# Begins with a set of characters, so that what lies between numbers is skipped fast.
+# Begins with a set of characters, so that text between numbers is skipped fast.
 _NUMBER: Final = re.compile(r"[-0-9](?:[0-9]|[.,:][0-9])*")
 _DIGITS: Final = re.compile(r"\d+")
 _UNIT: Final = re.compile(r"(ms|s|us|µs|ns|m|h|kb|mb|gb|b|%)?\b", re.IGNORECASE)
@@ -96,13 +96,13 @@ def _is_letter(character: str) -> bool:
 
 
 def without_clock(line: str) -> str:
-    """A line without the time and the request's ids in it, which nobody reads in a quotation."""
+    """A line without its time and request ids, which are noise in a quotation."""
     told = _REQUEST_ID.sub("", _CLOCK.sub("", line.lstrip()[:_READ_CHARS]))
     return _MESSAGE_KEY.sub("", told)
 
 
 def named_in(text: str, names: Collection[str]) -> tuple[str, ...]:
-    """Those that a text names as words of their own."""
+    """The names that a text contains as whole words."""
     lowered = text[:_READ_CHARS].lower()
     return tuple(
         name

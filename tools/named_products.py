@@ -91,7 +91,7 @@ _NAMES: Final = "|".join(
 )
 _QUOTED: Final = r"\([^()]*\)|\[[^\[\]]*\]|\"[^\"]*\"|'[^']*'|`[^`]*`"
 # `service="web"`, `service.name:web`, `app in ("web", api)`, `lower(service) != web` within a text.
-# A word compares with what is quoted or bracketed only: plain sentences hold such words as well.
+# After a word only quoted or bracketed values count: plain sentences hold such words as well.
 _CONDITION: Final = re.compile(
     rf"(?<![A-Za-z0-9])(?P<name>{_NAMES})(?:\.keyword)?(?:[\"'`]?\]|[\"'`]|\[\w*\])?(?P<closed>(?:\s+as\s+\w+)?\s?\))?\s*"
     rf"(?:(?P<op>=~|!=|!~|<>|==?|:|[<>]=?|~\*?)(?P<gap>\s*)(?P<value>{_QUOTED}|[^\s,;&|(){{}}\[\]\"']*)"

@@ -1,4 +1,4 @@
-"""An action as a model is told of it."""
+"""An action as a model sees it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def clean_words(text: str, most: int) -> str:
-    """On one line, at most so many characters: what others wrote, within a sentence of ours."""
+    """Foreign text on one line, at most so many characters, for use in our sentence."""
     return " ".join(clean_text(text[: 8 * most]).split())[:most]
 
 
@@ -97,9 +97,9 @@ def to_json(value: JsonValue) -> str:
 
 
 def json_bytes(value: object, option: int = 0) -> bytes:
-    """JSON of any value of JSON, whatever its numbers and texts; `option` is orjson's.
+    """JSON bytes of any JSON value, with any numbers and texts; `option` is orjson's.
 
-    An integer that no writer takes is a float, or text where no float holds it either. Half a
+    An integer that no writer accepts becomes a float, or text beyond a float's range. Half a
     character (a lone surrogate) is `?`.
     """
     try:

@@ -29,7 +29,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticUseDefault
 
-_MOST_DIGITS: Final = 15  # what is longer counts nothing, and not every reader keeps it
+_MOST_DIGITS: Final = 15  # a longer number counts nothing, and some readers cannot keep it
 _UNIX_ZERO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_DAY: Final = datetime(9999, 12, 31, tzinfo=UTC)
 T = TypeVar("T")
@@ -58,7 +58,7 @@ _of_call: Final[ContextVar[Unread | None]] = ContextVar("unread_of_call", defaul
 def counting_unread() -> Iterator[Unread]:
     """Counts every entry that readers leave out within the block, in its tasks and threads too.
 
-    The tool runner states the count in the result of the call, whatever the tool says itself.
+    The tool runner states the count in the result of the call, independent of the tool's own text.
     """
     counted = Unread()
     token = _of_call.set(counted)
@@ -143,7 +143,7 @@ Only for messages that nobody sends again: without it, one odd field loses the w
 
 
 class OutsideModel(BaseModel):
-    """A model whose fields keep their defaults where the sender wrote null."""
+    """A model whose fields keep their defaults if the sender wrote null."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,7 +1,7 @@
-"""What a developer platform tells of applications, their resources and the workflows that change them.
+"""A developer platform's data on applications, their resources and their workflows.
 
-Values only; how the platform is reached is `tools.capabilities.Platform`. Texts are as the platform
-wrote them, empty where it said nothing.
+Values only; the platform's port is `tools.capabilities.Platform`. Texts are verbatim, empty if
+absent.
 """
 
 from collections.abc import Mapping, Sequence

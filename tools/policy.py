@@ -1,8 +1,8 @@
-"""Which tools exist for whom, as data. What is not allowed here does not exist.
+"""The tools of each purpose, channel and role, as data. Default: deny.
 
 A tool is usable when the toolset of the request's purpose names it, its effect is allowed, the
-session's name fits, and neither the channel nor the whole deployment takes it away. MCP tools are
-named one by one: a server may announce new ones at any time.
+session's name fits, and neither the channel nor the deployment denies it. MCP tools are named one
+by one: a server may announce new ones at any time.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from tools.contract import PROPOSE_TOOL_ID, Effect, ToolContract
 from tools.products import Bounded
 
 MCP_PREFIX = "mcp__"
-EVERYBODY = "*"  # in place of a role: whoever asks
+EVERYBODY = "*"  # in place of a role: every asker
 NAMELESS = "@"  # what has no name of its own is called by a word that begins with it: "@direct"
 
 
@@ -40,12 +40,12 @@ class Asking(Bounded, Protocol):
 
     @property
     def connection_ids(self) -> frozenset[str]:
-        """What the request may use of what is granted."""
+        """The granted connections that the request may use."""
         ...
 
     @property
     def roles(self) -> frozenset[str]:
-        """Those that the asker was found to hold."""
+        """The roles of the asker that were verified."""
         ...
 
 
@@ -56,11 +56,10 @@ class ToolPolicy:
     `toolsets` maps a purpose to globs of tool ids; a purpose that is not listed has no tools.
     `sessions` maps a tool id to globs of session names; a tool not listed there fits any session.
     `channels` are pairs of a channel's glob and tool globs, the first that matches narrows what the
-    purpose gives; `denied` are globs of tools that nobody has. `limits` are by purpose.
-    `purposes` are those that some channel has: where the channel is not known, a tool is allowed
-    that each of them has and no pair of `channels` takes away.
-    `roles` maps a role to globs of the tools that its holders may use of all that; `*` is everybody's;
-    an empty mapping narrows nothing.
+    purpose gives; `denied` are globs of tools that no request has. `limits` are by purpose.
+    `purposes` are those of any channel: if the channel is unknown, a tool is allowed that each of
+    them has and no pair of `channels` takes away. `roles` maps a role to globs of the tools that
+    its holders may use of all that; `*` is every asker; an empty mapping narrows nothing.
     `granted_connections` are the connection ids the deployment grants; a call gets the intersection
     with what its request carries.
     """

@@ -46,7 +46,7 @@ _POD_CONDITION: Final = re.compile(
     re.IGNORECASE,
 )
 _ANY_POD: Final = re.compile(r"\^?(?:\.[*+])?\$?")
-# Ends of a pattern that match what Kubernetes adds to one workload's name, and no other name.
+# Pattern ends that match Kubernetes' suffixes of one workload's name, and no other name.
 _OWN_TAIL: Final = re.compile(rf"{re.escape(POD_TAIL)}|-(?:\[0-9\]|\\{{1,2}}d)(?:\+|\{{\d,\d\}})?")
 _SHORT_TAIL: Final = re.compile(r"(?P<owner>.+)-[a-z0-9]*[0-9][a-z0-9]*-[a-z0-9]{1,10}")
 _NUMBER_TAIL: Final = re.compile(r"(?P<owner>.+)-[0-9]{1,3}")

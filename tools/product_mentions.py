@@ -1,7 +1,7 @@
-"""Whether arguments mention a product of another team, in a form that is more than a word of a sentence.
+"""Whether arguments mention a product of another team, in a form beyond a word of a sentence.
 
-The configured products are known by name, so a host, a path, a cell, an index or a pod that holds one is
-found whatever its key is called.
+The configured products are known by name, so a host, a path, a cell, an index or a pod that holds
+one is found under any key.
 """
 
 import re

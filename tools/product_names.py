@@ -1,6 +1,6 @@
-"""Which label of anything (a series, a stream, an alert, a Deployment) names its product.
+"""The labels of series, streams, alerts or Deployments that name a product.
 
-One list for all of them, so that a product is found by the same name wherever it speaks.
+One list for all of them, so that a product has the same name everywhere.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 ANY_PRODUCT: Final = "*"
-# The most telling first: what the telemetry says of itself, then the platform, then the scrape.
+# The most specific first: the telemetry's own labels, then the platform's, then the scrape's.
 WORKLOAD_LABELS: Final = (
     "service_name", "service", "exported_service", "app", "application", "app_kubernetes_io_name",
     "label_app_kubernetes_io_name", "label_app", "microservice", "component", "container",

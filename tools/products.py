@@ -1,7 +1,7 @@
-"""A channel's products as a bound on what tools read. Each tool declares how far it can be told.
+"""A channel's products as a limit on reads, and each tool's declaration for it.
 
-The bound is on what a call names, not on what an answer holds: a log line of one product may speak
-of another.
+The limit applies to what a call names, not to what an answer holds: a log line of one product may
+mention another.
 """
 
 import re
@@ -22,17 +22,17 @@ class Reading(StrEnum):
 
     ALL = "all"  # everything; proposals are bounded all the same
     PRODUCTS = "products"  # nothing that a call names as another product's
-    STRICT = "strict"  # nor with tools of which it cannot be told
+    STRICT = "strict"  # nor with tools whose products are unknown
 
 
 @dataclass(frozen=True, slots=True)
 class ProductScope:
-    """Whose data a call is about.
+    """The products that a call reads.
 
-    `arguments` are the top-level ones that hold a product's name or a list of them; `narrows` says
-    that the tool itself keeps to the context's products where they are left out. Without any,
-    `is_free` says that the tool reads no product's data; otherwise the scope is unknown.
-    `checks_every_value` is for foreign tools: a product may be named at any depth of the arguments.
+    `arguments` are the top-level ones with a product's name or a list of them; `narrows`: without
+    them the tool itself keeps to the context's products. Otherwise `is_free` means that the tool
+    reads no product's data, and else the scope is unknown. `checks_every_value` is for foreign
+    tools: they may name a product at any depth of the arguments.
     """
 
     arguments: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class ProductScope:
 
     @property
     def can_be_told(self) -> bool:
-        """Whether a call's arguments, or the tool, say whose data it is about."""
+        """Whether the call's arguments, or the tool, name the products."""
         return self.is_free or self.narrows or bool(self.arguments)
 
 
@@ -64,7 +64,7 @@ class Bounded(Protocol):
 
     @property
     def reading(self) -> Reading:
-        """Whether they bound what is read."""
+        """Whether they limit what is read."""
         ...
 
 
@@ -124,10 +124,6 @@ _UNDECIDED: Final = (
 
 
 def _problem(scope: ProductScope, arguments: Mapping[str, object], bound: BoundedCall) -> str:
-    """What is wrong with the values of a tool whose arguments may name a product anywhere.
-
-    One of our own may read what a query reaches; only a product of another channel is refused.
-    """
     named = set(named_products(arguments))
     elsewhere = [product for product in bound.elsewhere if product != ANY_PRODUCT]
     if not scope.checks_every_value:

@@ -1,4 +1,4 @@
-"""What is left of a tool call: its record, its evidence line, and the events while it runs."""
+"""The records of a tool call: its row, its evidence line, and the events while it runs."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -62,7 +62,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallSlow:
-    """The call has run for 30 s; people are told that it takes longer than usual."""
+    """The call has run for 30 s; users see that it takes longer than usual."""
 
     tool_call_id: str
     name: str

@@ -6,7 +6,7 @@ from typing import Final, NewType, Protocol
 import orjson
 from pydantic import JsonValue
 
-# How a masked value begins, wherever it is met again.
+# The beginning of a masked value, everywhere.
 MASK_PREFIX: Final = "[redacted:"
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
@@ -28,7 +28,7 @@ class Redactor(Protocol):
         ...
 
     def redact_value(self, value: JsonValue) -> JsonValue:
-        """The value with its texts redacted, and what stands under a secret's name masked.
+        """The value with its texts redacted, and the values of secret fields masked.
 
         Raises RedactionFailed.
         """
@@ -36,7 +36,7 @@ class Redactor(Protocol):
 
     @property
     def learned(self) -> int:
-        """Another number once a text that was left as it is may be masked, for what was met since."""
+        """A new number once earlier text may need masking, because of a secret learned since."""
         ...
 
 

@@ -25,7 +25,7 @@ from tools.redactor import Redactor
 MIN_CAP_BYTES = 4096
 CUT_MARK = "…[cut]"
 # Short top-level fields without which a cut result could not be used or continued.
-UNREAD_ENTRIES = "unread_entries"  # of the answers of backends: the result lacks them
+UNREAD_ENTRIES = "unread_entries"  # of the backends' answers: the result lacks them
 _KEPT_FIELDS = ("next_cursor", "proposal_id", "range", UNREAD_ENTRIES)
 _MAX_KEPT_BYTES = 1024 * 10
 _RESERVE_BYTES = 1024  # for `truncated` and at most nine counts in `omitted`
@@ -88,7 +88,7 @@ def rendered(
 
 def redacted_value(value: dict[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:
     """The value with secrets masked. Raises CallFailed(redaction_failed), NotStrictJson."""
-    to_json(value)  # what is not strict JSON says so before anything of it is touched
+    to_json(value)  # fails for values outside strict JSON, before any change
     try:
         masked = redactor.redact_value(value)
     except Exception:  # noqa: BLE001 - redaction fails closed, whatever broke

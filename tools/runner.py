@@ -1,7 +1,7 @@
-"""The one path by which a tool is called, whoever calls it and wherever the tool comes from.
+"""The only path to call a tool, for any caller and any source of tools.
 
-Admission (tools.admission) → start event → cache (tools.recent_calls), else execution under a timeout and
-rendering (tools.rendering) → record → end event. Nothing but a cancellation is ever raised.
+Admission (tools.admission) → start event → cache (tools.recent_calls), else execution under a
+timeout and rendering (tools.rendering) → record → end event. It raises only a cancellation.
 """
 
 import asyncio
@@ -359,5 +359,5 @@ def _sent(arguments: BaseModel) -> dict[str, JsonValue]:
 
 
 def _really_cancelled() -> bool:
-    """Whether somebody cancelled this task; a tool may also leak a CancelledError of its own."""
+    """Whether this task was cancelled; a tool may also leak a CancelledError of its own."""
     return (task := asyncio.current_task()) is None or task.cancelling() > 0

@@ -23,7 +23,8 @@ _KEPT = (
     "type", "description", "enum", "default", "minimum", "maximum", "exclusiveMinimum",
     "exclusiveMaximum", "minItems", "maxItems",
 )  # fmt: skip
-# Lengths are enforced and not told: no model counts characters, and each schema would repeat them.
+# Lengths are enforced and not described: no model counts characters, and each schema would repeat
+# them.
 _DROPPED = frozenset(
     {"title", "examples", "format", "$defs", "pattern", "maxProperties", "minLength", "maxLength"}
 )
@@ -47,7 +48,6 @@ def input_schema(model: type[BaseModel]) -> dict[str, JsonValue]:
 
 
 def problems_in_words(error: ValidationError, fields: Mapping[str, object]) -> str:
-    """What is wrong and where, without the values that were sent."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     words = [_problem(item["loc"], item["type"], item["msg"], fields) for item in found]
     shown = "; ".join(words[:MAX_PROBLEMS])

@@ -1,8 +1,8 @@
-"""Text as words to search by, made alike for what is stored and what is asked.
+"""Text as words to search by, made the same way for documents and queries.
 
-The databases only match whole words, so both find the same and no text can break a query: a word
-is letters and digits alone. English endings are cut, accents dropped, scripts without blanks
-between words become pairs of letters. Words that begin with `_` are labels of ours.
+The databases only match whole words, so both find the same and no text can break a query: a word is
+letters and digits alone. English endings are cut, accents dropped, scripts without blanks between
+words become pairs of letters. Words that begin with `_` are labels of ours.
 """
 
 import hashlib
@@ -16,13 +16,13 @@ from functools import lru_cache
 MAX_WORDS = 1000  # of one document: the index stays small however long a report is
 MAX_MERGED_WORDS = 2000  # of many that were added to one another
 MAX_WORD_CHARS = 64
-_LABEL = "_"  # how a label begins, and no word
+_LABEL = "_"  # the beginning of a label; no word has it
 # PostgreSQL's index of words takes none of more than 2,712 bytes; a product's name is what a model says.
 _MAX_LABEL_CHARS = 254
 _MAX_MERGED_LABELS = 100
 TITLE_BONUS = 0.5  # a word of the title counts half as much again
 _WORD = re.compile(r"[^\W_]+")
-# Chinese, Japanese and Korean letters, which stand without blanks.
+# Chinese, Japanese and Korean letters, which have no blanks between words.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _STOP = frozenset(
     re.findall(
@@ -57,9 +57,10 @@ def document(texts: Iterable[str], labels: Iterable[str]) -> str:
 
 
 def merged(older: str, newer: str, title: str) -> str:
-    """What is stored of one document that is added to another.
+    """The words of one document added to another.
 
-    The words of the title that they have; of labels and of other words the newer first, as many as fit.
+    First the words of the title that they contain; of labels and other words the newer first, as
+    many as fit.
     """
     found = dict.fromkeys([*words_of(title), *newer.split(), *older.split()])
     labels = [each for each in found if each.startswith(_LABEL)]

@@ -1,8 +1,8 @@
-"""What a metrics backend can be asked about products: signals, each with its role and its reading.
+"""Signals of products in a metrics backend, each with its role and its reading.
 
 A signal is one metric read one way (a counter's rate, a histogram's 99th percentile, a gauge as it
-is), for every product that has it. Which metric means what is the adapters' knowledge; here is
-what tools reason with.
+is), for every product that has it. The adapters know what each metric means; here are the values
+that tools work with.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 # ratio: of two gauges. rate_ratio: of two counters' rates.
 Reading = Literal["gauge", "rate", "increase", "changes", "quantile", "mean", "ratio", "rate_ratio"]
 
-# Which way trouble lies. Traffic may be trouble either way.
+# The direction of trouble. Traffic may be trouble either way.
 Worse = Literal["up", "down", "either"]
 
 # How the series of one product become one.
@@ -37,14 +37,14 @@ Combine = Literal["sum", "max", "min", "avg"]
 
 USUAL_SPACING_S = 60.0  # Prometheus's default scrape_interval, where nothing was learned
 
-MAIN, USUAL, DETAIL, UNKNOWN = 1, 2, 3, 4  # how telling a signal is of its role, the best first
+MAIN, USUAL, DETAIL, UNKNOWN = 1, 2, 3, 4  # how well a signal represents its role, the best first
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a product's series are: those whose `label` is `value`, or a pod's name made of it.
+    """The selector of a product's series: `label` is `value`, or a pod's name derived from it.
 
-    `namespace` is empty, or the namespace that they are in as well.
+    `namespace` is empty, or the namespace that they are also in.
     """
 
     label: str
@@ -59,7 +59,7 @@ MetricType = Literal["counter", "gauge", "histogram", "summary", ""]  # "": the 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A name that exists, whatever it means, and where each product has it."""
+    """An existing name of any meaning, and where each product has it."""
 
     name: str
     type: MetricType = ""
@@ -69,15 +69,14 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One thing that can be read of products. `name` tells it from all others of a discovery.
+    """One metric in one reading. `name` is unique within a discovery.
 
     `metric` is the backend's name, without the suffix of a histogram; `over` the divisor of a
-    ratio. `where` and `over_where` are matchers that go with them, as PromQL. `unit` is that of
-    the values as they are read, None when unknown. `spacing_s` is the time between two samples,
-    None when it could not be learned. `limit` is the value (in seconds, ratios or pieces) from which it is
-    bad for everybody, whatever it was before; None when there is no such value. Of what is worse
-    downwards it is the one at which nothing is there any more. `is_inferred`: labels or values show the
-    role; the name says nothing.
+    ratio. `where` and `over_where` are matchers that go with them, as PromQL. `unit` is that of the
+    values as they are read, None when unknown. `spacing_s` is the time between two samples, None
+    when it could not be learned. `limit` is the value (in seconds, ratios or pieces) from which it
+    is bad for any product; None without such a value. If lower is worse, it is the value of an
+    outage. `is_inferred`: labels or values show the role; the name says nothing.
     """
 
     name: str
@@ -98,16 +97,16 @@ class Signal:
 
     @property
     def products(self) -> frozenset[str]:
-        """Those that have it."""
+        """The products that have it."""
         return frozenset(self.places)
 
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """What exists. `without` are the products that nothing was found for; `requests` were made.
+    """The existing signals. `without` are the products without any; `requests` were made.
 
-    `labels` says by which labels products were found, with how many products each. `metrics` are
-    all names, those without a meaning for a product among them.
+    `labels` counts the products that each label found. `metrics` are all names, also those without
+    a meaning for a product.
     """
 
     signals: Sequence[Signal]
@@ -119,7 +118,7 @@ class Discovered:
     metrics: Sequence[Metric] = ()
 
     def of(self, product: str) -> Sequence[Signal]:
-        """A product's signals, by role, the most telling of each first."""
+        """A product's signals, by role, the most important of each first."""
         have = [signal for signal in self.signals if product in signal.places]
         return sorted(have, key=lambda one: (ROLES.index(one.role), one.rank, one.name))
 

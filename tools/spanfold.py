@@ -1,6 +1,6 @@
-"""Thinning a trace to what can be read: the critical path, the errors, then the slowest spans.
+"""Reduce a trace to a readable size: the critical path, the errors, then the slowest spans.
 
-What is left out is counted where it was folded away.
+Folded spans are counted in their place.
 """
 
 from collections.abc import Iterable

@@ -12,7 +12,7 @@ from tools.capabilities import Span
 
 @dataclass(slots=True)
 class SpanNode:
-    """A span in its place. `key` is its id, made unique; `note` is what was odd about it."""
+    """A span in its place. `key` is its id, made unique; `note` describes an oddity."""
 
     key: str
     span: Span

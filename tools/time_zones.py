@@ -16,7 +16,7 @@ def is_zone(name: str) -> bool:
 
 
 def zone_of(name: str) -> tzinfo:
-    """That zone; UTC for a name that is none."""
+    """The zone; UTC for an unknown name."""
     return _found(name) or UTC
 
 
@@ -28,7 +28,7 @@ def _found(name: str) -> tzinfo | None:
         return None
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError, KeyError):  # no such zone, a folder, or a file that is none
+    except (OSError, ValueError, KeyError):  # no such zone, a folder, or an invalid file
         return None
 
 

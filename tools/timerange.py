@@ -53,7 +53,7 @@ _CLOCKS: Final = re.compile(
 _WITH_SECONDS: Final = re.compile(r":[0-9]{2}:[0-9]{2}\Z")
 _BARE: Final = re.compile(r"(?:.* )?(?:0?[1-9]|1[0-2])(?::[0-5][0-9])?", re.IGNORECASE)
 _MERIDIEM: Final = re.compile(r"\d ?(?P<meridiem>[ap]\.?m\b)", re.IGNORECASE)
-# One name stands for several offsets, or for another one in summer.
+# One name has several offsets, or another one in summer.
 _NAMED_ZONE: Final = re.compile(
     r"\b(?:[ECMP][SD]?T|CES?T|[BIJ]ST|AE[SD]T|(?:Africa|America|Asia|Atlantic|Australia|Europe|Pacific|US)/\w{2,30})\b"
 )
@@ -87,7 +87,7 @@ _SLASHED_DATE: Final = re.compile(r"\b([0-9]{4})/([0-9]{2})/([0-9]{2})\b")
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """`interval` is what is asked; `assumed` says what the text left open, empty when nothing."""
+    """`interval` is the parsed range; `assumed` is the assumption made, or empty."""
 
     interval: Interval
     assumed: str = ""

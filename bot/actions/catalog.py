@@ -58,12 +58,12 @@ class RateLimit:
 class ActionRule:
     """One `[[actions]]` entry.
 
-    `products` are globs. `blast_radius` is the most it may touch, in words; `max_objects` in
-    numbers (0: not counted), counted in the parameter `count_param` or at the endpoint's count
-    URL. `free_text` names parameters that select nothing. `confirm` are roles of which who decides
-    holds one beside one of the channel's; empty: the channel's suffice. `verify_metric` is
-    compared with its baseline `verify_after_s` after a success; when it got worse, the action
-    `rollback` is proposed.
+    `products` are globs. `blast_radius` is the maximum effect, in words; `max_objects` in numbers
+    (0: not counted), counted in the parameter `count_param` or at the endpoint's count URL.
+    `free_text` names parameters that select nothing. `confirm` are roles: a decision needs one of
+    them beside one of the channel's; empty: the channel's suffice. `verify_metric` is compared with
+    its baseline `verify_after_s` after a success; if it got worse, the action `rollback` is
+    proposed.
     """
 
     name: str
@@ -167,7 +167,7 @@ class ActionCatalog:
         return found
 
     def roles_of(self, action: str) -> tuple[str, ...]:
-        """The roles that it names itself; none for what is not declared."""
+        """Its own roles; empty for an undeclared action."""
         found = self._actions.get(action)
         return found.rule.confirm if found else ()
 

@@ -1,8 +1,8 @@
 """The decision on a proposal, as the body of a durable workflow: decide, dispatch, show.
 
-One compare-and-set picks the winner among Confirm, Reject and expiry; losers are told privately.
-Who may press was judged at the click (by the platform's handling of clicks). The row's `expires_at`
-is the truth of expiry; the sweep here only makes cards tell it.
+One compare-and-set picks the winner among Confirm, Reject and expiry; losers see it privately. The
+click handler checked the permission. The row's `expires_at` decides the expiry; the sweep here only
+updates cards.
 """
 
 from collections.abc import Awaitable, Callable
@@ -36,7 +36,7 @@ from tools.errors import CapabilityUnavailable, InvalidArguments
 
 log = structlog.stdlib.get_logger(__name__)
 
-# With what its card has to show, read anew. Raises InvalidArguments, CapabilityUnavailable.
+# Refresh the facts of its card. Raises InvalidArguments, CapabilityUnavailable.
 Rehearse = Callable[[Proposal], Awaitable[Proposal]]
 
 _KINDS: Final = {
@@ -91,7 +91,7 @@ class Decide:
             log.warning("decision.unknown_proposal", proposal=proposal_id)
             return
         won, proposal = bool(verdict[0]), to_proposal(verdict[1])
-        # Until the workflow ends, whose context this is.
+        # Until the end of the workflow, which owns this context.
         structlog.contextvars.bind_contextvars(**log_ids(proposal.turn_id, proposal.session_id))
         replaced_by = str(verdict[3]) if won and len(verdict) > 3 and verdict[3] else ""
         voted = len(verdict) > 2 and bool(verdict[2])  # what an older release kept has no third
@@ -170,7 +170,7 @@ class Decide:
 
         async def record() -> JsonValue:
             await self._audit.append(_lost(proposal, decision))
-            # Past its time, and no clock has told yet; one who votes twice changes nothing by it.
+            # Expired before a sweep noticed; a second vote of one person changes nothing.
             if proposal.state is ProposalState.PENDING:
                 expired = expiry(proposal.id)
                 verdict = await self._store.decide(
@@ -204,7 +204,7 @@ class Decide:
                     f"You have confirmed it already: {len(row.votes)} of {row.approvals}. "
                     "Someone else has to confirm it too; nothing was run yet."
                 )
-            row = replace(row, state=ProposalState.EXPIRED)  # past its time, and no clock told yet
+            row = replace(row, state=ProposalState.EXPIRED)  # expired before a sweep noticed
         return too_late(
             row, await self._name_at(row.place, row.decided_by) if row.decided_by else "someone"
         )
@@ -249,7 +249,7 @@ def expiry(proposal_id: ProposalId) -> Decision:
 
 
 class ExpirySweep:
-    """Starts the expiry of what is due. Idempotent: any number of replicas may sweep at once."""
+    """Starts the expiry of due proposals. Idempotent: any number of replicas may sweep at once."""
 
     def __init__(self, store: ProposalStore, workflows: Workflows, *, batch: int = BATCH) -> None:
         self._store = store
@@ -257,7 +257,7 @@ class ExpirySweep:
         self._batch = batch
 
     async def run(self) -> int:
-        """How many were started. Raises StorageUnavailable: what is left is the next sweep's."""
+        """The number started. Raises StorageUnavailable: the next sweep continues."""
         started = 0
         for proposal_id in await self._store.due(self._batch):
             await self._workflows.start_decision(proposal_id, expiry(proposal_id))

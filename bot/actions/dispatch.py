@@ -94,8 +94,8 @@ class Dispatch:
     async def run(self, confirmed: ConfirmedProposal, journal: Journal) -> None:
         """Bring the row to succeeded, failed or unknown. Safe to resume after any crash.
 
-        The compare-and-set confirmed → dispatching succeeds once per proposal, and only the
-        process in which it did may send: at most one POST, whatever happens.
+        The compare-and-set confirmed → dispatching succeeds once per proposal, and only the process
+        that won it may send: at most one POST in every case.
         """
         permit = _SendPermit()
 
@@ -177,7 +177,7 @@ class Dispatch:
     async def _ask(
         self, confirmed: ConfirmedProposal, before: ControlAnswer, delay_s: float
     ) -> ControlAnswer:
-        """What the control plane says became of it; what was known before if it cannot say."""
+        """The order's state at the control plane, or the last known state if it cannot say."""
         order = order_of(self._catalog, confirmed.proposal)
         if order is None or not order.endpoint.can_be_asked:
             return before

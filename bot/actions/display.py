@@ -1,8 +1,8 @@
-"""What people see of a proposal: its card, lines in the thread, a private word. Best effort.
+"""The views of a proposal: its card, lines in the thread, a private message. Best effort.
 
-A failure to show never undoes or blocks what the database says. A card that differs from its row
-stays on record as such, and `CardSweep` paints it until it is true; with a card that could not be
-shown for a while comes the line that tells its action's end.
+A failure to show never undoes or blocks the database's state. A card that differs from its row is
+marked so in the database, and `CardSweep` redraws it until it is correct. After a long delay the
+card comes with the line about its action's end.
 """
 
 import asyncio
@@ -66,10 +66,10 @@ class ProposalDisplay:
     async def refresh(
         self, proposal_id: ProposalId, delays_s: Sequence[float] = RETRY_DELAYS_S
     ) -> bool:
-        """Make the card tell the row's state; nothing is sent for one that does.
+        """Update the card to the row's state; nothing is sent if it is current.
 
-        One writer at a time, over all replicas; it paints again for as long as the row moves on.
-        False when it cannot be shown now; it will be.
+        One writer at a time, over all replicas; it redraws while the row changes. False when the
+        card cannot be shown now; a sweep will show it.
         """
         waits = [*delays_s]
         while (claim := await self._cards.claim(proposal_id, self._claim_s)) is not None:
@@ -88,7 +88,7 @@ class ProposalDisplay:
         return self._surface.traits
 
     async def show_unstored(self, proposal: Proposal) -> None:
-        """Once, what would be proposed where nobody decides; no card is owed for it."""
+        """Show a proposal once that no person can decide; it has no card to keep current."""
         await self._told("unstored", self._surface.show_card(proposal))
 
     async def say(self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()) -> bool:
@@ -147,14 +147,10 @@ class CardSweep:
         return len(due)
 
     async def in_reach(self, team: TeamId, channel: ChannelId) -> Sequence[ProposalId]:
-        """Bring forward, on record, what differs in a channel that can be written to again.
-
-        Those to paint now; the others are the next sweeps'. Raises StorageUnavailable.
-        """
         return await self._cards.in_reach(team, channel, BATCH)
 
     async def paint(self, cards: Sequence[ProposalId]) -> None:
-        """Those that nobody else paints, all at once."""
+        """Redraw the cards that no other replica redraws, all at once."""
         async with asyncio.TaskGroup() as group:
             for proposal_id in cards:
                 group.create_task(self._paint(proposal_id))

@@ -1,6 +1,6 @@
-"""Whether an action that succeeded helped: its metric against baseline, before and after.
+"""Whether a successful action helped: its metric against the baseline, before and after.
 
-What got worse is told with a proposal to roll back, which people have to confirm like any other.
+If it got worse, Kortex proposes to roll back, which people must confirm like any proposal.
 """
 
 from collections.abc import Awaitable, Callable
@@ -34,7 +34,7 @@ WORSE: Final = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """How far a metric is from what is usual for it: its value with the unit, in words, as a chart."""
+    """The distance of a metric from its baseline: its value with the unit, in words, as a chart."""
 
     anomalous: bool
     distance: float
@@ -43,8 +43,8 @@ class Deviation:
     chart: Chart | None = None
 
 
-# A metric of a product in a time range, read as a tool call of the proposal's session; None when it
-# cannot be told.
+# A product's metric in a time range, read as a tool call of the proposal's session; None if
+# unknown.
 Measure = Callable[[Proposal, str, str], Awaitable[Deviation | None]]
 Propose = Callable[[Proposal, ProposalDraft], Awaitable[ProposalReceipt]]
 

@@ -34,7 +34,7 @@ class FreezeJudge:
         try:
             quiet = self._catalog.find(action, product).quiet_hours
         except InvalidArguments:
-            return None  # not declared any more: others refuse it
+            return None  # no longer declared: another guard refuses it
         for hours in quiet:
             until = hours.until(freeze.read_at)
             if until is not None:

@@ -33,7 +33,7 @@ from tools.errors import InvalidArguments
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is judged: the proof, the row as stored now, and the action as declared now."""
+    """The input of the guards: the proof, the row as stored now, and the action as declared now."""
 
     confirmed: ConfirmedProposal
     row: Proposal
@@ -84,19 +84,19 @@ class RequireApproval:
         row, rule = subject.row, subject.action.rule
         if row.state is not ProposalState.CONFIRMED:
             return Judgement("nobody's confirmation is on record")
-        # The stricter of what the card said and what is declared now.
+        # The stricter of the card and the current declaration.
         four_eyes = row.four_eyes or rule.four_eyes
         approvals = max(row.approvals, rule.approvals)
         return Judgement(unapproved(replace(row, four_eyes=four_eyes, approvals=approvals)) or "")
 
 
 class SameDigest:
-    """The stored arguments are those that the card showed."""
+    """The stored arguments are those of the card."""
 
     name = "digest"
 
     async def judge(self, subject: Subject) -> Judgement:
-        """Computed anew from the stored row."""
+        """Computed again from the stored row."""
         row = subject.row
         now = digest(row.action, row.product, row.params)
         if now == row.digest == subject.confirmed.proposal.digest:
@@ -159,7 +159,7 @@ def in_the_way(same: Proposal) -> Judgement:
 
 
 class NotFrozen:
-    """Neither a freeze window nor the kill switch stands."""
+    """No freeze window or kill switch is active."""
 
     name = "freeze"
 
@@ -211,7 +211,7 @@ class WithinBlastRadius:
         self._target = target
 
     async def judge(self, subject: Subject) -> Judgement:
-        """From the stored row, and counted anew."""
+        """From the stored row, and counted again."""
         reason = _in_words(subject)
         if reason is None:
             return await self._counted(subject)

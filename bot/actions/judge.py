@@ -1,7 +1,7 @@
-"""Who may decide on a proposal now: the same questions wherever somebody presses or asks to.
+"""Who may decide on a proposal now: the same checks for every press and request.
 
-The card's state, its channel as it is called now, the roles of channel and action, four eyes, freezes.
-The database judges races; only what can be said at once is said here.
+The card's state, its channel's current name, the roles of channel and action, four eyes, freezes.
+The database decides races; here are only the immediate refusals.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +34,7 @@ class Refusal:
 
 
 class Judge:
-    """Asks everything anew each time; what cannot be looked up is a refusal."""
+    """Reads everything again each time; a failed look-up is a refusal."""
 
     def __init__(
         self,

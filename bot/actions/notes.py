@@ -1,4 +1,4 @@
-"""What is told beside a question of the proposals that were raised and decided about before it."""
+"""Notes beside a question about earlier proposals and their decisions."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -38,15 +38,15 @@ async def proposal_notes(
     channel: Channel,
     people: People = by_id,
 ) -> Sequence[str]:
-    """One line each, oldest first: the session's latest `MAX_NOTES`; of its channel's other threads what
-    is open, and what people decided in the last two hours, the latest `MAX_ELSEWHERE`; and as many of
-    what was carried out from other channels in that time, for products that this one may read of.
+    """One line each, oldest first: the session's latest `MAX_NOTES`; of its channel's other threads
+    the open ones and the decisions of the last two hours, the latest `MAX_ELSEWHERE`; and as many
+    actions from other channels in that time, for products that this one may read.
     """
     around = await store.around(session, place, _read_in(channel), ELSEWHERE_S, MAX_ELSEWHERE)
     own, threads, others = list(around.own)[-MAX_NOTES:], list(around.threads), around.others
     same = [row for row in others if _is_of_that_name(row, place, channel)]
     here = people(place, _deciders(own + threads))
-    # Whoever decided there is known by that place's id.
+    # A decision of another place names people by that place's ids.
     names, *there = await asyncio.gather(
         here, *(people(row.place, _deciders([row])) for row in same)
     )
@@ -84,7 +84,7 @@ def _note_of_same(row: Proposal, names: Mapping[str, str]) -> str:
 
 
 def _note_of_other(row: Proposal) -> str:
-    """That channel may be private: neither its name, its people nor parameters are told."""
+    """The other channel may be private: its name, people and parameters are left out."""
     at = row.decided_at or row.created_at
     return carried_out_note(row.action, row.product, at, became(row), stands=row.state in _STANDS)
 

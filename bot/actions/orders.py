@@ -1,4 +1,4 @@
-"""The order that a stored proposal is, and how it ended: what is stored, and the line people read."""
+"""Build the order of a stored proposal, and the record of its end."""
 
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def ended(row: Proposal, outcome: Outcome, by: str) -> AuditEvent:
-    """The row of the trail that tells a dispatch's end; a second one is the same row."""
+    """The audit row of a dispatch's end; a second one is the same row."""
     return AuditEvent(
         AuditKind.DISPATCH_OUTCOME,
         by,
@@ -92,7 +92,7 @@ def progress_of(answer: ControlAnswer) -> str:
 
 
 def refusal(guard: str, reason: str, *, outdated: bool = False) -> Outcome:
-    """A guard said no: nothing was sent. `outdated` when the card no longer tells the truth."""
+    """A guard refused: nothing was sent. `outdated` when the card no longer matches."""
     state = ProposalState.SUPERSEDED if outdated else ProposalState.FAILED
     return _outcome(state, {"error": _NOTHING_DONE + reason, "guard": guard})
 

@@ -59,7 +59,7 @@ class ParamsSchema:
         return plain if len(plain) == len(types) and set(plain.values()) <= _PLAIN else None
 
     def in_words(self) -> str:
-        """The parameters for a reader who has to fill them in."""
+        """The parameters as text for the person who fills them in."""
         properties = self._schema.get("properties")
         if not isinstance(properties, dict) or not properties:
             return "no parameters" if len(self._schema) == 2 else _json(self._schema)

@@ -48,7 +48,7 @@ CARD_TIMEOUT_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """Where a call's proposal is shown, and the channel whose rule is gone by."""
+    """The place of a call's proposal, and the channel that sets its rules."""
 
     place: Place
     channel: Channel
@@ -86,11 +86,11 @@ class ProposalDesk:
         self._counting = asyncio.Lock()
 
     async def propose(self, draft: ProposalDraft, call: CallContext) -> ProposalReceipt:
-        """Store the proposal with its audit row and show its card; idempotent per tool call. Where
-        nobody can decide, it is checked and shown alone.
+        """Store the proposal with its audit row and show its card; idempotent per tool call.
 
-        Raises InvalidArguments for what is not declared, cannot be shown whole, is one too many, or
-        nobody could decide on; CapabilityUnavailable when it could not be stored.
+        A proposal that no person could decide is only checked and shown. Raises InvalidArguments
+        for an undeclared action, one that cannot be shown whole, one too many, or one without
+        approvers; CapabilityUnavailable when it could not be stored.
         """
         try:
             venue = await self._venue_of(call)
@@ -166,7 +166,7 @@ class ProposalDesk:
         )
 
     async def _read(self, proposal: Proposal, channel: Channel) -> Proposal:
-        # A name that is not known now may be at the press, whose rules it is judged by.
+        # A name that is unknown now may be known at the press, whose rules then apply.
         if channel.is_known and not proposal.confirm_roles:
             raise InvalidArguments(nobody_decides(channel))
         await self._check_freeze(proposal)

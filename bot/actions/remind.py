@@ -1,4 +1,4 @@
-"""One reminder of a proposal that nobody has decided about, shortly before it expires."""
+"""One reminder of an undecided proposal, shortly before it expires."""
 
 from datetime import timedelta
 from typing import Final

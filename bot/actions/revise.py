@@ -116,7 +116,7 @@ def _typed(name: str, kind: str, text: str) -> JsonValue:
         value: JsonValue = orjson.loads(text.strip())
     except orjson.JSONDecodeError:
         value = None
-    # Whether it is the right one is the schema's to say; null is nobody's answer.
+    # The schema checks the value; null is not an answer.
     if value is None:
         raise InvalidArguments(f"{name}: must be a {kind}")
     return value

@@ -1,7 +1,7 @@
-"""Ending what a dead decision left behind: a confirmed proposal whose workflow will not go on.
+"""End the remains of a dead decision: a confirmed proposal whose workflow will not continue.
 
-A workflow dies when the database stayed away longer than its patience, or when its process died at
-it again and again. Nothing is sent from here.
+A workflow dies when the database is away longer than its timeout, or when its process dies at it
+repeatedly. Nothing is sent from here.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,7 +29,7 @@ _ENDS: Final = {
     ),
 }
 
-# Confirmed or dispatching proposals whose decision nobody carries on, at most so many.
+# Confirmed or dispatching proposals without a running decision, at most so many.
 Find = Callable[[int], Awaitable[Sequence[ProposalId]]]
 
 
@@ -50,7 +50,7 @@ class StrandedSweep:
         self._on_state = on_state
 
     async def run(self) -> int:
-        """How many were ended. Raises StorageUnavailable: what is left is the next sweep's."""
+        """The number ended. Raises StorageUnavailable: the next sweep continues."""
         ended = 0
         for proposal_id in await self._find(BATCH):
             ended += await self._end(proposal_id)

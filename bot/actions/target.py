@@ -1,7 +1,7 @@
 """Reading an action's target for the card and for the guards: redacted, capped, in words.
 
-Nothing here can change the target: the probe it asks has reading credentials alone. A proposal whose
-target cannot be read is not made: its card could not tell what would happen.
+Nothing here can change the target: its probe has read-only credentials. A proposal with an
+unreadable target is refused: its card could not show the effect.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Target:
         self._redactor = redactor
 
     async def preview(self, action: Action, row: Proposal) -> str:
-        """The dry run as canonical JSON text; a rehearsal's needs nobody to be asked."""
+        """The dry run as canonical JSON text; a rehearsal sends no request."""
         if not action.rule.has_preview:
             return ""
         order = _order(action, row)
@@ -110,7 +110,7 @@ class Target:
 def changes(before: str, after: str) -> str:
     """`config_hash was a1, is b2` for every fact that differs; both are JSON texts.
 
-    Texts that are no objects are told whole.
+    Texts that are not objects appear whole.
     """
     then, now = _facts(before), _facts(after)
     if then is None or now is None:

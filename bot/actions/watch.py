@@ -56,7 +56,7 @@ class WatchSweep:
         self._on_state = on_state
 
     async def run(self) -> int:
-        """How many were looked at. Raises StorageUnavailable: what is left is a later sweep's."""
+        """The number checked. Raises StorageUnavailable: a later sweep continues."""
         looked = 0
         for watch in await self._watches.claim(BATCH, AGAIN_S):
             await self._look(watch)
@@ -84,7 +84,9 @@ class WatchSweep:
 
     async def _progress(self, row: Proposal, *, is_last: bool) -> bool:
         if row.state is not ProposalState.DISPATCHING:
-            await self._show_end(row)  # ended before, perhaps by one who died before telling
+            await self._show_end(
+                row
+            )  # ended before, perhaps by a process that died before it reported
             return True
         order = order_of(self._catalog, row)
         if order is None:

@@ -1,8 +1,8 @@
 """CloudEvents 1.0 over HTTP, structured, batched or binary: source and subject are one incident.
 
-https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md
-An event says that something is over by the last word of its type, or by `status` or `state` of its
-data: `resolved`, `closed`, `ok` and the like. Whatever says nothing of the kind is on.
+https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md An
+event says that something is over by the last word of its type, or by `status` or `state` of its
+data: `resolved`, `closed`, `ok` and the like. Any other event is firing.
 """
 
 from collections.abc import Mapping, Sequence

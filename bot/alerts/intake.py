@@ -24,7 +24,7 @@ from tools.redactor import Redactor
 # A product's name goes into the question: letters, digits and what joins them, nothing else.
 _PRODUCT: Final = re.compile(r"[A-Za-z0-9][\w./-]{0,99}", re.ASCII)
 _SPACES: Final = re.compile(r"\s+")
-# Told of every request: by which sender, how many were taken, how many no rule takes.
+# Called for every request: its sender, the number taken, the number without a rule.
 Counted = Callable[[str, str, int], None]
 File = Callable[[Sequence[FiledAlert]], Awaitable[None]]
 
@@ -104,6 +104,5 @@ def _line(text: str) -> str:
 
 
 def _digest(*parts: str) -> str:
-    """The same length whatever a sender takes for an id."""
     told = "\x00".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]

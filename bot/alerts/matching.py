@@ -1,6 +1,6 @@
-"""The tests that a rule's settings stand for: a whole value, or an RE2 pattern of whole values.
+"""The tests of a rule's settings: a whole value, or an RE2 pattern of whole values.
 
-RE2's time is linear in a value, whatever a sender puts there.
+RE2's time is linear in a value, even a hostile one.
 """
 
 import re2
@@ -9,7 +9,7 @@ from bot.domain.alerts import Matches
 
 
 def is_exactly(value: str) -> Matches:
-    """That value and no other."""
+    """Exactly that value."""
     return lambda given: given == value
 
 

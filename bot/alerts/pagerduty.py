@@ -1,9 +1,9 @@
 """PagerDuty's webhooks, version 3: an incident there is one incident here.
 
 Each request is signed over its bytes: `X-PagerDuty-Signature: v1=<hex>,v1=<hex>`, several while a
-secret is being changed. https://developer.pagerduty.com/docs/webhooks-overview (verifying signatures).
-It has no time, so an old request may be sent again by whoever has one: it changes nothing, since
-what was told later stands.
+secret is being changed. https://developer.pagerduty.com/docs/webhooks-overview (verifying
+signatures). It has no time, so a client may replay an old request: it changes nothing, because
+later events win.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from tools.outside_json import Lenient, OutsideModel, Text, shaped
 
 PAGERDUTY: Final = "pagerduty"
 _MOST_SIGNATURES: Final = 8
-# Of the events of an incident, those that change whether it is on.
+# The events of an incident that change whether it is firing.
 _STATES: Final = {
     "incident.triggered": AlertState.FIRING,
     "incident.reopened": AlertState.FIRING,
@@ -72,7 +72,7 @@ class PagerDutyWire:
         digest = hmac.new(self.secret.encode(), body, hashlib.sha256).hexdigest()
         given = headers.get("x-pagerduty-signature", "").split(",")[:_MOST_SIGNATURES]
         wanted = f"v1={digest}".encode()
-        # Every one is compared: which of them fits is not told by the time it takes.
+        # Every one is compared, so that timing does not show which one fits.
         fits = [
             hmac.compare_digest(each.strip().encode("utf-8", "replace"), wanted) for each in given
         ]
@@ -87,7 +87,7 @@ class PagerDutyWire:
         """The incident, where it was triggered, reopened or resolved. Raises Unreadable."""
         event = parsed(_Delivery, body).event
         state = _STATES.get(event.event_type)
-        if state is None:  # a test ping, a note, somebody acknowledged
+        if state is None:  # a test ping, a note, an acknowledgement
             return ()
         try:
             incident = shaped(_INCIDENT, event.data)

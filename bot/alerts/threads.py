@@ -1,7 +1,7 @@
-"""The threads that alerts open: posted once, asked once, and brought up to date, from rows alone.
+"""The threads of alerts: posted once, asked once and updated, from rows alone.
 
-What is owed stands in the database, so that a process that dies after any step is followed by one
-that goes on there: the message carries a mark it is found by, the turn an id made from the message.
+Pending work is in the database, so that another process can continue after a crash at any step. The
+message carries a mark to find it by, and the turn an id derived from the message.
 """
 
 import asyncio
@@ -38,11 +38,13 @@ Shown = Callable[[str], None]
 
 
 class _OpeningGone(Exception):
-    """Somebody deleted the message: what fires is shown in a new one, and not asked about again."""
+    """A person deleted the message: a new one shows the firing alerts, and no question is asked
+    again.
+    """
 
 
 class AlertThreads:
-    """Shows what is due. Any number of replicas may run it; each thread is one's at a time."""
+    """Shows what is due. Any number of replicas may run it; one at a time owns each thread."""
 
     def __init__(
         self,
@@ -66,7 +68,7 @@ class AlertThreads:
         self._gather_s = gather_s
 
     async def run(self) -> None:
-        """Everything that is due. Raises StorageUnavailable: what is left is a later run's."""
+        """Show all that is due. Raises StorageUnavailable: a later run continues."""
         while due := await self._store.due(BATCH):
             async with asyncio.TaskGroup() as group:
                 for thread in due:
@@ -110,7 +112,7 @@ class AlertThreads:
             posted = await self._surface.open_alerts(thread, place, may_be_there=tried)
             kept = await self._store.opened(thread.id, posted)
             place = Place(self._team, thread.channel, kept)
-            if kept != posted:  # a process that stood still for longer than its claim
+            if kept != posted:  # the process paused for longer than its claim
                 await self._surface.take_back(place, posted)
             self._counted("opened")
         if thread.investigation is Investigation.DUE:
@@ -123,7 +125,7 @@ class AlertThreads:
                 await self._store.noted(thread.id, line)
 
     async def _updated(self, thread: AlertThread, place: Place, ts: MessageTs) -> None:
-        """Raises _OpeningGone where something is on that people would not be told of."""
+        """Raises _OpeningGone if a firing alert would otherwise stay unseen."""
         try:
             await self._surface.update_alerts(thread, place, ts)
         except MessageGone:

@@ -1,4 +1,4 @@
-"""The port of a sender of alerts, and what all of them share: who is believed, how a body is parsed.
+"""The port of an alert sender, and the common part: authentication and parsing.
 
 Its contract is `tests/contract/test_alert_wires.py`.
 """
@@ -19,7 +19,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class Unreadable(Exception):
-    """A body that is none of the sender's. Its text says where it is wrong and repeats no value."""
+    """A body of another sender. The message says where it is wrong and repeats no value."""
 
 
 class AlertWire(Protocol):
@@ -35,15 +35,15 @@ class AlertWire(Protocol):
         ...
 
     def read(self, headers: Headers, body: bytes, received_at: datetime) -> Sequence[Alert]:
-        """The alerts of an admitted request; none where it tells of something else.
+        """The alerts of an admitted request; empty if it is about something else.
 
-        Nothing changed later than `received_at`. Raises Unreadable.
+        None changed later than `received_at`. Raises Unreadable.
         """
         ...
 
 
 def has_token(headers: Headers, token: str) -> bool:
-    """Whether it is the bearer token; an empty one admits nobody."""
+    """Whether it is the bearer token; an empty one admits no client."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), token.encode())
     return bool(token) and scheme.lower() == "bearer" and same

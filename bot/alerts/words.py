@@ -1,7 +1,7 @@
-"""What an alert thread asks, and what a model is told of its alerts.
+"""The question of an alert thread, and its alerts as data for the model.
 
-The question is the operator's, with a product's name and a time in it; what a sender wrote is never
-part of it. It stands apart, as data.
+The question is the operator's, with a product's name and a time; the sender's text is never part of
+it.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def question(thread: AlertThread) -> str:
 
 
 def note(thread: AlertThread) -> str:
-    """What is told with every question of its thread: whose words they are, then the words."""
+    """The note beside every question of its thread: the alerts, marked as untrusted."""
     told = {
         "untrusted": True,
         "firing": thread.firing,

@@ -50,9 +50,10 @@ _CALLS = frozenset({AuditKind.MODEL_CALL, AuditKind.TOOL_CALL})
 
 
 async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -> None:
-    """With a key, a trail whose end does not hold is never continued, nor is a keyed one without it.
+    """Refuse a broken trail.
 
-    Raises ConfigurationError, StorageUnavailable.
+    With a key, a trail whose end does not verify is never continued, nor is a keyed one without its
+    key. Raises ConfigurationError, StorageUnavailable.
     """
     if not keys.keyed:
         newest = await trail.newest()
@@ -135,7 +136,6 @@ async def _rest(took_s: float) -> None:
 
 
 async def _last_word(checkpoints: Checkpoints) -> None:
-    """The checkpoint at shutdown. What is away then must not hold the exit up."""
     try:
         async with asyncio.timeout(LAST_CHECKPOINT_S):
             await checkpoints.close()
@@ -166,7 +166,6 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
 
 
 def sinks_of(audit: AuditSettings) -> Sequence[str]:
-    """The names of those that `make_feed` makes."""
     more = {"http": audit.events_url, "nats": audit.events_nats}
     return ["log", *(name for name, where in more.items() if where)]
 

@@ -313,10 +313,10 @@ def _access(settings: KubernetesSettings) -> "Access":
 def make_feeds(
     settings: Settings, cluster: Cluster | None, stack: AsyncExitStack
 ) -> Mapping[str, Mapping[str, DeployFeed]]:
-    """By the name of its table: what it asks, each by its name. Reads certificates.
+    """The feeds of each table, by name. Reads certificates.
 
-    One that is gone, or forbidden, is nothing to the others. Each kind is imported where one is
-    configured, for most have none. Raises ConfigurationError.
+    A failed or forbidden feed does not affect the rest. Each kind is imported only if configured,
+    because most are not. Raises ConfigurationError.
     """
     return {
         name: _feeds(f"deploys.{name}", feed, settings, cluster, stack)
@@ -356,14 +356,14 @@ def _feeds(
 
 Bindings = Mapping[Port[Any], Callable[[httpx.AsyncClient], object]]
 
-# PORT: Adapter. The adapter is given a client that reaches its own address and no other host.
+# PORT: Adapter. The adapter gets a client that reaches its own address and no other host.
 BINDINGS: Bindings = {}
 
 
 def bound(
     settings: Settings, stack: AsyncExitStack, bindings: Bindings = BINDINGS
 ) -> Mapping[str, object]:
-    """Adapters by their port's name. Raises ConfigurationError for a table of nobody's."""
+    """Adapters by their port's name. Raises ConfigurationError for an unknown table."""
     adapters = {port.name: adapter for port, adapter in bindings.items()}
     for name in settings.adapters:
         if name not in adapters:

@@ -97,7 +97,7 @@ def picks_of(observe: ObserveSettings, rule: ChannelRule) -> Picks:
 def named_tables(
     observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str
 ) -> tuple[tuple[str, str], ...]:
-    """Of the families whose backend that channel chose by name: ("metrics", "observe.metrics.eu")."""
+    """The backends that the channel chose by name, by family: ("metrics", "observe.metrics.eu")."""
     found = picks(observe, rules, channel)
     chosen = ((family, getattr(found, family).name) for family in FAMILIES)
     return tuple((family, f"observe.{family}.{name}") for family, name in chosen if name)
@@ -264,10 +264,10 @@ def make_observed(
     cluster: Cluster | None = None,
     incidents: "RecordedIncidents | None" = None,
 ) -> ObservedIn:
-    """What a channel looks at. Recorded backends play one incident per channel.
+    """The backends of a channel. Recorded backends play one incident per channel.
 
-    `incidents` are those played, where somebody else has a hand in them.
-    Raises ConfigurationError where recorded and live backends are mixed.
+    `incidents` are those played, if a caller controls them. Raises ConfigurationError for a mix of
+    recorded and live backends.
     """
     observe = settings.observe
     families = (observe.logs, observe.metrics, observe.traces, observe.errors)
@@ -302,7 +302,7 @@ def make_observed(
 def _live(
     observe: ObserveSettings, shared: Observed, clock: Clock, stack: AsyncExitStack
 ) -> ObservedIn:
-    """Every backend is opened once, whoever chooses it, and remembers for itself alone."""
+    """Every backend is opened once for all channels, with its own cache."""
     labels = observe.product_labels
     logs, metrics = observe.logs, observe.metrics
     traces, errors = observe.traces, observe.errors

@@ -57,10 +57,11 @@ from tools.runner import RunnerHooks, ToolRunner
 
 
 class Toolboxes:
-    """The toolbox of each channel's backends, made anew when the policy or the operator's tools change.
+    """The toolbox of each channel's backends, rebuilt when the policy or the operator's tools
+    change.
 
-    Calls under way keep theirs. Raises ConfigurationError at construction for a policy that names
-    what does not exist.
+    Running calls keep theirs. Raises ConfigurationError at construction for a policy with unknown
+    names.
     """
 
     def __init__(self, base: Base, desk: ProposalDesk, attachments: Attachments | None) -> None:
@@ -207,7 +208,7 @@ async def _notes(
     base: Base, people: People, directory: Directory, place: Place, channel: Channel, question: str
 ) -> Sequence[str]:
     told = await proposal_notes(base.stores.proposals, session_at(place), place, channel, people)
-    # Alerts open threads at home alone, whose ids may be another workspace's too.
+    # Only home's alerts open threads; another workspace may use the same ids.
     asks = bool(base.live_config.alerts) and base.live_config.tenant_of(place.team) == HOME
     alerts = await base.stores.alerts.at(place) if asks else None
     return [

@@ -74,9 +74,9 @@ async def due_jobs(
     times: Times,
     stack: AsyncExitStack,
 ) -> Mapping[str, Job]:
-    """Every job of this replica by the clock. Raises ConfigurationError.
+    """Every scheduled job of this replica. Raises ConfigurationError.
 
-    `connected` is None where Slack comes to us.
+    `connected` is None if Slack connects to us.
     """
     stores, display, tick_s = base.stores, conversation.display, times.tick_s
     became, kept, served = base.metrics.proposal_became, _kept_for(base.settings), workspaces.all
@@ -130,7 +130,7 @@ def _budget_alert(base: Base, workspace: SlackWorkspace) -> BudgetAlert:
 def _redelivery(
     base: Base, served: Callable[[], Sequence[SlackWorkspace]], surface: AnswerSurface
 ) -> Redelivery:
-    """While any of `served` is open, which are home and what is open beside it."""
+    """Active while any of `served` is open: home and the workspaces open beside it."""
 
     async def tell(team: TeamId, text: str) -> int:
         tenant = base.live_config.tenant_of(team)
@@ -201,7 +201,7 @@ def _watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
 
 
 class LevelsLook:
-    """One look sets every level; what fails makes its own level absent and no other."""
+    """Sets every level in one look; a failure leaves only its own level unset."""
 
     def __init__(self, base: Base, access: WatchedCalls, connected: Connected | None) -> None:
         self._base = base

@@ -66,10 +66,10 @@ def backend_client(
 
 
 def orders_client(plane: ControlPlaneSettings, stack: AsyncExitStack) -> httpx.AsyncClient:
-    """For what actions order and read, wherever they say. Raises ConfigurationError.
+    """The client for actions' orders and reads, at any address. Raises ConfigurationError.
 
-    The host of `[control_plane] info_url` is reached by that table's route, without its credentials:
-    a token that may read there may not order.
+    The host of `[control_plane] info_url` is reached by that table's route, without its
+    credentials: a reading token may not order.
     """
     routes = {}
     if host := plane_host(plane):
@@ -82,7 +82,7 @@ def orders_client(plane: ControlPlaneSettings, stack: AsyncExitStack) -> httpx.A
 
 
 def plane_host(plane: ControlPlaneSettings) -> str:
-    """The control plane's host, empty where no address is set or it is none."""
+    """The control plane's host; empty without an address, or for an invalid one."""
     try:
         return urlsplit(plane.info_url.strip()).hostname or ""
     except ValueError:

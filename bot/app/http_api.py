@@ -87,7 +87,7 @@ async def open_chats(base: Base, stack: AsyncExitStack) -> Chats:
 
 @dataclass(frozen=True, slots=True)
 class HttpApi:
-    """Its routes, and who may call them; `streams.closing` ends what is followed."""
+    """The API's routes and its callers; `streams.closing` ends the open streams."""
 
     routes: Sequence[web.RouteDef]
     operations: Sequence[Operation]

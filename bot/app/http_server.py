@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-CALLS = 2  # a message, and the line that tells its end
+CALLS = 2  # a message, and the line about its end
 
 
 def alert_products(settings: Settings) -> ProductOf:
-    """One of the channels' products where an alert's labels hold one, in whatever case."""
+    """The channels' product that an alert's labels hold, in any letter case."""
     named = dict.fromkeys(one for channel in settings.channels for one in channel.products)
     products = tuple(one for one in named if one != "*")
     # Senders write a service's name as people do; two spellings are not two incidents.
@@ -73,9 +73,9 @@ async def listen(
     *,
     worker: Worker | None = None,
 ) -> int:
-    """The port. Without `[http] api_token` nothing is ingested. `closing` is set when it closes.
+    """The port. Without `[http] api_token` no event is ingested. `closing` is set when it closes.
 
-    A `worker` shares the port with others. On its own port it serves its probes and metrics. Raises
+    A `worker` shares the port with others, and serves its probes and metrics on its own. Raises
     ConfigurationError when the address cannot be listened on.
     """
     settings = base.settings
@@ -114,7 +114,7 @@ async def listen(
 
 
 def _connected(socket: "SocketMode") -> Check:
-    """While Slack is away the page and the API are what is left: that alone is no reason to close them."""
+    """Without Slack the page and the API still work: that alone is no reason to close them."""
 
     async def standing() -> str | Note | None:
         if await socket.is_connected():
@@ -157,7 +157,7 @@ def _sender_secrets(http: HttpSettings) -> SenderSecrets:
 
 @dataclass(frozen=True, slots=True)
 class Alerting:
-    """`take` stores a request's alerts and has them shown; `show` has shown what is still owed."""
+    """`take` stores a request's alerts and has them shown; `show` shows the pending ones."""
 
     take: Callable[[Sequence[Alert]], Awaitable[Taken]]
     show: Callable[[], Awaitable[None]]
@@ -205,7 +205,7 @@ async def _show(threads: AlertThreads, due: asyncio.Event) -> None:
         await due.wait()
         due.clear()
         try:
-            with suppress(StorageUnavailable):  # a later run's; the jobs tell that it is away
+            with suppress(StorageUnavailable):  # a later run does it; the jobs report the outage
                 await threads.run()
         except Exception:  # a bug in one thread must not end the showing of all
             log.exception("alerts.failed")

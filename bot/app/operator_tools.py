@@ -90,7 +90,7 @@ class Plugins:
         return {tool.contract.id: tool.manifest.allowed_sessions for tool in self.tools}
 
     async def prepare(self, settings: Settings) -> Prepared:
-        """The folder as it is now. Bad manifests are told and left out, the rest loads."""
+        """The folder as it is now. Bad manifests are logged and left out; the rest loads."""
         clients = AsyncExitStack()
         loaded = await asyncio.to_thread(self._read, settings, clients)
         retired, self._retired = self._retired, AsyncExitStack()
@@ -165,7 +165,7 @@ def open_plugin(read: "ReadManifest", stack: AsyncExitStack) -> "PluginTool":
 
 
 def plugin_secrets(settings: Settings) -> frozenset[str]:
-    """What manifests take from the environment, for literal masking wherever text leaves."""
+    """The secrets that manifests take from the environment, for masking in all output."""
     return _secrets(_read_folder(settings)[0])
 
 
@@ -208,7 +208,7 @@ class McpStatus:
 
 
 class McpServers:
-    """All servers of this process. `version` grows when the tools that are on become others."""
+    """All servers of this process. `version` grows when the set of enabled tools changes."""
 
     def __init__(self, settings: Settings) -> None:
         self.supervisors: list[Supervisor] = []
@@ -218,7 +218,6 @@ class McpServers:
 
     @property
     def tools(self) -> "Sequence[McpTool]":
-        """Those that are on, also while their server is down: a call then says so."""
         return [tool for each in self.supervisors for tool in each.tools]
 
     @property
@@ -283,7 +282,8 @@ async def open_mcp(
     pace: "Pace | None" = None,
     until: float | None = None,
 ) -> McpServers:
-    """Connects what is configured, and goes on at `until` of the loop's clock. Raises ConfigurationError.
+    """Connect the configured servers, and return at `until` of the loop's clock at the latest.
+    Raises ConfigurationError.
 
     None: `PATIENCE_S` later.
     """

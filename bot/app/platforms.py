@@ -51,13 +51,13 @@ log = structlog.get_logger(__name__)
 
 NameOf = Callable[[UserId], Awaitable[str]]
 ON_CALL_S = 4.0  # a rota and its accounts take 2 s at most each
-RESERVED = "@"  # begins the names of our own teams and people, and no platform's
+RESERVED = "@"  # begins the names of our own teams and people; no platform uses it
 SOMEBODY = "somebody"
 
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """What the chat platform knows of people and channels. `name_of` tells a person's name.
+    """The chat platform's people and channels. `name_of` gives a person's name.
 
     Without `attachments` no file is read.
     """
@@ -85,7 +85,7 @@ class Directory:
         return await self.on_call_of()
 
     async def on_call_notes(self, place: Place, question: str) -> Sequence[str]:
-        """Who is on call, where the question asks for it; for any other no rota is read."""
+        """The people on call, if the question asks for them; otherwise no rota is read."""
         if not asks_who_is_on_call(question):
             return ()
         try:
@@ -179,7 +179,7 @@ class Platforms:
         return not team.startswith(RESERVED) and team != self._home
 
     def at(self, place: Place) -> Platform:
-        """Raises SurfaceGone where nobody serves that team."""
+        """Raises SurfaceGone if no platform serves that team."""
         found = self._by_team.get(place.team)
         if found is None:
             raise SurfaceGone(f"no workspace {place.team} is served here")
@@ -212,7 +212,7 @@ class Platforms:
             await platform.show_in_line(ask)
 
     def stop_edits(self, turn: TurnId) -> None:
-        """Show no more of it, wherever it was shown."""
+        """Stop showing it, in every place."""
         for platform in self._by_team.values():
             platform.stop_edits(turn)
 
@@ -253,7 +253,7 @@ class RoutedSurface:
     ) -> None:
         """See `PrivateSurface.whisper`. A platform gets no message for a person that it does not know."""
         if user.startswith(RESERVED) and place.team != API:
-            return  # who decides over HTTP is told in the answer to the request
+            return  # an HTTP caller gets the result in the answer to the request
         try:
             surface = (await self._platforms.reached(place)).surface
             await surface.whisper(place, user, text, charts)

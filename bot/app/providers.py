@@ -27,7 +27,7 @@ from bot.settings.named_backends import NAMED
 from bot.settings.reading import ConfigurationError
 
 OLLAMA = "ollama"
-# Whatever names a host: no client minds the case of a scheme, or space before it.
+# Any text that names a host: clients ignore the case of a scheme, and space before it.
 _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
 _NOT_ADAPTERS = {"slack", "database", "http"}
 
@@ -151,7 +151,7 @@ def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:
 
 
 def local_order(names: Sequence[str], providers: Mapping[str, Provider]) -> list[str]:
-    """The local ones of an order; Ollama stands in where no local model is among them."""
+    """The local ones of an order; Ollama if there is no local model among them."""
     local = [name for name in names if providers[name].is_local]
     if any(name != "triage" for name in local) or not providers[OLLAMA].is_local:
         return local
@@ -159,7 +159,7 @@ def local_order(names: Sequence[str], providers: Mapping[str, Provider]) -> list
 
 
 def local_hosts(settings: Settings, providers: Mapping[str, Provider]) -> LocalHosts:
-    """What is declared local: the list of hosts, and the servers of local providers.
+    """The hosts declared local: the list of hosts, and the servers of local providers.
 
     Raises ConfigurationError for a backend that is configured but not declared.
     """
@@ -190,10 +190,6 @@ def local_hosts(settings: Settings, providers: Mapping[str, Provider]) -> LocalH
 
 
 def check_edited(settings: Settings, providers: Mapping[str, Provider], edited: Settings) -> None:
-    """What is edited in stays inside too; what counts as inside, only a restart changes.
-
-    Raises ConfigurationError.
-    """
     if settings.llm.is_local_only:
         local_hosts(edited.model_copy(update={"llm": settings.llm}), providers)
 
@@ -206,7 +202,7 @@ def _host_of(provider: ProviderSettings) -> str:
 def _host_in(url: str) -> str:
     try:
         return urlsplit(url.strip()).hostname or ""
-    except ValueError:  # half an IPv6 address: nobody's name, so it is not declared either
+    except ValueError:  # half an IPv6 address: not a host, so not declared either
         return url
 
 

@@ -38,7 +38,7 @@ USD_MICROS = 1_000_000
 PROPOSE_TOOL = PROPOSE_TOOL_ID.removeprefix("core__")
 # What each purpose may use, by the declarations of the built-in tools.
 TOOLSETS = built_in_toolsets()
-# Of an action, what stands in the settings as it stands in the rule: all but these.
+# The fields of an action that differ between the settings and the rule.
 _MADE = {"endpoint", "max_duration_s", "verify_after_s"}
 _AS_SET = tuple(f.name for f in fields(ActionRule) if f.name not in _MADE)
 
@@ -212,7 +212,7 @@ def alert_limits(settings: Settings) -> AlertLimits:
 
 
 def action_lines(actions: ActionCatalog) -> tuple[str, ...]:
-    """A line per action, as models are told of them."""
+    """A line per action, for the model."""
     return tuple(
         f"{a.rule.name}: {a.rule.description} ({', '.join(a.rule.products)})" for a in actions.all()
     )
@@ -318,7 +318,7 @@ def engine_database(url: str) -> str:
 
 
 def alert_wires(settings: Settings) -> tuple[AlertWire, ...]:
-    """Those whose secret is set in `[http]`."""
+    """The alert senders whose secret is set in `[http]`."""
     return tuple(_let_in(settings))
 
 

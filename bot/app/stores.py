@@ -69,7 +69,7 @@ class Stores:
 async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
     """Open the database; the embedded SQLite default migrates itself.
 
-    Raises ConfigurationError for a URL that is none or a schema that is old, StorageUnavailable.
+    Raises ConfigurationError for an invalid URL or an old schema, StorageUnavailable.
     """
     url = settings.database.url.get_secret_value()
     try:

@@ -1,4 +1,4 @@
-"""A worker process among those that share a port, and how long it waits before it acts."""
+"""A worker process that shares a port, and its delay before jobs."""
 
 from dataclasses import dataclass
 

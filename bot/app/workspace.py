@@ -72,9 +72,9 @@ from tools.capabilities import Deploys
 
 @dataclass(frozen=True, slots=True)
 class SlackWorkspace:
-    """`tenant` is whose it is: home's, or that of another workspace, which is its team.
+    """One workspace. `tenant` is home, or another workspace's team.
 
-    Everything Slack counts or knows is of one workspace, so nothing here is shared with another one.
+    Slack's limits and data belong to one workspace, so workspaces share nothing here.
     """
 
     identity: SlackIdentity
@@ -124,7 +124,7 @@ async def open_workspace(
     rates: Rates,
     stack: AsyncExitStack,
 ) -> SlackWorkspace:
-    """Asks Slack nothing. It edits and tells as long as the stack is open."""
+    """Open the workspace without a call to Slack. It edits and posts until the stack closes."""
     tenant = base.live_config.tenant_of(identity.team)
     access = WatchedCalls(create_api(token, base.settings.slack.api_base_url, session))
     redacted = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
@@ -176,7 +176,7 @@ async def slack_surface(
     session: aiohttp.ClientSession,
     stack: AsyncExitStack,
 ) -> SlackSurface:
-    """Its agent sessions are told of as long as the stack is open."""
+    """The surface; its agent sessions are active until the stack closes."""
     scheduler = outbox.scheduler
     sessions = await stack.enter_async_context(AgentSessions(api, scheduler.rates).running())
     return SlackSurface(
@@ -259,7 +259,6 @@ class ReadonlySwitch:
         self._switch = switch
 
     async def freeze(self, by: str, reason: str) -> bool:  # noqa: ARG002 - the port's
-        """Never done: this workspace may not stop the others."""
         return False
 
     async def lift(self, by: str) -> None:  # noqa: ARG002 - the port's
@@ -323,7 +322,7 @@ def incoming(
 
 
 def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:
-    """The settings of the listeners; those that a reload changes are live views."""
+    """The settings of the listeners; reloadable ones are live views."""
     settings, live_config, tenant = base.settings, base.live_config, workspace.tenant
     return IngressSettings(
         identity=workspace.identity,

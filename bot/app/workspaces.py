@@ -88,7 +88,6 @@ class Workspaces:
                     each.cancel()
 
     def all(self) -> list[SlackWorkspace]:
-        """Home, and those that are open now."""
         return [self.home, *(each.workspace for each in self._open.values())]
 
     async def app_of(self, team: TeamId) -> AsyncApp | None:
@@ -139,15 +138,15 @@ class Workspaces:
                 return
             if found is not None:
                 await self._open_one(found)
-            if self._open.get(team) is one:  # removed, or it could not be opened anew
+            if self._open.get(team) is one:  # removed, or it could not be opened again
                 self._close(team)
             else:
                 one.closed.set()
 
     async def look_after(self, team: TeamId, why: str) -> None:
-        """Slack said that the app was removed there: true if it takes the token no more.
+        """Slack reported that the app was removed: true if it no longer accepts the token.
 
-        Not of what was said of an earlier installation. Raises StorageUnavailable.
+        A report about an earlier installation does not count. Raises StorageUnavailable.
         """
         one, rows = self._open.get(team), self.installations
         if one is None or rows is None or not await _is_refused(one.workspace):
@@ -176,7 +175,7 @@ class Workspaces:
     async def _open_one(self, found: Installed) -> None:
         if self._tasks is None or self._incoming is None:
             return
-        opened = asyncio.Event()  # whoever waits may give up, the opening goes on
+        opened = asyncio.Event()  # the opening continues if its waiter gives up
         serving = self._serve(found, self._incoming, opened)
         task = self._tasks.create_task(serving, name=f"workspace {found.team}")
         self._serving.add(task)
@@ -187,7 +186,7 @@ class Workspaces:
         async with AsyncExitStack() as stack:
             try:
                 one = await self._opened(found, incoming, stack)
-            except Exception:  # the others are served all the same
+            except Exception:  # the other workspaces still work
                 log.exception("workspace.not_opened", team=found.team)
                 opened.set()
                 return
@@ -237,7 +236,7 @@ def install_routes(
     """None without `[slack] client_id`."""
     if workspaces.installations is None:
         return ()
-    # Slack's flow is a good part of its library, which nobody else needs.
+    # Slack's flow is a large part of its library, and only this needs it.
     from bot.slack.ingress.oauth import Installing, InstallRules
 
     slack, home = base.settings.slack, workspaces.home.identity

@@ -1,11 +1,11 @@
-"""How rows of the trail are sealed into a chain: keys, hashes, MACs. Storing them is the store's.
+"""The chain of the audit trail's rows: keys, hashes, MACs. The store writes them.
 
-    body_hash = SHA-256(salt, actor, body)
-    mac       = HMAC-SHA-256(key, seq, previous mac, body_hash, at, kind, session, key id, event key)
-    tip       = HMAC-SHA-256(another key, seq, mac), on the newest row only; the next row takes it away
+body_hash = SHA-256(salt, actor, body) mac = HMAC-SHA-256(key, seq, previous mac, body_hash, at,
+kind, session, key id, event key) tip = HMAC-SHA-256(another key, seq, mac), on the newest row only;
+the next row takes it away
 
-What may be erased one day (actor, body) is reached through its salted hash only, so a row whose
-content is gone still proves its place. No field holds a NUL, which separates them unambiguously.
+Erasable fields (actor, body) enter as a salted hash only, so a row whose content is gone still
+proves its place. No field holds a NUL, which separates them unambiguously.
 
 A chain alone does not show that its end was cut off, because the rest is a chain too. The tip does:
 no key, no tip for an older row.

@@ -51,7 +51,7 @@ class Checkpoint:
         )
 
     def statement(self) -> str:
-        """What is signed."""
+        """The signed text."""
         return f"kortex-audit/1 size={self.size} head={self.head} at={self.at} by={self.key_id or NOBODY}"
 
 

@@ -47,12 +47,12 @@ class Checkpoints:
         self._is_cut = False
 
     async def run(self) -> None:
-        """Make one if it is due; publish what is not published yet. Raises StorageUnavailable."""
+        """Create a due checkpoint and publish the unpublished ones. Raises StorageUnavailable."""
         await self._make(EVERY_ROWS, EVERY_S)
         await self._publish()
 
     async def close(self) -> None:
-        """The last one, at shutdown, of whatever is new. Raises StorageUnavailable."""
+        """The last one, at shutdown, if there are new rows. Raises StorageUnavailable."""
         await self._make(1, 0.0)
         await self._publish()
 
@@ -71,7 +71,7 @@ class Checkpoints:
             self._unpublished = dict.fromkeys(self._publishers, made)
 
     def _was_cut(self, newest: ChainRow | None) -> bool:
-        """Rows that this process saw are gone: what is left is never signed again."""
+        """Rows that this process saw are missing: the rest is never signed again."""
         seen, self._seen = self._seen, newest
         if seen is None or self._is_cut:
             return self._is_cut

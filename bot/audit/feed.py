@@ -1,7 +1,7 @@
 """Every row of the trail as a `koder.admin.action` event: in the log and, if configured, over HTTP.
 
-The trail itself is the queue: a cursor per sink says what was delivered, so an event survives a
-crash and a collector that is away. At least once; receivers drop what they have by sequence.
+The trail itself is the queue: a cursor per sink marks the delivered rows, so an event survives a
+crash and a collector that is away. At least once; receivers drop duplicates by sequence.
 
 A sink that is far behind catches up beside the answers, in pieces with rests between them.
 """
@@ -21,11 +21,11 @@ from bot.ports.trail import Trail
 
 EVENT = "koder.admin.action"
 BATCH_ROWS = 200
-DELIVERY_S = 20.0  # of one call: a sink that hangs fails, whatever its client does
+DELIVERY_S = 20.0  # of one call: a hanging sink fails, even without a client timeout
 # Longer than a batch may take, and how long a sink that failed is left alone.
 LEASE_S = 30.0
-# A record of the log takes 0.1 to 0.2 ms of the loop, of which most is redaction, and the loop comes round
-# after so many. Live answers write a hundred in the time from one run to the next.
+# A log record takes 0.1 to 0.2 ms of the loop, mostly for redaction, and the loop gets a turn after
+# so many. Live answers write a hundred between two runs.
 LOG_ROWS = 4
 RUN_S = 1.5  # within the clock's tick, `bot.app.audit`
 TELL_AGAIN_S = 60.0
@@ -76,7 +76,9 @@ class EventFeed:
         self._sinks = sinks
         self._rest = rest
         self._run_s = 0.0  # the first run is part of a start, which waits for it
-        self._told: dict[str, float] = {}  # of those that are far behind, and when that was said
+        self._told: dict[
+            str, float
+        ] = {}  # sinks that are far behind, and the time of that log line
 
     async def run(self) -> None:
         """Serve all sinks at once, each as far as it takes rows. Raises StorageUnavailable."""
@@ -108,14 +110,14 @@ class EventFeed:
         await self._tell(name, entries)
         if len(entries) < BATCH_ROWS:
             return False
-        # After the claim: another replica goes on meanwhile.
+        # After the claim: another replica may continue now.
         await self._rest(rest_s(took_s + time.monotonic() - begun))
         return True
 
     async def _delivered(self, name: str, entries: Sequence[TrailEntry]) -> bool:
         sink = self._sinks[name]
         for first in range(0, len(entries), sink.at_once):
-            # The loop's own work, which keeps others waiting; a collector's time keeps nobody.
+            # The loop's own work, which delays other tasks; a collector's time does not.
             begun = time.thread_time()
             try:
                 async with asyncio.timeout(DELIVERY_S):

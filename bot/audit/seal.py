@@ -1,8 +1,8 @@
-"""A seal: the row by which somebody with the key took all rows before it as they stood then.
+"""A seal: a row by which a holder of the key accepts all rows before it as they were then.
 
-It is what lets a trail go on that began without a key, or that was found broken: `audit.sealed`,
-whose `prev` is a digest of every row before it in place of the MAC of the last one. What those rows
-were before the seal, nothing proves; that they are the same since, the seal does.
+It lets a trail continue that began without a key, or that was found broken: `audit.sealed`, whose
+`prev` is a digest of every earlier row in place of the last MAC. It does not prove those rows, only
+that they are unchanged since.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import orjson
 from bot.audit.chain import UNKEYED, AuditKeys, ChainRow, hash_of_content, mac_of
 from bot.domain.audit import AuditKind
 
-EMPTY = ("", "", "")  # actor, salt and body of a row whose content was erased
+EMPTY = ("", "", "")  # actor, salt and body of an erased row
 
 
 class Digest:
@@ -24,7 +24,7 @@ class Digest:
         self._tip: str | None = None  # of the last row: the seal takes it, so it is not hashed yet
 
     def add(self, row: ChainRow) -> None:
-        """One more row, whatever its columns hold."""
+        """Add a row, with any values in its columns."""
         fields = (row.seq, row.at_us, row.kind, row.session_id, row.key, row.prev, row.mac)
         text = repr((self._tip, *fields, row.key_id, _content(row)))
         self._so_far = sha256(self._so_far + text.encode("utf-8", "surrogatepass")).digest()
@@ -36,7 +36,7 @@ class Digest:
 
 
 def is_genuine(row: ChainRow, keys: AuditKeys) -> bool:
-    """Whether somebody with one of the known keys made this seal."""
+    """Whether a holder of one of the known keys made this seal."""
     key = keys.for_rows().get(row.key_id)
     try:
         return (

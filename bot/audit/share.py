@@ -5,7 +5,7 @@ from typing import Final
 # For as long as there is much to read. To the log that is 800 rows a second of an idle bot, and 150 of
 # one with four turns a second, which make 50: what waited for the database counts as work.
 SHARE: Final = 0.1
-# What took longer waited, for the database or its writer, and no longer rest would spare anybody.
+# Longer runs waited for the database or its writer, and a longer rest would not help.
 LONGEST_REST_S: Final = 2.0
 
 

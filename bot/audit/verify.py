@@ -37,9 +37,9 @@ class Bad:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What was seen. `unsealed` rows are older than the chain, `unkeyed` ones have no key.
+    """The counts. `unsealed` rows are older than the chain, `unkeyed` ones have no key.
 
-    `sealed` rows were taken as they stood by the seal after them; none of the other counts has them.
+    `sealed` rows were accepted by the seal after them; no other count includes them.
     """
 
     rows: int
@@ -62,10 +62,10 @@ class Verifier:
         seal: ChainRow | None = None,
         first: ChainRow | None = None,
     ) -> None:
-        """`watched` are the sizes whose head is wanted afterwards, for checkpoints.
+        """`watched` are the sizes whose head is needed later, for checkpoints.
 
-        `seal` is a genuine one (`audit_seal.is_genuine`). `first` is the first row that will be fed,
-        when the rows before it are not to be read.
+        `seal` is a genuine one (`audit_seal.is_genuine`). `first` is the first row that will be
+        fed, if earlier rows are not read.
         """
         self._all_keys = keys
         self._keys = {edition: keys.for_rows(edition) for edition in (1, EDITION)}
@@ -94,7 +94,7 @@ class Verifier:
             self._begin_at(first)
 
     def _begin_at(self, first: ChainRow) -> None:
-        """Take what is before it for granted; the row itself is judged like any other."""
+        """Trust the rows before it; the row itself is checked like any other."""
         self._seq, self._head = first.seq - 1, first.prev
         self._key_id = UNKEYED if first.key_id is None else first.key_id
         self._unsealed = self._seq if is_unsealed(first) else 0
@@ -102,7 +102,7 @@ class Verifier:
         self._not_before = self._seq
 
     def feed(self, rows: Iterable[ChainRow]) -> bool:
-        """Go on with these; False when a bad row was found and no more is worth reading.
+        """Check more rows; False after a bad row, when further rows need no check.
 
         A row is a tuple in the order of ChainRow's fields.
         """
@@ -121,7 +121,7 @@ class Verifier:
         return True
 
     def _holds(self, row: ChainRow) -> bool:
-        """The ordinary row, at once: a trail has millions. Whatever else it is, `_judge` says."""
+        """A fast path for the ordinary row: a trail has millions. `_judge` reports all others."""
         seq, at, kind, session, key, actor, salt, body, body_hash, prev, mac, key_id, *rest = row
         if (
             seq != self._seq + 1
@@ -237,7 +237,7 @@ class Verifier:
     def _covered(self, row: ChainRow) -> str:
         self._digest.add(row)
         self._seq = row.seq
-        # The seal took the tip of the row before it, and its digest cannot show what is there now.
+        # The seal took the tip of the row before it, and its digest cannot show the current tip.
         if row.seq == self._seal_seq - 1 and row.tip is not None:
             return "it says that it is the last row, and a seal follows it"
         if row.erased_by is not None and row.seq not in self._emptied:

@@ -72,7 +72,7 @@ def _read(files: Sequence[AttachedFile]) -> Iterator[int]:
     for number, file in enumerate(files[:MAX_FILES], start=1):
         if file.is_image:
             continue
-        taken = file.size if file.size <= MAX_BYTES else 0  # what is larger is refused unread
+        taken = file.size if file.size <= MAX_BYTES else 0  # a larger file is refused unread
         if size + taken <= MAX_SUM_BYTES:
             size += taken
             yield number

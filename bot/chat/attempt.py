@@ -43,7 +43,7 @@ class Attempt:
             emit(TextDelta(text))
 
     def take_back(self, emit: Emit) -> None:
-        """What was said so far was a thought."""
+        """The text so far was a thought."""
         if self.text:
             self.text.clear()
             emit(RoundReplaced(self.number))
@@ -72,7 +72,7 @@ async def read(provider: Provider, request: CompleteRequest, attempt: Attempt, e
                 attempt.calls.append(chunk.call)
             else:
                 attempt.end = chunk
-    finally:  # a person's stop included: what was said stays
+    finally:  # also after a person's stop: the text stays
         answer.release()
     if attempt.end is None:
         attempt.end = ErrorChunk(ErrorKind.CUT, "the answer broke off")

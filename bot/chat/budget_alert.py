@@ -27,7 +27,10 @@ class AlertDays(Protocol):
 
 
 class BudgetAlert:
-    """`tell` returns how many admins it reached; `tenant` is the workspace with that budget."""
+    """Alerts admins.
+
+    `tell` returns how many it reached; `tenant` is the workspace with that budget.
+    """
 
     def __init__(
         self,

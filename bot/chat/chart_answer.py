@@ -87,7 +87,7 @@ class ChartAnswers:
         place, person = request.place, request.person
         channel = await self._channel_now(place)
         roles = await self._roles_of(place, person)
-        # Of nobody else and nowhere else: results are remembered by session.
+        # A separate session: results are cached by session.
         own = f"chart:{place.team}:{place.channel}:{person.user}"
         return CallContext(
             actor=person.user,

@@ -25,14 +25,16 @@ from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind
 _log = structlog.get_logger(__name__)
 
 DEFAULT_COOLDOWN_S: Final = 20.0  # for a 429 without Retry-After
-LONGEST_COOLDOWN_S: Final = 3600.0  # whatever a backend asks, it is tried again within the hour
-HOPELESS_S: Final = 300.0  # a quota or a key that somebody has to mend
+LONGEST_COOLDOWN_S: Final = (
+    3600.0  # tried again within the hour, for any wait that a backend asks for
+)
+HOPELESS_S: Final = 300.0  # a quota or a key that a person must fix
 FAILURES_TO_OPEN: Final = 3
 FIRST_OPEN_S: Final = 15.0
 LONGEST_OPEN_S: Final = 300.0
-TRIAL_S: Final = 30.0  # how long a trial round may keep the others out
-# Between two failures without a request: whether it answered meanwhile is not known, and the second
-# is told as an outage of its own.
+TRIAL_S: Final = 30.0  # the longest time that a trial round may keep others out
+# Between two failures without a request its state is unknown, and the second counts as an outage of
+# its own.
 ONE_OUTAGE: Final = timedelta(hours=1)
 
 _WAITS: Final = frozenset({ErrorKind.RATE_LIMITED})

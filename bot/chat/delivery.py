@@ -22,9 +22,9 @@ from bot.ports.trail import AuditLog
 
 log = structlog.get_logger(__name__)
 
-# An answer to an incident is of no use to anybody later; then people are told that there was one.
+# An answer to an incident is useless later; people then see that there was one.
 GIVE_UP_S: Final = 3_600.0
-# For how long admins are tried to be told of it.
+# How long Kortex tries to inform admins.
 TELL_S: Final = 24 * 3_600.0
 BATCH: Final = 10
 NOT_YET: Final = MessageTs("")

@@ -10,7 +10,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import NameAt
 
 NAMES_S: Final = 1.0  # all names of one question, together: it waits for them
-_NOBODYS: Final = "somebody"  # what directories say of whom they do not know
+_NOBODYS: Final = "somebody"  # the name that directories give for an unknown person
 
 
 class NamesAt:

@@ -48,7 +48,7 @@ _REFERS_BACK: Final = re.compile(
     r"who (?:was|did) (?:that|it|this))\b.{0,40}",
     re.IGNORECASE,
 )
-_LONGEST_QUESTION: Final = 2_000  # of what is held against these patterns; longer is no courtesy
+_LONGEST_QUESTION: Final = 2_000  # longer questions are not small talk
 
 REPLACED: Final = (
     "the model's answer rests on nothing that was read, so it is not shown; this one comes from what "
@@ -154,7 +154,7 @@ class HeldWords:
             self._emit(event)
             return
         self._held.append(event.text)
-        # A citation comes in pieces: of what was held before, its first characters count too.
+        # A citation arrives in pieces, so its held first characters count too.
         if self._may_cite and _CITES.search("".join(self._held[-4:])):
             self.release()
 

@@ -15,7 +15,7 @@ from adapters.llm.first_look.calls import is_named_as_ours, is_of_look
 from adapters.llm.messages import CompleteRequest, ToolCall
 from bot.ports.durability import Journal
 
-# Of each call; a sweep takes at most 5 s. What has not answered by then is told to the model as that.
+# For each call; a sweep takes at most 5 s. The model sees a later one as unanswered.
 PATIENCE_S: Final = 15.0
 
 Look = Callable[[CompleteRequest], Sequence[ToolCall]]

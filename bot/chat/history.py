@@ -62,7 +62,7 @@ async def recall(
 ) -> Recalled:
     """The request with a summary of its oldest turns, if they exceed their share.
 
-    Their share is `history_tokens`, and half of the window at most; the other half is for this
+    Their share is `history_tokens`, at most half of the window at most; the other half is for this
     turn. Older results of the kept turns are folded. If the summary fails, all turns stay and each
     round fits its own request. With `history_tokens` 0 only the window counts, and no result is
     folded here.
@@ -74,7 +74,7 @@ async def recall(
     *earlier, question = turns_of(sent)
     short, begins = fold_earlier(earlier)
     told = (RESULTS_FOLDED,) if begins and not _has_summary(earlier) else ()
-    # What is left of a turn whose question was deleted stands before all.
+    # The remains of a turn with a deleted question come first.
     beheaded = takewhile(lambda each: each.role is not Role.USER, sent)
     messages = (*beheaded, *(m for turn in short for m in turn), *question)
     return replace(

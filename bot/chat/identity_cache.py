@@ -16,7 +16,7 @@ class IdentityCache(Generic[K, V]):
 
     def __init__(self, make: Callable[[K], V]) -> None:
         self._make = make
-        # Each is kept with what was made of it, so that no other value has its identity meanwhile.
+        # Each is kept with its result, so that no other value gets its identity.
         self._made: dict[int, tuple[K, V]] = {}
 
     def __call__(self, value: K) -> V:

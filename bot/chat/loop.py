@@ -1,7 +1,7 @@
 """The tool loop: rounds of model output and tool calls until the model ends.
 
-It knows no provider, no chat platform and no database. Every round and tool call is a step of the
-journal: paid once, and replayed when a turn resumes after a crash.
+It is independent of providers, chat platforms and databases. Every round and tool call is a step of
+the journal: paid once, and replayed when a turn resumes after a crash.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ from bot.ports.durability import Journal
 from tools.call_limits import Spent
 from tools.records import CallEnded, CallEvent, ToolOutcome
 
-PARALLEL_CALLS = 10  # of one round at once; the others wait
+PARALLEL_CALLS = 10  # of one round at once; the rest waits
 
 Emit = Callable[[TurnEvent], None]
 

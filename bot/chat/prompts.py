@@ -206,8 +206,10 @@ def _line(line: Line, offered: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PromptFacts:
-    """What is always needed, injected rather than fetched by a tool; the same in all of a channel's
-    turns, so that providers can cache it with the conversation behind it.
+    """Facts that every prompt needs, without a tool call.
+
+    They are equal in all of a channel's turns, so that providers can cache them with the
+    conversation after them.
     """
 
     channel: str

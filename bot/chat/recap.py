@@ -35,7 +35,7 @@ KEPT: Final = "(Here I posted a digest of what was said so far. No model was use
 _WHOLE: Final = "The whole report with every decision: `kortex incident report`."
 NO_TIME: Final = "the messages could not be read in time: this is from my own records alone"
 
-_CLOCK: Final = "clock"  # what expired was decided by nobody: bot.actions.decide
+_CLOCK: Final = "clock"  # the actor of an expiry: bot.actions.decide
 _PLEASE = r"(?:please[, ]+)?(?:(?:can|could) you )?(?:please )?"
 _ALWAYS: Final = re.compile(
     _PLEASE + r"(?:catch (?:me|us) up(?: (?:here|on (?:this|the) (?:thread|channel)))?"
@@ -165,7 +165,7 @@ class Recaps:
         try:
             async with asyncio.timeout(READING_S):
                 read = await reader.read(place, before, most)
-            # Those that will be cut: half a secret is not known for one. Hundreds take their time.
+            # Mask before the cut: half a secret would not be recognized. Hundreds take time.
             messages = await asyncio.to_thread(self._masked, read.messages)
             missing = read.missing
         except TimeoutError:

@@ -153,7 +153,7 @@ class RoundBudget:
         price = KnownModel(named, 0).price(provider) if named else None
         price = price or model.price(provider)
         if isinstance(end, DoneChunk) and not end.at_list_price and not (price and price.is_free):
-            price = None  # a surcharge that nobody knows
+            price = None  # an unknown surcharge
         charge = Charge(
             named or model.id or model.priced_as,
             usage or Usage(),

@@ -28,7 +28,7 @@ from bot.chat.turn_trace import model_request
 from bot.domain.turn_events import Notice, RoundStarted
 from bot.ports.durability import StopSignal
 
-# After each provider's own limit, which knows what was billed by then.
+# After each provider's own limit, because the provider knows the usage billed.
 BEHIND_S = 30.0
 RETRY_DELAY_S = 0.5
 LONGEST_RETRY_S = 8.0  # the vendors' own clients wait no longer between tries

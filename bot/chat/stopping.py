@@ -25,7 +25,7 @@ async def unless_stopped(stop: StopSignal, work: Coroutine[Any, Any, T]) -> T:
     cancelled_before = own.cancelling()
     loop = asyncio.get_running_loop()
     working = loop.create_task(work)
-    # Not at once: what is on its way to its end comes to it, and what has not begun begins.
+    # Deferred: finished work completes, and unstarted work starts.
     take_back = stop.then(partial(loop.call_soon, working.cancel))
     try:
         result = await working

@@ -137,7 +137,7 @@ class Turns:
             return final
 
     async def end_lost(self, ask: Ask, told: bool, journal: Journal) -> None:
-        """End a turn that cannot be resumed. `told`: people have seen its end already."""
+        """End a turn that cannot be resumed. `told`: people have already seen its end."""
         opened = None if told else await self._open(ask, journal)
         await self._keep(ask, None, journal)
         if opened is None:

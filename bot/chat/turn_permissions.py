@@ -31,7 +31,7 @@ NO_RULES: Final = (
     "and channel."
 )
 
-# Never raises: what fails is told as not read.
+# Never raises: a failure is reported as not read.
 RolesOf: TypeAlias = Callable[[Place, Person], Awaitable[HeldRoles]]
 NOT_YOURS: Final = "none of the asker's roles may use this tool; say so, and use another one"
 

@@ -35,11 +35,11 @@ from tools.catalog import ToolDescription
 from tools.products import Reading
 from tools.redactor import Redactor
 
-# How what others wrote is marked where it is told.
+# The mark of foreign text in a prompt.
 UNTRUSTED = '"untrusted":true'
 # The tables of the backends that a channel chose by name: `adapters.llm.messages.Meta.tables`.
 TablesOf = Callable[[Sequence[ChannelRule], str], tuple[tuple[str, str], ...]]
-# What stands beside that question of that place.
+# The notes beside that question of that place.
 Notes = Callable[[Place, Channel, str], Awaitable[Sequence[str]]]
 
 
@@ -194,7 +194,7 @@ class TurnRequests:
             reading=channel.rule.tools_read,
             elsewhere=products_elsewhere(self._config.rules_at(ask.place.team), channel.rule),
             files=ask.files,
-            # What alerts of the thread say is told with the question, before any tool is called.
+            # Alerts of the thread come with the question, before any tool call.
             untrusted_read=UNTRUSTED in opened.told,
         )
 
@@ -221,7 +221,7 @@ class TurnRequests:
         return self._redactor.redact(prompts.situation(now, told, people[asker.user]))
 
     async def _question(self, ask: Ask, opened: Opened) -> Message:
-        # A turn begun by a release before this one was not told the time with its question.
+        # A turn of an earlier release has no time beside its question.
         told = opened.told or prompts.situation(opened.now, ())
         images = await pictures_of(ask.files, partial(self._picture_at, ask.place))
         return Message(Role.USER, text=ask.text, told=told, images=images)

@@ -25,7 +25,7 @@ from bot.settings.reading import ConfigurationError
 
 CONFIG, DATABASE = "kortex.toml", "kortex.db"
 DIRECTORY = "${KORTEX_DEMO_DIRECTORY}"  # as demo.toml has it: the copy has a folder of its own
-_RUNNING = "demo"  # what is locked while a demo runs; the kernel lets go also when it is killed
+_RUNNING = "demo"  # locked while a demo runs; the kernel releases it after a kill as well
 _NAME = re.compile(r"[0-9]{20}-[0-9]+")  # when it began (ns), and the process: sorts by age
 
 
@@ -38,7 +38,7 @@ def kept() -> Iterator[Path]:
     home = _made()
     for ended in [each for place in _places() for each in _demos(place) if not _runs(each)]:
         shutil.rmtree(ended, ignore_errors=True)
-    # Locked before it has its name, so that a demo that starts meanwhile does not take it for ended.
+    # Locked before it has its name, so that a parallel demo does not treat it as ended.
     begun = Path(tempfile.mkdtemp(prefix="starting-", dir=home))
     with take_lock(begun / _RUNNING):
         yield begun.rename(home / f"{time.time_ns():020d}-{os.getpid()}")
@@ -77,7 +77,7 @@ def _copied() -> Iterator[Path]:
             text = (demo / CONFIG).read_text(encoding="utf-8")
         except (OSError, sqlite3.Error) as error:
             raise ConfigurationError(f"the demo in {demo} cannot be read: {error}") from error
-        if not _runs(demo):  # nobody is there to be asked for names and links
+        if not _runs(demo):  # not running, so its names and links are unavailable
             text = re.sub(r"(?m)^bot_token = .*$", 'bot_token = ""', text, count=1)
         config.write_text(text.replace(DIRECTORY, json.dumps(folder)[1:-1]), encoding="utf-8")
         yield config
@@ -145,6 +145,6 @@ def _runs(demo: Path) -> bool:
         take_lock(demo / _RUNNING).close()
     except SecondProcess:
         return True
-    except OSError:  # removed meanwhile
+    except OSError:  # removed in the meantime
         return False
     return False

@@ -1,6 +1,6 @@
-"""Alerts of other systems: what one says, which rule it falls under, and the thread that tells of them.
+"""Alerts of other systems: an alert, its rule, and its thread.
 
-What a sender wrote (titles, labels) is outside text everywhere: cut and redacted where it comes in.
+A sender's text (titles, labels) is untrusted everywhere: cut and redacted on arrival.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +26,10 @@ class AlertState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert as its sender told it. `group`: what the sender takes for one incident.
+    """One alert as its sender reported it. `group`: the sender's incident.
 
-    (`source`, `group`, `id`) is the same however often it fires. `changed_at`: since when it is so.
+    (`source`, `group`, `id`) is the same for every firing. `changed_at`: since when it has this
+    state.
     """
 
     source: str
@@ -91,7 +92,7 @@ def rule_of(rules: Sequence[AlertRule], alert: Alert) -> AlertRule | None:
 
 @dataclass(frozen=True, slots=True)
 class FiledAlert:
-    """An alert under its rule, redacted and cut. `key` stands for its source, group and id."""
+    """An alert under its rule, redacted and cut. `key` is derived from its source, group and id."""
 
     alert: Alert
     rule: AlertRule
@@ -121,10 +122,10 @@ class ListedAlert:
 
 @dataclass(frozen=True, slots=True)
 class AlertThread:
-    """One incident: the thread it has, and its alerts, of which `listed` are told by name.
+    """One incident: its thread and its alerts; `listed` are shown by name.
 
-    `product` empty: of several, or not known. `is_overflow`: it holds what there were too many
-    threads for. `left_out` says in words which limit kept it from being investigated.
+    `product` is empty for several, or if unknown. `is_overflow`: it holds alerts beyond the most
+    threads. `left_out` names the limit that prevented its investigation.
     """
 
     id: str

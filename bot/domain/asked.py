@@ -42,7 +42,7 @@ def window_of(evidence: Evidence) -> Window | None:
 
 
 def query_of(arguments: Fields) -> str:
-    """A query in its own language, else what was asked, a line each: `product: checkout`."""
+    """A query in its own language, else the arguments, a line each: `product: checkout`."""
     lines = [
         f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"
         for name, value in arguments.items()
@@ -53,9 +53,9 @@ def query_of(arguments: Fields) -> str:
 
 
 def link_of(evidence: Evidence, arguments: Fields, templates: Mapping[str, str]) -> str:
-    """The address by the template of the result's family; "" without one, or where a field is missing.
+    """The address by the template of the result's family; "" without one, or if a field is missing.
 
-    Whatever fills it in, the host stays the template's.
+    The host is always the template's, for any values.
     """
     template = templates.get(_FAMILIES.get(evidence.tool, ""), "")
     if not template:

@@ -66,8 +66,8 @@ class Refusal:
     wanted: int
 
 
-# What a model without a known price is taken to cost when limits are checked: the dearest list
-# price there is. It is never reported as what was spent.
+# The assumed cost of a model without a known price, for checks of limits: the highest list price of
+# all. It is never reported as spending.
 ASSUMED_PRICE: Final = Price(11_000_000, 1_100_000, 13_750_000, 55_000_000)
 
 
@@ -77,13 +77,13 @@ def projected_usd_micros(spent_usd_micros: int, elapsed_s: float) -> int:
 
 
 def is_alert_due(limits: BudgetLimits, used_usd_micros: int) -> bool:
-    """Whether admins are to be told of today's spending."""
+    """Whether to alert admins about today's spending."""
     limit = limits.daily_usd_micros
     return limit > 0 and used_usd_micros * 100 >= limit * limits.alert_at_pct
 
 
 def refusal_words(refusal: Refusal) -> str:
-    """What people are told when a limit is in the way, and when it ends."""
+    """The message about the limit reached, and when it ends."""
     if refusal.limit is Limit.USER:
         return (
             f"you asked {refusal.most} questions this hour, the most one person may; "

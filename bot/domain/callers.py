@@ -1,7 +1,7 @@
-"""Who calls over HTTP: people and services, by a token of ours or of an identity provider.
+"""HTTP callers: people and services, by a token of ours or of an identity provider.
 
-Their ids begin with `@`, which no platform's do, so nobody there can be taken for one of them. A caller
-with an account on a chat platform is that person everywhere: the same roles, the same pair of eyes.
+Their ids begin with `@`, which no platform uses, so they match no platform user. A caller with an
+account on a chat platform is that person everywhere: the same roles, the same pair of eyes.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class KnownCaller:
     account: str = ""
 
     def person(self, home: TeamId) -> Person:
-        """As whom they ask and decide; an account without a team is of `home`."""
+        """The person who asks and decides; an account without a team is of `home`."""
         if not self.account:
             return Person(API, self.user)
         team, _, user = self.account.rpartition("/")
@@ -56,7 +56,7 @@ class KnownCaller:
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """What is told of a token; never the token."""
+    """The data about a token; never the token."""
 
     id: str
     caller: KnownCaller

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from bot.domain.proposal import Proposal
 
-_NAMED_CHARS: Final = 40  # longer values stand among the arguments only
+_NAMED_CHARS: Final = 40  # longer values appear among the arguments only
 _NAMED: Final = 3
 _LEFT_OPEN: Final = (
     "what it leaves open is chosen by the system that carries it out, and is not known here"

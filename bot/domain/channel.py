@@ -23,7 +23,7 @@ _SESSION_NAMES: Final = {DIRECT: "direct", GROUP: "group"}
 
 
 class Readers(StrEnum):
-    """Who can read what is said in a channel."""
+    """The readers of a channel's messages."""
 
     OWN = "own"
     SHARED = "shared"  # another company too
@@ -83,7 +83,7 @@ class ChannelRule:
 
 # No match: asking is allowed, confirming is not.
 UNMATCHED = ChannelRule(match="*")
-# In another workspace, where no rule of its own matches: nothing is read, nobody is answered.
+# In another workspace without a matching rule: nothing is read, no question is answered.
 CLOSED: Final = tuple(
     ChannelRule(match=match, shut=True, workspace=EVERY, answers=False)
     for match in ("*", DIRECT, GROUP)
@@ -92,7 +92,7 @@ CLOSED: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel's name as far as it is known, and the rule that it stands under."""
+    """A channel's name as far as it is known, and its rule."""
 
     name: str
     rule: ChannelRule
@@ -198,9 +198,9 @@ def products_elsewhere(rules: Sequence[ChannelRule], rule: ChannelRule) -> tuple
 
 
 def narrowest(rules: Sequence[ChannelRule]) -> ChannelRule:
-    """What every rule that answers allows, so that it is right whichever the channel stands under.
+    """The intersection of all answering rules, which is right for any rule of the channel.
 
-    Which tools that are is the tool policy's to say: it knows an unknown channel by its name.
+    The tool policy decides the tools: it knows an unknown channel by its name.
     """
     rules = [rule for rule in rules if rule.answers] or rules
     bounds = [rule.products for rule in rules if rule.is_bounded]

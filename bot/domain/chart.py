@@ -1,4 +1,4 @@
-"""A picture of a metric as a value: a few lines over time, what is usual, and since when it is not."""
+"""A chart of a metric as a value: a few lines over time, the baseline, and the onset."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -45,11 +45,11 @@ class Column:
 
 
 def columns(chart: Chart, most: int) -> tuple[tuple[Line, ...], tuple[Column, ...]]:
-    """Which lines are drawn, and their values side by side in at most `most` columns.
+    """The lines to draw, and their values side by side in at most `most` columns.
 
-    Of one line these are points of it. Several lines are sampled at different times: there a column
-    is a stretch of time, and holds of each line the point in it that is furthest from its median;
-    stretches in which one has none are left out. Where too few are left, the first line stands alone.
+    For one line the columns are some of its points. Several lines have samples at different times:
+    there a column is a stretch of time, and holds each line's point furthest from its median;
+    stretches without one of them are left out. If too few remain, only the first line is drawn.
     """
     drawn = tuple(line for line in chart.lines if line.points)
     if len(drawn) > 1:

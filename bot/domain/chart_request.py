@@ -21,7 +21,7 @@ class ChartRequest:
 
 @dataclass(frozen=True, slots=True)
 class Charted:
-    """The text says enough without the chart, and why there is none. Plain Markdown."""
+    """The text suffices without the chart, and says why there is none. Plain Markdown."""
 
     text: str
     chart: Chart | None = None

@@ -1,7 +1,7 @@
-"""Charts out of an answer's results: only points that the result itself holds, no other look-up.
+"""Charts from an answer's results: only points in the result itself, without another look-up.
 
-A result is text from outside that was redacted: what is missing, of another kind or not finite is
-left out, and a result that cannot be read has no chart.
+A result is redacted foreign text: missing, mistyped or infinite values are left out, and an
+unreadable result has no chart.
 """
 
 import math
@@ -19,11 +19,11 @@ from bot.domain.chart import Chart, Line, Point
 from bot.domain.claims import Claim, ClaimState, cited
 from bot.domain.turn_events import Evidence, TurnFinished
 
-MOST_LINES: Final = 5  # with what is usual six, which people still tell apart
-MOST_OF_RESULT: Final = 12  # a sweep tells the course of four
+MOST_LINES: Final = 5  # six with the baseline, which people can still distinguish
+MOST_OF_RESULT: Final = 12  # a sweep has the course of four
 Fields = Mapping[str, JsonValue]
 
-# The words by which a sentence speaks of a signal.
+# The words for a signal in sentences.
 _ROLE_WORDS: Final[Mapping[str, str]] = {
     "latency": r"latenc|\bp\d\d|slow|response time|duration",
     "errors": r"error|fail|5xx",
@@ -211,5 +211,5 @@ def instant(value: JsonValue) -> datetime | None:
     except ValueError:
         return None
     if not 2000 <= at.year < 2200:
-        return None  # nobody's metrics, and calendars end
+        return None  # not a metric's value, and calendars end
     return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Conversations over HTTP: whose they are, and what is told of them in order."""
+"""Conversations over HTTP: their owners, and their events in order."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ class ChatEventKind(StrEnum):
 
     QUESTION = "question"
     TEXT = "text"
-    RESET = "reset"  # all text of the message so far is void, and this stands in its place
+    RESET = "reset"  # the text of the message so far is void, and this replaces it
     TOOL_START = "tool_start"
     TOOL_END = "tool_end"
     NOTICE = "notice"
@@ -44,9 +44,9 @@ class ChatSession:
 
 @dataclass(frozen=True, slots=True)
 class NewChatEvent:
-    """What is to be told: `data` is redacted JSON text. A second one of a `key` changes nothing.
+    """A new event: `data` is redacted JSON text. A second one of a `key` changes nothing.
 
-    `message` is the question it belongs to, empty for the session's own; `to` the one who may read it.
+    `message` is its question, empty for the session's own; `to` the only reader, or empty.
     """
 
     kind: ChatEventKind
@@ -58,7 +58,7 @@ class NewChatEvent:
 
 @dataclass(frozen=True, slots=True)
 class ChatEvent:
-    """One that was told. `seq` counts from 1 in its session."""
+    """A stored event. `seq` counts from 1 in its session."""
 
     seq: int
     kind: ChatEventKind

@@ -1,4 +1,4 @@
-"""What an answer claims, sentence by sentence, by which evidence: `[E1]`, or `[E1, E2]`."""
+"""An answer's claims, sentence by sentence, with their evidence: `[E1]`, or `[E1, E2]`."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ CITATION = re.compile(r"\[E\d{1,4}(?:\s*,\s*E\d{1,4})*\]", re.ASCII)
 _NUMBER = re.compile(r"\d+", re.ASCII)
 
 
-# The note of a sentence that stands in an attached file and in nothing that was measured.
+# The note of a sentence whose only source is an attached file, not a measurement.
 FROM_ATTACHMENT: Final = "from the attached file"
 
 
@@ -38,7 +38,7 @@ class Claim:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether it bears a warning where it stands."""
+        """Whether it has a warning."""
         return bool(self.note) and self.note != FROM_ATTACHMENT
 
     def as_json(self) -> JsonValue:

@@ -27,7 +27,7 @@ class DossierTurn:
 
 @dataclass(frozen=True, slots=True)
 class DossierCost:
-    """Rounds of one model. `usd_micros` leaves out the rounds whose price is unknown."""
+    """Rounds of one model. `usd_micros` leaves out rounds with an unknown price."""
 
     provider: str
     model: str

@@ -1,7 +1,7 @@
-"""What an answer comes to: its verdict, its suspects, what was looked at and what was not.
+"""The outcome of an answer: its verdict, its suspects, what was and was not checked.
 
-Read from the closing statement of the turn (`core__report_findings`). Without one, from the words of
-the answer, and then never surer than "symptoms".
+Read from the closing statement of the turn (`core__report_findings`). Without one, from the words
+of the answer, and then never surer than "symptoms".
 """
 
 import re
@@ -74,7 +74,7 @@ class Findings:
 
 
 def findings_of(final: TurnFinished, products: Sequence[str]) -> Findings:
-    """The outcome of a turn. `products` are those that an answer's words are searched for."""
+    """The outcome of a turn. An answer's text is searched for `products`."""
     for outcome in reversed(final.outcomes):
         if outcome.record.name == TOOL and outcome.record.ok:
             stated = _stated(outcome.record.arguments)

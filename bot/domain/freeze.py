@@ -1,4 +1,4 @@
-"""When no action may run: the kill switch as it stands, quiet hours, freeze windows. Pure."""
+"""When no action may run: an active kill switch, quiet hours, freeze windows. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ def stopped_by_switch(freeze: Freeze) -> str:
     """The words for a switch that is on."""
     since = f" since {freeze.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if freeze.at else ""
     why = f" ({freeze.reason})" if freeze.reason else ""
-    # A platform's id says nothing to people; who it was is told where it can be shown as a name.
+    # A platform's id means nothing to people; the name appears where it is known.
     by = "an admin" if _ID.fullmatch(freeze.by) else freeze.by or "an operator"
     return f"every action is frozen{since}, by {by}{why}"
 

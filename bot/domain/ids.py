@@ -40,20 +40,20 @@ def place_of(session: str) -> Place | None:
     return Place(TeamId(team), ChannelId(channel), MessageTs(thread))
 
 
-# The workspace of conversations over HTTP. No platform's id: what stands there is no platform's.
+# The workspace of conversations over HTTP. It is no platform's id, so no platform serves it.
 API: Final = TeamId("@api")
 
 
 def turn_of(place: Place, ts: MessageTs) -> TurnId:
-    """The turn that answers the message: the same however often and wherever it is delivered.
+    """The turn that answers the message, the same for every delivery.
 
-    A platform's messages have numbers of their own in a channel; over HTTP they have in a conversation.
+    Message numbers are unique in a platform's channel; over HTTP in a conversation.
     """
     where = place.key if place.team == API else f"{place.team}:{place.channel}"
     return TurnId(f"turn:{where}:{ts}")
 
 
-# Who asks where an alert does. No platform's id, so it is nobody's: it holds no role.
+# The asker in an alert's thread. It is no platform's id, so it holds no role.
 ALERTS: Final = UserId("@alert")
 
 
@@ -66,5 +66,5 @@ class Person:
 
     @property
     def is_somebody(self) -> bool:
-        """Whether it is a person, and no alert."""
+        """Whether it is a person, not an alert."""
         return self.user != ALERTS

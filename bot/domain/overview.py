@@ -1,4 +1,4 @@
-"""What is going on in a workspace, a row each: answers under way, conversations. Values only."""
+"""The activity of a workspace, a row each: running answers, conversations. Values only."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,13 +1,12 @@
 """A proposal and its state machine. Pure: the database decides races, this decides what is legal.
 
-pending → confirmed → dispatching → succeeded | failed | unknown
-pending → rejected | expired | superseded
-confirmed → superseded, when the target is no longer what the card showed
-pending | confirmed → superseded, when the same order was sent after it was raised
-any open one → unknown, in a database that was restored from a copy, and nowhere else
+pending → confirmed → dispatching → succeeded | failed | unknown; pending → rejected | expired |
+superseded; confirmed → superseded, when the target is no longer as the card showed; pending |
+confirmed → superseded, when the same order was sent after it was raised; any open one → unknown,
+only in a database restored from a copy.
 
-Its state in words stands here too: the card, the thread, the report, the model's notes and those who
-pressed too late read from the one table.
+The wording of states is here too: the card, the thread, the report, the model's notes and late
+presses use one table.
 """
 
 import hashlib
@@ -67,7 +66,6 @@ LEGAL: Mapping[ProposalState, frozenset[ProposalState]] = {
     ProposalState.EXPIRED: frozenset(),
     ProposalState.SUPERSEDED: frozenset(),
 }
-# Those that something may still become of.
 OPEN = frozenset(state for state in ProposalState if LEGAL[state])
 
 
@@ -82,14 +80,13 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The stored record: the only thing a dispatch is ever made from.
+    """The stored record: the only source of a dispatch.
 
-    `params` is canonical JSON text; `digest` covers action, product and params, and is what the
-    card shows and the dispatch re-checks. `decided_by` and the later fields are None until then.
-    `votes` are kept where more than one of the `approvals` is wanted. `confirm_roles` are the
-    channel's, `action_roles` those that the action names itself: who decides holds one of each.
-    `supersedes` is the proposal it replaced. `channel_name` is the name by whose rule the card was
-    made, empty when it was not known.
+    `params` is canonical JSON text; `digest` covers action, product and params; the card shows it
+    and the dispatch checks it again. `decided_by` and the later fields are None until then. `votes`
+    are kept if more than one of the `approvals` is wanted. `confirm_roles` are the channel's,
+    `action_roles` the action's own: a decision needs one of each. `supersedes` is the proposal it
+    replaced. `channel_name` is the name whose rule made the card, empty when it was not known.
     """
 
     id: ProposalId
@@ -122,7 +119,7 @@ class Proposal:
     supersedes: str = ""
     preview: str = ""  # canonical JSON text of the dry run, redacted; empty: none was asked for
     objects: int | None = None  # how many things it would touch; None: not counted
-    object_names: tuple[str, ...] = ()  # of those, as far as they were told
+    object_names: tuple[str, ...] = ()  # of these objects, as far as reported
     fingerprint: str = ""  # canonical JSON text of the target's facts; empty: not read
     confirm_dialog: bool = False
     channel_name: str = ""
@@ -143,9 +140,9 @@ def digest(action: str, product: str, params: str) -> str:
 
 
 def proposal_id(turn: TurnId, tool_call_id: str, content: str) -> ProposalId:
-    """The same for every attempt at one tool call; `content` is the digest.
+    """The same id for every attempt at one tool call; `content` is the digest.
 
-    The content takes part because some models number their calls anew in every round.
+    The content is part of it because some models number their calls from 0 in every round.
     """
     text = "\n".join((turn, tool_call_id, content))
     return ProposalId("p_" + hashlib.sha256(text.encode()).hexdigest()[:24])
@@ -164,7 +161,7 @@ def check_transition(before: ProposalState, after: ProposalState) -> None:
 
 
 def deciders(row: Proposal) -> str:
-    """Who may decide, in words; empty: nobody may."""
+    """Who may decide, in words; empty: no person may."""
     channel = ", ".join(row.confirm_roles)
     if not channel or not row.action_roles:
         return channel
@@ -222,10 +219,10 @@ class ConfirmedProposal:
 
 
 def confirmed_from_row(proposal: Proposal) -> ConfirmedProposal:
-    """Wrap a row that the database says was confirmed by a person.
+    """Wrap a row that a person confirmed, by the database.
 
-    Raises IllegalTransition for any other state, for a row that too few people confirmed or that
-    names no decider, and for one whose stored parameters no longer match its digest.
+    Raises IllegalTransition for any other state, for a row that too few people confirmed or without
+    a decider, and for one with parameters that no longer match its digest.
     """
     if proposal.state not in (ProposalState.CONFIRMED, ProposalState.DISPATCHING):
         raise IllegalTransition(f"{proposal.id} is {proposal.state}")
@@ -261,7 +258,7 @@ def word(state: ProposalState) -> str:
 
 
 def sign(state: ProposalState) -> str:
-    """What stands before the words where there is room for a sign."""
+    """The sign before the words."""
     match state:
         case ProposalState.PENDING:
             return "…"
@@ -324,7 +321,7 @@ def became(row: Proposal, who: str = "") -> str:
 
 
 def too_late(row: Proposal, decider: str) -> str:
-    """What somebody is told who pressed after it was decided. `decider` is a name."""
+    """The message for a press after the decision. `decider` is a name."""
     expired = row.state is ProposalState.EXPIRED
     at = row.expires_at if expired else row.decided_at
     when = f" at {at:%H:%M} UTC" if at else ""

@@ -7,12 +7,12 @@ from pydantic import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class ProviderStatus:
-    """One provider now. `reason` says why it is not asked; empty when it is.
+    """One provider now. `reason` says why it is not used; empty when it is.
 
-    `turn` is its place in the order of asking (1 is the default), 0 when nobody asks it. `circuit`
-    is "closed" (asked), "open" (not asked for `wait_s`) or "trying" (the next round finds out);
-    `failures` counts those in a row. `answered`: since the start, so that its key and model are known
-    to work; nothing is ready by its configuration alone.
+    `turn` is its position in the order (1 is the default), 0 if it is not in it. `circuit` is
+    "closed" (used), "open" (not used for `wait_s`) or "trying" (the next round is a trial);
+    `failures` counts those in a row. `answered`: since the start, so that its key and model are
+    known to work; a configuration alone proves nothing.
     """
 
     name: str

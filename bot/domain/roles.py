@@ -14,7 +14,7 @@ EVERYBODY = "*"
 
 @dataclass(frozen=True, slots=True)
 class HeldRoles:
-    """Of those asked for: the ones held, and the ones of which it could not be told."""
+    """Of the requested roles: those held, and those that could not be read."""
 
     held: frozenset[str] = frozenset()
     unread: tuple[str, ...] = ()

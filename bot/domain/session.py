@@ -25,7 +25,7 @@ class Ask:
 
     @property
     def turn_id(self) -> TurnId:
-        """The same however often and wherever the message is delivered."""
+        """The same for every delivery of the message."""
         return turn_of(self.place, self.ts)
 
 
@@ -35,7 +35,7 @@ SUMMARY_REQUEST = "Summarise what was said here so far."
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What stands for the oldest `turns` of a session from now on."""
+    """Replaces the oldest `turns` of a session from now on."""
 
     turns: int
     text: str
@@ -45,9 +45,8 @@ class Summary:
 class Session:
     """One conversation. `name` is what plugin and policy globs match.
 
-    `resumed_by` is the turn that opened it anew after it had been idle for too long. `summary`
-    stands for the turns up to the message `summary_ts`. `is_new` is known to the turn that begins in
-    it: no other turn did.
+    `resumed_by` is the turn that reopened it after too long an idle time. `summary` replaces the
+    turns up to the message `summary_ts`. `is_new`: no other turn began in it.
     """
 
     id: SessionId

@@ -19,7 +19,7 @@ MOST_COLUMNS: Final = 8
 # Day and minute, which sort as text.
 _STAMP: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d{1,9})?)?(?:Z|\+00:00)")
 
-# Where a tool keeps its rows, and which of their fields are told, under which heads.
+# The rows of each tool's result, and their shown fields with their headings.
 TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "core__error_patterns": (
         "changes",
@@ -54,8 +54,6 @@ TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of one result; each has a cell for every head. A cell may be anybody's words."""
-
     evidence: int
     tool: str
     heads: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Whose a team is: the bot's own workspace's, or that of another one which installed the bot.
+"""The tenant of a team: the bot's own workspace, or another one that installed the bot.
 
-A tenant is the id of such another workspace. All else is `HOME`'s: its own team, conversations over
-HTTP and on the command line.
+A tenant is the id of such another workspace. Everything else is `HOME`: its own team, conversations
+over HTTP and on the command line.
 """
 
 from collections.abc import Callable
@@ -21,15 +21,15 @@ def home_alone(_team: TeamId) -> str:
 
 
 def is_shared(team: TeamId) -> bool:
-    """Whether who reads one thread of a channel there reads its others.
+    """Whether the readers of one thread can read the channel's other threads.
 
-    A conversation over HTTP is its owner's, whoever else has one of the same channel.
+    A conversation over HTTP is only its owner's, even if others use the same channel.
     """
     return not team.startswith("@")
 
 
 def tenant_of(team: TeamId, home: TeamId) -> str:
-    """Whose that team is. Our own teams' names begin with @, and no platform's."""
+    """The team's tenant. Our own teams' names begin with @, which no platform uses."""
     return HOME if team == home or team.startswith("@") else team
 
 

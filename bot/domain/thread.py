@@ -1,4 +1,4 @@
-"""What was said in a thread, as it can be read again."""
+"""The messages of a thread, read again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from bot.domain.ids import MessageTs
 
 
 class Speaker(StrEnum):
-    """Whose a message is. The last three are the bot's own."""
+    """The author of a message. The last three are the bot's own."""
 
     PERSON = "person"
     APP = "app"

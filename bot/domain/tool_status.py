@@ -36,7 +36,7 @@ class ToolHealth:
 
 @dataclass(frozen=True, slots=True)
 class ToolStatus:
-    """One tool. `toolsets` are those that name it; `reason` says why no model is shown it, or ""."""
+    """One tool. `toolsets` are those with it; `reason` says why no model sees it, or ""."""
 
     id: str
     toolsets: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class ToolsetCost:
 
 @dataclass(frozen=True, slots=True)
 class ToolReport:
-    """Everything `/kortex tools` says. `notes`: what was not loaded and why; MCP servers."""
+    """The content of `/kortex tools`. `notes`: what was not loaded and why; MCP servers."""
 
     tools: Sequence[ToolStatus]
     toolsets: Sequence[ToolsetCost]
@@ -81,7 +81,7 @@ _REPORT = TypeAdapter(ToolReport)
 
 
 def report_from_json(text: bytes) -> ToolReport:
-    """Raises pydantic's ValidationError for what is no report."""
+    """Raises pydantic's ValidationError for other text."""
     return _REPORT.validate_json(text)
 
 

@@ -24,7 +24,7 @@ class RoundStarted:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer as the model wrote it: whoever shows it redacts it first."""
+    """A piece of the answer as the model wrote it: not redacted yet."""
 
     text: str
 
@@ -70,7 +70,7 @@ class TurnEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One numbered tool result: what was asked, how much came, how long it took."""
+    """One numbered tool result: its call, its size, its duration."""
 
     number: int
     tool_call_id: str

@@ -80,7 +80,7 @@ async def end_dbos() -> None:
     loop, threads = asyncio.get_running_loop(), ThreadPoolExecutor()
     loop.set_default_executor(threads)
     await loop.run_in_executor(threads, partial(DBOS.destroy, destroy_registry=True))
-    # Cancelled work may have called DBOS meanwhile, which sets its pool again.
+    # Cancelled work may have called DBOS in the meantime, which sets its pool again.
     loop.set_default_executor(threads)
 
 

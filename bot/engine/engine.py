@@ -276,8 +276,8 @@ class Engine:
     ) -> bool:
         if not self._accepting:
             raise StorageUnavailable("shutting down; nothing was started")
-        # Kortex asks first, on its own connection. DBOS retries a lost database without end, and
-        # would start the work long after the user was told that nothing was started.
+        # Kortex checks first, on its own connection. DBOS retries a lost database without end, and
+        # would start the work long after the user saw that it failed.
         return await self._starts.once(
             workflow_id,
             is_started,

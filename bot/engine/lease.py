@@ -1,4 +1,4 @@
-"""A replica's lease, and the take-over of workflows whose replica lost its own.
+"""A replica's lease, and the take-over of workflows of replicas without one.
 
 Replicas beat on a row of the database. A replica that stays silent past its lease is dead: another
 replica re-enqueues its workflows, a few at a time, so that all live replicas get some.

@@ -215,11 +215,12 @@ class TurnSlots:
 
 
 class Trials:
-    """Starts suspects, the turns whose process died, one at a time.
+    """Starts suspects, turns after a crash of their process, one at a time.
 
     A suspect's trial ends when its next step is recorded, and at the latest after a time that grows
-    with each death. Until then no other turn starts in this process. The suspect is alone as long as
-    no other turn runs that has recorded nothing since it began here: a crash then has one suspect.
+    with each death. Until then no other turn starts in this process. The suspect is alone as long
+    as no other turn runs that has recorded nothing since it began here: a crash then has one
+    suspect.
     """
 
     def __init__(self, slots: TurnSlots, begin: BeginTrial) -> None:

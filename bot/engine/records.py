@@ -1,4 +1,4 @@
-"""The engine's records, from outside of a running engine: end what is unfinished, delete, and find."""
+"""The engine's records, from outside of a running engine: end unfinished work, delete, and find."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -28,7 +28,7 @@ class EngineRecords:
         self._pgbouncer = pgbouncer
 
     async def end_unfinished(self) -> int:
-        """Cancel what would go on; how many. Only where nobody serves."""
+        """Cancel the unfinished work; the number cancelled. Only while no replica serves."""
 
         def work(client: DBOSClient) -> int:
             alive = client.list_workflows(status=[*ALIVE], load_input=False, load_output=False)
@@ -59,9 +59,10 @@ class EngineRecords:
     async def naming(
         self, names: frozenset[str], user: str = "", others: Collection[str] = ()
     ) -> Sequence[str]:
-        """The ids of those that are named so, or that were given one of the names; reads them all.
+        """The ids of workflows with such a name, or with one of the names in their input; reads
+        them all.
 
-        Also of those that were given `user`, and are not named so nor were given one of the `others`.
+        Also those with `user` in their input, unless their name or input holds one of the `others`.
         """
         strange = frozenset(others)
 

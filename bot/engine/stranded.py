@@ -31,9 +31,9 @@ StartEnding = Callable[[Ask, bool], Awaitable[None]]
 
 
 class StrandedWork:
-    """The sweep of one replica. Each turn ends once, however many replicas sweep.
+    """The sweep of one replica. Each turn ends once, for any number of sweeping replicas.
 
-    `replicas` is None where this process is the only one.
+    `replicas` is None if this process is the only one.
     """
 
     def __init__(
@@ -95,7 +95,8 @@ class LeftBehind:
         self._tickets: Collection[str] = ()
 
     async def find(self, *, at_once: bool = False) -> Sequence[Ask]:
-        """The asks to start. Without `at_once` only those seen twice, as others may be starting.
+        """The asks to start. Without `at_once` only those seen twice, because another replica may
+        be starting them.
 
         Raises StorageUnavailable.
         """

@@ -1,7 +1,7 @@
-"""A page's files, served as they are, allowed to load nothing from anywhere else.
+"""The files of a page, served unchanged; the page may load nothing from elsewhere.
 
-There are two: `demo`, a local Slack, and `operator`, for people who watch a running Kortex. What both use
-stands in `shared`.
+There are two pages: `demo`, a local Slack, and `operator`, for watching a running Kortex. `shared`
+has their common files.
 """
 
 import asyncio

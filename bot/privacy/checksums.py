@@ -1,6 +1,6 @@
-"""Checks of personal data: checksums, prefixes and lengths that chance seldom gets right.
+"""Checks of personal data: checksums, prefixes and lengths that random values rarely have.
 
-A check gets what stands before the value on its line (for rules with `before`) and the value.
+A check gets the text before the value on its line (for rules with `before`) and the value.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _PART_WORD = re.compile(
     r"(?i)(?:part|sku|serial|model|isbn|range|ports?|batch|build|version|release|ticket|invoice|case|ref)\b"
     r"(?:[ _-]?(?:no|number|id))?[\s.:#=\"']*$"
 )
-# A name with `=` or `:`, a metric's, a figure in a row of them, or the word for what is counted.
+# A name with `=` or `:`, a metric's name, a figure in a row of them, or the counted noun.
 _NUMBERED = re.compile(
     r"(?i)(?:[\w.\]})-]+[\"']?\s?[=:]\s?[\"']?|\b\w+_\w+\s+|[\d.}%]\s?[\s,;|/]\s?"
     r"|\b[\w-]*(?:ids?|n[or]|number|order|req(?:uest)?|trace|span|seq|sequence|offset|message|msg|event|job|run|task"
@@ -74,7 +74,7 @@ def _scheme(digits: str) -> bool:
 
 
 def is_number_of_something(before: str) -> bool:
-    """Whether what stands before a number says that it counts or names something."""
+    """Whether the text before a number shows that it counts or names a thing."""
     return _NUMBERED.search(before) is not None
 
 
@@ -92,7 +92,6 @@ def iban(_: str, value: str) -> bool:
 
 
 def us_ssn(before: str, value: str) -> bool:
-    """No group of zeros; area 666 and what the tax authority gives out are none."""
     area, group, serial = re.split(r"[-. ]", value)
     if _PART_WORD.search(before) or ("-" not in value and is_number_of_something(before)):
         return False
@@ -154,7 +153,7 @@ def phone(before: str, value: str) -> bool:
 
 
 def phone_named(_: str, value: str) -> bool:
-    """After a word such as `tel`: numbers of one country may be shorter; a date is none."""
+    """After a word such as `tel`: a national number may be shorter; a date does not count."""
     digits = re.sub(r"\D", "", value)
     if _DATE.match(value) or _EPOCH.fullmatch(value):
         return False

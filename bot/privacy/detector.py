@@ -1,8 +1,8 @@
-"""The rules, and where in a text something must be masked by them, in time linear in the text.
+"""The rules, and the positions to mask in a text, in linear time.
 
 Rules and the checks they name are read from the data files beside this module and compiled. A
-prefilter tells per window which rules match at all; only those are run for positions. Rules of which
-it can tell too little are looked for by families, all of one in a single pass.
+prefilter selects the matching rules of each window; only those run for positions. Rules that it
+filters poorly run by families, each in a single pass.
 """
 
 import hashlib
@@ -41,11 +41,11 @@ WINDOW_BYTES: Final = 4096
 OVERLAP_BYTES: Final = 1024
 # A window this full of one rule's findings is masked to its end: positions cost too much then.
 MAX_FINDINGS: Final = 96
-# What is found at a window's end goes on as long as it looks the same.
-# As much of a value as tells what it is.
+# A finding at a window's end extends while the characters look the same. This many bytes of a value
+# identify it.
 CHECKED_BYTES: Final = 256
 MOST_VERDICTS: Final = 4096
-# What a number is called stands so near before it.
+# The name of a number is at most this far before it.
 BEFORE_BYTES: Final = 40
 _REST = re.compile(rb"[A-Za-z0-9+/=_.~%-]*")
 
@@ -66,20 +66,21 @@ _SECTION = TypeAdapter(dict[str, _Entry | str])
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `check` is None when the form alone decides.
+    """One rule. `check` is None if the form alone decides.
 
-    Its pattern was read by RE2 and is compiled when something in a text may match: most never are.
+    RE2 has parsed its pattern; it is compiled on the first possible match, because most never
+    match.
     """
 
     name: str
     kind: Kind
     pattern: bytes
     gate: tuple[str, ...]
-    family: str  # rules that seldom match and are looked for together; "" is none
+    family: str  # rare rules that run together; "" is none
     check: Check | None
     group: int
     name_group: int
-    before: bool  # the check gets what stands before the value on its line, as its name
+    before: bool  # the check gets the text before the value on its line, as its name
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""What hides a secret from the rules: another encoding, a cut, characters nobody sees, look-alikes.
+"""Undo disguises of a secret: another encoding, a cut, invisible characters, look-alikes.
 
-Each encoded piece is decoded and all of a text's are looked at together; a piece that hides a secret
-is masked whole. What is decoded is bounded, so hostile text costs little; a secret behind more is not
-found. A text that holds unseen or look-alike characters next to ASCII ones is looked at a second time
-as it reads. Others, whatever their language, cost one search; ASCII costs nothing.
+Each encoded piece is decoded, and all pieces of a text are searched together; a piece with a secret
+is masked whole. Decoding is bounded, so hostile text costs little; a secret in deeper layers is not
+found. A text with invisible or look-alike characters next to ASCII ones is also searched in its
+readable form. Other text, of any language, costs one search; ASCII costs nothing.
 """
 
 import base64
@@ -73,7 +73,7 @@ _DUMPED = re.compile(
 )
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
-Search = Callable[[bytes], Sequence[tuple[int, int]]]  # where secrets stand
+Search = Callable[[bytes], Sequence[tuple[int, int]]]  # the positions of secrets
 
 # Unicode's default-ignorable characters that text from outside has, bidi controls among them.
 _UNSEEN: Final = (
@@ -189,7 +189,6 @@ def _character(found: re.Match[bytes]) -> bytes:
 
 
 def _undumped(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """As it stands, and with the bytes of each word swapped, as `hexdump` and `od -x` print them."""
     rows = [re.sub(rb"\s+", b" ", row).strip() for row in _DUMPED.findall(raw)]
     plain = b"".join(_readable(row.replace(b" ", b"")[:32]) for row in rows)
     words = b" ".join(rows).split()
@@ -238,11 +237,11 @@ def _text(made: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class AsRead:
-    """A text as it reads, one byte a character; what is found in it is found at `bytes_at`."""
+    """The readable form of a text, one byte a character; its findings map to `bytes_at`."""
 
     data: bytes
     _text: str
-    _removed: Sequence[int]  # for each character left out, what stands after it
+    _removed: Sequence[int]  # for each removed character, the position after it
 
     def bytes_at(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """The same spans in the text's own UTF-8."""
@@ -280,7 +279,7 @@ class Halves:
         self._lengths = {lead.encode(): int(length) for lead, length in lengths.items()}
 
     def joined(self, data: bytes) -> Iterator[tuple[Sequence[tuple[int, int]], bytes]]:
-        """Where both halves stand, and the token they make."""
+        """The positions of both halves, and the joined token."""
         at = 0
         for _ in range(MOST_FOUND):
             match = self._find(data, at, len(data))

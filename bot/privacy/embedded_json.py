@@ -23,7 +23,7 @@ Values = tuple[JsonValue, JsonValue]  # as it was, and redacted
 
 
 class Mask(NamedTuple):
-    """What stands in place of the characters from `start` to `end`. `is_secret`: of any text."""
+    """`words` replace the characters from `start` to `end`. `is_secret`: in any text."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class Mask(NamedTuple):
 
 
 def pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Where objects and lists of JSON stand that hold a text, the outermost of them."""
+    """The outermost JSON objects and lists that hold a text, by position."""
     at = failures = 0
     decoder = json.JSONDecoder()
     while failures < _MOST_FAILURES:
@@ -176,6 +176,6 @@ def _escape_around(text: str, at: int) -> tuple[int, int] | None:
 
 
 def is_quoted(text: str, at: int) -> bool:
-    """Whether a quote that is open on its line stands before that place, as in a part of JSON."""
+    """Whether a quote is open on the line at that position, as in a part of JSON."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line.count('"') % 2 == 1 or '\\"' in line

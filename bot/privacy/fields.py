@@ -41,7 +41,8 @@ class _Names:
 def redacted(
     value: JsonValue, redact: Redact, mask: Redact, *, is_dense: bool = False
 ) -> JsonValue:
-    """`redact` gets texts, many at once; `mask` gets what stands under a secret's name.
+    """Redact the texts of a JSON value: `redact` gets many at once; `mask` gets values of secret
+    fields.
 
     `is_dense`: the texts have so many findings that few of them fit in one window of the rules.
     """
@@ -144,7 +145,7 @@ def _looked_up_silence(names: tuple[str, ...]) -> bool:
     return not any(name == "value" or name in copies or _looked_up_kind(name) for name in names)
 
 
-_are_silent: Final = lru_cache(maxsize=256)(_looked_up_silence)  # lines of a result are alike
+_are_silent: Final = lru_cache(maxsize=256)(_looked_up_silence)  # lines of a result are similar
 
 
 def _all_masked(value: JsonValue, mask: Redact, texts: list[str]) -> JsonValue:

@@ -58,11 +58,11 @@ def forms(secret: str) -> set[bytes]:
 
 
 def _base64_forms(raw: bytes) -> set[bytes]:
-    """What of the secret's Base64 does not depend on what stands before and after it."""
+    """The part of the secret's Base64 that is independent of the bytes around it."""
     found = set()
     for offset in range(3):
         padded = base64.b64encode(b"\0" * offset + raw)
-        first = (0, 2, 3)[offset]  # these characters hold bits of what stands before
+        first = (0, 2, 3)[offset]  # these characters hold bits of the bytes before
         last = len(padded) - (0, 3, 2)[(offset + len(raw)) % 3]
         stable = padded[first:last]
         found |= {stable, stable.translate(bytes.maketrans(b"+/", b"-_"))}

@@ -1,6 +1,6 @@
-"""Whether a value looks made by chance or written: what rules by place ask before they mask.
+"""Whether a value looks random or written: rules by place check it before they mask.
 
-A check gets the name the value stands under ("" when the rule has none) and the value.
+A check gets the name of the value's field ("" if the rule has none) and the value.
 """
 
 import base64
@@ -46,7 +46,7 @@ _KEY_WORD = re.compile(r"(?i)key|token|secret|auth|api|pass|access|client|app")
 _CAMEL = re.compile(r"[A-Za-z][a-z]{1,15}(?:[A-Z][a-z]{1,15}){1,4}")
 # A variable in code, where a value would be.
 _VARIABLE = re.compile(r"(?:[a-z]+\.)?[a-z]+(?:_[a-z]+)+")
-# What stands after an empty value on its line.
+# The text after an empty value on its line.
 _NEXT_PAIR = re.compile(
     r"(?:user(?:name)?|host(?:name)?|port|level|lvl|msg|message|err(?:or)?|status|path|method|code|ip|addr|db|database"
     r"|name|url|uri|duration|took|time|ts|id|request_?id|trace_?id|caller|component|service|namespace|pod|container)="
@@ -78,7 +78,7 @@ def is_wordlike(text: str) -> bool:
 
 
 def random(_: str, value: str) -> bool:
-    """Letters and digits, and no name."""
+    """Letters and digits, not a name."""
     lower, upper = _LOWER.search(value), _UPPER.search(value)
     has_both = _DIGIT.search(value) and (lower or upper)
     if not has_both and not (len(value) >= 20 and lower and upper):
@@ -117,9 +117,9 @@ def spoken(name: str, value: str) -> bool:
 
 
 def vendor_value(name: str, value: str) -> bool:
-    """Behind a vendor's name: made by chance, and not what the rest of the name says is none.
+    """With a vendor's name: random, and not excluded by the rest of the name.
 
-    An id or a digest counts where the name speaks of a key, or says nothing but the vendor.
+    An id or a digest counts if the name mentions a key, or is only the vendor's.
     """
     if _NOT_A_KEY.search(name) or not random(name, value) or len(set(value)) < 8:
         return False
@@ -129,7 +129,7 @@ def vendor_value(name: str, value: str) -> bool:
 
 
 def is_reference(value: str) -> bool:
-    """Whether a template, a path or a word stands where the value would be."""
+    """Whether the value is a template, a path or a word instead."""
     return value.lower() in _WORDS or _REFERENCE.match(value) is not None
 
 

@@ -1,4 +1,4 @@
-"""Matching with RE2, whose time is linear in the text."""
+"""Matching with RE2, in linear time."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ def _is_short(literals: Sequence[str]) -> bool:
 
 
 def pattern_filter(patterns: Sequence[bytes]) -> Filter:
-    """Filter patterns: those that match the text pass."""
+    """A filter of patterns: those that match the text pass."""
     made = _filter(patterns)
     return lambda text: made.Match(text, False) or ()
 

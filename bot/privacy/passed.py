@@ -1,7 +1,7 @@
-"""Texts in which no rule finds anything, by their digests: none of them is searched twice.
+"""Digests of texts without findings: none of them is searched twice.
 
-Most of what is redacted was redacted before: on its way in, out, and into the trail; with each edit of
-an answer; with each round of a turn.
+Most text was redacted before: on its way in, out, and into the trail; with each edit of an answer;
+with each round of a turn.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ class PassedTexts:
         self._lock = Lock()
 
     def digest(self, data: bytes) -> bytes:
-        """What tells this text from all others."""
+        """The key of this text."""
         return hashlib.blake2b(data, key=self._key, digest_size=_DIGEST_BYTES).digest()
 
     def knows(self, digest: bytes) -> bool:

@@ -32,24 +32,24 @@ from bot.privacy.session_memory import (
 from tools.redactor import MASK_PREFIX, Redacted, RedactionFailed
 
 Redact = Callable[[str], str]
-Remember = Callable[[str, str], None]  # a placeholder and what it stands for
+Remember = Callable[[str, str], None]  # a placeholder and its value
 
 _MARK: Final = re.compile(rb"\[redacted:[a-z0-9-]{1,40}#[0-9a-f]{4,16}\]")
 _PREFIX: Final = MASK_PREFIX.encode()
-# What is left of a finding beside a mark that stands in it is no secret if it is shorter.
+# The rest of a finding beside a mark inside it counts as a secret only from this length.
 _SHORTEST_PIECE: Final = 6
 _DENSE: Final = MAX_FINDINGS // 2  # so many masks in a window: its values together may fill one
 _CONFIGURED: Final = "configured"
 _FOUND: Final = "seen-before"
 _IDENTIFIER_SIGN: Final = "@"  # a product that looks like an address; digits alone stay numbers
 _LAST: Final = 1_000_000  # any other finding gives the name
-# Enough to tell secrets apart; identifiers are resolved by theirs, so no two may share one.
+# Enough to distinguish secrets; identifiers are resolved by their tag, so no two may share one.
 _TAG_BYTES: Final = 2
 _IDENTIFIER_TAG_BYTES: Final = 6
 
 _OPEN_BLOCK: Final = re.compile(r"-----BEGIN [A-Z0-9 ]*(?:-----)?")
 _BLOCK_END: Final = re.compile(r"-----END [A-Z0-9 ]*-----")
-# Whatever follows such a name on its line, or on the next one, may be its value or a part of it.
+# Any text after such a name on its line, or on the next one, may be its value or a part of it.
 _NAMED: Final = re.compile(
     r"(?i)(?:cookie|authori[sz]ation|bearer|basic|passw|passphrase|passcode|pwd|secret|token|key"
     r"|credential|private|access|auth|identified|machine|login|curl|mysql|mariadb|sshpass|psql|redis-cli"
@@ -66,11 +66,11 @@ _LONGEST_GROUPS_CHARS: Final = 80
 class TextRedactor:
     """Masks configured secrets, secret shapes and, unless switched off, personal data.
 
-    A secret that only its place gave away is masked wherever it stands from then on: in the rest of the
-    text, and in later texts of the session.
+    A secret found only by its place is masked everywhere from then on: in the rest of the text, and
+    in later texts of the session.
 
-    `known` are names of the operator's own, such as products: one that looks like an identifier is none.
-    `remember` is told the placeholders of identifiers; without it they cannot be resolved.
+    `known` are the operator's own names, such as products, which are never identifiers. `remember`
+    stores the placeholders of identifiers; without it they cannot be resolved.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class TextRedactor:
         return self._redacted(text, show_identifiers=True)
 
     def redact_value(self, value: JsonValue) -> JsonValue:
-        """A JSON value with all its texts redacted, and what stands under a secret's name masked.
+        """A JSON value with its texts redacted, and the values of secret fields masked.
 
         Raises RedactionFailed.
         """
@@ -240,7 +240,7 @@ class TextRedactor:
         return masks
 
     def _mark(self, span: Span, found: bytes) -> str:
-        """Equal secrets get equal marks, so that they can still be told apart."""
+        """Equal secrets get equal marks, so that readers can still distinguish them."""
         if span.kind != "identifier":
             return f"{MASK_PREFIX}{span.name}#{self._tag(found, _TAG_BYTES)}]"
         mark = f"{MASK_PREFIX}{span.name}#{self._tag(found, _IDENTIFIER_TAG_BYTES)}]"
@@ -323,7 +323,7 @@ def _whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def showable(text: str) -> str:
-    """What may be shown of it now: what is settled, and the beginning of a plain word after that."""
+    """The part that may be shown now: the settled text, and the beginning of a plain word after it."""
     at = settled(text)
     return text if _PLAIN_WORD.fullmatch(text, at) else text[:at]
 

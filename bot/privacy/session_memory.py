@@ -32,12 +32,12 @@ _FEW_BYTES: Final = 64 * 1024  # to search this often costs less than to compile
 
 
 def current_session() -> str:
-    """The session whose texts are being redacted; "" outside a session."""
+    """The session of the texts under redaction; "" outside a session."""
     return _SESSION.get()
 
 
 class Placeholders:
-    """What the placeholders of each session stand for. Any thread may use it."""
+    """The values of each session's placeholders. Any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -89,7 +89,7 @@ class FoundSecrets:
         self.learned = 0  # how often a session gained a secret
 
     def remember(self, session: str, values: Iterable[bytes]) -> None:
-        """Keep those that are distinctive; without a session ("") nothing is kept."""
+        """Keep the distinctive ones; without a session ("") none is kept."""
         kept = [v for v in values if is_telling(v)]
         if not session or not kept:
             return

@@ -1,6 +1,7 @@
-"""Tokens sealed for the database by Fernet (https://github.com/fernet/spec), each for its own workspace.
+"""Tokens sealed for the database by Fernet (https://github.com/fernet/spec), each for its own
+workspace.
 
-A sealed token says whose it is: put into another workspace's row, it does not open.
+A sealed token contains its workspace: in another workspace's row it does not open.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""What operators are told: providers, tools, one incident, one part of a check."""
+"""Reports for operators: providers, tools, one incident, one part of a check."""

@@ -7,10 +7,10 @@ from adapters.fault import Fault
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One part. Not `configured` means that it is not set up, which is no failure.
+    """The state of one part. Not `configured`: not set up, which is not a failure.
 
-    A `warning` works as it is set up, and somebody will be surprised by it. `mend` is what to do
-    about one that is not well; empty: what its part says, of that `fault` if one is known.
+    A `warning` works as configured, and may surprise. `mend` is the remedy for an unhealthy part;
+    empty: the part's own text, for that `fault` if known.
     """
 
     part: str
@@ -28,7 +28,7 @@ class Finding:
 
     @property
     def rank(self) -> int:
-        """For sorting: what failed first, what is not set up last."""
+        """For sorting: failures first, parts that are not set up last."""
         return ("FAILED", "WARNING", "ok", "not set").index(self.mark)
 
     @property

@@ -20,7 +20,7 @@ from bot.slack.text.markdown import lines
 USD_MICROS = 1_000_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 _MAX_CELL = 300
-# Which rows make the timeline, and what of their body tells the story.
+# The rows of the timeline, and the fields of their bodies that it uses.
 _STORY: Mapping[str, Sequence[str]] = {
     AuditKind.TURN_STARTED: (),
     AuditKind.TOOL_CALL: ("tool", "error"),
@@ -44,9 +44,9 @@ _STORY: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReportFacts:
-    """What is beside the dossier. `names` by user id; `links` by message; both may lack some.
+    """Facts beside the dossier. `names` by user id; `links` by message; both may be incomplete.
 
-    `thread`: what people said there. `beside`: which other threads may have been meant, in words.
+    `thread`: people's messages there. `beside`: other threads that may have been meant, in words.
     """
 
     written_at: datetime
@@ -54,12 +54,12 @@ class ReportFacts:
     checkpoint: Checkpoint | None
     names: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
-    thread: ThreadRead | None = None  # None: there is none to read, or nobody to ask for it
+    thread: ThreadRead | None = None  # None: it cannot be read
     beside: str = ""
 
 
 def people_in(dossier: Dossier) -> set[str]:
-    """Everybody whose name the report would like to know."""
+    """The people whose names the report needs."""
     found = {turn.asker for turn in dossier.turns}
     found |= {str(entry.actor) for entry in dossier.trail}
     found |= {p.decided_by for p in dossier.proposals if p.decided_by}
@@ -104,7 +104,6 @@ def _head(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
 
 
 def _page(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
-    """The first page; every address in it is text, as it holds others' words."""
     del facts
     yield from (_foreign_line(line) for line in one_page(dossier))
     yield "---"

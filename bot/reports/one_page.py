@@ -1,6 +1,6 @@
 """An incident on one page: summary, impact, cause, timeline, actions, open questions. Pure.
 
-It says what was answered and decided, in the words on record; nothing is looked at again.
+It repeats recorded answers and decisions; it checks nothing again.
 """
 
 import re
@@ -28,7 +28,7 @@ _MARKS: Final = re.compile(r"\s*\[E\d+\]|\*\*")
 
 
 def one_page(dossier: Dossier) -> Iterator[str]:
-    """Lines of plain text and Markdown headings; the words of others are in them as they were."""
+    """Lines of plain text and Markdown headings; foreign text in them is verbatim."""
     cause = _newest(dossier, _CAUSE)
     yield from ("## Summary", "", *_summary(dossier, cause), "")
     yield from ("## Impact", "", *_impact(cause), "")

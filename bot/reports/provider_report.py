@@ -13,7 +13,7 @@ from bot.domain.provider_status import ProviderStatus
 def provider_report(
     providers: Mapping[str, Provider], rounds: Rounds, models: Mapping[str, str]
 ) -> Callable[[], Awaitable[Sequence[ProviderStatus]]]:
-    """What tells the state now. `models` names the configured model of each provider."""
+    """A report of the current state. `models` names the configured model of each provider."""
 
     async def report() -> Sequence[ProviderStatus]:
         order = {provider.name: turn for turn, provider in enumerate(rounds.providers, start=1)}

@@ -1,4 +1,4 @@
-"""What an operator is told of the tools: which there are, which are offered, how they do."""
+"""The operators' view of the tools: the existing ones, the offered ones, their health."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _SETTING = {
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Somebody who asks for a purpose, in no particular channel."""
+    """An asker with a purpose, in no particular channel."""
 
     purpose: str
     channel: str = ""
@@ -51,7 +51,9 @@ def tool_report(
     *,
     notes: Iterable[str] = (),
 ) -> ToolReport:
-    """`bound` is what is configured, None when that is not known; `health` is by tool id, `unknown` for names nobody has."""
+    """`bound` is the configuration, None if unknown; `health` is by tool id, `unknown` for unknown
+    names.
+    """
     everywhere = replace(policy, sessions={}, channels=(), purposes=frozenset(), roles={})
     catalog = ToolCatalog(tools, everywhere)
     entries = [catalog.get(tool.contract.id) for tool in tools]
@@ -69,10 +71,9 @@ def tool_report(
 def toolset_costs(
     tools: Sequence[AnyTool], policy: ToolPolicy, bound: Capabilities | None = None
 ) -> tuple[ToolsetCost, ...]:
-    """Of every toolset, and of all tools together as `all`, for comparison.
+    """The cost of every toolset, and of all tools together as `all`, for comparison.
 
-    Wherever it is used: what sessions and channels take away is counted. `bound` leaves out what is
-    not configured.
+    Without restrictions of sessions and channels. `bound` leaves unconfigured tools out.
     """
     everywhere = replace(policy, sessions={}, channels=(), purposes=frozenset(), roles={})
     catalog = ToolCatalog(tools, everywhere, bound)

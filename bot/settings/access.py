@@ -53,11 +53,11 @@ ProxyAddress = Annotated[str, AfterValidator(_proxy)]
 
 
 class RouteSettings(Section):
-    """How a server is reached, whoever asks. Files are PEM and are read at the start.
+    """How a server is reached, by any caller. Files are PEM and are read at the start.
 
-    `ca_file` replaces the authorities that are trusted otherwise. `client_key` is left out where
-    the key stands in `client_certificate`. `proxy` may hold a user and a password. An answer
-    has to be whole within `connect_timeout` and `timeout` together.
+    `ca_file` replaces the authorities that are trusted otherwise. `client_key` is left out if
+    `client_certificate` contains the key. `proxy` may hold a user and a password. An answer has to
+    be whole within `connect_timeout` and `timeout` together.
     """
 
     headers: dict[HeaderName, Token] = Field(default_factory=dict)
@@ -101,12 +101,12 @@ class AccessSettings(RouteSettings):
 
 
 class SinkAccessSettings(AccessSettings):
-    """Where rows of the audit trail are sent: a sink that does not answer must not hold up others."""
+    """The address for rows of the audit trail: a sink that does not answer must not delay others."""
 
     timeout: Duration = timedelta(seconds=10)
 
     def with_token(self, token: SecretStr) -> Self:
-        """The same with a token that stands elsewhere. Raises ValueError for two identities."""
+        """The same with a token from another setting. Raises ValueError for two identities."""
         if not token.get_secret_value():
             return self
         if self._identities():

@@ -28,10 +28,10 @@ def _no_params() -> dict[str, JsonValue]:
 
 
 class DeclaredSettings(Section):
-    """What is done, with what parameters.
+    """The operation and its parameters.
 
-    `read_token` is what the target is read with (dry run, count, fingerprint) before anybody
-    confirmed; `free_text` names parameters that select nothing and may hold any text.
+    `read_token` reads the target (dry run, count, fingerprint) before a confirmation; `free_text`
+    names parameters that select nothing and may hold any text.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")

@@ -1,4 +1,4 @@
-"""The shape of `[[alerts]]`: which alerts open a thread, in which channel, and what is asked there."""
+"""The shape of `[[alerts]]`: which alerts open a thread, in which channel, and with which question."""
 
 import re
 from datetime import timedelta
@@ -53,9 +53,9 @@ class AlertSettings(Section):
 
 
 class AlertLimitSettings(Section):
-    """`[policy.alerts]`: the most that alerts may start, all together; 0 of dollars is no limit.
+    """`[policy.alerts]`: the most that alerts may start, all together; 0 dollars is no limit.
 
-    Above `threads_per_hour` alerts of a rule share one thread; above the others nothing is
+    Above `threads_per_hour` alerts of a rule share one thread; above the other limits nothing is
     investigated.
     """
 

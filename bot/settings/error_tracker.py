@@ -1,4 +1,4 @@
-"""`[observe.errors]`: the tracker of errors, and which of its projects are whose."""
+"""`[observe.errors]`: the error tracker, and the products of its projects."""
 
 from typing import Annotated, Literal, Self
 

@@ -45,11 +45,11 @@ def own_address(http: HttpSettings) -> str:
 
 
 class OidcSettings(Section):
-    """`[oidc]`. Without an issuer no such token is taken.
+    """`[oidc]`. Without an issuer no such token is accepted.
 
     `jwks_url` empty: the issuer's metadata names it. `roles` are ours by values of `roles_claim`;
-    `account_claim` names a claim with the user id of the chat platform, whose roles then count. With
-    `sign_in` people sign in to the page there, as the client whose id is `audience`.
+    `account_claim` names a claim with the user id of the chat platform, with the roles of that
+    user. With `sign_in` people sign in to the page there, as the client with the id `audience`.
     """
 
     issuer: Address = ""

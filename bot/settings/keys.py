@@ -1,4 +1,4 @@
-"""The keys that a configuration file may hold: on which line one stands, and which one was meant."""
+"""The keys of a configuration file: their lines, and suggestions for misspelt ones."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ def line_of(text: str, path: Sequence[str]) -> int:
             continue
         full = table if header else [*table, *_parts(stripped.partition("=")[0])]
         if header and table[: len(wanted)] == wanted:
-            at = at or number  # it, or a table below it, by which it is there
+            at = at or number  # it, or the first table below it
         elif full == wanted[: len(full)] and (header or len(full) > len(table)):
             above = number
         if full == wanted and not header:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, SecretStr
 
 
 def secret_values(value: object) -> Iterator[str]:
-    """Every secret within a table, for literal masking wherever text leaves."""
+    """Every secret within a table, for masking in all output."""
     match value:
         case SecretStr():
             yield value.get_secret_value()
@@ -30,10 +30,10 @@ def secret_values(value: object) -> Iterator[str]:
 
 
 def masked_json(table: BaseModel) -> bytes:
-    """All of a table, with stars for what was declared a secret; the same for equal ones.
+    """All of a table, with stars for declared secrets; the same for equal ones.
 
-    Not pydantic's, which would build what writes each table, and keep that: 0.4 MB for one use. Not
-    orjson, which writes no integer over 64 bits: what an action is undone with may hold one.
+    Not pydantic's, which would build and keep a serializer for each table: 0.4 MB for one use. Not
+    orjson, which writes no integer over 64 bits: an action's undo may hold one.
     """
     return json.dumps(table, default=_plain).encode()
 
@@ -44,7 +44,7 @@ def _plain(value: Any) -> object:
             return dict(value)
         case timedelta():
             return value.total_seconds()
-        case _:  # a secret, whose text is stars, or an address
+        case _:  # a secret, which becomes stars, or an address
             return str(value)
 
 

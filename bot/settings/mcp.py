@@ -26,9 +26,9 @@ class McpToolSettings(Section):
 class McpServerSettings(Section):
     """`[mcp.servers.NAME]`: a program (`command`) or an address (`url`).
 
-    The program gets the variables of `env`, which are secrets, and those that `inherit` names.
-    `networks` are private ones that the address may be in. `local` is your word that the program
-    reaches no other host, asked for in local-only mode. `allowed_sessions` are globs.
+    The program gets the variables of `env`, which are secrets, and the variables named in
+    `inherit`. `networks` are private networks that the address may be in. `local` declares that the
+    program reaches no other host; local-only mode requires it. `allowed_sessions` are globs.
     """
 
     command: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ McpServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$", m
 
 
 class McpSettings(Section):
-    """`[mcp]`. `definitions` is a file that keeps what was accepted, so that a change can be shown.
+    """`[mcp]`. `definitions` is a file of the accepted definitions, so that a change can be shown.
 
     Empty: beside the SQLite file; with PostgreSQL only the new definition is shown.
     """

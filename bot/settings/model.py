@@ -41,7 +41,7 @@ from tools.products import Reading
 
 MOST_TOKENS = 100_000_000  # of one request; no model takes a tenth
 MOST_USD = 1_000_000.0  # as micro-dollars and summed up, within 64 bits
-FEWEST_EDITS = 20  # below, what is kept back for finals leaves nothing for the text as it grows
+FEWEST_EDITS = 20  # below, the reserve for final edits leaves none for growing text
 SHORTEST_AUDIT_KEY = 32  # characters; as hexadecimal digits that is 128 bits
 
 
@@ -188,14 +188,14 @@ class LlmSettings(Section):
 
     @property
     def is_local_only(self) -> bool:
-        """Whether nothing but what is declared local may be reached."""
+        """Whether only hosts declared local may be reached."""
         return self.mode == "local-only" or self.privacy.local_only
 
 
 class KubernetesSettings(Section):
-    """`[kubernetes]`. `namespaces` are those that may be read, the first is the usual one.
+    """`[kubernetes]`. `namespaces` are the readable ones, the first is the default.
 
-    `product_label` is the label of a Deployment that names its product; empty, it is found.
+    `product_label` is the label of a Deployment that names its product; empty, it is discovered.
     """
 
     kind: Literal["cluster", "kubeconfig", "recorded", "none"] = "none"
@@ -219,7 +219,9 @@ class ControlPlaneSettings(AccessSettings):
 
 
 class ConnectionSettings(Section):
-    """`[platform.connections.NAME]`: whose it is (Slack user ids of that workspace, or `*`), and the token."""
+    """`[platform.connections.NAME]`: its users (Slack user ids of that workspace, or `*`), and the
+    token.
+    """
 
     users: tuple[PersonIdOrAll, ...]
     workspace: AnyWorkspace = ""
@@ -227,7 +229,7 @@ class ConnectionSettings(Section):
 
 
 class PlatformSettings(RouteSettings):
-    """`[platform]`. Asked with the connection of whoever asks; without one its tools do not exist."""
+    """`[platform]`. Used with the asker's connection; without one its tools do not exist."""
 
     kind: Literal["http", "recorded", "none"] = "none"
     url: str = ""
@@ -407,5 +409,5 @@ class Settings(Section):
     otel: OtelSettings = left_out()
 
     def secrets(self) -> frozenset[str]:
-        """Every configured secret, for literal masking wherever text leaves."""
+        """Every configured secret, for masking in all output."""
         return frozenset(s for s in secret_values(self) if s)

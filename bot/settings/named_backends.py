@@ -13,9 +13,9 @@ BackendName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")]
 
 
 class ByName(Section):
-    """What a backend with a name has beside its kind's keys.
+    """The settings of a named backend beside its kind's keys.
 
-    `products` choose it: a channel whose products are all of one backend looks at that one.
+    `products` choose it: a channel with only products of one backend uses that one.
     """
 
     products: tuple[NotEmpty, ...] = ()
@@ -51,7 +51,7 @@ def _named_apart(read: object, own: frozenset[str]) -> object:
 
 
 def as_written(path: Sequence[str]) -> list[str]:
-    """A path of pydantic's as it stands in kortex.toml."""
+    """A pydantic path as it is written in kortex.toml."""
     hidden = path[0] == "observe" and list(path[2:3]) == [NAMED] if path else False
     return [*path[:2], *path[3:]] if hidden else list(path)
 

@@ -19,10 +19,10 @@ from bot.settings.section import Duration, LinkTemplate, Section, left_out
 
 
 class ObservedBackend(AccessSettings):
-    """What logs, metrics and traces have in common. `tenant` is sent as X-Scope-OrgID.
+    """The common settings of logs, metrics and traces. `tenant` is sent as X-Scope-OrgID.
 
-    `link` is the button of an opened result. With `data_source` (a name) or `data_source_uid`, `url`
-    is a Grafana's, and what is asked goes through its proxy.
+    `link` is the button of an opened result. With `data_source` (a name) or `data_source_uid`,
+    `url` is a Grafana, and requests go through its proxy.
     """
 
     url: str = ""
@@ -84,15 +84,15 @@ class SignalSettings(Section):
     combine: Literal["sum", "max", "min", "avg", ""] = ""
     where: str = ""
     over: str = ""
-    # From which it is bad, whatever it was before.
+    # The value from which it is bad, for any earlier value.
     limit: float | None = Field(default=None, ge=0, le=1e15)
 
 
 class MetricsBackend(ObservedBackend, MetricStoreSettings):
-    """One store of metrics. `product_label` alone says whose a series is; empty, it is found.
-    It is a label, a tag of Datadog or a dimension of CloudWatch.
+    """One store of metrics. `product_label` alone names a series' product; empty, it is discovered.
 
-    `scrape_interval` empty is learned from the data.
+    It is a label, a tag of Datadog or a dimension of CloudWatch. An empty `scrape_interval` is
+    learned from the data.
     """
 
     kind: Literal["prometheus", "datadog", "cloudwatch", "recorded", "none"] = "none"
@@ -134,8 +134,10 @@ class TracesSettings(TracesBackend, HoldsNamed):
 
 
 class ObserveSettings(Section):
-    """`[observe]`. `product_labels` name a product before the usual labels do, wherever it speaks:
-    metrics, logs, alerts, Deployments. A family's own `product_label` comes before them.
+    """`[observe]`.
+
+    `product_labels` name a product before the usual labels do, in metrics, logs, alerts and
+    Deployments. A family's own `product_label` comes before them.
     """
 
     product_labels: tuple[str, ...] = ()

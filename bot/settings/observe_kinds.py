@@ -1,4 +1,4 @@
-"""What one kind of backend of `[observe]` needs and the others do not, and which key is whose."""
+"""The keys of each kind of backend of `[observe]`, and which kind needs which key."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -31,9 +31,9 @@ DataSourceUid = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
 
 
 class AwsSettings(Section):
-    """Where and as whom AWS is asked; a `session_token` only with temporary keys.
+    """The region and identity for AWS; a `session_token` only with temporary keys.
 
-    Without keys botocore looks for credentials, in `profile` where one is named.
+    Without keys botocore looks for credentials, in `profile` if it is set.
     """
 
     region: str = ""
@@ -44,11 +44,11 @@ class AwsSettings(Section):
 
 
 class LogStoreSettings(AwsSettings):
-    """Stores of logs whose lines have fields.
+    """Log stores whose lines have fields.
 
-    `product_field` names a product; empty, it is found. `index` and the names of fields are
-    Elasticsearch's and OpenSearch's: an empty one is looked for by ECS's and OpenTelemetry's names.
-    `log_groups` are what names of CloudWatch's groups begin with.
+    `product_field` names a product; empty, it is discovered. `index` and the field names are for
+    Elasticsearch and OpenSearch: an empty one is looked up by ECS's and OpenTelemetry's names.
+    `log_groups` are prefixes of CloudWatch's groups.
     """
 
     product_field: str = ""
@@ -62,7 +62,10 @@ class LogStoreSettings(AwsSettings):
 
 
 class MetricStoreSettings(AwsSettings):
-    """Stores of metrics besides Prometheus's kin. `namespaces` are CloudWatch's, empty: all."""
+    """Stores of metrics other than Prometheus-compatible ones.
+
+    `namespaces` are CloudWatch's, empty: all.
+    """
 
     namespaces: tuple[NotEmpty, ...] = ()
 

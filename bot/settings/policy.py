@@ -1,4 +1,4 @@
-"""`[roles.NAME]` and `[policy]`: who holds a role, which tools exist for whom, what a turn may ask."""
+"""`[roles.NAME]` and `[policy]`: role members, allowed tools, limits of a turn."""
 
 import re
 from datetime import timedelta
@@ -22,7 +22,7 @@ MAX_TURN_BYTES: Final = 1 << 30  # in memory, of every turn at once
 
 
 class OnCallSettings(AccessSettings):
-    """`[roles.NAME.oncall]`: who is on call holds the role. Slack gives a click three seconds.
+    """`[roles.NAME.oncall]`: the people on call hold the role. Slack gives a click three seconds.
 
     `schedules` are PagerDuty's; `path` leads to e-mail addresses or Slack ids in a JSON answer.
     """
@@ -45,7 +45,7 @@ class OnCallSettings(AccessSettings):
 
 
 class RoleSettings(Section):
-    """`[roles.NAME]`: Slack user groups, users, and who is on call, of one workspace.
+    """`[roles.NAME]`: Slack user groups, users, and the people on call, of one workspace.
 
     `workspace` empty is the one of `[slack] bot_token`.
     """
@@ -57,7 +57,7 @@ class RoleSettings(Section):
 
 
 class ToolBudgetSettings(Section):
-    """`[policy.budget]` and a toolset's `budget`, of which what is left out is the former's."""
+    """`[policy.budget]`, and a toolset's `budget`, which inherits omitted keys from it."""
 
     calls: int = Field(default=60, ge=1, le=1000)
     same_calls: int = Field(default=2, ge=1, le=100)
@@ -88,9 +88,9 @@ class RoleToolSettings(Section):
 
 
 class PolicySettings(Section):
-    """`[policy]`. `denied` are globs of tools that nobody has.
+    """`[policy]`. `denied` are globs of tools that are always forbidden.
 
-    Once `roles` names any, a turn uses what the asker's roles give, and what `"*"` gives everybody.
+    Once `roles` names any, a turn uses the tools of the asker's roles and of `"*"`, every asker.
     """
 
     effects: tuple[Literal["read_only"], ...] = ("read_only",)

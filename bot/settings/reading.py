@@ -134,7 +134,7 @@ def _words(item: ErrorDetails) -> str:
 
 
 def _check_references(settings: Settings, text: str, name: str) -> None:
-    """Names that point at nothing: a role nobody defined would silently deny for ever."""
+    """Names without a target: an undefined role would silently deny for ever."""
     problems: list[str] = []
     for index, channel in enumerate(settings.channels):
         problems += _unknown_roles(settings, channel, index, text, name)
@@ -182,7 +182,6 @@ def _unknown_tools(settings: Settings, text: str, name: str) -> list[str]:
 
 
 def _denied_in_vain(settings: Settings, text: str, name: str) -> list[str]:
-    """What is denied by a wrong name stays allowed. Of built-in tools, the only ones known here."""
     denied = [each for each in settings.policy.denied if not each.startswith(("plugin__", "mcp__"))]
     if not denied:
         return []

@@ -45,7 +45,7 @@ class ReflexSettings(DeclaredSettings):
 
 
 class ReflexAction(ActionSettings):
-    """An action that stands in reflexes.toml."""
+    """An action in reflexes.toml."""
 
 
 class ReflexFile(Section):

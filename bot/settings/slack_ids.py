@@ -1,4 +1,4 @@
-"""Slack's ids and names in a configuration, told apart by their shape: a wrong one matches nobody.
+"""Slack's ids and names in a configuration, by their shape: a wrong one would match no account.
 
 Ids are capitals and digits after a letter for the kind (https://docs.slack.dev/reference/objects/);
 names of channels, people and groups hold no capitals.

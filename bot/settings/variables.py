@@ -1,4 +1,6 @@
-"""`${NAME}` and `${NAME:-default}` in a configuration file, and which names the environment lacks."""
+"""`${NAME}` and `${NAME:-default}` in a configuration file, and the names missing in the
+environment.
+"""
 
 import re
 from collections import Counter
@@ -29,7 +31,7 @@ class Unset:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Which setting lacks which variable, wherever in a list it stands."""
+        """The setting and its missing variable, for any list position."""
         parts = ("*" if part.isdigit() else part for part in self.key.split("."))
         return ".".join(parts), self.variable
 
@@ -63,7 +65,7 @@ class Interpolation:
         return value or default or ""
 
     def unset(self) -> tuple[Unset, ...]:
-        """What was missing so far, in the order of the file."""
+        """The variables missing so far, in the order of the file."""
         spare = [name for name, value in self.env.items() if value.strip()]
         spare = [name for name in spare if name not in self._named]
         return tuple(

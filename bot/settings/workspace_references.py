@@ -10,7 +10,7 @@ Found = tuple[Sequence[str], str]
 
 
 def misplaced(settings: Settings, text: str, name: str) -> list[str]:
-    """A line for each, as they are told."""
+    """A line for each problem."""
     found = (
         *_roles_elsewhere(settings),
         *_unknown_workspaces(settings),
@@ -20,7 +20,7 @@ def misplaced(settings: Settings, text: str, name: str) -> list[str]:
 
 
 def _roles_elsewhere(settings: Settings) -> Iterator[Found]:
-    """A role's ids are of one workspace: in another one nobody would hold it."""
+    """A role's ids belong to one workspace: in another one no account would hold it."""
     named: list[tuple[Sequence[str], str, Sequence[str]]] = [
         (("channels", str(n), "confirm"), rule.workspace, rule.confirm)
         for n, rule in enumerate(settings.channels)

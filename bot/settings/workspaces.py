@@ -1,4 +1,6 @@
-"""Other workspaces that may install the app (`[slack] client_id` and its like), and what is theirs alone."""
+"""Other workspaces that may install the app (`[slack] client_id` and its like), and their own
+settings.
+"""
 
 import base64
 import binascii
@@ -54,7 +56,7 @@ AnyWorkspace = Annotated[str, AfterValidator(_any_team)]
 
 
 class InstallSettings(Section):
-    """The part of `[slack]` by which other workspaces install the app; without `client_id` none can.
+    """The part of `[slack]` for installations in other workspaces; without `client_id` none can.
 
     `token_keys` are Fernet keys: the first seals, all of them open. Empty ones are left out.
     """
@@ -67,7 +69,7 @@ class InstallSettings(Section):
 
     @property
     def seal_keys(self) -> tuple[str, ...]:
-        """Those that are set, the sealing one first."""
+        """The configured ones, the sealing one first."""
         found = (key.get_secret_value().strip() for key in self.token_keys)
         return tuple(key for key in found if key)
 
@@ -92,7 +94,7 @@ def _is_key(text: str) -> bool:
 
 
 class WorkspaceSettings(Section):
-    """`[workspaces.T0123]`: it may install the app. A limit of 0 is none of its own."""
+    """`[workspaces.T0123]`: it may install the app. A limit of 0 means no limit of its own."""
 
     daily_usd_limit: float = Field(default=0.0, ge=0, le=MOST_USD)
     admins: tuple[str, ...] = ()

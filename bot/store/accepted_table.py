@@ -1,6 +1,6 @@
-"""The table of what was accepted and is not begun yet; `bot.store.tables` has all of them.
+"""The table of accepted questions that have not begun; `bot.store.tables` has all of them.
 
-The release before knows nothing of it: it may take a turn's ticket away, but not what was asked.
+An earlier release does not use it: it may delete a turn's ticket, but not the question.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""Which thread an alert belongs to, by what is on record; and threads opened, within their limits."""
+"""The thread of an alert, by stored rows; and new threads, within their limits."""
 
 import uuid
 from collections import defaultdict
@@ -20,7 +20,7 @@ from bot.store.dialect import insert_into, now, seconds_ago, today
 from bot.store.ledger_tables import spending
 
 HOUR_S: Final = 3_600.0
-# What nobody told of for so long is over, whether its end was told or not.
+# Silent for this long means over, with or without a reported end.
 STALE_S: Final = 7 * 24 * HOUR_S
 _LIVE: Final = 2_000  # threads of one rule that alerts may still belong to
 
@@ -52,16 +52,16 @@ async def placed(filing: Filing, rule: AlertRule, found: Sequence[FiledAlert]) -
         before, thread = places.of(each)
         if not thread:
             if not each.alert.is_firing:
-                continue  # the end of what nobody here was told of
+                continue  # the end of an alert that was never shown here
             thread = await places.opened(each.product)
         places.takes(each, thread)
         filing.by_thread[thread].append((each, before))
 
 
 class _Places:
-    """Where the alerts of one rule go, by what is on record and what this request adds to it.
+    """Where the alerts of one rule go, by stored rows and this request.
 
-    A product "" of a key stands for the thread of what is too much, which takes every product.
+    A product "" of a key means the overflow thread, which takes every product.
     """
 
     def __init__(self, rule: AlertRule, filing: Filing) -> None:

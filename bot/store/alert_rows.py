@@ -35,14 +35,14 @@ def change(before: sa.Row[Any] | None, filed: FiledAlert) -> Mapping[str, Any] |
     kept = {"began_at": before.began_at, "fires": before.fires, "repeats": before.repeats}
     was_firing = before.state == AlertState.FIRING
     if told.is_firing and was_firing:
-        # Senders without a memory name another instant each time; whatever is older stays old.
+        # Senders without a memory send another instant each time; older states stay old.
         latest = max(told.changed_at, before.changed_at)
         return {**row, **kept, "repeats": before.repeats + 1, "changed_at": latest}
     if told.is_firing:
         is_later = told.changed_at > before.changed_at
         again = {"began_at": told.changed_at, "fires": before.fires + 1}
         return {**row, **kept, **again} if is_later else None
-    # One that is over may be told as over later still: what fired before that is old.
+    # A resolved alert may be reported as resolved later still: an earlier firing is old.
     is_news = (
         told.changed_at >= before.changed_at if was_firing else told.changed_at > before.changed_at
     )
@@ -63,7 +63,7 @@ def _row(filed: FiledAlert) -> dict[str, Any]:
 
 
 async def with_alerts(connection: AsyncConnection, row: sa.Row[Any]) -> AlertThread:
-    """The thread with its counts, and the alerts that are told by name: what fires first."""
+    """The thread with its counts, and the alerts shown by name: firing ones first."""
     mine = alerts.c.thread_id == row.id
     is_on = alerts.c.state == AlertState.FIRING.value
     firing = sa.case((is_on, 1), else_=0)

@@ -25,7 +25,7 @@ alert_threads = sa.Table(
     sa.Column("wanted", sa.Integer, nullable=False),
     sa.Column("shown", sa.Integer, nullable=False),
     sa.Column("tries", sa.Integer, nullable=False),
-    sa.Column("due_at", Instant),  # somebody shows it, or it waits to be shown, until then
+    sa.Column("due_at", Instant),  # a claim holds until then, or a delay
     sa.Index("ix_alert_threads_rule_heard_at", "rule", "heard_at"),
     sa.Index("ix_alert_threads_opened_at", "opened_at"),
     sa.Index("ix_alert_threads_channel_thread_ts", "channel", "thread_ts"),

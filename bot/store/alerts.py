@@ -107,7 +107,7 @@ class StoredAlerts:
         )
 
     async def begun(self, thread: str) -> None:
-        """What is not due any more stays as it is."""
+        """No change if it is no longer due."""
         due = threads.c.investigation == Investigation.DUE.value
         await self._update(
             threads.update()

@@ -17,7 +17,7 @@ from bot.store.ledger_tables import reservations, session_tokens, spending, spen
 COUNTED = sa.func.coalesce(spending.c.counted_usd_micros, spending.c.cost_usd_micros, 0)
 _EVER = datetime.max.replace(tzinfo=UTC)
 
-# No round lasts so long: what was held before belongs to a process that died with it.
+# No round lasts so long: an older reservation belongs to a process that died with it.
 HELD_S = 3600.0
 _WANTED = ("id", "tenant", "channel_id", "turn_id", "session_id", "user")
 
@@ -32,7 +32,10 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Without the reservation in question. `user_questions` are the person's others of the hour."""
+    """The usage without the reservation in question.
+
+    `user_questions` are the person's others of the hour.
+    """
 
     day_usd_micros: Amount
     workspace_usd_micros: Amount

@@ -43,7 +43,7 @@ _INSERT = audit.insert().values(
 )
 
 
-# What tells the edition of the newest row: its MAC and all that goes into it.
+# The fields that show the edition of the newest row: its MAC and all its inputs.
 _WHOLE = sa.select(
     *(
         sa.type_coerce(audit.c.at, sa.BigInteger()).label(name)

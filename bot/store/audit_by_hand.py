@@ -1,6 +1,7 @@
-"""What an operator may do to the trail, on record: erase content, and take it as it stands.
+"""An operator's recorded changes of the trail: erase content, and seal it.
 
-Erased rows stay, and the chain holds. A seal is one row, made with the key, over all rows before it.
+Erased rows stay, and the chain holds. A seal is one row, made with the key, over all rows before
+it.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Who calls whom, and what that says of causes: what is in the symptom's reach, who lies deepest."""
+"""The call graph, and its use for causes: a symptom's reach, and the deepest product."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -18,7 +18,7 @@ class CallGraph:
         return bool(self._called)
 
     def called_by(self, product: str) -> Collection[str]:
-        """Whom it calls itself."""
+        """The products that it calls directly."""
         return self._called.get(product, set())
 
     def knows(self, product: str) -> bool:
@@ -26,7 +26,7 @@ class CallGraph:
         return product in self._called or any(product in to for to in self._called.values())
 
     def reach(self, product: str) -> frozenset[str]:
-        """Whoever its requests come to, itself included."""
+        """All products that its requests reach, itself included."""
         seen, waiting = {product}, [product]
         while waiting:
             for callee in self._called.get(waiting.pop(), ()):
@@ -36,9 +36,9 @@ class CallGraph:
         return frozenset(seen)
 
     def passes_on(self, product: str, weights: Mapping[str, float], share: float) -> str:
-        """The called one that explains its trouble: at least this share of its own weight.
+        """The called product that explains its trouble: at least this share of its own weight.
 
-        The heaviest of them, empty when there is none. One that calls back is no explanation.
+        The heaviest of them, empty without one. A product that calls back does not count.
         """
         own = weights.get(product, 0.0)
         found = [

@@ -1,7 +1,7 @@
-"""Requests that end earlier than they used to: after which call, and which product ends them.
+"""Requests that end earlier than before: after which call, and which product ends them.
 
-A product that throws or returns nonsense often leaves no error line and no slow span. What it leaves is a
-caller that makes no further calls. A request is what one product does for one incoming call.
+A product that throws or returns nonsense often leaves no error line and no slow span. The trace is
+a caller that makes no further calls. A request is a product's work for one incoming call.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Final
 
 from tools.capabilities import Span, Trace
 
-_LEAST_BEFORE: Final = 5  # requests that tell how such requests used to end
+_LEAST_BEFORE: Final = 5  # requests that show how such requests used to end
 _LEAST_CUT: Final = 3
 _LEAST_GROWTH: Final = 0.1  # of the share that is cut
 _CHANCE: Final = 0.05  # that any of all compared endings grew so by chance
@@ -47,11 +47,6 @@ class CutRequests:
 
 @dataclass(slots=True)
 class _Request:
-    """What one product did for one incoming call. `calls` are in the order in which they began.
-
-    A step is a span of its own that used to hold a call; without any it stands among the calls.
-    """
-
     key: _Operation
     start_us: int
     end_us: int
@@ -76,7 +71,7 @@ class _Call:
 
 
 def cut_requests(before: Iterable[Trace], after: Iterable[Trace]) -> Sequence[CutRequests]:
-    """Those whose share clearly grew, the largest growth first, one of a product."""
+    """Operations whose share clearly grew, the largest growth first, one per product."""
     early_traces, late_traces = list(before), list(after)
     around = _wrappers(early_traces)
     early = [one for trace in early_traces for one in _requests(trace.spans, around)]
@@ -252,7 +247,7 @@ def _end_us(span: Span) -> int:
 
 
 def _entries(spans: Sequence[Span], by_id: Mapping[str, Span]) -> Mapping[str, str]:
-    """Of each span the one by which its product was entered. A loop of parents ends where it began."""
+    """Each span with the one that entered its product. A loop of parents ends where it began."""
     entry: dict[str, str] = {}
     for span in spans:
         way: dict[str, None] = {}

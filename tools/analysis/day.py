@@ -15,7 +15,7 @@ from tools.analysis.usual import UNUSUAL, Usual, least_spread
 from tools.signals import Role, Worse
 
 _HALF: Final = 0.5  # of what came at the same time yesterday: less is no chance
-FEWEST: Final = 24  # of the day; in fewer nobody sees what is usual
+FEWEST: Final = 24  # of the day; fewer do not show a baseline
 
 
 def medians(points: Points, end: float, step_s: float) -> Points:
@@ -28,7 +28,7 @@ def medians(points: Points, end: float, step_s: float) -> Points:
 
 
 def day_course(day: Points, recent: Points, end: float, step_s: float) -> Points:
-    """Coarse samples of the day up to `recent`, of which the medians follow: they are no chance."""
+    """Coarse samples of the day up to `recent`, and then the medians, which are not chance."""
     newest = medians(recent, end, step_s)
     begin = newest[0][0] if newest else end + 1
     return [*((at, value) for at, value in day if at < begin - step_s / 2), *newest]
@@ -106,7 +106,7 @@ def fall_since_yesterday(
 
 
 def with_day(moved: Shift, day: Points, start: float) -> Shift:
-    """The same, where what came in that day before it began counts as what was before as well."""
+    """The shift with the part of that day before its onset added to the baseline."""
     begin = start if moved.since is None else min(start, moved.since)
     before = [value for at, value in day if at < begin]
     if not before:

@@ -1,4 +1,4 @@
-"""The label that explains a change: the series with one of its values moved, and the others did not."""
+"""The label that explains a change: the series with one of its values changed, and no other did."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,17 @@ from typing import Final
 
 Labels = Mapping[str, str]
 
-_FEWEST: Final = 2  # values of a label that can be told apart
-# Of several labels that explain it alike, what people look for first.
+_FEWEST: Final = 2  # distinct values of a label
+# If several labels explain it equally, the one that people look for first.
 _FIRST: Final = ("pod", "instance", "node", "zone", "region")
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """All series where `label` is `value` moved, and no other did. The label has `values` in all."""
+    """All series with this value of `label` changed, and no other did.
+
+    The label has `values` in all.
+    """
 
     label: str
     value: str

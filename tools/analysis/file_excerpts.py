@@ -1,4 +1,4 @@
-"""What is told of a long text: its beginning, its end, and its kinds of error lines. Pure."""
+"""The excerpt of a long text: its beginning, its end, and its kinds of error lines. Pure."""
 
 import re
 from collections import Counter
@@ -62,7 +62,7 @@ def head_of(text: str, most: int = HEAD_CHARS) -> str:
 
 
 def tail_of(text: str, most: int = TAIL_CHARS) -> str:
-    """The end, likewise."""
+    """The end, in the same way."""
     if len(text) <= most:
         return text
     at = text.find("\n", len(text) - most, len(text) - most // 2)

@@ -9,7 +9,7 @@ from tools.analysis.shift import Points
 
 STALE_STEPS: Final = 3.0  # without a sample before the range's end, a series is said to have ended
 _HOLE_STEPS: Final = 2.5  # two that should be there are not; a failing scrape alone is no hole
-_FEWEST: Final = 6  # samples; of fewer nobody knows how often they come
+_FEWEST: Final = 6  # samples; fewer do not show their interval
 
 
 @dataclass(frozen=True, slots=True)

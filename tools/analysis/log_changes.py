@@ -1,6 +1,6 @@
-"""Which kinds of log lines are new, more frequent, or no longer come, measured by their product's load.
+"""Log templates that are new, more frequent or gone, relative to their product's load.
 
-Errors are measured against a day as well: an hour holds too few of those that always come.
+Errors are also compared with a day: an hour holds too few of the recurring ones.
 """
 
 import math
@@ -46,7 +46,7 @@ _GONE_LEAST: Final = 8.0  # lines that should have come; chance leaves out e^-8 
 _GROWN: Final = 2.0  # times as often as would have come, and
 _SURPRISING: Final = 3.0  # standard deviations beyond it
 _BUSY: Final = 5.0  # lines in a minute: with so many, one without any was not recorded (e^-5)
-_FEWEST_STRETCHES: Final = 4  # of the window's length in a day's errors, to know what is usual
+_FEWEST_STRETCHES: Final = 4  # of the window's length in a day's errors, to know the baseline
 _OFTEN: Final = 0.9  # a burst in one stretch of ten does not make it usual
 _NS: Final = 1_000_000_000
 
@@ -73,7 +73,7 @@ class Sample:
         return max(read, self.counts.get(product, read))
 
     def scale(self, product: str, level: str = "") -> float:
-        """What one line that was read stands for."""
+        """The number of lines that one line read represents."""
         if self.errors and level in BAD_LEVELS and product in self.errors.lines:
             return self.errors.scale(product)
         read = len(self.lines.get(product, ()))
@@ -133,9 +133,9 @@ class Pattern:
 
 
 def level_of(level: str, text: str) -> str:
-    """The level told, else the one the line itself begins with, else what its words say.
+    """The reported level, else the one that the line begins with, else the one its words suggest.
 
-    Event streams (of clouds, of databases) tell none.
+    Event streams (of clouds, of databases) report none.
     """
     known = _LEVELS.get(level.upper(), level.lower())
     if known in _TOLD:
@@ -154,10 +154,10 @@ def patterns_of(
     by_load: bool = True,
     day: Sample | None = None,
 ) -> Sequence[Pattern]:
-    """Every template of the window, and those that no longer come; the most surprising first.
+    """Every template of the window, and those that stopped; the most surprising first.
 
-    `by_load`: all lines were read, so that a template which grows with all the others of its product
-    did not change. `day` holds the errors of the day before, of levels that the backend knows.
+    `by_load`: all lines were read, so a template that grows with all others of its product did not
+    change. `day` holds the errors of the day before, of levels that the backend knows.
     """
     comparing = _Comparing(now, earlier, by_load=by_load, day=day)
     found = (comparing.judged(key, products) for key in comparing.keys)
@@ -214,7 +214,6 @@ class _Comparing:
         )
 
     def _load(self, product: str) -> float:
-        """What one line before stands for in the window."""
         before, after = self._earlier.count(product), self._now.count(product)
         if not self._by_load or before < _LEAST_LOAD:
             return self._by_time

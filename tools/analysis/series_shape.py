@@ -23,7 +23,7 @@ _RESET: Final = 0.1  # of the value before: a counter starts again from nought
 _GROWS: Final = 0.8  # of the steps of a counter that is in use
 _FEWEST_STEPS: Final = 10
 _CHI: Final = 2 * 0.455  # the median square of a difference, over the variance of a sample
-_COUNTED: Final = 3  # products of which samples are needed to take a metric for a count of requests
+_COUNTED: Final = 3  # products with samples, to take a metric for a count of requests
 _OVER_POISSON: Final = (0.2, 100.0)  # variance over mean of requests that arrive by themselves
 # From this usual value on a duration is hardly in seconds: requests that take 20 s have timed out.
 _UNITS_OF_DURATIONS: Final = ((2e7, "nanoseconds"), (2e4, "microseconds"), (20.0, "milliseconds"))
@@ -148,7 +148,6 @@ def _share(values: Sequence[float], kind: Literal["ratio", "percent"], whole: fl
 
 
 def _usage(series: Sequence[Points], kind: Literal["ratio", "percent"], whole: float) -> Shape:
-    """Parts of a whole, mostly less than half of it, of which one stays at the whole for some samples."""
     values = [value for points in series for _, value in points]
     is_partly = any(value % 1 for value in values) and median(values) <= whole / 2
     stays = (

@@ -1,4 +1,4 @@
-"""How far a series left what is usual for it: robust, and both ways.
+"""How far a series left its baseline: robust, and two-sided.
 
 The scorer is BARO's (https://arxiv.org/abs/2405.09330, |max(post) - median(pre)| / IQR(pre)), made
 two-sided and with a spread that never falls below what matters to people.
@@ -15,9 +15,9 @@ from tools.signals import Role, Worse
 
 Points = Sequence[tuple[float, float]]
 
-MIN_BASELINE: Final = 10  # samples before; fewer say nothing about what is usual
+MIN_BASELINE: Final = 10  # samples before; fewer do not show a baseline
 CAP: Final = 999.0  # a constant baseline makes any change infinite
-_GAP_STEPS: Final = 3  # without a sample between two, what was in between is not known
+_GAP_STEPS: Final = 3  # without a sample between two, the time between is unknown
 _LONG_S: Final = 180.0  # from here on one sample is of so many requests that it is no chance spike
 
 _FILLING: Final = frozenset[Role]({"cpu", "memory", "disk", "pool", "queue", "restarts"})
@@ -58,7 +58,7 @@ class Shift:
 
     @property
     def rise(self) -> float:
-        """Spreads of its own above usual, whatever matters to people."""
+        """Its own spreads above the baseline, in any unit."""
         return min(CAP, (self.high - self.usual) / self.own_spread)
 
     @property
@@ -68,9 +68,9 @@ class Shift:
 
     @property
     def record(self) -> float:
-        """Spreads of its own, in any unit, beyond usual and beyond all before; 0 within what was before.
+        """Its own spreads, in any unit, beyond the baseline's range; 0 inside it.
 
-        A slow fall widens them, so below half of all before it counts as it does in `down`.
+        A slow fall widens the spread, so below half of the range it counts as in `down`.
         """
         return max(
             self.rise if self.high > self.most else 0,
@@ -137,10 +137,11 @@ def shift(
 
 
 def fall_of(usual: Usual, low: float, least: float) -> float:
-    """Spreads below usual. A fall to a third counts as a rise to three times, and one to nought has no bound.
+    """Spreads below the baseline. A fall to a third counts like a rise to three times; a fall to
+    zero is unbounded.
 
-    Without that no fall of what is never below nought could be more than usual over its spread. A slow
-    fall widens that spread itself, so half as much counts below half of all that was before.
+    Otherwise no fall of a non-negative value could exceed the median over the spread. A slow fall
+    widens that spread itself, so below half of all earlier values half as much suffices.
     """
     fall = (usual.middle - low) / usual.spread
     enough = UNUSUAL / 2 if 2 * low < least else UNUSUAL
@@ -150,10 +151,6 @@ def fall_of(usual: Usual, low: float, least: float) -> float:
 
 
 def _extremes(window: Points, role: Role, step_s: float) -> tuple[float, float]:
-    """The highest and lowest, a lone spike left out; a sample that stands for minutes is none.
-
-    What fills up (a CPU, a pool) may have done so with the newest sample: that one counts alone.
-    """
     values = sorted(value for _, value in window)
     skipped = 1 if len(values) >= 3 and step_s < _LONG_S else 0
     high, low = values[-1 - skipped], values[skipped]

@@ -1,9 +1,9 @@
-"""What traces say of a window against the time before: who calls whom, whose own time and whose way grew.
+"""Compare the spans of a window with earlier ones: who calls whom, and whose own time or way grew.
 
-Own time is a span without the union of its children. The way is what a caller waits beyond the called
-span: network, queue, a busy host. Both are compared operation by operation, by medians, so that a
-different mix of requests is no change. Where there are no spans from before, a way is compared with the
-other ways of the same time.
+Own time is a span without the union of its children. The way is the caller's wait beyond the called
+span: network, queue, a busy host. Both are compared by operation and by medians, so that another
+mix of requests is not a change. Without earlier spans, a way is compared with the other ways of the
+same time.
 """
 
 from collections import Counter, defaultdict
@@ -20,8 +20,8 @@ LEAST_SPANS: Final = 3  # of an operation on either side
 _LEAST_GROWTH_MS: Final = 5.0
 _LEAST_FACTOR: Final = 1.8
 _FLOOR_MS: Final = 1.0
-_FEWEST_WAYS: Final = 5  # that tell what is usual for a way
-_FAR_FACTOR: Final = 8.0  # of what is usual for the others
+_FEWEST_WAYS: Final = 5  # to know the baseline of a way
+_FAR_FACTOR: Final = 8.0  # of the other ways' baseline
 _FAR_MS: Final = 50.0
 
 What = Literal["own", "way", "failing"]
@@ -47,7 +47,7 @@ class SpanShift:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Of a product: the others that call it and that it calls, and to how many the way got slower."""
+    """A product's neighbours: its callers and callees, and the number of slower ways."""
 
     into: int = 0
     slow_into: int = 0

@@ -1,7 +1,7 @@
-"""What a series says where there is no time before to compare it with: how it stands, and where it goes.
+"""A series without an earlier baseline: its state and its trend.
 
 A recording, a new product or a new exporter begins with the trouble. Then only two things count: a
-limit that holds for everybody, and a clear way from how the series began to how it ends.
+limit that is bad for any product, and a clear way from the series' begin to its end.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def standing(
     early, late, falls = values[:part], values[-part:], worse == "down"
     first, now = max(early) if falls else min(early), median(late)
     size = _size(first, now, late, role, unit, falls=falls)
-    # Whoever is below it again with the newest sample is not at it, whatever most of the end was.
+    # If the newest sample is below the limit again, the series is not at it.
     over = None if falls else _over(min(now, values[-1]), role, unit, limit)
     runs_out_s = _runs_out(points, first) if falls and size and role == "disk" else None
     if not size and over is None:
@@ -77,7 +77,6 @@ def standing(
 def _size(
     first: float, now: float, late: Sequence[float], role: Role, unit: str | None, *, falls: bool
 ) -> float:
-    """Nought unless all of its end lies clearly beyond how it began."""
     spread = least_spread(first, role, unit)
     moved = (first - max(late)) if falls else (min(late) - first)
     low, high = sorted((abs(first), abs(now)))

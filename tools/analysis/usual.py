@@ -1,7 +1,7 @@
-"""What is usual for a series: its median and how far it goes from it, with floors below which nothing counts.
+"""The baseline of a series: its median and its spread, with floors below which no change counts.
 
-The trouble that people ask about may be older than the time they ask about. Then the time before holds
-some of it, which must not pass for usual.
+The trouble that people ask about may be older than the time they ask about. Then the time before
+holds some of it, which must not pass for usual.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from tools.signals import Role, Worse
 
 UNUSUAL: Final = 3.0  # spreads from the median: where a sample starts to count as unusual
 
-_LEAST: Final = 5  # samples that tell what was usual before the newest of them changed
+_LEAST: Final = 5  # samples that show the baseline before the newest of them changed
 _OLDEST: Final = (
     3 / 4,
     1 / 2,
@@ -61,7 +61,6 @@ class Usual:
     own_spread: float
 
     def is_unusual(self, value: float, spreads: float = UNUSUAL, *, upwards: bool) -> bool:
-        """Whether it lies so far beyond, that way."""
         beyond = value - self.middle if upwards else self.middle - value
         return beyond >= spreads * self.spread
 
@@ -77,10 +76,10 @@ def usual_of(values: Sequence[float], role: Role, unit: str | None) -> Usual:
 
 
 def untroubled(values: Sequence[float], role: Role, unit: str | None, worse: Worse) -> int:
-    """How many of the oldest are from before a trouble that the newest of them are part of; all without one.
+    """The number of oldest values before a trouble that includes the newest; all without one.
 
-    In time order. Only the ways that are `worse` count. A trouble of so few that they do not count as usual
-    anyway is left; one that takes up more than three quarters is not told from what is usual.
+    In time order. Only the ways that are `worse` count. Values so few that they do not affect the
+    baseline are left in; a trouble longer than three quarters cannot be distinguished from it.
     """
     ways = [
         upwards for upwards in (True, False) if worse in ("either", "up" if upwards else "down")
@@ -109,7 +108,6 @@ def least_spread(usual: float, role: Role, unit: str | None) -> float:
 
 
 def _begun(values: Sequence[float], role: Role, unit: str | None, *, upwards: bool) -> int:
-    """Where the trouble begins, that way; a drift, which has no beginning, is none."""
     for number in _tried(len(values)):
         older = usual_of(values[:number], role, unit)
         if not all(older.is_unusual(value, upwards=upwards) for value in values[-2:]):

@@ -45,7 +45,7 @@ STORAGE: Final = (  # where a pod waits for a node, which may be for want of a v
 OF_THE_CLUSTER: Final = frozenset({"Node", "PersistentVolume", "StorageClass"})
 MOST_LOGS: Final = 3  # containers whose last lines are read, each of another product
 MOST_LOG_REQUESTS: Final = 4  # a run that is gone costs one more
-_TAIL: Final = 300  # a stack trace is long, and its cause stands in the middle
+_TAIL: Final = 300  # a stack trace is long, and its cause is in the middle
 _AT_ONCE: Final = 4
 _MOST_REASON: Final = 120
 

@@ -16,7 +16,7 @@ AGREEING_DAYS = 2  # earlier days on which it was so: then it is the time of day
 
 
 class ComparedSample(ToolOutput):
-    """One of the most telling points."""
+    """One of the most important points."""
 
     ts: str
     value: float
@@ -39,9 +39,9 @@ class ComparedProduct(ToolOutput):
 
 
 class CompareOutput(ToolOutput):
-    """The verdict, with all that is needed to doubt it. Without a z-score, `notes` says why.
+    """The verdict, with all figures needed to doubt it. Without a z-score, `notes` says why.
 
-    Of several products the most unusual one lies open, all of them are in `products`.
+    Of several products the fields show the most unusual one; `products` has all.
     """
 
     range: str
@@ -73,7 +73,7 @@ class CompareOutput(ToolOutput):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One series: its points in the window, against what is usual for it."""
+    """One series: its points in the window, against its baseline."""
 
     labels: dict[str, str]
     usual: Baseline

@@ -30,7 +30,7 @@ async def read_one(metrics: Metrics, product: str, metric: str, when: Interval) 
     try:
         found = await metrics.discover([product], when)
         spacing_s = next((s.spacing_s for s in found.signals if metric in (s.name, s.metric)), None)
-    except ToolError:  # the comparison itself says what is wrong
+    except ToolError:  # the comparison itself reports the error
         spacing_s = None
     step_s = max(LEAST_STEP_S, spacing_s or LEAST_STEP_S)
 

@@ -65,9 +65,9 @@ class LogPattern(ToolOutput):
 
 
 class PatternsOutput(ToolOutput):
-    """The most telling first. `lines` are those of each product, before and within.
+    """The most surprising first. `lines` are those of each product, before and within.
 
-    `errors_before` is the time that errors are compared with. Of `partly` not every error of the
+    `errors_before` is the baseline of errors. For products in `partly` not every error of the
     window was read.
     """
 

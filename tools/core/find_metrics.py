@@ -44,7 +44,10 @@ class FoundMetric(ToolOutput):
 
 
 class FindOutput(ToolOutput):
-    """The most telling of each role first. `names` exist too and tell nothing of their own."""
+    """The most important of each role first.
+
+    `names` are further metrics without a meaning of their own.
+    """
 
     range: str
     found: list[FoundMetric]

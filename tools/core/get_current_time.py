@@ -18,7 +18,7 @@ class CurrentTimeOutput(ToolOutput):
 
 
 class GetCurrentTime:
-    """Tells the time in UTC."""
+    """Returns the time in UTC."""
 
     contract = ToolContract(
         id="core__get_current_time",

@@ -43,7 +43,7 @@ class IncidentEntry(ToolOutput):
 
 
 class EarlierAnswer(ToolOutput):
-    """What Kortex itself answered in this channel before. Nobody confirmed it."""
+    """An earlier answer of Kortex in this channel. It is unconfirmed."""
 
     id: str
     question: str
@@ -133,10 +133,10 @@ class GetIncidentHistory:
 
 
 def _is_visible(call: CallContext, one: PastIncident) -> bool:
-    """Whether the channel's bound admits it. Without a product it may be of any team.
+    """Whether the channel may see it. An incident without a product may belong to any team.
 
     Own answers come from this channel alone. A strict channel, such as one of another workspace,
-    sees no incident that could be of somebody else's product.
+    sees no incident that could belong to another team's product.
     """
     if one.product:
         return within(call, one.product)

@@ -161,9 +161,9 @@ def _scope(arguments: LogsInput, call: CallContext) -> CursorScope:
 
 
 async def _fitting_page(logs: Logs, query: LogQuery) -> LogPage:
-    """A page whose lines fit the result; asked again, smaller, when the first does not.
+    """A page whose lines fit the result; read again, smaller, when the first does not.
 
-    Cutting the page here would lose lines: its cursor lies behind its last line.
+    Cutting the page here would lose lines: its cursor is behind its last line.
     """
     page = await logs.query(query)
     fitting = _how_many_fit(page)

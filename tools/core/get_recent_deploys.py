@@ -1,4 +1,4 @@
-"""core__get_recent_deploys: what was deployed when, newest first."""
+"""core__get_recent_deploys: recent deploys, newest first."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -125,7 +125,7 @@ async def _rollouts(
 
 
 def merged(events: Sequence[Deploy], rollouts: Sequence[Deploy]) -> list[Deploy]:
-    """Newest first, a rollout that an event tells of as well only once: the event knows more."""
+    """Newest first, with each rollout only once: an event of the same rollout knows more."""
     told = [
         rollout
         for rollout in rollouts

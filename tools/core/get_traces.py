@@ -72,7 +72,7 @@ class SpanError(ToolOutput):
 
 
 class TracesOutput(ToolOutput):
-    """The tree of the trace's main root, and of others when parents are missing."""
+    """The tree of the trace's main root, and further trees when parents are missing."""
 
     trace_id: str
     range: str | None = None
@@ -122,7 +122,7 @@ class GetTraces:
     ) -> TracesOutput:
         """An unknown trace is an answer, not an error.
 
-        Raises InvalidArguments for one that is also others', and what Traces raises.
+        Raises InvalidArguments for an ambiguous id, and what Traces raises.
         """
         trace = await bound(caps.traces, "traces").get(arguments.request_id)
         if trace is None or not trace.spans:

@@ -25,7 +25,7 @@ class DescribeInput(ToolInput):
 
 
 class DescribeOutput(ToolOutput):
-    """The object as the API has it; `[hidden]` stands for values that may be secret."""
+    """The object as the API returns it; `[hidden]` stands for values that may be secret."""
 
     object: dict[str, JsonValue]
     events: list[EventEntry]

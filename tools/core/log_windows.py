@@ -24,7 +24,7 @@ ERRORS: Final = "error"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What was read of an interval."""
+    """The part of an interval that was read."""
 
     interval: Interval
     swept: SweptLogs
@@ -36,7 +36,7 @@ class Part:
 
     @property
     def cut(self) -> Sequence[str]:
-        """The products of which not all was read."""
+        """The products that were not read whole."""
         lines = self.swept.lines
         return [name for name, of in self.swept.counts.items() if of > len(lines.get(name, ()))]
 
@@ -64,7 +64,7 @@ class Reading:
 
     @property
     def partly(self) -> Sequence[str]:
-        """The products of which not every error of the window was read."""
+        """The products whose errors in the window were not all read."""
         return sorted(self.own.cut) if self.own else []
 
     def patterns(self, products: Sequence[str], *, by_load: bool) -> Sequence[Pattern]:
@@ -104,7 +104,7 @@ async def read_windows(
     were cut. Raises what Logs raises.
     """
     window = wanted.interval
-    # What is logged in the second of the question belongs to it.
+    # Lines of the question's own second count.
     late = replace(wanted, interval=Interval(window.start, window.end + timedelta(seconds=1)))
     early = replace(wanted, interval=Interval(window.start - BASELINE, window.start))
     own = replace(late, min_level=ERRORS)

@@ -17,7 +17,7 @@ _USUAL_EACH: Final = 3
 
 
 def chosen(found: Discovered) -> Sequence[Signal]:
-    """The most telling of each role and product, at most MOST_SIGNALS in all."""
+    """The most important of each role and product, at most MOST_SIGNALS in all."""
     wanted: dict[str, tuple[int, int, Signal]] = {}
     for product in found.products:
         taken: dict[Role, int] = {}

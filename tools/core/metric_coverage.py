@@ -16,7 +16,7 @@ Shifted = tuple[str, Signal, Shift]
 
 MOST_DISAPPEARED: Final = 20
 MOST_RECORDS: Final = 8
-_GONE: Final = 0.02  # of what is usual: less traffic than that is none
+_GONE: Final = 0.02  # of the baseline: less traffic counts as none
 
 
 def with_coverage(
@@ -26,8 +26,10 @@ def with_coverage(
     read: Mapping[str, Signal],
     start: datetime,
 ) -> MetricSweep:
-    """The same with what was not compared, and what disappeared. `read` are signals by name, as their values
-    show them."""
+    """The output with the uncompared and the disappeared signals added.
+
+    `read` are signals by name, in the form of their values.
+    """
     gone = [*_fallen(shifted, start), *_ended(output.gaps, shifted)]
     gone.sort(key=lambda one: (ROLES.index(one.role), one.product, one.signal))
     worst: dict[str, Record] = {}

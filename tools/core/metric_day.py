@@ -27,7 +27,8 @@ class DayLook:
     def compared(
         self, shifted: Sequence[Shifted], growing: Collection[tuple[str, str]]
     ) -> tuple[list[Shifted], History]:
-        """The same shifts; in place of each that is none the one against the day, where there is one.
+        """The shifts; each one without a shift is replaced by the comparison with the day, if there
+        is one.
 
         `growing` are known to grow, by signal and product: that says more.
         """

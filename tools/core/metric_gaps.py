@@ -15,7 +15,7 @@ from tools.signals import Role, Signal
 
 MOST_GAPS: Final = 20
 _MOST_UNNAMED: Final = 2  # of a product
-# What is there as long as a product runs; of the others a series may come and go.
+# Roles that a running product always has; series of the others come and go.
 _STEADY: Final = frozenset[Role](
     {"traffic", "errors", "latency", "cpu", "memory", "disk", "pool", "queue"}
 )

@@ -62,7 +62,9 @@ class History:
     def without_time_of_day(
         self, shifted: Sequence[Shifted], window: Interval
     ) -> tuple[list[Shifted], dict[str, str]]:
-        """The same with what is so at this time of the day at rest; and its roles by product."""
+        """The shifts without those usual at this time of day, and the roles of the latter by
+        product.
+        """
         kept: list[Shifted] = []
         roles: dict[str, set[Role]] = {}
         for product, signal, moved in shifted:
@@ -109,10 +111,6 @@ async def read_history(
     shifted: Sequence[Shifted],
     recent: Sequence[SweptSeries],
 ) -> History:
-    """A coarse look at the last day: what moved or drifts, then the most telling of the others.
-
-    `signals` are as their values show them, and `recent` their series. A failure leaves a note.
-    """
     step_s = max(STEP_S, step_s)
     counters = frozenset(name for name, one in signals.items() if _is_unnamed_counter(one))
     chosen = [
@@ -136,7 +134,6 @@ async def read_history(
 def _most_telling(
     signals: Mapping[str, Signal], shifted: Sequence[Shifted], recent: Sequence[SweptSeries]
 ) -> Sequence[Signal]:
-    """At most MOST_SIGNALS: those that moved or drift, then those of a known role."""
     moved = moved_signals(shifted) | {
         signal.name for _, signal, one in shifted if one.record >= UNUSUAL
     }
@@ -149,7 +146,7 @@ def _most_telling(
 
 
 def moved_signals(shifted: Sequence[Shifted]) -> frozenset[str]:
-    """Those that left what is usual, of any product."""
+    """The signals that left their baseline, of any product."""
     return frozenset(signal.name for _, signal, one in shifted if one.size >= UNUSUAL)
 
 

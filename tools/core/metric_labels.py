@@ -23,7 +23,7 @@ from tools.statistics import finite
 
 MOST_READ: Final = 6  # each is a request
 _EACH: Final = 2  # of a product
-_MOST_SERIES: Final = 500  # of one metric of a product; more are not told apart here
+_MOST_SERIES: Final = 500  # of one metric of a product; more are not compared here
 _PLAIN: Final = re.compile(r"[a-zA-Z_]\w*")
 
 

@@ -62,7 +62,7 @@ async def read_at(
     length = min(LONGEST_BASELINE, timedelta(seconds=step_s * BASELINE_STEPS))
     steps = math.ceil((window.end - window.start + length).total_seconds() / step_s)
     start = window.end - timedelta(seconds=step_s * steps)
-    # What is sampled at the end of the window has to be read, too.
+    # Samples at the end of the window count, too.
     interval = Interval(start, window.end + timedelta(seconds=1))
     swept = await metrics.sweep(SweepQuery(signals, interval, step_s, products))
     by_name, series = understood(signals, swept.series)

@@ -46,9 +46,9 @@ def units_of(
 
 
 def request_signals(signals: Mapping[str, Signal], series: Sequence[SweptSeries]) -> frozenset[str]:
-    """The signals that tell how many requests a product gets.
+    """The signals that count a product's requests.
 
-    Where no name says so, it is the one whose values vary as counted requests do.
+    Without a telling name, it is the one whose values vary like counted requests.
     """
     named = {
         name for name, one in signals.items() if one.role == "traffic" and one.rank in {MAIN, USUAL}

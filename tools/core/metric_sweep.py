@@ -51,10 +51,10 @@ class MetricShift(ToolOutput):
 class Disappeared(ToolOutput):
     """A signal that existed before and is gone at the end of the range: the strongest finding.
 
-    `how` is `zero` (traffic, or a counter that never stood still, fell to nothing or nearly), `ended` (no more samples) or `down` (the
-    target is not reached, as `up == 0`). `usual` is the value before, where it was compared. `since` is
-    the first sample of a `zero` (none where it fell slowly), and the last one of a series that ended;
-    with `since_before` it was so in all that was read.
+    `how` is `zero` (traffic, or a counter that never paused, fell to zero or nearly), `ended` (no
+    more samples) or `down` (the target is not reached, as `up == 0`). `usual` is the baseline, if
+    it was compared. `since` is the first sample of a `zero` (none after a slow fall), and the last
+    one of a series that ended; with `since_before` it was so in all data read.
     """
 
     product: str
@@ -68,10 +68,10 @@ class Disappeared(ToolOutput):
 
 
 class Record(ToolOutput):
-    """Of a product the series that is furthest beyond all before, up or down, whatever its role.
+    """A product's series that is furthest beyond its earlier range, up or down, of any role.
 
-    `spreads` are those of the series itself, in any unit. It may be too small to matter to people, and
-    of many hundred series some are records by chance.
+    `spreads` are those of the series itself, in any unit. It may be too small to matter, and among
+    many hundred series some are records by chance.
     """
 
     product: str
@@ -84,11 +84,11 @@ class Record(ToolOutput):
 
 
 class MetricGap(ToolOutput):
-    """A time without samples of a product that had them all along: what happened then is not known.
+    """A time without samples of a product that had them before: its state then is unknown.
 
-    `since` is the last sample before, `until` the first after it (None: none came). With `is_down` it
-    is `signal` instead that tells since then that a target is not reached, or nothing runs; with
-    `since_before` it was so in all that was read.
+    `since` is the last sample before, `until` the first after it (None: none came). With `is_down`
+    it is `signal` instead that reports an unreachable target, or that no instance runs; with
+    `since_before` it was so in all data read.
     """
 
     product: str
@@ -108,9 +108,9 @@ class Comparable(ToolOutput):
 
 
 class MetricStanding(ToolOutput):
-    """A signal without a time before it: how it began, how it is now, and a limit that it is beyond.
+    """A signal without a baseline: its first value, its current one, and a limit that it exceeds.
 
-    `first_at` is when its data began; None where it may be older than what was read.
+    `first_at` is when its data began; None if it may be older than the data read.
     """
 
     product: str
@@ -127,20 +127,20 @@ class MetricStanding(ToolOutput):
 
 
 class MetricSweep(ToolOutput):
-    """What moved, worst first, and what was looked at: roles within usual by product.
+    """The shifts, worst first, and the coverage: roles within the baseline by product.
 
-    `too_short` is measured, and not for long enough before the range to be compared: it takes data of
-    `least_before_s` before; `comparable` is of these. `standing` is of what could not be compared, and
-    is bad or goes a clear way all the same, and of failures that are many and always were. `gaps` are times of which nothing is known.
-    An all-clear for a product needs all of these. `within` has its roles, and `unchecked` does not list
-    it: that has the roles that exist and were not compared, for whatever reason. `disappeared` does not
-    name it, and neither does `records`; `more_records` is how many products were cut. `unnamed`, which is `beyond/compared`, starts with 0 for it: these are the series of role
-    `other`, beyond a robust bound whatever their unit. `truncated` is false, and `unread` is 0:
-    the number of series that exist and were not read, because the sweep reads a bounded number.
-    What did not move is compared with the last day as well, from `day_from` on; `day_unread` says why not.
-    `time_of_day` has the roles within usual only because they were so at this time on earlier days.
-    `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
-    The shifts that matter most have their `course`, for charts: the window and half as long before it.
+    `too_short` is measured, but lacks data of `least_before_s` before the range; `comparable` says
+    when it will be comparable. `standing` are series without a comparison that are bad or have a
+    clear trend, and high constant failures. `gaps` are times without data. An all-clear for a
+    product needs all of this: `within` has its roles, and `unchecked`, the existing roles that were
+    not compared, lacks it. So do `disappeared` and `records`; `more_records` is the number of
+    products cut. `unnamed`, as `beyond/compared`, starts with 0 for it: these are the series of
+    role `other`, beyond a robust bound in any unit. `truncated` is false, and `unread` is 0: the
+    number of existing series that were not read, because the sweep reads a bounded number. Roles
+    without a shift are also compared with the last day, from `day_from` on; `day_unread` says why
+    not. `time_of_day` has the roles that are normal only for this time of day. `traffic` is the
+    current load of the busiest products and of the subject, in the unit of their own signal. The
+    most important shifts have their `course`, for charts: the window and half as long before it.
     """
 
     range: str

@@ -62,7 +62,7 @@ class MetricSeries(ToolOutput):
 
 
 class MetricsOutput(ToolOutput):
-    """One series lies open; of several there is a list, those with the highest maximum first."""
+    """One series has its fields here; several are a list, those with the highest maximum first."""
 
     range: str
     step_s: float

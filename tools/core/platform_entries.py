@@ -111,7 +111,7 @@ def workflow_entry(one: Workflow) -> WorkflowEntry:
 
 
 def shown_of(found: Sequence[T]) -> tuple[Sequence[T], bool]:
-    """The first ones, and whether there are others."""
+    """The first ones, and whether there are more."""
     return found[:MAX_ENTRIES], len(found) > MAX_ENTRIES
 
 

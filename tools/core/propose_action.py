@@ -18,7 +18,7 @@ NOT_RAISED: Final = (
 
 
 class ProposeInput(ToolInput):
-    """What is proposed and why."""
+    """The proposal and its reason."""
 
     action: Annotated[
         str, Field(min_length=1, max_length=64, description="Declared name, e.g. 'rollback-deploy'")

@@ -1,4 +1,4 @@
-"""core__query_metrics: a PromQL query, over a range or at an instant, told as get_metrics tells."""
+"""core__query_metrics: a PromQL query, over a range or at an instant, in the format of get_metrics."""
 
 from typing import Annotated
 

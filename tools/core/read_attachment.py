@@ -25,12 +25,12 @@ SAID_BY: Final = "the file that the asker attached; nothing in it was measured"
 
 
 class Attachments(Protocol):
-    """Reads what was attached to the question that is being answered."""
+    """Reads the files attached to the current question."""
 
     async def read(self, file: AttachedFile, call: CallContext) -> FileText:
         """Its text, with secrets masked.
 
-        Raises InvalidArguments for what is no text, too large, deleted or out of reach, and
+        Raises InvalidArguments for a file that is not text, too large, deleted or out of reach, and
         UpstreamFailed, CapabilityUnavailable; each says which.
         """
         ...
@@ -50,7 +50,7 @@ class AttachmentInput(ToolInput):
 
 
 class FoundError(ToolOutput):
-    """One kind of error line: where it stands first, and how often its like."""
+    """One kind of error line: its first line number, and its count."""
 
     line: int
     count: int
@@ -58,7 +58,7 @@ class FoundError(ToolOutput):
 
 
 class AttachmentOutput(ToolOutput):
-    """`text` is the whole, or a page of it; else `head` and `tail`, with what lies between left out."""
+    """`text` is the whole, or a page of it; else `head` and `tail`, without the part between them."""
 
     said_by: str = SAID_BY
     name: str
@@ -101,7 +101,7 @@ class ReadAttachment:
     async def execute(
         self, arguments: AttachmentInput, call: CallContext, caps: Capabilities
     ) -> AttachmentOutput:
-        """Raises InvalidArguments for a file that there is none of; what Attachments raises."""
+        """Raises InvalidArguments for an unknown file, and what Attachments raises."""
         at = arguments.file - 1
         if at >= min(len(call.files), MAX_FILES):
             there = min(len(call.files), MAX_FILES)
@@ -120,7 +120,6 @@ class ReadAttachment:
 
 
 def _share(call: CallContext) -> int:
-    """Among how many files of the question what is told at once is shared out."""
     return max(1, sum(not each.is_image for each in call.files[:MAX_FILES]))
 
 

@@ -25,7 +25,7 @@ class Suspect(ToolInput):
 
 
 class FindingsInput(ToolInput):
-    """What was found, and what was and was not looked at."""
+    """The findings, and what was and was not checked."""
 
     verdict: Annotated[
         Verdict,

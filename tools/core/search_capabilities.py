@@ -97,7 +97,7 @@ class SearchCapabilities:
 
 
 def ranked(asked: Sequence[str], kinds: Sequence[OfferedKind]) -> list[OfferedKind]:
-    """Those that hold one of the words, rare words and those of the name counting more."""
+    """Kinds that hold one of the words; rare words and words of the name count more."""
     named = [set(_name_words(one)) for one in kinds]
     held = [names | set(words_of(one.description)) for names, one in zip(named, kinds, strict=True)]
     counts = {word: sum(word in words for words in held) for word in asked}

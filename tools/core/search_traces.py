@@ -19,8 +19,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SearchInput(ToolInput):
-    """Which traces to look for."""
-
     product: Product
     time_range: TimeRangeText
     min_duration: Annotated[str | None, Field(max_length=20, description="'500ms', '2s'")] = None

@@ -1,4 +1,4 @@
-"""What sweeps share: whom they look at, the window under test and the time before it."""
+"""The common arguments of sweeps: products, the window under test and the time before it."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Final
@@ -27,13 +27,13 @@ class SweepInput(ToolInput):
 
 
 def products_of(arguments: SweepInput, call: CallContext) -> tuple[str, ...]:
-    """Whoever is asked about, then the channel's."""
+    """The product asked about, then the channel's."""
     first = (arguments.product,) if arguments.product else ()
     return tuple(dict.fromkeys((*first, *call.products)))[:MOST_PRODUCTS]
 
 
 def window_of(arguments: SweepInput, call: CallContext) -> Interval:
-    """Raises InvalidArguments for a range that is none or too long."""
+    """Raises InvalidArguments for an invalid or too long range."""
     window = parse_time_range(arguments.time_range, call.now).interval
     if window.end - window.start > LONGEST_WINDOW:
         raise InvalidArguments("time_range: at most 24 hours can be swept")

@@ -1,4 +1,4 @@
-"""core__sweep_cluster: what is wrong in Kubernetes, with the reason, and what it warns of."""
+"""core__sweep_cluster: faults in Kubernetes, with their reasons, and its warnings."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ MOST_CHARS: Final = 300
 WHOLE_ROWS: Final = 5  # of the gravest the reason is whole: it often comes last
 MOST_REASON: Final = 800
 GOES_ON: Final = timedelta(minutes=10)  # since when a warning was not repeated
-# Kinds whose objects are looked at themselves: where no finding tells of one, it is well now.
+# Kinds that are checked themselves: without a finding, such an object is healthy now.
 ASSESSED: Final = frozenset(
     {"Pod", "Node", "ReplicaSet", "Endpoints", "EndpointSlice", *(kind for _, kind in ALWAYS)}
 )
@@ -52,7 +52,7 @@ class IllObject(ToolOutput):
 
 
 class WarningSeen(ToolOutput):
-    """A warning event that `ill` does not tell. `over`: what it was about is well now."""
+    """A warning event that `ill` lacks. `over`: its object is healthy now."""
 
     ts: str | None = None
     object: str
@@ -73,7 +73,7 @@ class DatastoreSeen(ToolOutput):
 
 
 class ClusterSweep(ToolOutput):
-    """What is wrong now, the gravest first, and the warnings since before the window, newest first.
+    """Current faults, the worst first, and the warnings since before the window, newest first.
 
     `risks` do no harm yet. `unread` names the kinds that could not be read.
     """
@@ -183,7 +183,7 @@ def _counted(cluster: Inventory) -> dict[str, str]:
 def _untold(
     events: Sequence[ClusterEvent], ill: Sequence[Finding], products: Sequence[str]
 ) -> Iterator[tuple[ClusterEvent, str]]:
-    """Warnings of the products, and of nodes, that no finding tells; newest first."""
+    """Warnings of the products, and of nodes, that no finding covers; newest first."""
     for event in events:
         if event.type == "Normal":
             continue

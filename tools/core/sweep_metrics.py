@@ -106,7 +106,7 @@ class SweepMetrics:
         return await LabelLook(metrics, by_name, whole, window, step_s).explained(output)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
-        """`3 products moved, 44 within usual`; of whoever is asked about by name; whose samples lack."""
+        """`3 products moved, 44 within usual`; the product asked about by name; missing samples."""
         lack = len({gap.product for gap in output.gaps})
         lacking = f"; samples of {lack} missing" if lack else ""
         moved = {one.product for one in output.shifts if one.score >= 3}

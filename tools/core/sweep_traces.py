@@ -1,4 +1,4 @@
-"""core__sweep_traces: who calls whom, and whose own time or way grew against the time before."""
+"""core__sweep_traces: who calls whom, and which own times or ways grew."""
 
 from datetime import timedelta
 from typing import Final
@@ -22,13 +22,13 @@ MOST_CUTS: Final = 5
 
 
 class TraceShift(ToolOutput):
-    """`own`: time outside calls; `way`: what `product` waits beyond the called one's own answer.
+    """`own`: time outside calls; `way`: what `product` waits beyond the called product's own time.
 
     Milliseconds by the median; `failing`: the share of spans with an error. `weight` is how much of
-    a usual trace the growth is, at most 1. `cut`: the share of the requests of `caller` that end after the
-    call to `callee`, or before any; `product` ends them, as far as traces show; a `weight` below 1 says
-    that they are too few to exclude chance. `versus` is `others`
-    where there are no spans from before: `before` is then the median of the other ways.
+    a usual trace the growth is, at most 1. `cut`: the share of the requests of `caller` that end
+    after the call to `callee`, or before any; `product` ends them, as far as traces show; a
+    `weight` below 1 means that they are too few to exclude chance. `versus` is `others` without
+    earlier spans: `before` is then the median of the other ways.
     """
 
     product: str

@@ -16,7 +16,7 @@ from bot.domain.claims import FROM_ATTACHMENT, Claim, ClaimState
 from bot.domain.turn_events import Evidence
 from tools.attached import READ_ATTACHMENT
 
-# An answer for people is a tenth of this; what lies behind is said to be unchecked, not looked at.
+# An answer for people is a tenth of this; the rest is marked as unchecked.
 MOST_CHARS = 24_000
 MOST_SENTENCES = 500
 # Of the file itself: a disk is attached too, a version uploaded, and there are file systems.
@@ -55,7 +55,7 @@ def checked(
     if len(measured) < len(results):
         apart = Known(measured, question.lower(), _vocabulary(measured))
     found: dict[int, Claim] = {}
-    # Those with a citation first: what they show to stand may be repeated without one.
+    # Cited sentences first: a statement that they prove may be repeated without a citation.
     for at, one in sorted(enumerate(said), key=lambda each: not each[1].evidence):
         finding = judged(one, known)
         if finding is not None:
@@ -120,6 +120,5 @@ def _marked(text: str, claims: Sequence[tuple[Sentence, Claim]]) -> str:
 
 
 def _can_be_struck(sentence: Sentence) -> bool:
-    """Not across a table's cells or half of what is bold."""
     body = sentence.text
     return "|" not in body and "~~" not in body and body.count("**") % 2 == 0 and "\n" not in body

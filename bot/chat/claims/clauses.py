@@ -29,7 +29,7 @@ CORE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word, a figure, a time, a version or a quotation, where it stands."""
+    """A word, a figure, a time, a version or a quotation, with its position."""
 
     at: int
     text: str
@@ -68,9 +68,9 @@ class Clause:
 
 
 def clauses_of(words: str, quotes: Sequence[str], subjects: Collection[str]) -> list[Clause]:
-    """The clauses of a sentence without citations. `quotes` were cut out: they stand as `"#0"`.
+    """The clauses of a sentence without citations. `quotes` were cut out and replaced by `"#0"`.
 
-    `subjects` are the names, in lower case, that facts are about.
+    `subjects` are the lower-case names that facts are about.
     """
     found: list[Clause] = []
     for tokens in _chunks(list(_tokens(words, quotes)), subjects):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 
-# Each begins with a digit and looks back from there: what lies between digits is skipped fast.
+# Each begins with a digit and looks back from there, so that text between digits is skipped fast.
 STAMP = re.compile(
     r"(\d(?<!\w\d)\d{3}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?"
 )

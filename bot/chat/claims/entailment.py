@@ -1,6 +1,6 @@
 """Whether facts entail a clause: subject, predicate and every value, all by one row.
 
-Whatever is not understood is not entailed.
+A clause that is not understood is not entailed.
 """
 
 import re

@@ -41,7 +41,7 @@ _CHANGE_WORDS = {"new": "new", "grown": "more", "gone": "gone"}
 
 
 def facts_of(result: Result) -> Sequence[Fact]:
-    """Every fact of a result, at most `MOST_FACTS`; none of a file that somebody attached."""
+    """Every fact of a result, at most `MOST_FACTS`; none of an attached file."""
     if result.evidence.tool == READ_ATTACHMENT:
         return ()
     if not result.evidence.ok:

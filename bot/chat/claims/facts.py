@@ -71,7 +71,7 @@ def names_of(*names: object) -> frozenset[str]:
 
 
 def words_of(*words: str) -> frozenset[str]:
-    """Those that are not empty."""
+    """The non-empty ones."""
     return frozenset(filter(None, words))
 
 
@@ -81,7 +81,7 @@ def rows_in(value: JsonValue) -> list[Fields]:
 
 
 def text_of(row: Fields, key: str) -> str:
-    """A field that is text; empty where it is none."""
+    """A text field; empty for another type."""
     value = row.get(key)
     return value if isinstance(value, str) else ""
 

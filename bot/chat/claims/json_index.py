@@ -1,7 +1,7 @@
-"""A result as an index of its numbers, names, states and texts, each with the product of its row.
+"""Index a result's numbers, names, states and texts, each with the product of its row.
 
-Rows of one shape are alike: what a key means is found for the first of them, and a text that stands
-again under the same key tells nothing new. So a list of log lines costs little more than its new words.
+Rows of one shape are similar: a key's meaning is found for the first of them, and a repeated text
+under the same key adds nothing. So a list of log lines costs little more than its new words.
 """
 
 import re
@@ -126,7 +126,7 @@ class _Place:
     dense: bool
     measured: frozenset[str] = NOBODY  # the keys of this row that `of_row` is the unit of
     of_row: tuple[str, float] = ("", 1.0)
-    of: frozenset[str] = NOBODY  # whose row it is
+    of: frozenset[str] = NOBODY  # the row's product
     listed: bool = False
     below: dict[str, "_Place"] = field(init=False, default_factory=dict)
     in_list: "_Place | None" = field(init=False, default=None)
@@ -164,7 +164,6 @@ class _Walk:
                 waiting += later
 
     def _row(self, node: Mapping[str, JsonValue], at: _Place) -> list[tuple[JsonValue, _Place]]:
-        """Reads what is plain in it. Behind the first that has more within, all wait: reading order."""
         if at.key:
             if not _TELLS_ITSELF.isdisjoint(node):
                 at = self._as_row(node, at)

@@ -51,7 +51,7 @@ class Word(StrEnum):
     SOFT = "soft"  # a cause, an order, a possibility: other rules decide, or nothing does
 
 
-# What stands for it, the letters of which one is in each of its phrases, and the phrases.
+# The replacement, letters that all its phrases contain one of, and the phrases.
 _PHRASES: Final = (
     ("recovered", "normal usual baseline fine healthy well flat over", r"back to (?:its |the |their )?(?:normal|usual|baseline)(?: (?:level|values?))?|(?:usual|normal|fine|healthy|well|flat) again|"
                   r"returned to (?:its |the |their )?(?:normal|usual|baseline)(?: level)?|back (?:at|within|in|on) (?:its |the |their )?(?:normal|usual|baseline)(?: (?:range|level|values?))?|went back to normal|(?:is|are|was) over\b(?! \d)|as usual again"),

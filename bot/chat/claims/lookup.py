@@ -1,4 +1,4 @@
-"""Whether results hold the names, figures and quotations of a sentence, wherever they stand."""
+"""Whether results hold the names, figures and quotations of a sentence, anywhere."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from bot.chat.claims.results import Result
 from bot.chat.claims.rows import named_in
 from bot.domain.claims import Claim
 
-# What they answer is what they were told.
+# Their results only repeat the model's own input.
 _LOOKS_AT_NOTHING = frozenset({"core__report_findings", "core__propose_action"})
 _LEADING = re.compile(r"(?<=\d)[^\d.].*$")
 _LEAST_QUOTED = 2  # spaces: three words
@@ -56,7 +56,7 @@ class Wanted:
 
 @dataclass
 class Known:
-    """What the whole answer rests on. `repeated`: what a cited sentence has shown to stand."""
+    """The context of the whole answer. `repeated`: statements that a cited sentence proved."""
 
     results: dict[int, Result]
     question: str
@@ -211,7 +211,7 @@ def _follows(figure: Figure, others: Sequence[Figure], parts: Sequence[Part]) ->
 
 
 def made_up_quotes(words: str, results: Sequence[Result], known: Known) -> list[str]:
-    """What stands in quotation marks, and in no result: three words or more."""
+    """Quotations of three words or more that no result holds."""
     if not _MAY_QUOTE.search(words):
         return []
     told = [

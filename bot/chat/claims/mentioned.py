@@ -33,7 +33,7 @@ _NOT_DEPLOYED = re.compile(
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"\b[\w.]{1,12} hours? (?:later|earlier|ahead|behind)\b", re.IGNORECASE)
-_EVENTS: Final = 40  # times of facts, of which all pairs are looked at
+_EVENTS: Final = 40  # times of facts whose pairs are all compared
 _HALF_MINUTE: Final = 30.0
 _MOST_ITEMS: Final = 60
 _BESIDE: Final = 40  # characters on each side of a figure
@@ -68,7 +68,7 @@ def is_denied(name: Name, words: str) -> bool:
 
 
 def without_zones(words: str) -> str:
-    """Without the hours by which another zone is ahead."""
+    """Without another zone's offset in hours."""
     return _ELSEWHERE.sub(lambda match: " " * len(match[0]), words)
 
 
@@ -115,7 +115,7 @@ def _items(before: str) -> frozenset[str]:
     pieces = before[head + 1 :].split(",")[-_MOST_ITEMS:]
     if len(pieces) == 1:
         pieces = pieces[0].split(" and ")
-    # Before the first of them stands the sentence: its last word is the name.
+    # The sentence precedes the first one: its last word is the name.
     last = [_ITEM.findall(piece)[-1:] for piece in pieces]
     return frozenset(word.lower().rstrip(".") for each in last for word in each)
 

@@ -1,4 +1,6 @@
-"""Facts of metrics: which signal of which product went which way, how far, and since when."""
+"""Facts of metrics: which signal of which product changed, in which direction, how far, and since
+when.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

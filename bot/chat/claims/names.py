@@ -79,7 +79,7 @@ _SUBJECT = re.compile(
 _SUFFIX = re.compile(
     r"-(?:db|api|svc|service|worker|cache|gateway|prod|primary|replica|proxy|server|store|queue|broker|redis|postgres|mysql|kafka|frontend|backend|web|app|cluster|node|pool)$"
 )
-# What stands where a name could, and is none.
+# Words in the position of a name that are not names.
 _GENERIC = frozenset(
     ["a", "an", "the", "its", "it", "this", "that", "these", "those", "them", "their", "our", "your", "his", "her", "all", "any", "both", "each", "every", "either", "some", "most", "many", "more", "few", "one", "two", "three", "other", "others", "another", "such", "same", "own", "which", "what", "who", "whom", "where", "when", "latency", "latencies", "error", "errors", "traffic", "request", "requests", "response", "responses", "cpu", "memory", "disk", "pool", "pools", "queue", "database", "databases", "db", "cache", "service", "services", "product", "products", "host", "hosts", "pod", "pods", "node", "nodes", "container", "containers", "replica", "replicas", "deploy", "deploys", "deployment", "deployments", "release", "releases", "rollback", "rollout", "change", "changes", "version", "versions", "metric", "metrics", "log", "logs", "line", "lines", "warning", "warnings", "trace", "traces", "span", "spans", "baseline", "window", "time", "times", "minute", "minutes", "hour", "hours", "second", "seconds", "day", "days", "everything", "nothing", "something", "anything", "there", "here", "now", "then", "so", "and", "or", "but", "not", "no", "is", "was", "were", "are", "be", "been", "being", "has", "have", "had", "p50", "p90", "p95", "p99", "p999", "production", "prod", "staging", "test", "default", "system", "user", "users", "customer", "customers", "call", "calls", "connection", "connections", "saturation", "usage", "load", "limit", "limits", "cause", "evidence", "question", "answer", "incident", "incidents", "page", "pages", "runbook", "upstream", "downstream", "client", "clients", "server", "servers", "application", "app", "apps", "platform", "cluster", "namespace", "workflow", "workflows", "event", "events", "average", "mean", "median", "peak", "maximum", "minimum", "slow", "fast", "high", "low", "up", "down", "above", "below", "about", "around", "over", "under", "only", "roughly", "nearly", "almost", "at", "in", "on", "of", "for", "from", "to", "with", "within", "without", "while", "responder", "responders", "oncall", "on-call", "people", "team", "somebody", "nobody", "new", "old", "previous", "last", "first", "later", "earlier", "worker", "main", "api", "data", "names", "name", "since", "until", "before", "after", "during", "because", "neither", "none", "hand", "code", "job", "jobs", "scheduled", "normal", "usual", "it's", "details", "total", "every", "kubernetes", "range", "health", "timeouts", "timeout", "order", "orders", "checks", "results", "result", "status", "state", "failed", "failing", "successful", "affected", "dependent", "dependents", "callers", "caller", "itself", "p75", "throughput", "volume", "rate", "rates", "ratio", "figures", "takes", "took", "waits", "left", "fail", "fails", "serves", "works", "runs", "crashes", "restarts", "spends", "writes", "answers", "gets"]
 )  # fmt: skip
@@ -269,7 +269,7 @@ _AFTER = {"version": r"(?!\.\d|[a-z0-9])", "place": r"(?![a-z0-9])"}
 
 
 def folded(text: str) -> str:
-    """Letters and digits alone: what is quoted is written with other marks between them."""
+    """Letters and digits alone: quotations have other marks between them."""
     return _MARKS.sub(" ", text.lower()).strip()
 
 
@@ -284,7 +284,7 @@ def stands_in(name: Name, text: str) -> bool:
     at = text.find(name.key)
     if at < 0:
         return name.kind == "place" and name.key.endswith("s") and name.key[:-1] in text
-    # Where the first that is found stands alone, no pattern is needed.
+    # If the first match is a whole word, no pattern is needed.
     if not _BESIDE.search(text[max(0, at - 1) : at] + text[at + len(name.key) :][:1]):
         return True
     return re.search(before + re.escape(name.key) + after, text) is not None

@@ -35,7 +35,7 @@ _ONSET: Final = frozenset({Word.WAY, Word.FAILS, Word.SATURATED, Word.ROLE, Word
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Two parts of a sentence: the first is said to come before the second, by `lapse` if told."""
+    """Two parts of a sentence: the first precedes the second, by `lapse` if given."""
 
     first: str
     second: str

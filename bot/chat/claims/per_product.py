@@ -23,7 +23,6 @@ class Part:
 
     @cached_property
     def numbers(self) -> Numbers:
-        """Those that a figure may be."""
         return Numbers(self._known)
 
     @cached_property
@@ -58,7 +57,7 @@ class Part:
 
 
 class Whole(Part):
-    """All of a result: what came, its summary, and what was asked."""
+    """A whole result: its values, its summary, and the arguments."""
 
     def _minutes(self) -> frozenset[str]:
         content, summary, *_ = self._texts

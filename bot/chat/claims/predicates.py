@@ -89,7 +89,6 @@ def _is_deploy(fact: Fact, clause: Clause) -> bool:
 
 
 def _is_rollback(fact: Fact, clause: Clause) -> bool:
-    """Of a deploy it is only known that it was undone, not when and by whom."""
     if clause.ways or clause.roles or clause.figures:
         return False
     if fact.kind is Kind.DEPLOY and (clause.times or clause.loose or len(clause.versions) > 1):
@@ -140,7 +139,7 @@ def bears(way: str, denied: bool, fact: Fact) -> bool:
 
 
 def usage(fact: Fact) -> float:
-    """The highest share in use that a fact speaks of; 0 where it tells none."""
+    """The highest share in use of a fact; 0 without one."""
     return max(
         (one.value for one in fact.figures.get("now", ()) if one.family == "ratio"), default=0.0
     )
@@ -231,7 +230,7 @@ def _values(fact: Fact, clause: Clause, when: Sequence[str]) -> bool:
     )
 
 
-# Where a figure of a place may stand besides; `now` without a unit is mostly a count.
+# Other slots that may hold a figure; `now` without a unit is mostly a count.
 _ALSO: Final[Mapping[str, tuple[str, ...]]] = {
     "took": ("now",),
     "restarts": ("count",),

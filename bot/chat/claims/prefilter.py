@@ -1,4 +1,4 @@
-"""A cheap look whether a dear pattern could match: what it cannot do without, letter by letter."""
+"""A cheap literal pre-filter for expensive patterns."""
 
 import re
 from typing import Final

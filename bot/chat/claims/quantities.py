@@ -1,7 +1,7 @@
-"""Figures with their units: those of a sentence, those of a text, and whether one is the other.
+"""Figures with their units: of a sentence, of a text, and whether two are equal.
 
-A figure stands for what rounds to it in the place it was written to: 1.8 s is 1.75 s to 1.85 s.
-Units of one family are converted; nothing else is scaled.
+A figure means every value that rounds to it in its last place: 1.8 s is 1.75 s to 1.85 s. Units of
+one family are converted; nothing else is scaled.
 """
 
 import re
@@ -38,7 +38,8 @@ _DIGITS = r"\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?(?!\d)|\d{1,15}(?:\.\d{1,15})?(?
 _FIGURE = re.compile(
     rf"(?<![\w.:/@#-])(?:[-−+])?({_DIGITS})(?:[ \u00a0\u202f]?({_UNIT})(?![\w/-]))?(?![\w/:@-]|\.\d)"
 )
-# As `_DIGITS`, but begins with a digit and looks back from there: what lies between is skipped fast.
+# As `_DIGITS`, but begins with a digit and looks back from there, so that other text is skipped
+# fast.
 _LOOSE_DIGITS = (
     r"\d(?<![\w.:-]\d)(?:\d{0,2}(?:,\d{3}){1,4}(?:\.\d{1,9})?(?!\d)|\d{0,14}(?:\.\d{1,15})?(?!\d))"
 )
@@ -110,7 +111,7 @@ class Known(NamedTuple):
 
 
 def figures(text: str) -> Iterator[Figure]:
-    """The figures of a sentence from which names, versions and times were taken out."""
+    """The figures of a sentence without its names, versions and times."""
     if not _DIGIT.search(text):
         return
     text = _RANGE.sub(" ", text)
@@ -190,7 +191,6 @@ def _is_usual(before: str) -> bool:
 
 
 def loose_numbers(text: str) -> Iterator[Known]:
-    """The numbers of free text, with the units that stand behind them."""
     for digits, unit in _LOOSE.findall(text):
         raw = float(digits.replace(",", ""))
         family, size = _UNITS.get(unit, ("", 1.0))

@@ -51,7 +51,7 @@ class Result:
 
     @cached_property
     def value(self) -> JsonValue:
-        """The result as JSON; a text that is none, as it is."""
+        """The result as JSON, or as its text if it is not JSON."""
         try:
             value: JsonValue = orjson.loads(self.evidence.content)
         except orjson.JSONDecodeError:
@@ -65,7 +65,6 @@ class Result:
 
     @cached_property
     def whole(self) -> Whole:
-        """All of it, with what was asked."""
         asked = orjson.dumps(dict(self.arguments)).decode() if self.arguments else ""
         index = self.index
         return Whole(
@@ -76,7 +75,6 @@ class Result:
 
     @cached_property
     def text(self) -> str:
-        """All of it in lower case, with what was asked."""
         return self.whole.text
 
     def has(self, name: Name) -> bool:
@@ -91,13 +89,12 @@ class Result:
 
     @cached_property
     def folded(self) -> str:
-        """Its texts, letters and digits alone; also without the ids that nobody quotes."""
         texts = [text for _, text in self.index.texts]
         return folded("\n".join([*texts, *map(without_clock, texts)]))
 
     @cached_property
     def folded_whole(self) -> str:
-        """All of it with what was asked, letters and digits alone."""
+        """The whole result with its arguments, letters and digits alone."""
         return folded(self.text)
 
     def of(self, named: Collection[str]) -> Sequence[Part]:

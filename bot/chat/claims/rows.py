@@ -10,12 +10,12 @@ from typing import Final
 
 from pydantic import JsonValue
 
-# Objects by product's name, as the sweeps tell them.
+# Objects by product's name, in the sweeps' results.
 BY_PRODUCT: Final = frozenset(
     ["within", "too_short", "traffic", "lines", "errors", "pods", "ways_slow"]
 )
 _WHOSE: Final = ("product", "callee")
-_MOVED: Final = 3.0  # spreads, from which on core__sweep_metrics counts a role as moved
+_MOVED: Final = 3.0  # spreads from which core__sweep_metrics counts a role as changed
 _MORE: Final = frozenset({"new", "grown"})
 _FELT: Final = frozenset({"latency", "errors"})  # by users
 ROLES: Final[Mapping[str, re.Pattern[str]]] = {
@@ -108,7 +108,7 @@ def disagreeing(words: str, claimed: list[tuple[str, bool]], own: list[Row]) -> 
 
 def _borne(way: str, denied: bool, rows: list[Row], *, felt: bool) -> bool:
     if way == "flat" and not denied and felt:
-        # Who is fine in some ways only is not fine.
+        # Normal in some roles only does not mean normal.
         return all(row.direction == "flat" or row.is_small or row.role not in _FELT for row in rows)
     return any(_agrees(way, row) != denied or row.is_small for row in rows)
 

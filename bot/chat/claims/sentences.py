@@ -15,7 +15,7 @@ _BULLET = re.compile(r"^([ \t]{0,20})(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+")
 _FENCE = re.compile(r"^[ \t]{0,20}(```|~~~)")
 _QUOTE = re.compile(r"^[ \t]{0,3}>[ \t]?")
-# A sentence ends with its mark, what closes it, and a citation that stands behind the mark.
+# A sentence ends with its mark, closing brackets or quotes, and a citation after the mark.
 _END = re.compile(
     r"[.!?][\"')*_]{0,4}(?:[ \t]{0,3}\[E\d{1,4}(?:, ?E\d{1,4}){0,9}\]){0,9}\s+(?=[A-Z`*\"(])"
     r"|\][;.]\s+"
@@ -107,8 +107,8 @@ def _kept(found: re.Match[str]) -> str:
 class Sentence:
     """`start` and `end` are offsets in the answer, without white space around.
 
-    `cites` are its own; `inherits` the nearest of its block, empty where it has its own or there
-    are none. `mark_at` is where a mark goes.
+    `cites` are its own citations; `inherits` the nearest of its block, empty if it has its own or
+    there are none. `mark_at` is the position for a mark.
     """
 
     text: str
@@ -283,12 +283,12 @@ def own_figures_disagree(text: str, claimed: list[tuple[str, bool]]) -> bool:
 
 
 def is_open(text: str) -> bool:
-    """A question, a possibility, or a word about what is not known: nothing is claimed."""
+    """A question, a possibility, or a statement about the unknown: it claims nothing."""
     return _OPEN.search(text) is not None
 
 
 def is_suggestion(text: str) -> bool:
-    """What people could do, not what is."""
+    """Advice, not a statement."""
     if _SUGGESTED.match(text):
         return True
     there = plain(text)

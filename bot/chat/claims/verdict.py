@@ -1,4 +1,4 @@
-"""One sentence against the results it cites: does it stand, and if not, what mark does it bear."""
+"""Check one sentence against the results it cites, and choose its mark."""
 
 import re
 from collections.abc import Sequence
@@ -156,8 +156,6 @@ def _refutation(sentence: Sentence, good: Sequence[Result], known: Known) -> str
 
 
 def _without_quotes(words: str, cited: Sequence[Result]) -> str:
-    """Without what is quoted from a result: its figures and names are the result's own."""
-
     if not cited or not _MAY_QUOTE.search(words):
         return words
 

@@ -49,7 +49,7 @@ class Screen:
     _shown: str = ""  # of the answer so far, tools and notes beside it left out
     _round: str = ""  # the newest part of it, with nothing beside it
     _in_line: bool = False  # its last line has no end yet
-    _claims: Sequence[models.Claim] = ()  # told just before the end of the answer they are of
+    _claims: Sequence[models.Claim] = ()  # sent just before the end of their answer
 
     def line(self, text: str = "") -> None:
         """Our own words."""

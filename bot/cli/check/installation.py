@@ -77,7 +77,9 @@ class Asked:
 
     async def slack(self) -> tuple[Sequence[Finding], SlackIdentity | None]:
         """What it said, and who the bot is where it said so."""
-        return await asyncio.shield(self._slack)  # who gives up waiting ends it for nobody else
+        return await asyncio.shield(
+            self._slack
+        )  # a waiter that gives up does not cancel it for the rest
 
     async def database(self) -> Sequence[Finding]:
         """The rows of the database; its schema is current afterwards."""
@@ -101,7 +103,7 @@ async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
 
     providers = make_providers(settings.llm, stack)
     if settings.llm.is_local_only:
-        only_loopback = LocalHosts()  # a list that cannot be told lets nothing out
+        only_loopback = LocalHosts()  # an invalid list allows nothing
         local = await tried("local-only", lambda: local_hosts(settings, providers), only_loopback)
         stack.enter_context(confined_to(local))
     cluster = None

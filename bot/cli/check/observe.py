@@ -21,7 +21,7 @@ from tools.error_issues import ErrorIssues, IssueQuery
 from tools.errors import InvalidArguments, ToolError
 from tools.signals import ROLES, Discovered
 
-UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
+UNKNOWN_TRACE_ID = "f" * 32  # an unused id: only a response matters
 WINDOW = timedelta(hours=1)
 MOST_PRODUCTS = 20  # that have a line of their own
 MOST_NAMES = 5

@@ -171,7 +171,7 @@ async def _channels(asked: Asked) -> Sequence[Finding]:
 if TYPE_CHECKING:
     import psycopg
 
-# The limit of the role, whatever this transaction has set.
+# The limit of the role, regardless of this transaction.
 _IDLE_LIMIT: Final = sa.text(
     "SELECT reset_val FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'"
 )

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from bot.cli.eval.score import Result, Tally, Truth
 from bot.settings.reading import ConfigurationError
 
-# What is told of each set, and whether more of it is better.
+# The figures of each set, and whether higher is better.
 _FIGURES: Final[Mapping[str, bool]] = {
     "top_1": True,
     "top_3": True,

@@ -21,7 +21,7 @@ class Truth(BaseModel):
     mechanism_words: tuple[tuple[str, ...], ...] = ()
     forbidden: tuple[str, ...] = ()
     suite: str = ""
-    anchor: str = ""  # what others reached on this set, as text
+    anchor: str = ""  # published results on this set, as text
 
 
 class PossibleTruth(BaseModel):

@@ -30,7 +30,7 @@ class OneSlack:
     client_id: str = "1.2"
     client_secret: str = field(default="", repr=False)
     default_redirect: str = ""
-    granted: JsonObject = field(default_factory=dict)  # what an installation says besides
+    granted: JsonObject = field(default_factory=dict)  # further fields of an installation
     _codes: dict[str, Workspace] = field(default_factory=dict)
     _live: dict[str, Workspace] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)

@@ -132,7 +132,7 @@ class WatchedCalls:
                 _log.error("slack.locked_out", code=locked.code)
             self._refusal, self._away, self._heard_at = locked.code, "", self._clock()
             raise
-        except Unreachable as away:  # says nothing about the token: what was known of it stays
+        except Unreachable as away:  # says nothing about the token: its known state stays
             self._away, self._heard_at = str(away), self._clock()
             raise
         if self._refusal:

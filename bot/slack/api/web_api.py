@@ -51,7 +51,7 @@ TIMEOUT_S = 10.0
 # What a 429 without a usable Retry-After is taken for, and the most that one may ask of us.
 _DEFAULT_RETRY_AFTER_S = 30.0
 _MAX_RETRY_AFTER_S = 300.0
-_MOST_CODE = 100  # characters of an error's code, which people are told
+_MOST_CODE = 100  # characters of an error's code, which people see
 
 # https://docs.slack.dev/reference/methods, the errors of each: these mean that there is nobody to
 # tell any more.

@@ -156,7 +156,7 @@ class EditQueue:
 
     async def run(self) -> None:
         """Call whenever it is allowed, until cancelled; calls under way are cancelled too."""
-        self._context = copy_context()  # not of whoever happens to want something first
+        self._context = copy_context()  # a context of its own, not that of the first caller
         async with asyncio.TaskGroup() as calls:
             self._calls = calls
             try:
@@ -189,7 +189,7 @@ class EditQueue:
         if wait_s > 0:
             self._due = now + wait_s
             self._next = loop.call_later(wait_s, self._look, context=self._context)
-        else:  # after this turn of the loop: who wants to go meanwhile may be more urgent
+        else:  # after this turn of the loop: a later caller may be more urgent
             self._due = -math.inf
             self._next = loop.call_soon(self._look, context=self._context)
 

@@ -159,7 +159,7 @@ class EditScheduler:
                 await asyncio.sleep(wait_s)
             if self._held.get(key, 0.0) <= self.clock():
                 return
-            # Held up meanwhile: who was let go together would be too many at once again.
+            # Delayed in the meantime: callers released together would exceed the limit again.
             for bucket in buckets:
                 bucket.give_back()
 
@@ -169,7 +169,7 @@ class EditScheduler:
             self._held.pop(key, None)
             return
         await asyncio.sleep(held_s)
-        await self._until_released(key)  # it may have been held again meanwhile
+        await self._until_released(key)  # it may have been delayed again in the meantime
 
 
 async def _permit(slot: EditSlot, urgency: Urgency) -> None:

@@ -25,7 +25,7 @@ from bot.slack.ingress.access import StartupError
 from bot.slack.ingress.workspace_routing import Dispatches
 
 _log = structlog.stdlib.get_logger(__name__)
-_AGAIN_S: Final = 300.0  # a long outage is told again, for whoever looks later
+_AGAIN_S: Final = 300.0  # a long outage is reported again
 # slack_sdk.socket_mode.aiohttp, of a connection that broke off and of one that is not made again.
 _AWAY: Final = (
     "Failed to receive or enqueue a message",

@@ -1,1 +1,1 @@
-"""What is wrong in a Kubernetes cluster, read from its objects and events."""
+"""Find faults of a Kubernetes cluster in its objects and events."""

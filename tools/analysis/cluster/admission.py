@@ -35,7 +35,7 @@ _REFUSALS: Final[Sequence[tuple[str, str]]] = (
 
 
 def admission_findings(cluster: Inventory) -> Iterator[Finding]:
-    """Of workloads that have fewer pods than wanted: older refusals of others are over."""
+    """For workloads with fewer pods than wanted: older refusals of the others are over."""
     newest = _newest(cluster.events)
     for kind in WORKLOADS:
         for one in cluster.of(kind):

@@ -50,7 +50,7 @@ _BINARY: Final = re.compile(r"(malformed HTTP response).*", re.DOTALL)  # bytes 
 _RUNTIME: Final = re.compile(r"(?:containerd|docker|crio|cri-dockerd)\.sock")
 _MOUNTS: Final = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 _SANDBOX: Final = ("FailedCreatePodSandBox", "NetworkNotReady")
-# How a registry says no, most telling first.
+# A registry's refusals, the most specific first.
 _PULL_ERRORS: Final[Sequence[tuple[str, str]]] = (
     (r"no such host|server misbehaving|name resolution|dial tcp: lookup",
      "the registry's name does not resolve (DNS)"),
@@ -67,7 +67,7 @@ _PULL_ERRORS: Final[Sequence[tuple[str, str]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What is wrong with a pod, and what that means were it the only one.
+    """A pod's fault, and its impact if the pod were the only one.
 
     `crashed` is the container whose log says more.
     """

@@ -43,7 +43,10 @@ class Datastore:
 
 
 def datastores(cluster: Inventory) -> Sequence[Datastore]:
-    """By the images of the workloads of products. An exporter beside an application is none."""
+    """Found by the images of products' workloads.
+
+    An exporter beside an application does not count.
+    """
     found: dict[str, Datastore] = {}
     for kind in ("StatefulSet", "Deployment"):
         for one in cluster.of(kind):

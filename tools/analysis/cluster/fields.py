@@ -1,4 +1,4 @@
-"""Fields of a Kubernetes object, read by path. What is absent or of another type is empty."""
+"""Fields of a Kubernetes object, read by path. An absent or mistyped value is empty."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ def value_at(value: KubernetesObject, *path: str) -> JsonValue:
 
 
 def rows_at(value: KubernetesObject, *path: str) -> list[KubernetesObject]:
-    """A list of objects, without entries that are none."""
+    """A list of objects, without other entries."""
     found = value_at(value, *path)
     return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
 

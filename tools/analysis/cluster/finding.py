@@ -5,10 +5,10 @@ from enum import StrEnum
 
 
 class Impact(StrEnum):
-    """What it means for requests.
+    """The effect on requests.
 
-    `DOWN`: the object does not do its work. `DEGRADED`: it does part of it. `UNSURE`: it may be
-    meant so, or the reason lies elsewhere. `RISK`: nothing suffers yet.
+    `DOWN`: the object does not work. `DEGRADED`: it works in part. `UNSURE`: it may be intended, or
+    the reason is elsewhere. `RISK`: no effect yet.
     """
 
     DOWN = "down"
@@ -19,10 +19,11 @@ class Impact(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`state` is what kubectl shows, `mechanism` the kind of cause, `reason` one sentence in full.
+    """A fault of an object: `state` as in kubectl, `mechanism` the kind of cause, `reason` one full
+    sentence.
 
-    `workload` is the Deployment, StatefulSet or the like that it belongs to, `product` the channel's
-    name for it. `crashed` is the container whose log says more.
+    `workload` is its Deployment, StatefulSet or the like, `product` the channel's name for it.
+    `crashed` is the container whose log says more.
     """
 
     kind: str

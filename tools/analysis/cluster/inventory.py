@@ -25,7 +25,7 @@ _PREEMPTION: Final = re.compile(r"\s*preemption: .*", re.DOTALL)
 
 
 class Inventory:
-    """What was read of a cluster, indexed: a large one has thousands of objects.
+    """The indexed objects of a cluster: a large one has thousands.
 
     `objects` by kind; a kind that could not be read is absent, one read in part is in `partial`.
     """
@@ -82,7 +82,7 @@ class Inventory:
     def workloads_selected(
         self, namespace: str, selector: Mapping[str, str]
     ) -> Sequence[KubernetesObject]:
-        """The workloads whose pods a selector would select."""
+        """The workloads whose pods match a selector."""
         found = _of_first_pair(self._templates, namespace, selector)
         return [one for one in found if is_selected(template_labels(one), selector)]
 
@@ -97,7 +97,7 @@ class Inventory:
         return list(found.values())
 
     def product_of(self, one: KubernetesObject, workload: str = "") -> str:
-        """The channel's product that the object belongs to; empty when it is none's."""
+        """The channel's product that owns the object; empty if none does."""
         for name in dict.fromkeys((workload, name_of(one))):
             if owner := owner_of(name, self.products):
                 return owner

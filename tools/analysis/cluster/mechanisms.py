@@ -1,14 +1,14 @@
-"""What is behind a state, a reason or a message of Kubernetes, in a few words.
+"""The cause of a Kubernetes state, reason or message, in a few words.
 
-States: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/ and the kubelet's event reasons,
-https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/events/event.go
+States: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/ and the kubelet's event
+reasons, https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/events/event.go
 """
 
 import re
 from collections.abc import Sequence
 from typing import Final
 
-# A state or reason, in lower case, to what is behind it.
+# A state or reason, in lower case, to its cause.
 _MECHANISMS: Final[Sequence[tuple[str, str]]] = (
     (r"oomkill|out of memory|oom_", "out of memory"),
     (r"errimage|imagepull|invalidimagename|pulling image|pull image|manifest", "image cannot be pulled"),
@@ -29,7 +29,7 @@ _MECHANISMS: Final[Sequence[tuple[str, str]]] = (
 
 
 def mechanism_of(*texts: str) -> str:
-    """What is behind a state, reason or message; empty when none is known."""
+    """The cause of a state, reason or message; empty if unknown."""
     for text in texts:
         lowered = text.lower()
         for pattern, mechanism in _MECHANISMS:

@@ -1,4 +1,4 @@
-"""Pods that do not do their work, one finding for all pods of a workload that fail alike."""
+"""Failing pods, with one finding for all pods of a workload that fail in the same way."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -238,7 +238,6 @@ def _selects(deployment: KubernetesObject, pod: KubernetesObject) -> bool:
 
 
 def _impact(trouble: Trouble, well: int, *, is_stateful: bool) -> Impact:
-    """Where others of its kind work, requests go to them; a StatefulSet's pods differ."""
     partly = trouble.impact is Impact.DOWN and well and not is_stateful
     return Impact.DEGRADED if partly else trouble.impact
 

@@ -34,7 +34,10 @@ _PROXIES: Final = frozenset({"istio-proxy", "linkerd-proxy", "envoy", "envoy-sid
 
 
 def service_findings(cluster: Inventory, lost: frozenset[str]) -> Iterator[Finding]:
-    """Of Services with a selector, pods on `lost` nodes aside; others have their endpoints made by hand, or are names only."""
+    """Findings about Services with a selector, without pods on `lost` nodes.
+
+    Other Services have manual endpoints, or are only names.
+    """
     for service in cluster.of("Service"):
         selector = selector_of(service)
         if not selector or text_at(service, "spec", "type") == "ExternalName":

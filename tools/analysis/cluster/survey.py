@@ -19,7 +19,6 @@ _SYSTEM: Final = "kube-system"
 
 
 def findings(cluster: Inventory) -> Sequence[Finding]:
-    """The gravest first, of the channel's products before others."""
     lost = lost_nodes(cluster)
     claims = list(storage_findings(cluster))
     mounted = {(one.namespace, one.workload) for one in claims if one.impact is Impact.DOWN}

@@ -54,7 +54,7 @@ def _counts(kind: str, one: KubernetesObject) -> tuple[int, int]:
 
 
 def _zero_replicas(kind: str, one: KubernetesObject, cluster: Inventory) -> Iterator[Finding]:
-    """A fault only where somebody needs it: a Service leads to it and nothing scales it on demand."""
+    """A fault only if it is needed: a Service leads to it and no autoscaler starts it on demand."""
     space, name = namespace_of(one), name_of(one)
     services = [name_of(row) for row in cluster.services_of(space, template_labels(one))]
     if _is_scaled(kind, space, name, cluster):
