@@ -20,6 +20,8 @@ from adapters.llm.triage.telling import cause_mark, cause_text, named, now_text,
 _MOST_NAMED: Final = 6
 _CUSTOMERS: Final = "The metrics do not count the affected customers."
 _ASKS_WHO: Final = re.compile(r"\bwho (?:can|may|must|should|has to)\b")
+_ASKS_SAFE: Final = re.compile(r"\b(?:safe|risky|dangerous)\b")
+_HARDLY: Final = 0.1  # of what is usual: nothing that anybody would notice
 _SIGNALS: Final = frozenset({"latency", "errors"})
 
 
@@ -126,6 +128,7 @@ def _own(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _impact(case: Case, judgement: Judgement) -> Iterator[str]:
     moved = [one for one in judgement.facts.moved if one.role in _SIGNALS and one.is_unusual]
+    moved = [one for one in moved if abs(one.worst - one.usual) > _HARDLY * abs(one.usual)]
     now = [one for one in moved if one.over_since is None]
     by_product = {one.product: one for one in sorted(now or moved, key=lambda each: each.score)}
     if not by_product:
@@ -152,7 +155,8 @@ def _coverage(case: Case, judgement: Judgement) -> Iterator[str]:
         lines = [named(top.product, told(point, case.now)) for point in points]
         lines += [f"not the cause: {line}" for line in ruled_out(case, judgement)][:1]
     else:
-        yield "**No cause is established.**"
+        healthy = judgement.verdict == "healthy"
+        yield f"**{'I see nothing wrong, but that is no proof' if healthy else 'No cause is established'}.**"
         lines = []
     lines += list(quiet(case, judgement))[:1]
     yield "\n".join(f"- {line}" for line in lines[:MOST_LINES])
@@ -171,6 +175,8 @@ def _next(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
     else:
         if _ASKS_WHO.search(case.question.lower()):
             yield "**Only the roles on the card can confirm it.**"
+        elif _ASKS_SAFE.search(case.question.lower()):
+            yield "**I cannot tell whether it is safe.** A card shows what it touches and whether it can be undone."
         yield f"**{next_step(case, judgement, signals)}**"
         yield cause_text(judgement.suspects[0], case.now)
     if case.open_proposals:

@@ -47,11 +47,16 @@ _FORMERLY: Final[Mapping[str, tuple[str, Mapping[str, JsonValue]]]] = {
 }
 _STILL_NOW: Final = timedelta(minutes=1)  # a sample
 _OF_IT: Final = re.compile(
-    r"\b(?:to|of|in|for|on|with) (?:it|them)\b|\b(?:its|there)\b", re.IGNORECASE
+    r"\b(?:to|of|in|for|on|with) (?:it|them)\b|\b(?:its|there(?! be\b))\b|\bdescribe (?:it|that)\b",
+    re.IGNORECASE,
 )
 _OF_ALL: Final = frozenset({"deploys", "done", "pods"})  # where no product is named
 _OF_NO_PRODUCT: Final = frozenset(
     {"greeting", "thanks", "help", "recap", "on call", "beyond", "unclear"}
+)
+_WHAT_FAILS: Final = re.compile(
+    r"\b(?:pods?|containers?|crash\w*|restart\w*|previous|fail(?:ed|ing)|broken|culprit)\b",
+    re.IGNORECASE,
 )
 _KIND_OF_PRODUCT: Final = re.compile(r"(?<![\w-])(database|db|cache|queue|gateway)(?![\w-])")
 _NAMES_CAUSE: Final = re.compile(r"\b[Mm]ost likely cause: ")
@@ -186,7 +191,12 @@ def read_case(request: CompleteRequest) -> Case:
     decided = decided_in(turn[0].told) if turn else ()
     asked = _of_what_was_done(asked, decided)
     answered = _answered(request.messages[:start])
-    asked = _of_its_kind(_continued(asked, asking, before, meta, zone), asking, answered, meta)
+    if asked.topic == "figure" and not asked.also and _is_of_cluster_alone(request):
+        words = "no metrics are configured, so this is what Kubernetes shows"
+        asked = replace(asked, topic="pods", assumed=(*asked.assumed, words))
+    culprit = _culprit(answered, meta.products)
+    asked = _continued(asked, asking, before, meta, zone, culprit)
+    asked = _of_its_kind(asked, asking, answered, meta)
     return Case(
         question=question,
         products=meta.products,
@@ -241,12 +251,30 @@ def _answered(earlier: Sequence[Message]) -> str:
     return next(heads, "").strip("* ")
 
 
+def _culprit(answered: str, products: Sequence[str]) -> str:
+    """The product that the cause was found in; empty where none or several are named."""
+    named = [
+        one for one in products if re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", answered)
+    ]
+    return named[0] if len(named) == 1 else ""
+
+
+def _of_culprit(asked: Asked, question: str) -> bool:
+    """Whether it is about what fails, rather than about what was asked about before."""
+    return asked.topic == "pods" or (asked.topic == "logs" and bool(_WHAT_FAILS.search(question)))
+
+
+def _is_of_cluster_alone(request: CompleteRequest) -> bool:
+    tools = {one.name for one in request.tools}
+    return "core__find_metrics" not in tools and "core__sweep_cluster" in tools
+
+
 def _is_later(asking: str, before: Sequence[Message]) -> bool:
     return any(m.text != asking and not is_statement(m.text) for m in before)
 
 
 def _continued(
-    asked: Asked, question: str, earlier: Sequence[Message], meta: Meta, zone: str
+    asked: Asked, question: str, earlier: Sequence[Message], meta: Meta, zone: str, culprit: str
 ) -> Asked:
     """A question without a product continues with the previous question's product.
 
@@ -256,6 +284,9 @@ def _continued(
     """
     if asked.topic in _OF_ALL and not asked.stranger and not _OF_IT.search(question):
         return asked
+    if culprit and not asked.subject and not asked.stranger and _of_culprit(asked, question):
+        words = f"this is about {plain(culprit)}, in which the cause was found"
+        return replace(asked, subject=culprit, assumed=(*asked.assumed, words))
     if asked.topic in _OF_NO_PRODUCT or asked.stranger:
         return told_apart(asked, question, meta)
     asking = [m for m in earlier if not is_statement(m.text) and m.text != question]

@@ -38,16 +38,16 @@ def cluster_weight(fact: IllFact) -> float:
 def ill_text(fact: IllFact) -> str:
     """The finding's own sentence, in full: the reason is often at its end."""
     if fact.warned or not fact.detail:
-        detail = f": {_plain(fact.detail)}" if fact.detail else ""
+        detail = f": {in_full(fact.detail)}" if fact.detail else ""
         warns = "Kubernetes warns of " if fact.warned else ""
-        return f"{warns}{fact.kind.lower()} {_plain(fact.name)}, {_plain(fact.state)}{detail}"
+        return f"{warns}{fact.kind.lower()} {in_full(fact.name)}, {in_full(fact.state)}{detail}"
     if fact.named_by:
-        who = f"{_plain(fact.name)} {_plain(fact.state)}: {_plain(fact.mechanism)}"
-        return f"{who} [{fact.named_by}]; {_plain(fact.detail)}"
-    return _plain(fact.detail)
+        who = f"{in_full(fact.name)} {in_full(fact.state)}: {in_full(fact.mechanism)}"
+        return f"{who} [{fact.named_by}]; {in_full(fact.detail)}"
+    return in_full(fact.detail)
 
 
-def _plain(text: str) -> str:
+def in_full(text: str) -> str:
     """One line of plain words; a very long one loses its middle."""
     words = " ".join(_NOT_PLAIN.sub(" ", text.replace('"', "'")).split())
     if len(words) <= _MOST_CHARS:

@@ -7,20 +7,25 @@ from typing import Final
 
 from adapters.llm.triage.case import Case, plain
 from adapters.llm.triage.cluster_facts import IllFact
+from adapters.llm.triage.deploy_facts import DEPLOYS
 from adapters.llm.triage.evidence import Moved
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.telling import told
 from adapters.llm.triage.weigh import Point, Suspicion
+from tools.core.get_recent_deploys import NO_SOURCE
 
 # What people call a part of a system: how such products are called, and which evidence is of it.
 _PARTS: Final[Mapping[str, tuple[str, str]]] = {
     r"database|db|postgres\w*|mysql|sql|mongo\w*": (r"db|database|postgres|mysql|maria|sql|mongo|rds|aurora|oracle", r"pool"),
     r"cache|redis|memcached?": (r"cache|redis|memcache|valkey", r"-"),
     r"queue|kafka|rabbit\w*|broker": (r"queue|kafka|rabbit|broker|nats|sqs|pulsar", r"queue"),
-    r"deploy\w*|release|rollout|version|update": (r"-", r"deploy|rollout"),
-    r"memory|oom|ram": (r"-", r"memory"),
+    r"deploy\w*|release|rollout|version|update": (r"-", r"deploy(?!ment)|rollout"),
+    r"memory|oom\w*|ram": (r"-", r"memory|out of memory|oom"),
     r"cpu|load|traffic": (r"-", r"cpu|traffic"),
-    r"disk|storage|volume": (r"disk|storage|volume", r"disk|volume"),
+    r"disks?|storage|volume": (r"disk|storage|volume", r"disk|volume"),
+    r"image|tag|registry": (r"registry", r"image"),
+    r"quota": (r"-", r"exceeded quota|quota"),
+    r"probes?|health ?checks?": (r"-", r"(?:liveness |readiness |startup )?probe"),
     r"nodes?|cluster|kubernetes|k8s|pods?": (r"-", r"node|pod|container|image|scheduled|probe|quota"),
     r"network|dns": (r"dns|network|proxy|ingress", r"way to others|network"),
 }  # fmt: skip
@@ -48,6 +53,8 @@ def answer_to(case: Case, judgement: Judgement) -> str:
     meant = _meant(thought, case.products)
     if meant is None:
         return f'I cannot check "{plain(thought)}": I have no data with that name.'
+    if meant.kinds.startswith("deploy") and (unread := _no_deploys(case)):
+        return unread
     found = [
         (one, point)
         for one in (*judgement.suspects, *judgement.others)
@@ -67,6 +74,16 @@ def answer_to(case: Case, judgement: Judgement) -> str:
     return (
         f'"{plain(thought)}" may play a part: {told(point, case.now)}. It is not the main suspect.'
     )
+
+
+def _no_deploys(case: Case) -> str:
+    """That no deploys are known here; empty where some source tells of them."""
+    seen = case.of(DEPLOYS)
+    if seen is None:
+        return "I cannot say whether it was a deploy: deploys could not be read."
+    if NO_SOURCE in seen.texts("notes"):
+        return f"I cannot say whether it was a deploy: no deploy source is connected [{seen.mark}]."
+    return ""
 
 
 def _meant(thought: str, products: Sequence[str]) -> _Meant | None:

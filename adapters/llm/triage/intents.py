@@ -87,11 +87,18 @@ _OBJECT: Final = (
     r"(?: (?:pods?|service|instances?|deployment|hosts?))?(?: (?:to|by|with|at) v?[\w.-]+(?: (?:replicas|pods|instances|percent))?)?"
 )
 
+# What Kubernetes knows of an object: its events, its state, and why it is in it.
+_CLUSTER_TALK: Final = (
+    r"\b(?:kube\w* )?events\b|\bdescribe\b|\bexit codes?\b|\boom ?\w*|\bout of memory\b|\bimages?\b.*\b(?:tags?|pull\w*|wrong|missing|found|exists?)\b"
+    r"|\b(?:wrong|bad|missing) (?:image|tag)\b|\bendpoints?\b(?!.*\b(?:fail\w*|slow\w*|errors?)\b)|\bquotas?\b|\bpending\b|\bunschedul\w*|\b(?:crash|restart) ?loop\w*|\bprobes?\b"
+    r"|\b(?:pvcs?|volume claims?|config ?maps?|service accounts?|namespaces?|kubelet|ingress(?:es)?|hpa|pdb)\b|\bservice (?:reachable|selector)\b|\bunhealthy\b|\bnot ready\b|\bevicted\b"
+    r"|\breachable\b|\bimage ?pull\w*"
+)
 _TABLE: Final[Sequence[_Row]] = (
     # Courtesies and questions about Kortex.
     _row("thanks", r"(?:(?:ok|okay|great|good|cool|nice|perfect|awesome|got it|alright|sweet|super|fine|thanks|thank you|thx|ty|tyvm|cheers|"
          r"merci|danke|will do|noted|understood|makes sense|good (?:job|bot|work)|well done|np|no problem|done|lgtm|lol|yes|no|yep|nope|sure|"
-         r"never ?mind|nvm|(?:i am |we are )?clos(?:e|ing) (?:this|it)|closing|bye|k|kk|you rock|that (?:helps|helped)|"
+         r"never ?mind|nvm|(?:i am |we are )?clos(?:e|ing) (?:this|it)|closing|bye|k|kk|you rock|that (?:helps|helped)|(?:i am |we are )?(?:going|off|back) to (?:bed|sleep)|good ?night|"
          r"(?:a lot|so much|very much|kortex|all|everyone|team|again|for (?:that|this|the help|now)))[ ,.!:;()-]*)+", whole=True),
     _row("greeting", r"(?:hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!]*", whole=True),
     _row("help", r"(?:help(?: me)?|what (?:can|do) you (?:do|see|know|look at)(?: here)?|what (?:can|should) (?:i|we) ask(?: you)?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
@@ -108,7 +115,7 @@ _TABLE: Final[Sequence[_Row]] = (
          r"|\bwhat (?:actions? |else )?(?:has|have|was|were|did|is|are)\b[^.?!]*\b(?:done|tried|confirmed|approved|rejected|carried out|decided|attempted)\b"
          r"|\b(?:was|were|has|have|is)\b[^?!]*\b(?:rolled back|reverted|approved|confirmed|rejected)\b|\b(?:did|has|was|is)\b[^.?!]*\broll(?:ing)? back\b[^.?!]*\b(?:done|run|ran|carried out|happen|succeed|go through|finish\w*|complete\w*|confirmed)\b"
          r"|\b(?:did|has|have|was) (?:anyone|anybody|someone|somebody)\b[^.?!]*\b(?:confirm|approve|reject|roll|do|try|tried|done|press)\w*"
-         r"|\bwhat did (?:we|they|people) (?:do|try)\b|\bactions? taken\b|\b(?:open|pending) (?:cards?|proposals?|approvals?|actions?)\b|\banything pending\b|\bwhat (?:is|was) proposed\b|\bany(?:thing)? proposals?\b"),
+         r"|\bwhat did (?:we|they|people) (?:do|try)\b(?!.*\b(?:last time|before|back then|previously)\b)|\bactions? taken\b|\b(?:open|pending) (?:cards?|proposals?|approvals?|actions?)\b|\banything pending\b|\bwhat (?:is|was) proposed\b|\bany(?:thing)? proposals?\b"),
     _row("done", _FILLER + _POLITE + r"(?:do|confirm(?:ed)?|approved?|reject(?:ed)?|decline|accept|cancel)(?: (?:it|this|that|the (?:card|proposal|roll back|action)))?" + _END, whole=True, later=True),
     _row("on call", r"\bwho[a-z' ]*\bon call\b|^on call(?: now| today| tonight| right now)?\W*$|\bon call (?:person|engineer|rota)\b|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|ask|escalate)\b|\bwho is on (?:duty|shift|rota)\b"),
     _row("beyond", _FILLER + _POLITE + r"(?:page|call|wake|ping|notify|escalate|email|mail|message|tell|dm|invite|assign|open a ticket|create a ticket|file a)\b(?! me\b).*",
@@ -136,21 +143,25 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("cause", r"\bwhat happens (?:if|when)\b|\bwhy not (?:just |simply )?" + _VERB + r"\b|\bwhy not\W*$|\bwho (?:can|may|must|should|has to) (?:approve|confirm|decide|press)|\bis (?:it|this|that|the \w+(?: \w+)?|rolling back) (?:safe|reversible|risky|dangerous)\b|\bwhat (?:does|will|would) (?:the |that |this )?(?:card|button|roll back|confirm|it) do\b|\bcan (?:i|we) undo\b|\bsafe to\b", part="next"),
     _row("cause", r"\bwhat (?:should|can|do|could|must|shall|would) (?:i|we|you|they)(?: need to| have to)? (?:do|try|recommend|suggest|propose|advise)\b|\bwhat now\b|\bwhat (?:is|are|next)(?: the)? (?:next|options)\b|\bnext steps?\b|\bwhat next\b|\bhow (?:do|can|to|should|could|would)(?: i| we| you)? ?(?:fix|mitigate|solve|resolve|stop|repair|remediate)\b"
          r"|\byou (?:recommend|suggest|advise|propose)\b|\b(?:any|your) (?:recommendations?|suggestions?|ideas?|advice|fix)\b|\brecommended\b|\b(?:should|shall|can|could) (?:i|we) (?:just |also |maybe )?(?!see|get|have|look|know|ask|do\b)\w+\b|^" + _FILLER + _POLITE + r"(?:fix|repair|solve|mitigate) (?:it|this|that)\b|\bis there (?:a )?(?:fix|workaround)\b|\bhow to (?:fix|mitigate)\b", part="next"),
-    _row("cause", r"\bare you (?:so )?(?:sure|certain|confident)\b|\bhow (?:sure|certain|confident|reliable)\b|\bwhat (?:did|have|else did|all did|didn't) you (?:not )?(?:look|check|see|seen|read|miss)\w*|\bdid you (?:look|check|consider|see)\b|\bwhere did you look\b|\b(?:what|show me|show) (?:is )?(?:the |your )?(?:evidence|proof)\b"
+    _row("cause", r"\b(?:are )?you (?:so |really )?(?:sure|certain|confident)\b|\bhow (?:sure|certain|confident|reliable)\b|\bwhat (?:did|have|else did|all did|didn't) you (?:not )?(?:look|check|see|seen|read|miss)\w*|\bdid you (?:look|check|consider|see)\b|\bwhere did you look\b|\b(?:what|show me|show) (?:is )?(?:the |your )?(?:evidence|proof)\b"
          r"|\bbased on what\b|\bhow do you know\b|\bwhy do you (?:think|say|believe)\b|\bprove it\b|\b(?:really|seriously)\b\?*$|\bwhat (?:is|are) (?:missing|not checked)\b|\bconfidence\b|\bcould (?:it|you) be (?:wrong|something else)\b", part="coverage", later=True),
     # Lines, deploys, figures: listed, not weighed.
     _row("beyond", r"\b(?:code|diff|commits?|pull requests?|pr|source) ?(?:change|changes)?\b.*\bv?\d|\b(?:show|what is|see|get) (?:me )?(?:the )?(?:code|diff|commits?|pull requests?)\b", subject="show the code of a change"),
     _row("beyond", r"\btraces?\b(?! ?backs?)|\bspans?\b", subject="show single traces"),
+    _row("beyond", r"\b(?:what|who|which \w+) (?:is|are|was|were) (?:still )?(?:holding|blocking|locking|using up|hogging)\b|\b(?:long|slow|running|which|blocking) quer(?:y|ies)\b", subject="see single queries or who holds a connection"),
     _row("deploys", r"\bwhat (?:did|does|is|was)\b[^.?!]*\b(?:v\d+\.\d+|\d+\.\d+\.\d+)|\bwho (?:deploy|releas|ship|push|roll\w* out)\w*|\b(?:what|something|anything|stuff|things?) (?:got |has |have |was |were |been |is )*(?:recently |just |else )*(?:chang|deploy|releas|ship|roll\w* out)\w*|\b(?:did|has|have|was) (?:anything|something|any\w*|we|someone)\b[^.?!]*\b(?:chang|deploy|releas|ship)\w*"
          r"|\b(?:any|last|latest|recent|newest|list|show|which|all|previous|see)\b[^.?!]*\b(?:deploy(?:s|ments?)?|releases?|rollouts?|changes|versions?)\b|^deploy(?:s|ments)?\b|\bwhen (?:was|were|did) [^?!]*\b(?:(?:deploy|releas|ship)\w*|(?:go|went) (?:out|live)|rolled out)|\b(?:was|is|were|are) there (?:a |an |any |some )?(?:\w+ )?(?:deploy|release|rollout)\w*|\bversions?\b|\bdeploys?\b[^.?!]*\b(?:last|recent|today|yesterday|week|of|to)\b|^changes\b|\bwhat is (?:deployed|running)\b|\bcommits?\b"),
     _row("logs", r"\blogs?\b(?! ?(?:in\b|into\b))|\blog ?lines?\b|\bstack ?traces?\b|\btrace ?backs?\b|^" + _FILLER + _POLITE + r"(?:show|give|see|list|print|get|fetch|tail|grep|find|search|paste|display)\b.*\b(?:errors?|warnings?|exceptions?|lines?|messages?)\b(?! ?(?:rate|ratio|count|percent))"
          r"|\b(?:latest|last|recent|newest) (?:\d+ )?(?:new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))|\b(?:tail|grep)\b"),
     _row("logs", r"\b(?:what|which|any|the) (?:are the |new |other )?(?:errors?|exceptions?|warnings?|error messages?)\b(?! ?(?:rate|ratio|count|percent))(?!.*\bstill\b)|^(?:errors?|exceptions?|warnings?) (?:of|in|from|for|on|with|about|containing|mentioning|like)\b", later=True),
+    _row("pods", _CLUSTER_TALK, later=True),
     _row("figure", r"\bhow (?:slow|fast|busy|loaded) (?:is|are|was)\b|(?<![\w-])(?:graph|chart|dashboard|plot)s?(?![\w-])|\bcompare\b.*|\b(?:was|is) (?:it|this|that) (?:like this|the same|normal|usual)\b.*\b(?:yesterday|last week|before)?"),
     _row("figure", r"\b(?:how (?:much|many|high|low|big|large|bad|full|long)|what (?:is|are|was|were)|show(?: me)?|give me|get|check|current|now|average|mean|max(?:imum)?|peak|tell me|see)\b.*\b" + ROLE_WORDS + r"\b"
          r"|\b" + ROLE_WORDS + r"(?: (?:and|or|&|,) (?:the )?" + ROLE_WORDS + r")* ?(?:usage|use|consumption|level|count)? (?:of|for|in|on|at|now|today|yesterday|right now|currently|last|over|since|between|after|before|during)\b"
          r"|\b(?:is|are) (?:the )?" + ROLE_WORDS + r"(?: (?:usage|of|on|in|for) ?[\w-]*)* (?:high|low|ok|okay|fine|normal|full|up|rising|growing|elevated|bad|maxed(?: out)?|saturated)\b"
-         r"|^" + _FILLER + r"[\w-]* ?" + ROLE_WORDS + r"(?: (?:usage|use|used|left|free|open|consumption|level|drop|spike|dip|jump|trend))?(?: (?:now|right now|today|currently|yesterday|please|of [\w-]+))*[ ?.!]*$"),
+         r"|^" + _FILLER + r"[\w-]* ?" + ROLE_WORDS + r"(?: (?:usage|use|used|left|free|open|consumption|level|drop|spike|dip|jump|trend))?(?: (?:now|right now|today|currently|yesterday|please|of [\w-]+))*[ ?.!]*$"
+         r"|\bhow many \w+ (?:have |has |are |were |did )?(?:fail\w*|errored)\b|\b" + ROLE_WORDS + r" per (?:pod|replica|instance|host|container)\b"),
+    _row("figure", r"^" + _FILLER + ROLE_WORDS + r" (?:full|ok|okay|high|low|fine|bad)[ ?.!]*$", later=True),
     _row("pods", r"\b(?:how many|which|list|show(?: me)?|count|all) (?:the |of the )?(?:\w+ )?(?:pods?|replicas?|containers?|instances?)\b"),
     _row("pods", r"\b(?:does|do|did|is|are|has|have|keeps?) (?:the )?[\w.-]+ (?:keep )?(?:restart|crash)\w*", later=True),
     _row("pods", r"\b(?:pods?|replicas?|containers?|instances?|nodes?|kubernetes|k8s|deployments?)\b", later=True),
@@ -186,6 +197,8 @@ def intents(text: str, names: Collection[str], *, later: bool) -> Sequence[Inten
     parts = [part for part in _CLAUSES.split(plain) if len(part.split()) >= _FEWEST_WORDS]
     found = [one for part in parts if (one := _intent(part, later=later))] if parts[1:] else []
     several = list(dict.fromkeys(found))
+    if any(one.part == "coverage" for one in several):
+        several = [one for one in several if one != Intent("cause")]  # no new report beside that
     if len(several) > 1:
         return several[:2]
     return (whole,) if whole is not None else several

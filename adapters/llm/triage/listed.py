@@ -7,8 +7,10 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case, Seen, instant, plain, text_of
+from adapters.llm.triage.cluster_findings import in_full
 from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact, deploys
 from adapters.llm.triage.evidence import CLUSTER, GET_LOGS
+from adapters.llm.triage.order import refusal
 from adapters.llm.triage.period import period
 from adapters.llm.triage.spelling import spelled_out
 from adapters.llm.triage.surroundings import HISTORY, PATTERNS, Wish, quoted, seen_before
@@ -19,6 +21,7 @@ from tools.output import lines_of
 MOST_LINES: Final = 5  # more do not fit on a phone's screen; the rest is behind Evidence
 _MOST_MARKS: Final = 12
 _READ_LINES: Final = 20
+_EVENTS: Final = re.compile(r"\bevents?\b|\bwarnings?\b")
 _LINE_CHARS: Final = 300
 _LEVELS: Final = (
     ("fatal", r"\bfatal\b|\bpanics?\b"),
@@ -30,7 +33,7 @@ _PATH: Final = re.compile(r"(?<!\S)/[\w./{}:-]{2,80}")
 _ABOUT: Final = re.compile(
     r"\b(?:with|containing|contain|matching|mentioning|mention|about|saying|grep)\s+([\w./-]{3,60})"
 )
-_VERSION: Final = re.compile(r"\bv\d+(?:\.\d+)+\b")
+_VERSION: Final = re.compile(r"\bv?(\d+(?:\.\d+)+)\b")
 
 
 def log_wishes(case: Case, window: str) -> Iterator[Wish]:
@@ -80,7 +83,8 @@ def log_lines(case: Case) -> Iterator[str]:
     if seen is None:
         failed = [one for one in case.seen if not one.ok]
         whose = f"The logs of {subject}" if subject else "Logs without a product"
-        yield f"{whose} could not be read. {marks(failed)}".strip()
+        why = next((f": {refusal(one)}" for one in failed if one.text("message")), "")
+        yield f"{whose} could not be read{why}. {marks(failed)}".strip()
         return
     kind = " ".join(filter(None, (str(seen.arguments.get("level") or ""), "lines")))
     text = str(seen.arguments.get("query") or "")
@@ -132,7 +136,7 @@ def deploy_lines(case: Case) -> Iterator[str]:
 
 def _asked_for(case: Case) -> Sequence[DeployFact]:
     found, named = deploys(case), set(_VERSION.findall(case.question))
-    own = [one for one in found if one.version in named]
+    own = [one for one in found if one.version.removeprefix("v") in named]
     return own or found
 
 
@@ -144,6 +148,7 @@ def _deployed(found: Sequence[DeployFact], seen: Seen, *, named: bool) -> Iterat
         at = one.at.strftime("%Y-%m-%dT%H:%M:%SZ")
         by, commit = actors.get(at, ""), commits.get(at, "") if named else ""
         told = f"{f' by {by}' if by else ''}{f', commit {commit}' if commit else ''}"
+        told += f", replacing {one.previous}" if one.previous else ""
         yield f"{one.at:%Y-%m-%d %H:%M} UTC: {one.product} {one.version}{told}"
 
 
@@ -185,13 +190,41 @@ def pod_lines(case: Case) -> Iterator[str]:
     if not counted and not ill:
         yield f"**No pods of {whose} were found.** [{cluster.mark}]"
         return
+    if _EVENTS.search(case.question.lower()):
+        yield from _event_lines(case, cluster, subject)
+        return
     if subject and counted:
         yield f"**{whose}: {_well(str(counted[subject]))}.** [{cluster.mark}]"
     elif ill:
         yield f"**{len(ill)} {'objects have' if len(ill) > 1 else 'object has'} a failure:** [{cluster.mark}]"
+    elif cluster.texts("unread"):
+        yield f"**I see no failing pod of {whose}, but not everything could be read.** [{cluster.mark}]"
     else:
         yield f"**No pod of {whose} is failing.** [{cluster.mark}]"
     yield "\n".join(f"- {_failing(row)}" for row in ill[:MOST_LINES])
+    if len(ill) > MOST_LINES:
+        yield f"{len(ill) - MOST_LINES} more are behind Evidence."
+
+
+def _event_lines(case: Case, cluster: Seen, subject: str) -> Iterator[str]:
+    """The warnings among the events, newest first, and whether they are over."""
+    rows = [row for row in cluster.rows("warnings") if not subject or row.get("product") == subject]
+    of = f" of {plain(subject)}" if subject else ""
+    if not rows:
+        yield f"**No warning events{of}{period(case)}.** [{cluster.mark}]"
+        return
+    yield f"**Warning events{of}, current ones first:** [{cluster.mark}]"
+    newest = sorted(rows, key=lambda row: text_of(row, "ts"), reverse=True)
+    newest.sort(key=lambda row: row.get("over") is True)
+    yield "\n".join(f"- {_event(row)}" for row in newest[:MOST_LINES])
+    yield "Older events are behind Evidence." if len(rows) > MOST_LINES else ""
+
+
+def _event(row: Mapping[str, JsonValue]) -> str:
+    at = instant(text_of(row, "ts"))
+    what = f"{plain(text_of(row, 'object'))} {plain(text_of(row, 'reason'))}"
+    over = " (over)" if row.get("over") is True else ""
+    return f"{f'{at:%H:%M:%S} ' if at else ''}{what}{over}: {in_full(text_of(row, 'message'))}"
 
 
 def _well(counted: str) -> str:
@@ -200,12 +233,12 @@ def _well(counted: str) -> str:
 
 
 def _failing(row: Mapping[str, JsonValue]) -> str:
-    detail = quoted(text_of(row, "detail"))
+    """The finding's own sentence in full: the reason often stands at its end."""
     state = ", ".join(
         filter(None, (quoted(text_of(row, "state")), quoted(text_of(row, "mechanism"))))
     )
     what = f"{text_of(row, 'kind').lower()} {plain(text_of(row, 'name'))}"
-    return f"{what}: {state}{f': {detail}' if detail else ''}"
+    return in_full(text_of(row, "detail")) or f"{what}: {state}"
 
 
 def history_lines(case: Case) -> Iterator[str]:

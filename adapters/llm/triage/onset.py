@@ -8,6 +8,8 @@ from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.details import MOST_LINES
 from adapters.llm.triage.evidence import LogFact, Moved
 from adapters.llm.triage.judgement import Judgement
+from adapters.llm.triage.linked import own_trouble
+from adapters.llm.triage.period import period
 from adapters.llm.triage.telling import clock, since_text, told
 from adapters.llm.triage.vanished import GoneFact
 from adapters.llm.triage.weigh import Point, Suspicion
@@ -22,6 +24,15 @@ def onset(case: Case, judgement: Judgement) -> Iterator[str]:
         yield f"**{plain(blamed.product)}: from {began} {until}.** [{over.back.seen.mark}]"
         return
     top = next(iter(judgement.suspects), None)
+    if names_other(case, top):
+        lines = own_trouble(case, judgement.facts)[:MOST_LINES]
+        state = (
+            "moved as follows:"
+            if lines
+            else f"I see nothing that left its usual range{period(case)}."
+        )
+        yield f"**{plain(case.subject)}: {state}**"
+        yield "\n".join(f"- {line}" for line in lines)
     if top is None or top.since is None:
         return
     yield f"**{plain(top.product)}:{_span(case, top, top.since)}.**"
@@ -30,6 +41,16 @@ def onset(case: Case, judgement: Judgement) -> Iterator[str]:
     yield "\n".join(f"- {line}" for line in lines[:MOST_LINES])
     if top.began_before:
         yield "It began before the time that I checked. Ask about an earlier time."
+
+
+def names_other(case: Case, top: Suspicion | None) -> bool:
+    """Whether the message itself names another product than the first suspect."""
+    named = case.asked.subject.lower()
+    return (
+        bool(named)
+        and named in case.question.lower()
+        and (top is None or top.product != case.subject)
+    )
 
 
 def _span(case: Case, top: Suspicion, since: datetime) -> str:

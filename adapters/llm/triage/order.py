@@ -15,39 +15,11 @@ _AGAIN: Final = re.compile(
 )
 _VERB: Final = re.compile(r"\b([a-z]+)\b")
 _SAME: Final = {"reboot": "restart", "bounce": "restart", "revert": "rollback", "undo": "rollback"}
-_POLITE: Final = frozenset(
-    [
-        "please",
-        "can",
-        "could",
-        "would",
-        "will",
-        "you",
-        "we",
-        "i",
-        "the",
-        "a",
-        "kortex",
-        "just",
-        "now",
-        "hey",
-        "ok",
-        "okay",
-        "so",
-        "and",
-        "then",
-        "want",
-        "need",
-        "to",
-        "like",
-        "propose",
-        "go",
-        "ahead",
-        "let",
-        "us",
-        "try",
-    ]
+_POLITE_WORDS: Final = (
+    "please can could would will you we i the a kortex just now hey ok okay "
+    "so and then want need to like propose go ahead let us try"
 )
+_POLITE: Final = frozenset(_POLITE_WORDS.split())
 _VERSION: Final = re.compile(r"\bv?\d+\.\d+(?:\.\d+)*\b")
 _MOST_NAMED: Final = 8
 _CLAUSE_END: Final = re.compile(r"; |\. |\.$")

@@ -1,5 +1,6 @@
 """The next checks, given the results so far. An empty plan means: conclude."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -53,6 +54,10 @@ _WHOLE_LOOK: Final = frozenset({"all", "next"})
 DEPLOY_WINDOW: Final = "last 6h"
 DEPLOYS_WINDOW: Final = "last 7d"  # of a question about deploys alone
 _BEFORE_DEPLOYS: Final = timedelta(hours=6)
+
+_LEAD_OR_TIME: Final = re.compile(
+    r".*[Mm]ost likely cause: (?:the )?|\b(?:since|at) (?:before )?[\d :-]+UTC|[()]"
+)
 
 _Stage = Callable[[Case, Judgement, Signals], Iterator[Wish]]
 
@@ -344,13 +349,21 @@ def _pods(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
 
 def _history(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     del judgement, signals
-    yield HISTORY, {"query": f"{case.subject} {case.asked.symptom}".strip(), "limit": 3}
+    about = _about_cause(case) or f"{case.subject} {case.asked.symptom}".strip()
+    yield HISTORY, {"query": about, "limit": 3}
 
 
 def _runbook(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     del judgement, signals
     symptom = {"latency": "slow", "errors": "fails"}.get(case.asked.symptom, "what to do")
-    yield PATTERNS, {"intent": f"{case.subject} {symptom}".strip(), "limit": 3}
+    about = _about_cause(case) or f"{case.subject} {symptom}".strip()
+    yield PATTERNS, {"intent": about, "limit": 3}
+
+
+def _about_cause(case: Case) -> str:
+    """The cause named in this thread, without its time; empty where the message names a product."""
+    is_named = case.subject.lower() in case.question.lower()
+    return "" if is_named else _LEAD_OR_TIME.sub("", case.answered).strip(". ")
 
 
 def _order(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from adapters.llm.triage.intents import STATE, Intent, Part, Topic, intents, is_about_product
+from adapters.llm.triage.intents import (
+    ROLE_WORDS,
+    STATE,
+    Intent,
+    Part,
+    Topic,
+    intents,
+    is_about_product,
+)
 from adapters.llm.triage.meaning import KNOWN_WORDS, is_understood
 from adapters.llm.triage.onset_asked import asks_since_when
 from adapters.llm.triage.when import SHORTEST, speaks_of_time, window_in
@@ -50,6 +58,7 @@ _WHY_NOT: Final = re.compile(
 _OTHER_DAY: Final = re.compile(
     r"\b(?:yesterday|last (?:week|night)|the day before|a (?:day|week) ago)\b"
 )
+_ROLE: Final = re.compile(rf"\b{ROLE_WORDS}\b")
 _MOST_WORDS: Final = 5  # of a message that is short for a question
 # Where a product's name would be; the words must differ from ordinary ones.
 _SPOKEN_OF: Final = re.compile(
@@ -58,6 +67,8 @@ _SPOKEN_OF: Final = re.compile(
     r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+)"
     r"|(?:what|how) about\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
 )
+_PLACES: Final = frozenset({"dns", "network", "disk", "disks", "cluster", "node", "nodes"})
+_STATE: Final = re.compile(r"crash\w*|fail\w*|broken|affected|previous|restart\w*")
 _IS_PLURAL: Final = re.compile(
     r"\b(?:are|were|many|lost|losing|any) (?:the |our |some )?$"
 )  # "are orders lost?"
@@ -68,23 +79,8 @@ _NOBODY: Final = frozenset(
      "errors", "warnings", "exceptions", "timeouts", "failures", "crashes", "each", "every", "any"}
 )  # fmt: skip
 # Next to these words a known name is a product, not a word of English ("search for errors").
-_BEFORE_NAME: Final = frozenset(
-    {
-        "the",
-        "in",
-        "of",
-        "for",
-        "with",
-        "about",
-        "from",
-        "on",
-        "is",
-        "are",
-        "was",
-        "deployed",
-        "released",
-    }
-)
+_BEFORE_WORDS: Final = "the in of for with about from on is are was deployed released"
+_BEFORE_NAME: Final = frozenset(_BEFORE_WORDS.split())
 _AFTER_NAME: Final = frozenset(
     {"is", "are", "was", "fails", "failing", "slow", "down", "broken", "errors", "latency", "logs",
      "pods", "deploys", "deployment"}
@@ -96,30 +92,11 @@ _BEYOND: Final = Intent("beyond")
 _BESIDE_TROUBLE: Final = frozenset({"deploys", "pods", "history", "runbook", "figure"})
 # "Is it the pods?" asks whether it is, not for a list of them.
 _LISTED: Final = frozenset({"deploys", "pods", "logs", "figure"})
-_NO_THING: Final = frozenset(
-    {
-        "over",
-        "ok",
-        "okay",
-        "fine",
-        "you",
-        "me",
-        "safe",
-        "possible",
-        "true",
-        "now",
-        "still",
-        "again",
-        "better",
-        "worse",
-        "there",
-        "going",
-        "getting",
-        "really",
-        "done",
-        "today",
-    }
+_NO_THING_WORDS: Final = (
+    "over ok okay fine you me safe possible true now still again better worse there going "
+    "getting really done today"
 )
+_NO_THING: Final = frozenset(_NO_THING_WORDS.split())
 _FEWEST_LETTERS: Final = 4
 _ALIKE: Final = 0.84
 
@@ -232,9 +209,21 @@ def _named_in(
         subject = ""
     elif not subject:
         stranger = _stranger(lowered) or ("" if thought else _named(lowered, elsewhere))
+    if not found and is_part_of(stranger, products):
+        thought, stranger = stranger, ""  # "is the db slow?" asks about the databases
+    if found and found[0].topic == "logs" and _STATE.fullmatch(stranger):
+        stranger = ""  # "logs of the crashing pod"
     if found and found[0].topic == "pods" and stranger in KNOWN_WORDS:
         stranger = ""  # "are the pods fine?"
     return subject, about, thought, stranger, found
+
+
+def is_part_of(name: str, products: Sequence[str]) -> bool:
+    """Whether it is what everybody calls a part of a system, of which there is one here."""
+    if name in _PLACES:
+        return True
+    kind = {"database": "db"}.get(name.removesuffix("s"), name.removesuffix("s"))
+    return bool(kind) and any(kind in re.split(r"[-_.]", one.lower()) for one in products)
 
 
 def _intended(
@@ -259,6 +248,8 @@ def _intended(
     if subject or stranger:
         if subject and (slow or failing):
             return _CAUSE
+        if subject and _ROLE.search(text.lower()) and len(text.split()) < _MOST_WORDS:
+            return Intent("figure")
         return STATE if is_about_product(text, products) else _BEYOND
     if when and _OTHER_DAY.search(text.lower()) and len(text.split()) < _MOST_WORDS:
         return Intent("figure")

@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from adapters.llm.triage.beyond import can_ask
 from adapters.llm.triage.case import Case, Seen, number_of, plain, text_of
 from adapters.llm.triage.figures import figure, in_words
 from adapters.llm.triage.period import period
@@ -31,6 +32,7 @@ _WORDS: Final[Sequence[tuple[Role, str]]] = (
     ("traffic", r"traffic|\brequests?\b(?! time)|throughput|\brps\b|\bqps\b"),
 )
 _QUANTILE: Final = re.compile(r"(?<![a-z0-9])p ?(\d\d\d?)(?![0-9])")
+_COUNTS_FAILURES: Final = re.compile(r"err|fail|fault|5xx|reject|exception|drop|bad|abort|nok")
 _NAMED: Final = {"errors": "error rate", "cpu": "CPU", "pool": "connection pool"}
 _HALF_HOUR: Final = timedelta(minutes=30)
 _COMPARES: Final = re.compile(
@@ -91,6 +93,9 @@ def _instant(at: datetime) -> str:
 def reading_lines(case: Case) -> Iterator[str]:
     """A line for each role: the value now and its range, or why there is none."""
     subject = plain(case.subject)
+    if FIND not in case.tools:
+        yield f"**I cannot read metrics here:** none are configured, see [observe.metrics]. {can_ask(case)}"
+        return
     if not subject:
         yield "Which product? I read the metrics of one product at a time."
         return
@@ -142,6 +147,8 @@ def _line(case: Case, role: str) -> str:
     told = _values(case, read)
     quantile = _QUANTILE.search(name)
     words = f"p{quantile[1]} latency" if role == "latency" and quantile else words
+    if role == "errors" and not _COUNTS_FAILURES.search(name.lower()):
+        words = f"`{plain(name)}`"  # whether it counts what fails or what succeeds, its name does not say
     words = words if product == case.subject else f"{words} of {plain(product)}"
     if not told:
         return f"{words}: no samples in that time [{read.mark}]"

@@ -170,7 +170,8 @@ def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterato
         if case.is_later and judgement.verdict == "cause":
             yield cause_line(case, judgement)
             return
-    if case.is_later and case.asked.wants_undone and case.open_proposals:
+    is_known = judgement.verdict == "cause" or bool(case.open_proposals)
+    if case.is_later and case.asked.wants_undone and is_known:
         yield from asked_again(case, judgement, signals)
         return
     yield first_of_all(case, judgement)

@@ -27,83 +27,16 @@ _SHORT_FORMS: Final = {
     "rollbacked": "rolled back", "healty": "healthy",
 }  # fmt: skip
 # What people ask for in a thread, beside the words that any question is made of.
-_ASKED_FOR: Final = frozenset(
-    [
-        "affected",
-        "approved",
-        "start",
-        "started",
-        "begin",
-        "began",
-        "ended",
-        "stopped",
-        "availability",
-        "bandwidth",
-        "broken",
-        "caused",
-        "cause",
-        "changed",
-        "checked",
-        "confirm",
-        "confirmed",
-        "connections",
-        "consumption",
-        "culprit",
-        "current",
-        "currently",
-        "decided",
-        "deployed",
-        "deployments",
-        "done",
-        "errors",
-        "exceptions",
-        "fixed",
-        "graph",
-        "impact",
-        "impacted",
-        "incident",
-        "involved",
-        "latency",
-        "logs",
-        "memory",
-        "mitigate",
-        "mortem",
-        "normal",
-        "over",
-        "percentile",
-        "playbook",
-        "pods",
-        "propose",
-        "proposed",
-        "recap",
-        "recovered",
-        "rejected",
-        "released",
-        "replicas",
-        "requests",
-        "resolved",
-        "response",
-        "restart",
-        "restarted",
-        "running",
-        "runbook",
-        "saturation",
-        "severity",
-        "similar",
-        "solved",
-        "stable",
-        "success",
-        "suggest",
-        "summarize",
-        "summary",
-        "throughput",
-        "usage",
-        "utilization",
-        "version",
-        "versions",
-        "warnings",
-    ]
-)
+_ASKED_WORDS: Final = """
+    affected approved start started begin began ended stopped availability bandwidth broken
+    caused cause changed checked confirm confirmed connections consumption culprit current
+    currently decided deployed deployments done errors exceptions fixed graph impact impacted
+    incident involved latency logs memory mitigate mortem normal over percentile playbook pods
+    propose proposed recap recovered rejected released replicas requests resolved response
+    restart restarted running runbook saturation severity similar solved stable success suggest
+    summarize summary throughput usage utilization version versions warnings
+"""
+_ASKED_FOR: Final = frozenset(_ASKED_WORDS.split())
 _FEWEST_LETTERS: Final = 5
 _ALIKE: Final = 0.8
 

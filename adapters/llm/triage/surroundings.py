@@ -92,7 +92,20 @@ def _pods(seen: Seen) -> Iterator[str]:
         yield f"{number} of {len(states)} pods of {product} not running: {names} [{seen.mark}]"
     elif states:
         words = f"all {len(states)} pods are running" if len(states) > 1 else "its pod is running"
+        unready = _not_ready(columns, rows)
+        words = f"{unready} of {len(states)} pods not ready" if unready else words
         yield f"{product}: {words} [{seen.mark}]"
+
+
+def _not_ready(columns: Sequence[JsonValue], rows: Sequence[JsonValue]) -> int:
+    """How many pods run and are not ready: fewer of their containers are than there are."""
+    if "Ready" not in columns:
+        return 0
+    at = columns.index("Ready")
+    counts = [
+        str(row[at]).partition("/") for row in rows if isinstance(row, list) and len(row) > at
+    ]
+    return sum(ready != of for ready, slash, of in counts if slash)
 
 
 def _warnings(seen: Seen) -> Iterator[str]:

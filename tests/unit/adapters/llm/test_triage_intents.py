@@ -101,6 +101,19 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("errors containing timeout", "logs", "all"),
         ("all services up?", "cause", "over"),
         ("thanks, closing", "thanks", "all"),
+        ("thx going to bed", "thanks", "all"),
+        ("what did we do last time", "history", "all"),
+        ("you sure? people say its slow", "cause", "coverage"),
+        ("how many payments failed", "figure", "all"),
+        ("cpu per pod", "figure", "all"),
+        ("disk full?", "figure", "all"),
+        ("whats holding the connections", "beyond", "all"),
+        ("show me the events", "pods", "all"),
+        ("describe it", "pods", "all"),
+        ("exit code?", "pods", "all"),
+        ("image tag wrong?", "pods", "all"),
+        ("is the quota full", "pods", "all"),
+        ("are the endpoints there", "pods", "all"),
     ],
 )
 def test_a_later_message_is_read_as_what_it_asks_for(text: str, topic: str, part: str) -> None:
@@ -244,6 +257,26 @@ async def test_a_figure_is_read_from_the_metric_that_the_product_has() -> None:
     (read,) = found.asked("core__get_metrics")
     assert (read["product"], read["metric_name"]) == ("cart", "process_resident_memory_bytes")
     assert found.text.startswith("**cart:** memory is 512 MB; between 480 MB and 530 MB [E2].")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("availability", "`availability` is 100 %"),
+        ("http_request_error_ratio", "error rate is 100 %"),
+    ],
+)
+async def test_a_share_is_called_error_rate_only_where_it_counts_failures(
+    name: str, words: str
+) -> None:
+    samples = [{"ts": "2026-04-07T14:34:00Z", "value": 1.0}]
+    found = await later(
+        "error rate of cart",
+        find_metrics={"found": [{"name": name, "role": "errors"}]},
+        get_metrics={"unit": "ratio", "stats": {"min": 1.0, "max": 1.0}, "samples": samples},
+    )
+
+    assert words in found.text
 
 
 @pytest.mark.parametrize(
