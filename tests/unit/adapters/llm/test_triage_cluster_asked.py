@@ -101,5 +101,5 @@ async def test_a_pod_that_runs_and_is_not_ready_is_not_said_to_be_well() -> None
     rows = {"columns": ["Name", "Ready", "Status"], "rows": [[POD, "0/1", "Running"]]}
     found = await asked("why does it fail?", kubectl_get=rows)
 
-    assert "its pod runs" not in str(found.calls)
+    assert "its pod is running" not in str(found.calls)
     assert "1 of 1 pods not ready" in str(found.calls)
