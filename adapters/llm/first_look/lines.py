@@ -1,5 +1,6 @@
 """One result of a first look as lines, the most important first. Every figure is copied from it."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,6 +29,7 @@ _MOST_LINES: Final = 40  # of a result; a digest has room for half of them in al
 _NAMES_A_LINE: Final = 12
 _SPANS_FIRST: Final = 2
 _CALLERS_FIRST: Final = 4
+_CODE: Final = re.compile(r"`([^`]*)`")
 _LONGEST_EXAMPLE: Final = 100
 _MOST_SUSPECTS: Final = 3
 _MOST_MISSING: Final = 4
@@ -128,9 +130,13 @@ def _clock(text: str) -> str:
     return f"{at:%H:%M}" if at else ""
 
 
+def _in_words(text: str, seen: Seen) -> str:
+    """Without the mark, and with texts from outside as plain words: a model may repeat them."""
+    return _CODE.sub(lambda code: f'"{quoted(code[1])}"', text.removesuffix(f" [{seen.mark}]"))
+
+
 def _told(fact: Fact, seen: Seen) -> str:
-    text = told(Point("", 0.0, travels=False, is_weak=False, fact=fact))
-    text = text.removesuffix(f" [{seen.mark}]")
+    text = _in_words(told(Point("", 0.0, travels=False, is_weak=False, fact=fact)), seen)
     match fact:
         case Moved():
             words = fact.signal.replace("_", " ")  # a model may ask for the signal itself
@@ -167,7 +173,7 @@ def _logs(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator
         one = replace(fact, example=fact.example[:_LONGEST_EXAMPLE])
         if one.is_more_errors:
             names = f"; they mention {plain(one.names[0])}" if one.names else ""
-            yield errors_told(one).removesuffix(f" [{seen.mark}]") + names
+            yield _in_words(errors_told(one), seen) + names
         else:
             yield _told(one, seen)
 

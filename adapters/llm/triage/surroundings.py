@@ -5,6 +5,7 @@ It never changes the judgement: it is read after it, and shown below it.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -24,18 +25,27 @@ POD_LABEL = "app"
 _RUNS = frozenset({"Running", "Completed", "Succeeded"})
 _OWN = "kortex:"  # the source of incidents that are sessions of this bot
 _MOST_TOLD = 160
+_FEW_WORDS = 80  # of a resolution, in one line of evidence on a phone
 _MOST_NAMES = 4
 _MOST_ISSUES = 5
 # Formatting, links, mentions and citations need one of these characters; words and figures do not.
 _NOT_PROSE = re.compile(r"[^\w\s.,;%()'-]|_")
 
+_LIKE_A_MARK = re.compile(r"\[(?=E\d)")
+
 Wish = tuple[str, Mapping[str, JsonValue]]
 
 
-def quoted(text: str) -> str:
+def quoted(text: str, most: int = _MOST_TOLD) -> str:
     """A text from outside as one line of plain words."""
     words = " ".join(_NOT_PROSE.sub(" ", text).split())
-    return words if len(words) <= _MOST_TOLD else words[:_MOST_TOLD].rsplit(" ", 1)[0] + " ..."
+    return words if len(words) <= most else words[:most].rsplit(" ", 1)[0] + " ..."
+
+
+def in_code(text: str, most: int = _MOST_TOLD) -> str:
+    """A text from outside verbatim on one line, as code: nothing in it is formatted or cited."""
+    line = _LIKE_A_MARK.sub("[ ", " ".join(text.split())).replace("`", "'")
+    return f"`{line if len(line) <= most else f'{line[:most].rstrip()}…'}`"
 
 
 def wishes(case: Case, top: Suspicion | None, window: str) -> Iterator[Wish]:
@@ -161,18 +171,18 @@ def _depends(seen: Seen) -> Iterator[str]:
 
 
 def _seen_before(seen: Seen) -> Iterator[str]:
-    for line in list(seen_before(seen))[:1]:
+    for line in islice(seen_before(seen, _FEW_WORDS), 1):
         yield f"seen before, {line}"
 
 
-def seen_before(seen: Seen) -> Iterator[str]:
+def seen_before(seen: Seen, most: int = _MOST_TOLD) -> Iterator[str]:
     """Past incidents, without earlier answers of Kortex: those are not incidents."""
     others = [row for row in seen.rows("incidents") if not str(row.get("id")).startswith(_OWN)]
     for row in others:
         title = quoted(str(row.get("title", "")))
         opened = instant(str(row.get("opened_at", "")))
         when = f"{opened:%Y-%m-%d}: " if opened else ""
-        resolution = quoted(str(row.get("resolution_summary") or ""))
+        resolution = quoted(str(row.get("resolution_summary") or ""), most)
         then = f": {resolution}" if resolution else ""
         yield f'{when}"{title}"{then} [{seen.mark}]'
 

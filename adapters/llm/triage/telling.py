@@ -12,7 +12,7 @@ from adapters.llm.triage.cluster_findings import ill_text
 from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.evidence import LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.figures import SHARES, figure, in_words
-from adapters.llm.triage.surroundings import quoted
+from adapters.llm.triage.surroundings import in_code, quoted
 from adapters.llm.triage.vanished import GoneFact, RecordFact
 from adapters.llm.triage.weigh import Point, Suspicion, is_full
 from tools.log_templates import without_clock
@@ -23,6 +23,7 @@ _PLAIN_ROLES: Final = frozenset({"latency", "errors", "traffic", "cpu", "memory"
 _KINDS: Final = {"cpu": "CPU", "way to others": "calls are slow on the way"}
 _QUANTILE: Final = re.compile(r"(?<![a-z0-9])(p\d{2,3})(?![a-z0-9])")
 _SAID_IN: Final = ("msg", "message", "error")
+_LINE_CHARS: Final = 120  # of a log line in a line of evidence: three lines on a phone
 
 
 def told(point: Point, now: datetime | None = None) -> str:
@@ -70,18 +71,18 @@ def _line(text: str) -> str:
     if isinstance(row, dict):
         said = (row.get(key) for key in _SAID_IN)
         text = ": ".join(part for part in said if isinstance(part, str)) or text
-    return quoted(without_clock(text))
+    return in_code(without_clock(text), _LINE_CHARS)
 
 
 def errors_told(fact: LogFact, now: datetime | None = None) -> str:
-    """`11 new error lines of cart since 01:32 UTC: "..."`, with its mark."""
+    """`11 new error lines of cart since 01:32 UTC: ...`, with its mark."""
     product, words = plain(fact.product), "new" if fact.change == "new" else "more"
     number = f"{fact.after} {words} {fact.level} line{'' if fact.after == 1 else 's'}"
     usual = f", usually {figure(fact.expected)}" if fact.change == "grown" else ""
     since = ""
     if fact.since is not None:
         since = f" since {'before ' if fact.since_before else ''}{clock(fact.since, now)}"
-    return f'{number} of {product}{usual}{since}: "{_line(fact.example)}"{_last(fact, now)} [{fact.mark}]'
+    return f"{number} of {product}{usual}{since}: {_line(fact.example)}{_last(fact, now)} [{fact.mark}]"
 
 
 TOLD_LATE: Final = "deploys are often reported only when they end"
@@ -269,17 +270,17 @@ def _standing(fact: StandingFact, today: datetime | None) -> str:
 def _log(point: Point, fact: LogFact) -> str:
     product, example = plain(fact.product), _line(fact.example)
     if fact.change == "gone":
-        return f'{product} no longer writes lines like "{example}", {fact.before} before'
+        return f"{product} no longer writes lines like {example}, {fact.before} before"
     words = "new" if fact.change == "new" else "more frequent"
     level = f" {fact.level}" if fact.level else ""
     lines = f"{words}{level} line{'' if fact.after == 1 else 's'}"
     if fact.names and point.kind != "named by errors":
         whose = {"warn": "warnings", "error": "errors"}.get(fact.level, "lines")
         mention = f"`{product}`'s {whose} mention `{plain(fact.names[0])}`"
-        return f'{mention}: {fact.after} {lines}, such as "{example}"'
+        return f"{mention}: {fact.after} {lines}, such as {example}"
     kind = "" if point.kind != "named by errors" else f"the log of {product} names it: "
     such = ":" if fact.after == 1 else ", such as"
-    return f'{kind}{fact.after} {lines} of {product}{such} "{example}"'
+    return f"{kind}{fact.after} {lines} of {product}{such} {example}"
 
 
 def _last(fact: LogFact, now: datetime | None) -> str:
@@ -287,7 +288,7 @@ def _last(fact: LogFact, now: datetime | None) -> str:
 
 
 def _span(fact: SpanFact) -> str:
-    operation, product = quoted(fact.operation), plain(fact.product)
+    operation, product = in_code(fact.operation), plain(fact.product)
     unit = "ratio" if fact.what in {"failing", "cut"} else "milliseconds"
     after, before = in_words(fact.after, fact.before, unit)
     match fact.what:

@@ -183,12 +183,32 @@ def test_more_errors_on_the_path_are_never_an_all_clear(
     assert found.marks == ()
 
 
+@pytest.mark.parametrize(
+    ("line", "quoted"),
+    [
+        (
+            "POST /v1/orders?id=7 502 upstream=http://10.0.0.9:80: *reset*",
+            "POST /v1/orders?id=7 502 upstream=http://10.0.0.9:80: *reset*",
+        ),
+        ('pool=main msg="pool exhausted" used=40/40', 'pool=main msg="pool exhausted" used=40/40'),
+        ('{"msg": "failed", "error": "dial tcp [::1]:5432: refused"}', "failed: dial tcp [::1]:5432: refused"),
+        ("panic: `x` is nil\n\tmain.go:42", "panic: 'x' is nil main.go:42"),
+        ("seen in [E1] and [E7]", "seen in [ E1] and [ E7]"),
+        (f"{'x' * 119} y{'z' * 400}", f"{'x' * 119}…"),
+    ],
+)  # fmt: skip
+async def test_a_log_line_is_quoted_verbatim(line: str, quoted: str) -> None:
+    found = await investigate(world(around=more_errors("cart", 11, example=line)))
+
+    assert f"`{quoted}`" in found.text
+
+
 async def test_new_errors_beside_calm_figures_are_told_plainly() -> None:
     found = await investigate(world(around=more_errors("cart", 11, since_before=True)))
 
     assert verdict(found) == ("symptoms", [])
     told = "**No metric changed; 11 new error lines of cart since before 14:10 UTC: refused [E"
-    assert found.text.replace('"', "").startswith(told)
+    assert found.text.replace("`", "").startswith(told)
 
 
 async def test_errors_of_whom_the_question_cannot_reach_are_no_contradiction() -> None:

@@ -206,4 +206,4 @@ async def test_errors_that_come_no_more_are_told_as_that() -> None:
     around = {"error_patterns": {"changes": [{**LINE, "until": "2026-04-07T14:29:00Z"}]}}
     found = await investigate(world(around=around))
 
-    assert "no connection; none after 14:29 UTC [E" in found.text.replace('"', "")
+    assert "no connection; none after 14:29 UTC [E" in found.text.replace("`", "")
