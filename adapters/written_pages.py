@@ -43,11 +43,9 @@ class Page:
 
     @property
     def words(self) -> frozenset[str]:
-        """Of all of it."""
         return self.title_words.union(*(one.words for one in self.sections))
 
     def answer(self, counts: Mapping[str, int]) -> WrittenPattern:
-        """Its best section."""
         best = max(self.sections, key=lambda one: weight(counts, one.words, words_of(one.name)))
         return WrittenPattern(self.title, self.file, best.name, best.text)
 

@@ -43,8 +43,6 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The checks, in their order."""
-
     catalog: ToolCatalog
     policy: ToolPolicy
     capabilities: Capabilities

@@ -26,7 +26,6 @@ class AttachedFile:
 
     @property
     def is_image(self) -> bool:
-        """Whether it says to be a picture."""
         return self.media.startswith("image/")
 
 

@@ -47,7 +47,6 @@ class Baseline:
 
     @property
     def sufficient(self) -> bool:
-        """Whether it may be compared with at all."""
         return self.n >= MIN_POINTS and self.covered_s >= MIN_COVERED.total_seconds()
 
     @property

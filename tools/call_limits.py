@@ -62,7 +62,6 @@ DEFAULT_LIMITS = CallLimits()
 
 
 def smallest(limits: Iterable[CallLimits]) -> CallLimits:
-    """The least of each limit."""
     found = list(limits)
     return CallLimits(
         **{f.name: min(getattr(each, f.name) for each in found) for f in fields(CallLimits)}

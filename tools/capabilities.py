@@ -119,9 +119,7 @@ class Logs(Protocol):
     CapabilityUnavailable.
     """
 
-    async def query(self, query: LogQuery) -> LogPage:
-        """One page of a product."""
-        ...
+    async def query(self, query: LogQuery) -> LogPage: ...
 
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
         """Which of these have lines; all that are known when none is named."""
@@ -203,9 +201,7 @@ class Metrics(Protocol):
     Every method raises UpstreamFailed, InvalidArguments, CapabilityUnavailable.
     """
 
-    async def query_range(self, query: MetricQuery) -> MetricResult:
-        """The series of one metric of one product."""
-        ...
+    async def query_range(self, query: MetricQuery) -> MetricResult: ...
 
     async def promql(
         self, text: str, interval: Interval, step_s: float | None, *, instant: bool = False
@@ -336,8 +332,6 @@ class Deploy:
 
 
 class Deploys(Protocol):
-    """Reads deploy events."""
-
     async def between(self, product: str, interval: Interval) -> Sequence[Deploy]:
         """Newest first. `product` "*" means every product. Raises CapabilityUnavailable."""
         ...
@@ -376,8 +370,6 @@ class PastIncident:
 
 
 class IncidentHistory(Protocol):
-    """Searches incidents of the past."""
-
     async def search(self, query: IncidentQuery) -> Sequence[PastIncident]:
         """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable.
 
@@ -404,13 +396,9 @@ class Platform(Protocol):
     CapabilityUnavailable (no permitted connection, not reachable).
     """
 
-    async def applications(self, call: "CallContext") -> Sequence[Application]:
-        """All that the asker may see."""
-        ...
+    async def applications(self, call: "CallContext") -> Sequence[Application]: ...
 
-    async def application(self, name: str, call: "CallContext") -> Application:
-        """One, with its resources."""
-        ...
+    async def application(self, name: str, call: "CallContext") -> Application: ...
 
     async def workflows(
         self, application: str, status: str, call: "CallContext"
@@ -418,9 +406,7 @@ class Platform(Protocol):
         """Newest first; an empty filter matches all."""
         ...
 
-    async def workflow(self, workflow_id: str, call: "CallContext") -> Workflow:
-        """One, with its steps."""
-        ...
+    async def workflow(self, workflow_id: str, call: "CallContext") -> Workflow: ...
 
     async def resources(
         self, application: str, kind: str, call: "CallContext"
@@ -428,9 +414,7 @@ class Platform(Protocol):
         """Of every application; an empty filter matches all."""
         ...
 
-    async def stats(self, call: "CallContext") -> PlatformStats:
-        """The platform in numbers."""
-        ...
+    async def stats(self, call: "CallContext") -> PlatformStats: ...
 
 
 class ClusterOffer(Protocol):

@@ -67,9 +67,7 @@ class Questioning(Asking, Protocol):
     """What a request may see depends on this; a CallContext is one."""
 
     @property
-    def files(self) -> tuple[AttachedFile, ...]:
-        """The files attached to the question."""
-        ...
+    def files(self) -> tuple[AttachedFile, ...]: ...
 
 
 class CatalogInvalid(ValueError):
@@ -78,8 +76,6 @@ class CatalogInvalid(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """A tool as a model is told of it."""
-
     name: str
     description: str
     input_schema: dict[str, JsonValue]
@@ -119,7 +115,6 @@ class ToolCatalog:
             self._tools[entry.contract.id] = entry
 
     def get(self, name: str) -> BoundTool | None:
-        """The tool of exactly that id."""
         return self._tools.get(name)
 
     def visible(self, asking: Questioning) -> tuple[ToolDescription, ...]:
@@ -157,7 +152,6 @@ class ToolCatalog:
 
 
 def missing_capabilities(contract: ToolContract, bound: Capabilities) -> tuple[str, ...]:
-    """The required capabilities that are not configured."""
     fields_ = (name for name in contract.capabilities if getattr(bound, name) is None)
     ports = (port.name for port in contract.ports if port.name not in bound.more)
     return tuple(sorted((*fields_, *ports)))

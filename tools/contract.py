@@ -46,8 +46,6 @@ class ToolOutput(BaseModel):
 
 
 class Effect(StrEnum):
-    """What running a tool may change."""
-
     READ_ONLY = "read_only"
     STATE_CHANGE = "state_change"
     EXTERNAL_SIDE_EFFECT = "external_side_effect"
@@ -113,9 +111,7 @@ class Tool(Protocol[I_contra, OutT]):
     """One tool. Only the runner calls it, with arguments it has validated."""
 
     @property
-    def contract(self) -> ToolContract:
-        """What the tool declares."""
-        ...
+    def contract(self) -> ToolContract: ...
 
     async def execute(self, arguments: I_contra, call: CallContext, caps: Capabilities) -> OutT:
         """Raises ToolError for a failure the model should hear about."""

@@ -21,12 +21,8 @@ NAMELESS = "@"  # what has no name of its own is called by a word that begins wi
 
 
 class Asking(Bounded, Protocol):
-    """What policy looks at; a CallContext is one."""
-
     @property
-    def purpose(self) -> str:
-        """The toolset's name."""
-        ...
+    def purpose(self) -> str: ...
 
     @property
     def channel(self) -> str:
@@ -34,9 +30,7 @@ class Asking(Bounded, Protocol):
         ...
 
     @property
-    def session_name(self) -> str:
-        """The session's name, made from its channel."""
-        ...
+    def session_name(self) -> str: ...
 
     @property
     def connection_ids(self) -> frozenset[str]:
@@ -44,9 +38,7 @@ class Asking(Bounded, Protocol):
         ...
 
     @property
-    def roles(self) -> frozenset[str]:
-        """The roles of the asker that were verified."""
-        ...
+    def roles(self) -> frozenset[str]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,6 @@ from tools.product_names import ANY_PRODUCT
 
 
 class Reading(StrEnum):
-    """What the tools of a channel with products may read."""
-
     ALL = "all"  # everything; proposals are bounded all the same
     PRODUCTS = "products"  # nothing that a call names as another product's
     STRICT = "strict"  # nor with tools whose products are unknown
@@ -63,9 +61,7 @@ class Bounded(Protocol):
         ...
 
     @property
-    def reading(self) -> Reading:
-        """Whether they limit what is read."""
-        ...
+    def reading(self) -> Reading: ...
 
 
 class BoundedCall(Bounded, Protocol):

@@ -35,7 +35,6 @@ _STOP = frozenset(
 
 
 def words_of(text: str) -> list[str]:
-    """The words in their order, each once."""
     plain = text.lower() if text.isascii() else _unaccented(text)
     parts = dict.fromkeys(_WORD.findall(plain))
     if plain.isascii():
@@ -91,12 +90,10 @@ def product_label(product: str) -> str:
 
 
 def month_label(at: datetime) -> str:
-    """The label of the month, UTC."""
     return f"{_LABEL}m{at.year:04d}{at.month:02d}"
 
 
 def month_labels(start: datetime, end: datetime) -> list[str]:
-    """The labels of every month that [start, end) touches."""
     first, last = start.year * 12 + start.month - 1, end.year * 12 + end.month - 1
     return [f"{_LABEL}m{n // 12:04d}{n % 12 + 1:02d}" for n in range(first, last + 1)]
 

@@ -97,7 +97,6 @@ class Signal:
 
     @property
     def products(self) -> frozenset[str]:
-        """The products that have it."""
         return frozenset(self.places)
 
 

@@ -41,7 +41,6 @@ class SpanForest:
 
     @property
     def start_us(self) -> int:
-        """When the trace began."""
         return min((node.start_us for node in self.nodes.values()), default=0)
 
     @property

@@ -11,12 +11,10 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,31}){
 
 
 def is_zone(name: str) -> bool:
-    """Whether this is the name of a zone that is known here."""
     return _found(name) is not None
 
 
 def zone_of(name: str) -> tzinfo:
-    """The zone; UTC for an unknown name."""
     return _found(name) or UTC
 
 

@@ -45,7 +45,6 @@ class AuditHttp:
         await self._send("PUT", url, f"{line}\n".encode(), "text/plain; charset=utf-8")
 
     async def aclose(self) -> None:
-        """Close its connections."""
         await self._client.aclose()
 
     async def _send(self, method: str, url: str, body: bytes, kind: str) -> None:

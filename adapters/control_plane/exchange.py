@@ -45,7 +45,6 @@ async def _body_or_nothing(response: httpx.Response) -> bytes:
 
 
 def value_of(body: bytes) -> JsonValue:
-    """The JSON value, or the beginning of the text if it is not JSON."""
     for text in (body, in_whole_characters(body)):
         with suppress(orjson.JSONDecodeError):
             value: JsonValue = orjson.loads(text) if text else None

@@ -15,7 +15,6 @@ from adapters.control_plane.port import (
 
 
 def order_body(order: ControlOrder) -> bytes:
-    """The order as the control plane reads it."""
     return orjson.dumps(
         {
             "proposal_id": order.idempotency_key,
@@ -45,14 +44,12 @@ class Executors:
         self._by_kind = dict(by_kind)
 
     async def send(self, order: ControlOrder) -> ControlAnswer:
-        """Send it where it belongs."""
         executor = self._by_kind.get(order.endpoint.kind)
         if executor is None:
             return ControlAnswer(AnswerKind.NOT_SENT, "nothing here carries out such an action")
         return await executor.send(order)
 
     async def ask(self, order: ControlOrder) -> ControlAnswer:
-        """Ask where it was sent."""
         executor = self._by_kind.get(order.endpoint.kind)
         if executor is None:
             return ControlAnswer(AnswerKind.LOST, "nothing here carries out such an action")

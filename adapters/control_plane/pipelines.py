@@ -37,13 +37,9 @@ Credentials = Callable[[str], str]
 
 
 class Service(Protocol):
-    """How one service is spoken to. Pure."""
-
     name: str
 
-    def headers(self, token: str) -> Mapping[str, str]:
-        """With the token, if there is one."""
-        ...
+    def headers(self, token: str) -> Mapping[str, str]: ...
 
     def start(self, order: ControlOrder) -> tuple[str, JsonValue]:
         """The path to POST to, below the endpoint's URL, and the body."""
@@ -186,7 +182,6 @@ class GitLab:
         return "/pipelines", {"name": key}
 
     def run_of(self, answer: JsonValue, key: str) -> Mapping[str, JsonValue] | None:
-        """The one of that name."""
         return _named(answer, ("name",), key)
 
 

@@ -30,8 +30,6 @@ class Reads:
 
 
 class ExecutorKind(StrEnum):
-    """What carries an action out."""
-
     CONTROL_PLANE = "control_plane"
     GITHUB = "github"  # a workflow of GitHub Actions; the URL is the workflow's
     GITLAB = "gitlab"  # a pipeline of GitLab CI; the URL is the project's
@@ -94,8 +92,6 @@ def where_to_look(order: ControlOrder) -> str:
 
 
 class AnswerKind(StrEnum):
-    """The result of an exchange."""
-
     SUCCEEDED = "succeeded"
     FAILED = "failed"  # the control plane said no
     NOT_SENT = "not_sent"  # no byte of the order left; nothing can have happened

@@ -67,7 +67,6 @@ class HttpProbe:
         )
 
     async def fingerprint(self, order: ControlOrder) -> Mapping[str, str]:
-        """GET the fingerprint URL."""
         reads = order.endpoint.reads
         return facts_in(
             await self._read(order, "GET", reads.fingerprint_url), reads.fingerprint_fields

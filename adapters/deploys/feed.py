@@ -49,8 +49,6 @@ def _check_limit(response: httpx.Response) -> None:
 
 
 class DeployFeed(Protocol):
-    """One system that deploys."""
-
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
         """The deploys that ended since then, the newest first if there are too many.
 

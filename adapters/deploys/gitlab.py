@@ -57,8 +57,6 @@ class _HookProject(OutsideModel):
 
 
 class DeploymentHook(OutsideModel):
-    """The body of one deployment event."""
-
     status: Name
     changed_at: Lenient[Instant | None] = Field(default=None, alias="status_changed_at")
     id: Number = Field(alias="deployment_id")

@@ -5,6 +5,5 @@ import hmac
 
 
 def is_signed(header: str, body: bytes, secret: str) -> bool:
-    """Whether the header fits the raw body."""
     expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(header.encode("utf-8", "replace"), expected.encode())

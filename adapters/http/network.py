@@ -165,14 +165,12 @@ class Connection(httpcore.AsyncNetworkStream):
                 self._head.clear()
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all of it."""
         if self._received:
             self._received, self._body_at, self._chunks, self.until = 0, -1, None, None
         self._is_clean = False
         await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:
-        """Close the socket."""
         await self._stream.aclose()
 
     async def start_tls(
@@ -181,7 +179,6 @@ class Connection(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> "Connection":
-        """The same connection, encrypted."""
         return Connection(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:

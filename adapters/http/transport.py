@@ -94,7 +94,6 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         return await _response(answer, read_s if self._limits.streams else None, until)
 
     async def aclose(self) -> None:
-        """Close its connections."""
         if self._opened is not None:
             await self._opened.aclose()
 

@@ -76,7 +76,6 @@ class KubernetesApi:
         return self._access.namespace
 
     async def aclose(self) -> None:
-        """Close the connections."""
         for each in (*self._before, self._client):
             await each.aclose()
 

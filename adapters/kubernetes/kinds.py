@@ -74,7 +74,6 @@ _BY_NAME: Final = {
 
 
 def known_kind(text: str) -> Kind | None:
-    """One of Kubernetes itself."""
     return _BY_NAME.get(text.strip().lower())
 
 

@@ -10,7 +10,7 @@ _JSON_STEP: Final = re.compile(r"\\+|[\"'\[{\]}]")
 
 
 class NoCall(ValueError):
-    """The text, or part of it, is not a call."""
+    pass
 
 
 def json_end(text: str, at: int) -> int:

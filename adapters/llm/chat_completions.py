@@ -25,7 +25,6 @@ from adapters.llm.wire_json import (
 
 
 def chat_tool(tool: ToolSpec) -> dict[str, object]:
-    """A tool as a function declaration."""
     function = {
         "name": tool.name,
         "description": tool.description,

@@ -128,7 +128,6 @@ def safe_words(kind: ErrorKind, error: VendorError) -> str:
 def from_answer(
     provider: str, status: int, headers: httpx.Headers, error: VendorError
 ) -> ErrorChunk:
-    """The chunk for an HTTP error answer."""
     kind = error.kind or kind_of_status(status)
     words = safe_words(kind, error)
     wait = retry_after_s(headers)

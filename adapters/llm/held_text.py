@@ -152,7 +152,6 @@ def _decided_until(text: str, at: int, names: frozenset[str]) -> int:
 
 
 def _may_become_call(line: str, names: frozenset[str]) -> bool:
-    """Whether the beginning of a line can still become the beginning of a call."""
     if _OPEN_LEAD.fullmatch(line):
         return True
     lead = _LEAD.match(line)

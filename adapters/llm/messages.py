@@ -19,8 +19,6 @@ TOOLS_EMULATED: Final = (
 
 
 class Role(StrEnum):
-    """Who a message is from."""
-
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
@@ -172,7 +170,6 @@ class Usage:
 
     @property
     def input(self) -> int:
-        """All input tokens, cached or not."""
         return self.input_uncached + self.cache_read + self.cache_write
 
     def __add__(self, other: "Usage") -> "Usage":

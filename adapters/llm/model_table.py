@@ -60,7 +60,6 @@ class ModelRow(BaseModel):
 
     @property
     def price(self) -> Price:
-        """The price by bucket."""
         usual = Price(self.input, self.cache_read, self.cache_write, self.output)
         if not self.long_from:
             return usual
@@ -116,7 +115,6 @@ class ModelTable:
         return tuple(self._model(name, context_tokens) for name in names)
 
     def own(self, model: str) -> ModelOverride:
-        """The operator's settings of the model."""
         if not self._overrides:
             return _NOTHING
         return self._overrides.get(model) or self._overrides.get(_plain(model)) or _NOTHING

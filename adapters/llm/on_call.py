@@ -19,7 +19,6 @@ _ASKED: Final = re.compile(
 
 
 def asks_who_is_on_call(text: str) -> bool:
-    """Whether a message asks for the people on call."""
     return _ASKED.search(text) is not None
 
 

@@ -176,8 +176,6 @@ class _Timed:
 
 
 class encoding(_Timed):  # noqa: N801 - used as a context manager, reads as a verb
-    """Measure the time of encoding."""
-
     __slots__ = ()
 
     @staticmethod
@@ -186,8 +184,6 @@ class encoding(_Timed):  # noqa: N801 - used as a context manager, reads as a ve
 
 
 class decoding(_Timed):  # noqa: N801
-    """Measure the time of decoding."""
-
     __slots__ = ()
 
     @staticmethod

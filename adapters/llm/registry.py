@@ -14,9 +14,7 @@ from adapters.llm.port import Provider
 
 
 class ClosableProvider(Provider, Protocol):
-    async def aclose(self) -> None:
-        """Close every provider's connections."""
-        ...
+    async def aclose(self) -> None: ...
 
 
 _PROVIDERS: Final[Mapping[str, Callable[[ProviderConfig], ClosableProvider]]] = {

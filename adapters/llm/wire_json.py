@@ -56,7 +56,6 @@ def dump_text(value: object) -> str:
 
 
 def as_object(value: object) -> Mapping[str, object]:
-    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else _NOTHING
 
 
@@ -66,7 +65,6 @@ def as_list(value: object) -> Sequence[object]:
 
 
 def as_text(value: object) -> str:
-    """The value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
@@ -108,7 +106,6 @@ _short_arguments = lru_cache(_REPLAYED)(_arguments)
 
 
 def is_complete(text: str) -> bool:
-    """Whether a text is one whole JSON value."""
     try:
         orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -31,7 +31,6 @@ class AcceptedDefinitions:
         self._one_at_a_time = asyncio.Lock()
 
     async def find(self, sha256: str) -> "Definition | None":
-        """The definition of that hash."""
         known = await asyncio.to_thread(self._read)
         return _definition(known.get(sha256), sha256)
 

@@ -37,9 +37,7 @@ class Connection(Protocol):
         ...
 
     @property
-    def lost(self) -> str:
-        """Why it is over."""
-        ...
+    def lost(self) -> str: ...
 
     async def definitions(self) -> Sequence[Definition]:
         """Raises AdapterError."""
@@ -71,8 +69,6 @@ class Pace:
 
 
 class ServerState(StrEnum):
-    """The known state of a server."""
-
     STARTING = "starting"
     CONNECTED = "connected"
     DOWN = "down"

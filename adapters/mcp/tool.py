@@ -19,8 +19,6 @@ _OURS: Final = PROPOSE_TOOL_ID.split("__", 1)[1]
 
 
 class Caller(Protocol):
-    """Calls a tool of one server."""
-
     async def call(self, tool: str, arguments: dict[str, JsonValue]) -> Answer:
         """Raises ToolError."""
         ...

@@ -27,8 +27,6 @@ AnsweredT = TypeVar("AnsweredT")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of any status."""
-
     status: int
     body: bytes
     retry_after_s: float | None = None

@@ -104,7 +104,6 @@ class CloudWatchLogs:
         return True
 
     async def fields(self, interval: Interval) -> Sequence[str]:
-        """The group, or the field that was set."""
         del interval
         return [self.product_field]
 
@@ -119,7 +118,6 @@ class CloudWatchLogs:
         return {row[field]: row[field] for row in rows if row.get(field)}
 
     async def newest(self, wanted: Wanted, limit: int) -> Newest:
-        """To the millisecond, as CloudWatch keeps them."""
         shown = ", ".join(map(_name, dict.fromkeys((*_SHOWN, *TRACE_IDS, wanted.field))))
         query = f"fields {shown} | {_selecting(wanted)} | sort @timestamp desc | limit {limit}"
         groups = await self._of(wanted)

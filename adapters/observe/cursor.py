@@ -27,9 +27,7 @@ _HASH_CHARS = 8
 class CursorCodec(Protocol):
     """Makes bytes an opaque string."""
 
-    def seal(self, content: bytes) -> str:
-        """The opaque form."""
-        ...
+    def seal(self, content: bytes) -> str: ...
 
     def open(self, sealed: str) -> bytes:
         """The content. Raises InvalidArguments when it was not sealed by us."""
@@ -110,7 +108,6 @@ def advanced(position: Position, at_last: Sequence[tuple[int, str]], total: int 
 
 
 def suspend(query: LogQuery, position: Position, codec: CursorCodec) -> str:
-    """The cursor that goes on from a position."""
     content = [
         _VERSION,
         _fingerprint(query),

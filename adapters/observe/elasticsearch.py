@@ -59,7 +59,6 @@ class LogFields:
 
     @property
     def levels(self) -> Sequence[str]:
-        """The fields that may hold the level."""
         return (self.level,) if self.level else LEVELS
 
     @property
@@ -180,7 +179,6 @@ class Elasticsearch:
         return await made(found.hits.hits, self._entry, limit, unread.count)
 
     async def counts(self, wanted: Wanted) -> Mapping[str, int]:
-        """In one request."""
         return await self._grouped(wanted.field, await self._selecting(wanted))
 
     async def _types(self, names: Sequence[str]) -> Mapping[str, frozenset[str]]:

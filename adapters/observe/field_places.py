@@ -37,11 +37,9 @@ class FoundField:
     values: Mapping[str, frozenset[str]]
 
     def of(self, products: Sequence[str]) -> tuple[str, ...]:
-        """The values that select all of them."""
         return tuple(sorted({one for each in products for one in self.values.get(each, ())}))
 
     def matches(self, product: str, value: str) -> bool:
-        """Whether a value belongs to the product."""
         return value in self.values.get(product, ())
 
 

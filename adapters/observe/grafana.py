@@ -27,7 +27,6 @@ class _DataSource(BaseModel):
 
 
 def is_uid(text: str) -> bool:
-    """Whether a data source may have it."""
     return _UID.fullmatch(text) is not None
 
 

@@ -34,7 +34,6 @@ class Stage:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether the operand is a pattern."""
         return self.operator.endswith("~")
 
 

@@ -95,7 +95,6 @@ def _made(rows: Sequence[T], make: Callable[[T], Entry], limit: int, unread: int
 
 
 def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:
-    """The entries as lines, in their order."""
     told: dict[
         int, _Told
     ] = {}  # those of one stream share their labels, while `entries` holds them

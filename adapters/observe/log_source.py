@@ -30,9 +30,7 @@ class LogSource(Protocol):
     """One backend. Every method raises UpstreamFailed, CapabilityUnavailable, InvalidArguments."""
 
     @property
-    def name(self) -> str:
-        """What people call it."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def most(self) -> int:

@@ -25,13 +25,9 @@ class Way(Protocol):
     """How a group of products is found: by a label whose values name them."""
 
     @property
-    def label(self) -> str:
-        """The label that holds them."""
-        ...
+    def label(self) -> str: ...
 
-    def matches(self, product: str, value: str) -> bool:
-        """Whether a label's value belongs to the product."""
-        ...
+    def matches(self, product: str, value: str) -> bool: ...
 
 
 WayT = TypeVar("WayT", bound=Way)
@@ -85,7 +81,6 @@ class LogSweep(Generic[WayT]):
         self._swept: Remembered[SweptLogs] = Remembered(_LINES_LAST, _MOST_SWEEPS)
 
     async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
-        """As the Logs port says."""
         wanted = tuple(_named(query) for query in queries)
         return await self._counted.get(wanted, lambda: self._counts(wanted))
 

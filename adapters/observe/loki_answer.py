@@ -131,7 +131,6 @@ def streams_of(answer: Answer, limit: int) -> Newest:
 
 
 def label_values_of(answer: Answer) -> list[str]:
-    """The values of a label; empty when the answer is not a list of them."""
     return _listed(answer) or []
 
 

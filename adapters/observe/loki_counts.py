@@ -21,8 +21,6 @@ _PART: Final = "kortex_part"  # which of the counts of one request
 
 
 class LokiCounts:
-    """Counts of several queries."""
-
     def __init__(self, backend: Backend, places: LokiPlaces) -> None:
         self._backend = backend
         self._places = places

@@ -35,8 +35,6 @@ _ANY: Final = "lines"  # Loki has no metrics; sightings want a name
 
 @dataclass(frozen=True, slots=True)
 class LabelValues:
-    """A label and all of its values."""
-
     asked: LabelAsked
     values: Sequence[str]
 

@@ -20,17 +20,13 @@ class Selecting(Protocol):
     """How products are selected in one way: all of them have their name in `label`."""
 
     @property
-    def label(self) -> str:
-        """The label that holds it."""
-        ...
+    def label(self) -> str: ...
 
     def of(self, products: Sequence[str]) -> str:
         """One selector of all of them. Raises InvalidArguments for a name that is no name."""
         ...
 
-    def matches(self, product: str, value: str) -> bool:
-        """Whether a label's value belongs to the product."""
-        ...
+    def matches(self, product: str, value: str) -> bool: ...
 
 
 class Selector:
@@ -58,7 +54,6 @@ class Selector:
         return _PLACE.sub(lambda _place: matcher, self._template)
 
     def matches(self, product: str, value: str) -> bool:
-        """Whether a label's value belongs to the product."""
         return re.fullmatch(self._pattern(product), value) is not None
 
     def _pattern(self, product: str) -> str:
@@ -90,7 +85,6 @@ class FoundLabel:
         return f"{{{self.label}=~{quoted(f'(?:{either}){tail}')}}}"
 
     def matches(self, product: str, value: str) -> bool:
-        """Whether a label's value belongs to the product."""
         return (workload_of(value) if self.pods else value) in self.values.get(product, ())
 
 

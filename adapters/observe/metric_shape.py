@@ -28,7 +28,6 @@ _QUANTILE = re.compile(r"_(p\d{1,3}|avg|mean|max|min|sum|bucket)$")
 
 
 def step_for(interval: Interval, asked_s: float | None, finest_s: float) -> tuple[float, str]:
-    """The step in seconds, and a note when it is not the one that was asked for."""
     range_s = (interval.end - interval.start).total_seconds()
     if asked_s is None:
         return float(max(finest_s, math.ceil(range_s / TARGET_POINTS))), ""

@@ -64,9 +64,7 @@ class MetricSource(Protocol):
     """One backend. Every method raises UpstreamFailed, CapabilityUnavailable, InvalidArguments."""
 
     @property
-    def name(self) -> str:
-        """What people call it."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def quantiles(self) -> bool:

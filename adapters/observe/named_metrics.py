@@ -117,7 +117,6 @@ class NamedMetrics:
         )
 
     async def sweep(self, query: SweepQuery) -> Swept:
-        """Every signal for every product."""
         check_order(query.interval)
         range_s = (query.interval.end - query.interval.start).total_seconds()
         if query.step_s <= 0 or range_s / query.step_s > MAX_STEPS:

@@ -74,7 +74,6 @@ def spans_of(resources: Iterable[ResourceSpans]) -> Sequence[Span]:
 
 
 def traces_of(resources: Iterable[ResourceSpans]) -> Mapping[str, Sequence[Span]]:
-    """The spans by the trace that each names."""
     found: dict[str, list[Span]] = {}
     for resource in resources:
         for trace_id, span in _with_trace(resource):

@@ -15,7 +15,6 @@ PartT = TypeVar("PartT")
 
 
 def bytes_of(text: str) -> int:
-    """As the server counts."""
     return len(text.encode())
 
 

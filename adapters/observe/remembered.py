@@ -74,7 +74,6 @@ class LooksBack:
         self._latest = 0  # asked for, in `lasts` since the epoch
 
     def key(self, end: datetime) -> int:
-        """Of the look that serves this end."""
         about = int(end.timestamp() // self._lasts_s)
         if about <= self._latest <= about + self._reach:
             about = self._latest

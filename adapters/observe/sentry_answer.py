@@ -43,8 +43,6 @@ _Text = Annotated[str, BeforeValidator(_plain)]
 
 
 class Project(BaseModel):
-    """One that the token may see."""
-
     id: Number
     slug: Annotated[str, Field(max_length=200)]
 
@@ -86,7 +84,6 @@ _ISSUES: Final = TypeAdapter(Entries[Issue])
 
 
 def projects_in(rows: Sequence[JsonValue]) -> Mapping[str, str]:
-    """Numbers by slug."""
     found, odd = readable(_PROJECTS, rows)
     if odd:
         _log.warning("sentry.unreadable_projects", count=odd)

@@ -37,7 +37,6 @@ class Group:
     values: Mapping[str, str]  # the label's value, or what a pod's name begins with, to the product
 
     def matchers(self) -> str:
-        """Select the group's series."""
         tail = POD_TAIL if self.pods else ""
         names = "|".join(literal(value) for value in sorted(self.values))
         mine = f"{label_name(self.label)}=~{quoted(f'(?:{names}){tail}')}"
@@ -124,7 +123,6 @@ def terms_of(
 
 
 def joined(terms: Sequence[Term]) -> str:
-    """One query out of terms."""
     return joined_by_or([term.marked(number) for number, term in enumerate(terms)])
 
 
@@ -174,7 +172,6 @@ def counted_metric(signal: Signal) -> str:
 
 
 def window_of(step_s: float, spacing_s: float | None) -> str:
-    """The window of a rate, as PromQL."""
     return f"{math.ceil(rate_window_s(step_s, spacing_s))}s"
 
 

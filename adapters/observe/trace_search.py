@@ -54,7 +54,6 @@ def summary_of(trace: Trace) -> TraceSummary:
 
 
 def calls_of(spans: Sequence[Span]) -> Sequence[tuple[str, str]]:
-    """Which service called which, as (caller, called)."""
     service = {span.span_id: span.service for span in spans}
     calls = {(service.get(span.parent_id, ""), span.service) for span in spans}
     return tuple(sorted((a, b) for a, b in calls if a and b and a != b))

@@ -58,7 +58,6 @@ class VictoriaLogs:
         return True
 
     async def fields(self, interval: Interval) -> Sequence[str]:
-        """All that any line has."""
         return await self._values("field_names", interval, {})
 
     async def values(self, field: str, interval: Interval) -> Mapping[str, str]:
@@ -76,7 +75,6 @@ class VictoriaLogs:
         return await made(rows, _entry, limit, unread.count)
 
     async def counts(self, wanted: Wanted) -> Mapping[str, int]:
-        """In one request."""
         stats = f"| stats by ({_quoted(wanted.field)}) count() kortex_lines"
         unread = Unread()
         rows = await self._query(f"{_selecting(wanted)} {stats}", unread)

@@ -64,8 +64,6 @@ class _KeySet(BaseModel):
 
 
 class OidcTokens:
-    """Checks the tokens of one issuer."""
-
     def __init__(self, issuer: Issuer, clock: Callable[[], float], route: Route = DIRECT) -> None:
         self._issuer = issuer
         self._clock = clock

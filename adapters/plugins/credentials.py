@@ -59,8 +59,6 @@ class BasicAuth(_Auth):
 
 
 class HeaderAuth(_Auth):
-    """One header of its own name."""
-
     type: Literal["header"]
     name: HeaderName
     value: Referred

@@ -65,7 +65,6 @@ class Parameter(BaseModel):
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it fits into a URL."""
         return self.type in _SCALARS
 
 

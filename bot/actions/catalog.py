@@ -95,7 +95,6 @@ class ActionRule:
         return self.dry_run or self.endpoint.kind is ExecutorKind.REHEARSAL
 
     def fits(self, product: str) -> bool:
-        """Whether it is declared for that product."""
         return any(fnmatchcase(product, glob) for glob in self.products)
 
 
@@ -123,7 +122,6 @@ class ActionCatalog:
             self._check_rollback(action.rule)
 
     def replace(self, other: "ActionCatalog") -> None:
-        """From here on, what the other declares."""
         self._actions = dict(other._actions)  # noqa: SLF001 - its own kind
 
     def _check_rollback(self, rule: ActionRule) -> None:
@@ -140,11 +138,9 @@ class ActionCatalog:
             raise CatalogError(rule.name, "rollback_params", "; ".join(problems))
 
     def all(self) -> tuple[Action, ...]:
-        """Every action, in the order declared."""
         return tuple(self._actions.values())
 
     def offered(self, product: str) -> tuple[Action, ...]:
-        """What may be proposed for that product."""
         return tuple(a for a in self._actions.values() if a.rule.fits(product))
 
     def find(self, action: str, product: str) -> Action:
@@ -167,7 +163,6 @@ class ActionCatalog:
         return found
 
     def roles_of(self, action: str) -> tuple[str, ...]:
-        """Its own roles; empty for an undeclared action."""
         found = self._actions.get(action)
         return found.rule.confirm if found else ()
 

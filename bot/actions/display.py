@@ -84,7 +84,6 @@ class ProposalDisplay:
 
     @property
     def traits(self) -> PlatformTraits:
-        """What the platform behind it can show."""
         return self._surface.traits
 
     async def show_unstored(self, proposal: Proposal) -> None:
@@ -96,7 +95,6 @@ class ProposalDisplay:
         return await self._told("say", self._surface.say(place, text, key, charts)) is not None
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
-        """A private word."""
         await self._told("whisper", self._surface.whisper(place, user, text))
 
     async def _say_end(self, row: Proposal) -> None:

@@ -57,8 +57,6 @@ PASSED = Judgement()
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A guard's no, in words for people."""
-
     guard: str
     reason: str
     outdated: bool = False
@@ -130,7 +128,6 @@ class InItsChannel:
         self._channel_now = channel_now
 
     async def judge(self, subject: Subject) -> Judgement:
-        """By the rules of this moment."""
         row = subject.row
         channel = await self._channel_now(row.place)
         reason = out_of_place(channel, row.channel_name, row.product)
@@ -167,7 +164,6 @@ class NotFrozen:
         self._freeze = freeze
 
     async def judge(self, subject: Subject) -> Judgement:
-        """As it is at this moment."""
         row = subject.row
         return Judgement(await self._freeze.refusal(row.action, row.product) or "")
 
@@ -296,8 +292,6 @@ class NotDrifted:
 
 
 class GuardLine:
-    """The guards in order."""
-
     def __init__(
         self,
         catalog: ActionCatalog,

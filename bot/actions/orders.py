@@ -171,13 +171,11 @@ def order_of(catalog: ActionCatalog, row: Proposal) -> ControlOrder | None:
 
 
 def from_proposal(proposal: Proposal) -> JsonValue:
-    """A proposal as JSON for the journal."""
     value: JsonValue = _PROPOSAL.dump_python(proposal, mode="json")
     return value
 
 
 def to_proposal(value: JsonValue) -> Proposal:
-    """As it was."""
     return _PROPOSAL.validate_python(value)
 
 
@@ -188,5 +186,4 @@ def from_answer(answer: ControlAnswer) -> JsonValue:
 
 
 def to_answer(value: JsonValue) -> ControlAnswer:
-    """As it was."""
     return _ANSWER.validate_python(value)

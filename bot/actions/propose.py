@@ -273,7 +273,6 @@ def _check_blast_radius(action: Action, draft: ProposalDraft) -> None:
 
 
 def created(proposal: Proposal) -> AuditEvent:
-    """The audit row of a new proposal."""
     return AuditEvent(
         AuditKind.PROPOSAL_CREATED,
         proposal.asked_by.user,

@@ -18,7 +18,6 @@ async def begin_reminder(watches: Watches, row: Proposal) -> None:
 
 
 def reminder(row: Proposal) -> str:
-    """The line in the thread."""
     waits = ""
     if row.approvals > 1:
         waits = f" {len(row.votes)} of {row.approvals} people have confirmed it."

@@ -34,7 +34,6 @@ class Revisions:
         self._redactor = redactor
 
     def form(self, proposal: Proposal) -> Sequence[FormField]:
-        """The parameters as they are stored."""
         action = self._catalog.find(proposal.action, proposal.product)
         params = orjson.loads(proposal.params)
         scalars = _scalars(action, params)

@@ -26,9 +26,7 @@ AGAIN_S: Final = 15.0
 class OrderStatus(Protocol):
     """The asking half of `ControlPlane`."""
 
-    async def ask(self, order: ControlOrder) -> ControlAnswer:
-        """What became of an order."""
-        ...
+    async def ask(self, order: ControlOrder) -> ControlAnswer: ...
 
 
 class WatchSweep:

@@ -35,8 +35,6 @@ _Status = Annotated[
 
 
 class AlertmanagerAlert(OutsideModel):
-    """One alert of a group."""
-
     status: _Status
     labels: Lenient[Texts] = Field(default_factory=dict)
     annotations: Lenient[Texts] = Field(default_factory=dict)

@@ -9,7 +9,6 @@ from bot.domain.alerts import Matches
 
 
 def is_exactly(value: str) -> Matches:
-    """Exactly that value."""
     return lambda given: given == value
 
 

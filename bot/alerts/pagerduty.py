@@ -66,7 +66,6 @@ class PagerDutyWire:
         return PAGERDUTY
 
     def admits(self, headers: Headers, body: bytes) -> bool:
-        """Whether one of the signatures is over this body."""
         if not self.secret:
             return False
         digest = hmac.new(self.secret.encode(), body, hashlib.sha256).hexdigest()

@@ -291,5 +291,4 @@ class DecisionsOnly(AuditLog):
 
 
 def calls_audit(audit: AuditLog, *, every_call: bool) -> AuditLog:
-    """The audit log for model and tool calls."""
     return audit if every_call else DecisionsOnly(audit)

@@ -69,8 +69,6 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """The backends of one channel, by family."""
-
     logs: Pick = Pick()
     metrics: Pick = Pick()
     traces: Pick = Pick()
@@ -78,7 +76,6 @@ class Picks:
 
     @property
     def are_known(self) -> bool:
-        """Whether each family has a backend."""
         return not (self.logs.why or self.metrics.why or self.traces.why or self.errors.why)
 
 
@@ -90,7 +87,6 @@ def picks(observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str) 
 
 
 def picks_of(observe: ObserveSettings, rule: ChannelRule) -> Picks:
-    """The backends of a channel under that rule."""
     return Picks(*(_of_rule(family, observe, rule) for family in FAMILIES))
 
 

@@ -77,7 +77,6 @@ class Toolboxes:
         policy_of(self._settings, self._own)
 
     def choose(self, call: CallContext) -> Toolbox:
-        """The toolbox of the call's channel."""
         observed = self._observed(TeamId(call.team), call.channel)
         version = (self._policy_version, *(each.version for each in self._own))
         if observed not in self._made or self._made[observed][0] != version:

@@ -259,7 +259,6 @@ def checked_claims(settings: OidcSettings) -> ClaimsOf | None:
 
 
 def claim_rules(settings: OidcSettings) -> ClaimRules:
-    """How claims become a caller."""
     return ClaimRules(
         settings.name_claim, settings.roles_claim, settings.roles, settings.account_claim
     )

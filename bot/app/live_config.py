@@ -36,7 +36,6 @@ class TenantRule:
 
 
 def tenant_rules(settings: Settings) -> Mapping[str, TenantRule]:
-    """By the workspace's id."""
     return {
         team: TenantRule(round(own.daily_usd_limit * USD_MICROS), own.admins)
         for team, own in settings.workspaces.items()
@@ -172,7 +171,6 @@ class LiveConfig:
         return HOME if self.home is None else tenant_of(team, self.home)
 
     def channels_of(self, tenant: str) -> Sequence[ChannelRule]:
-        """The channel rules of that workspace."""
         return Live(lambda: rules_for(self.channels, tenant))
 
     def may_install(self, team: TeamId) -> bool:
@@ -180,11 +178,9 @@ class LiveConfig:
         return team in self._now.tenants or team in self._allowed or EVERY in self._allowed
 
     def channels_at(self, team: TeamId) -> Sequence[ChannelRule]:
-        """The channel rules of that team's workspace."""
         return rules_for(self.channels, self.tenant_of(team))
 
     def turn_config(self, settings: Settings) -> TurnConfig:
-        """The settings of every turn."""
         config = rules.turn_config(settings, self.channels, self.action_lines, self.tenant_of)
         return replace(config, tables_of=partial(named_tables, settings.observe))
 

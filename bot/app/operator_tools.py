@@ -71,7 +71,6 @@ class Plugins:
 
     @property
     def tools(self) -> "Sequence[PluginTool]":
-        """The plugins that loaded."""
         return self._loaded.tools
 
     @property
@@ -110,7 +109,6 @@ class Plugins:
         )
 
     async def aclose(self) -> None:
-        """Close every connection."""
         await self._retired.aclose()
         await self._clients.aclose()
 
@@ -230,7 +228,6 @@ class McpServers:
         }
 
     def status(self) -> tuple[McpStatus, ...]:
-        """Every server, and every tool that is not on with the reason."""
         return tuple(row for each in self.supervisors for row in _rows(each))
 
     @property
@@ -252,7 +249,6 @@ class McpServers:
         return Prepared(put_in_force, {"needs_restart": list(others)} if others else "")
 
     async def changed(self) -> None:
-        """A supervisor calls this when its tools change."""
         self.version += 1
         await self.accepted.keep([tool.definition for tool in self.tools])
 

@@ -73,7 +73,6 @@ class Directory:
     on_call_of: OnCallOf = no_rotas
 
     async def name_at(self, place: Place, user: UserId) -> str:  # noqa: ARG002 - of one workspace
-        """The display name of a person in that place."""
         return await self.name_of(user)
 
     async def held_at(self, place: Place, person: Person, roles: Sequence[str]) -> HeldRoles:  # noqa: ARG002 - of one workspace
@@ -108,7 +107,6 @@ class ChannelLookup:
     sessions: SessionStore
 
     async def of_call(self, call: CallContext) -> Venue:
-        """Where what a call proposes is shown."""
         session = await self.sessions.get(SessionId(call.session_id))
         if session is None:
             raise StorageUnavailable("the session of this call is not stored")
@@ -192,13 +190,11 @@ class Platforms:
         return self._by_team.get(team) or self._by_team.get(self._home)
 
     def of_user(self, user: str, place: Place) -> Platform | None:
-        """The platform that knows that user's name there."""
         if user.startswith(RESERVED):
             return self._by_team.get(API)
         return self._by_team.get(place.team if self.is_others(place.team) else self._home)
 
     def of_place(self, team: TeamId) -> Platform | None:
-        """The platform that serves that team."""
         return self._by_team.get(team)
 
     async def show_waiting(self, ask: Ask) -> None:
@@ -212,7 +208,6 @@ class Platforms:
             await platform.show_in_line(ask)
 
     def stop_edits(self, turn: TurnId) -> None:
-        """Stop showing it, in every place."""
         for platform in self._by_team.values():
             platform.stop_edits(turn)
 
@@ -226,7 +221,6 @@ class RoutedSurface:
 
     @property
     def traits(self) -> PlatformTraits:
-        """The traits of the platform that can show least."""
         return self._traits
 
     async def open_answer(self, ask: Ask) -> MessageTs:

@@ -212,7 +212,6 @@ def alert_limits(settings: Settings) -> AlertLimits:
 
 
 def action_lines(actions: ActionCatalog) -> tuple[str, ...]:
-    """A line per action, for the model."""
     return tuple(
         f"{a.rule.name}: {a.rule.description} ({', '.join(a.rule.products)})" for a in actions.all()
     )

@@ -112,7 +112,6 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
 
 
 def open_restore_guard(settings: Settings, database: Database) -> RestoreGuard:
-    """Whether that database, which the settings name, is itself."""
     file = rules.sqlite_file(settings)
     return RestoreGuard(database, mark_of(file) if file else None)
 

@@ -91,12 +91,10 @@ class SlackWorkspace:
 
     @property
     def team(self) -> TeamId:
-        """The team id, as places carry it."""
         return self.identity.team
 
     @property
     def platform(self) -> Platform:
-        """The workspace as one of the served platforms."""
         surface = self.surface
         waits = (surface.show_waiting, surface.show_in_line)
         return Platform(surface, self.directory, *waits, surface.stop_edits)
@@ -212,13 +210,11 @@ def _chart_files(
 
 
 def providers_report(base: Base) -> ProvidersReport:
-    """Reports the state of the providers now."""
     models = {name: own.model for name, own in base.settings.llm.providers.items()}
     return provider_report(base.providers, base.rounds, models)
 
 
 def tools_report(base: Base, conversation: Conversation) -> Callable[[], ToolReport]:
-    """Reports the state of the tools now."""
     return lambda: conversation.toolboxes.report(base.metrics.tool_health())
 
 

@@ -63,11 +63,9 @@ class AuditKeys:
         return self._all_for(_ROWS[edition])
 
     def for_tips(self) -> dict[str, bytes]:
-        """The key of tips by key id."""
         return self._all_for(_TIPS)
 
     def for_checkpoints(self) -> dict[str, bytes]:
-        """The signing key of checkpoints by key id."""
         return self._all_for(_CHECKPOINTS)
 
     def _all_for(self, purpose: bytes) -> dict[str, bytes]:

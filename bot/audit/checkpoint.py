@@ -40,18 +40,15 @@ class Checkpoint:
 
     @property
     def line(self) -> str:
-        """As it is published."""
         return f"{self.statement()} sig={self.signature}"
 
     def is_signed(self, keys: AuditKeys) -> bool:
-        """Whether one of the known keys made it."""
         key = keys.for_checkpoints().get(self.key_id)
         return key is not None and hmac.compare_digest(
             self.signature, _signature(key, self.statement())
         )
 
     def statement(self) -> str:
-        """The signed text."""
         return f"kortex-audit/1 size={self.size} head={self.head} at={self.at} by={self.key_id or NOBODY}"
 
 

@@ -31,7 +31,6 @@ class Digest:
         self._tip = row.tip
 
     def hex(self) -> str:
-        """Of all that was added."""
         return self._so_far.hex()
 
 

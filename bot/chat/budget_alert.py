@@ -15,15 +15,11 @@ log = structlog.get_logger(__name__)
 
 
 class AlertDays(Protocol):
-    """The days with an alert, over all replicas."""
-
     async def claim(self, day: str) -> bool:
         """True if the caller has to send the day's alert."""
         ...
 
-    async def told(self, day: str) -> None:
-        """Mark the day's alert as sent."""
-        ...
+    async def told(self, day: str) -> None: ...
 
 
 class BudgetAlert:
@@ -73,7 +69,6 @@ class BudgetAlert:
 
 
 def alert_text(today: Today, limits: BudgetLimits) -> str:
-    """What admins read."""
     used, limit = today.used_usd_micros, limits.daily_usd_micros
     projected = projected_usd_micros(used, today.elapsed_s)
     return (

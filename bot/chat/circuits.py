@@ -51,8 +51,6 @@ _FAILURES: Final = frozenset(
 
 
 class CircuitState(StrEnum):
-    """Whether a provider is asked."""
-
     CLOSED = "closed"  # asked
     OPEN = "open"  # left alone
     TRYING = "trying"  # its time is up: the next round finds out

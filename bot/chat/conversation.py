@@ -33,7 +33,6 @@ class Conversation:
 
     @property
     def usage(self) -> Usage:
-        """Tokens of all rounds."""
         return sum((r.usage for r in (*self.aside, *self.rounds)), Usage())
 
     @property

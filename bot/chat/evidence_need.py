@@ -145,7 +145,6 @@ class HeldWords:
         self._held: list[str] = []
 
     def __call__(self, event: TurnEvent) -> None:
-        """Pass it on, or keep it."""
         if isinstance(event, RoundStarted) and event.provider == NO_MODEL:
             self.release()
         if isinstance(event, RoundReplaced):
@@ -167,5 +166,4 @@ class HeldWords:
             self._emit(TextDelta(text))
 
     def drop(self) -> None:
-        """Discard the held text."""
         self._held.clear()

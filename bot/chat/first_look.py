@@ -36,8 +36,6 @@ def of_model(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
 async def planned(
     step: str, look: Look, request: CompleteRequest, journal: Journal
 ) -> tuple[ToolCall, ...]:
-    """The calls of a look at a question, or at its files; a step of the journal."""
-
     async def plan() -> JsonValue:
         return [[call.id, call.name, call.arguments] for call in look(request)]
 

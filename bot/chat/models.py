@@ -53,7 +53,6 @@ class Models:
     frugal: bool = False
 
     def of(self, provider: Provider) -> Choice:
-        """The known data of a provider's models."""
         unknown = Choice(KnownModel("", provider.max_context_tokens))
         return self.choices.get(provider.name, unknown)
 
@@ -69,7 +68,6 @@ class Models:
         return (choice.fast, choice.full) if frugal else (choice.full, choice.fast)
 
     def window_tokens(self, provider: Provider) -> int:
-        """Of the model that is asked first."""
         return self.in_order(provider, full=False)[0].window_tokens
 
     def is_trial(self, provider: Provider, model: KnownModel, *, full: bool) -> bool:
@@ -78,7 +76,6 @@ class Models:
 
 
 def uses_model(provider: Provider) -> bool:
-    """Whether limits hold for it at all."""
     return provider.name != NO_MODEL
 
 

@@ -25,17 +25,14 @@ PictureAt = Callable[[Place, AttachedFile], Awaitable[Picture]]  # by where it w
 
 
 async def no_picture(file: AttachedFile) -> Picture:
-    """Where images are not read."""
     return Picture(file.name, why_not="images are not read here")
 
 
 async def no_picture_at(_place: Place, file: AttachedFile) -> Picture:
-    """Where images are not read."""
     return await no_picture(file)
 
 
 async def withheld(file: AttachedFile) -> Picture:
-    """Where they are not sent."""
     return Picture(file.name, why_not="images are not sent to models here (`send_images`)")
 
 

@@ -66,7 +66,6 @@ def round_to_json(record: RoundRecord) -> JsonValue:
 
 
 def round_from_json(value: JsonValue) -> RoundRecord:
-    """Restore a recorded round."""
     return _ROUND.validate_python(value)
 
 
@@ -83,7 +82,6 @@ def without_raw(outcome: ToolOutcome) -> ToolOutcome:
 
 
 def outcome_from_json(value: JsonValue) -> ToolOutcome:
-    """Restore a recorded tool call."""
     return _OUTCOME.validate_python(value)
 
 

@@ -45,7 +45,6 @@ class Rounds:
 
     @property
     def providers(self) -> Sequence[Provider]:
-        """The order in which they are asked."""
         return self._providers
 
     @property

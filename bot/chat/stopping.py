@@ -43,8 +43,6 @@ async def unless_stopped(stop: StopSignal, work: Coroutine[Any, Any, T]) -> T:
 
 
 class Signal:
-    """A stop that was, or was not, asked for."""
-
     __slots__ = ("__weakref__", "_calls", "by", "requested")
 
     def __init__(self) -> None:

@@ -21,8 +21,6 @@ STOPPED = '{"error":"cancelled","message":"a person stopped this turn"}'
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """The tools of one set of backends."""
-
     catalog: ToolCatalog
     runner: ToolRunner
 

@@ -63,8 +63,6 @@ class TurnTraces:
                     self._accepted(ask, started_ns, error)
 
     def answering(self, body: TurnBody) -> TurnBody:
-        """The body of a turn, traced."""
-
         async def answer(ask: Ask, journal: Journal) -> object:
             with self._within(ask) as trace:
                 if trace is None:
@@ -81,8 +79,6 @@ class TurnTraces:
         return answer
 
     def ending(self, body: EndingBody) -> EndingBody:
-        """The traced body that ends an abandoned turn."""
-
         async def end(ask: Ask, told: bool, journal: Journal) -> None:
             with self._within(ask) as trace:
                 if trace is None:

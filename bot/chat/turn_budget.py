@@ -62,7 +62,6 @@ class Budget:
     def for_turn(
         self, ask: Ask, session: SessionId, purpose: str, channel_daily_usd_micros: int = 0
     ) -> "TurnBudget":
-        """The budget as one turn uses it."""
         limits = self.limits.for_channel(channel_daily_usd_micros)
         tenant = self.tenants.of(ask.place.team)
         limits = replace(limits, workspace_daily_usd_micros=self.tenants.daily_usd_micros(tenant))

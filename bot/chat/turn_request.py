@@ -44,7 +44,6 @@ Notes = Callable[[Place, Channel, str], Awaitable[Sequence[str]]]
 
 
 def unnamed_tables(_rules: Sequence[ChannelRule], _channel: str) -> tuple[tuple[str, str], ...]:
-    """Where every family has one backend."""
     return ()
 
 
@@ -64,12 +63,10 @@ class TurnConfig:
     tables_of: TablesOf = unnamed_tables
 
     def rules_at(self, team: TeamId) -> Sequence[ChannelRule]:
-        """The channel rules of that workspace."""
         return rules_for(self.channels, self.tenant_of(team))
 
     @property
     def closed_notice(self) -> str:
-        """The notice in a conversation that was closed for idleness."""
         hours = round(self.session_idle_ttl.total_seconds() / 3600)
         silence = f"{hours // 24} days" if hours >= 48 else f"{hours or 1} h"
         return (
@@ -176,7 +173,6 @@ class TurnRequests:
         self._specs_of = IdentityCache(_specs)
 
     def context(self, ask: Ask, channel: Channel, opened: Opened) -> CallContext:
-        """What the turn's tools know of it."""
         return CallContext(
             actor=ask.asker.user,
             team=ask.asker.team,

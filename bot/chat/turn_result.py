@@ -82,7 +82,6 @@ def turned_away(text: str) -> Investigated:
 
 
 def state_of(end: TurnEnd) -> TurnState:
-    """The stored state of a turn that ended so."""
     match end:
         case TurnEnd.ANSWERED | TurnEnd.DEPTH_EXCEEDED:
             return TurnState.ANSWERED

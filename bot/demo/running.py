@@ -141,7 +141,6 @@ class DemoProviders:
         self.chosen = "triage"
 
     def connect(self, base: Base) -> None:
-        """The running bot."""
         self._base = base
 
     async def options(self) -> Sequence[ProviderOption]:

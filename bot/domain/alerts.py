@@ -18,8 +18,6 @@ VALUE_CHARS: Final = 300
 
 
 class AlertState(StrEnum):
-    """What its sender says of it."""
-
     FIRING = "firing"
     RESOLVED = "resolved"
 
@@ -42,7 +40,6 @@ class Alert:
 
     @property
     def is_firing(self) -> bool:
-        """Whether it is on."""
         return self.state is AlertState.FIRING
 
 
@@ -102,8 +99,6 @@ class FiledAlert:
 
 
 class Investigation(StrEnum):
-    """Whether what an alert thread asks is asked."""
-
     DUE = "due"
     BEGUN = "begun"
     LEFT_OUT = "left_out"  # a limit was in the way

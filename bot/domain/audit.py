@@ -11,8 +11,6 @@ from bot.domain.ids import SessionId, UserId
 
 
 class AuditKind(StrEnum):
-    """The kinds of rows in the audit trail."""
-
     TURN_STARTED = "turn.started"
     TURN_ENDED = "turn.ended"
     ANSWER_UNDELIVERED = "answer.undelivered"

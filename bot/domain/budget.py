@@ -47,7 +47,6 @@ class BudgetLimits:
         )
 
     def for_channel(self, daily_usd_micros: int) -> "BudgetLimits":
-        """The same with a channel's own limit."""
         return replace(self, channel_daily_usd_micros=daily_usd_micros)
 
 

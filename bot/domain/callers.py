@@ -77,5 +77,4 @@ OPERATOR: Final = Caller(
 
 
 def caller_id(kind: CallerKind, name: str) -> UserId:
-    """The id of a caller of that name."""
     return UserId(f"@{kind.value}/{name}")

@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9._:/+()%#=-]+(?: [A-Za-z0-9._:/+()%#=-]+)*", re.
 
 
 class _NotJson:
-    """Stands for a text that is no JSON."""
+    pass
 
 
 def named(row: Proposal) -> str:

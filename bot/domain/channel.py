@@ -23,8 +23,6 @@ _SESSION_NAMES: Final = {DIRECT: "direct", GROUP: "group"}
 
 
 class Readers(StrEnum):
-    """The readers of a channel's messages."""
-
     OWN = "own"
     SHARED = "shared"  # another company too
     PENDING = "pending"  # another company once it has accepted
@@ -68,7 +66,6 @@ class ChannelRule:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether there are products that are not this channel's business."""
         return self.shut or bool(self.products)
 
     @property
@@ -180,7 +177,6 @@ def rules_for(rules: Sequence[ChannelRule], tenant: str) -> Sequence[ChannelRule
 
 
 def channel_of(rules: Sequence[ChannelRule], name: str) -> Channel:
-    """A channel of that name under these rules."""
     return Channel(name, rule_for(rules, name))
 
 
@@ -192,7 +188,6 @@ def rule_for(rules: Sequence[ChannelRule], channel_name: str) -> ChannelRule:
 
 
 def products_elsewhere(rules: Sequence[ChannelRule], rule: ChannelRule) -> tuple[str, ...]:
-    """The products of all other rules that are not this one's."""
     named = dict.fromkeys(product for each in rules for product in each.products)
     return tuple(product for product in named if product not in rule.products)
 

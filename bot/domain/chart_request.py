@@ -10,8 +10,6 @@ from bot.domain.ids import Person, Place
 
 @dataclass(frozen=True, slots=True)
 class ChartRequest:
-    """As it was typed, in that channel."""
-
     person: Person
     place: Place
     metric: str

@@ -38,7 +38,6 @@ class ChatSession:
 
     @property
     def place(self) -> Place:
-        """Where its turns are."""
         return Place(API, ChannelId(self.channel), MessageTs(self.thread))
 
 

@@ -38,7 +38,6 @@ class Claim:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether it has a warning."""
         return bool(self.note) and self.note != FROM_ATTACHMENT
 
     def as_json(self) -> JsonValue:

@@ -8,8 +8,6 @@ from bot.domain.ids import MessageTs, Place, UserId
 
 
 class Vote(StrEnum):
-    """Whether an answer helped."""
-
     UP = "up"
     DOWN = "down"
 

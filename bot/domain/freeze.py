@@ -37,7 +37,6 @@ class FreezeWindow:
     products: tuple[str, ...] = ("*",)
 
     def holds(self, action: str, product: str, at: datetime) -> bool:
-        """Whether it stops that action then."""
         return (
             self.begins <= at < self.ends
             and any(fnmatchcase(action, glob) for glob in self.actions)
@@ -87,7 +86,6 @@ _ID = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
 
 
 def stopped_by_switch(freeze: Freeze) -> str:
-    """The words for a switch that is on."""
     since = f" since {freeze.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if freeze.at else ""
     why = f" ({freeze.reason})" if freeze.reason else ""
     # A platform's id means nothing to people; the name appears where it is known.

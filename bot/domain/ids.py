@@ -27,7 +27,6 @@ class Place:
 
 
 def session_at(place: Place) -> SessionId:
-    """The one session of a place."""
     return SessionId(f"session:{place.key}")
 
 
@@ -66,5 +65,4 @@ class Person:
 
     @property
     def is_somebody(self) -> bool:
-        """Whether it is a person, not an alert."""
         return self.user != ALERTS

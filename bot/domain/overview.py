@@ -17,7 +17,6 @@ class UnderWay:
 
     @property
     def waits(self) -> bool:
-        """Whether it has not begun."""
         return self.since is None
 
 

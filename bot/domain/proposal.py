@@ -258,7 +258,6 @@ def word(state: ProposalState) -> str:
 
 
 def sign(state: ProposalState) -> str:
-    """The sign before the words."""
     match state:
         case ProposalState.PENDING:
             return "…"

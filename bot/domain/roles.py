@@ -48,7 +48,6 @@ class ConnectionRule:
 
     @property
     def system(self) -> str:
-        """What it leads to."""
         return self.id.partition(":")[0]
 
 

@@ -16,7 +16,6 @@ class ToolHealth:
 
     @property
     def calls(self) -> int:
-        """All of them."""
         return sum(self.outcomes.values())
 
     def as_words(self) -> str:

@@ -59,8 +59,6 @@ class Notice:
 
 
 class TurnEnd(StrEnum):
-    """How a turn ended."""
-
     ANSWERED = "answered"
     DEPTH_EXCEEDED = "depth_exceeded"
     STOPPED = "stopped"

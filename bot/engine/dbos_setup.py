@@ -51,7 +51,6 @@ def _unixepoch(modifier: str) -> float | None:
 
 
 def dbos_config(config: EngineConfig, executor: str) -> DBOSConfig:
-    """DBOS's configuration for that executor."""
     retry_lost_connections()
     return DBOSConfig(
         name="kortex",

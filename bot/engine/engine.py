@@ -351,7 +351,6 @@ class Engine:
         return await self._stops.request(turn, by)
 
     def watch(self, turn: TurnId) -> StopSignal:
-        """The signal of a turn that runs here."""
         return self._stops.watched(turn)
 
     def _let_turns_go(self) -> None:

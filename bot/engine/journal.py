@@ -229,7 +229,6 @@ async def all_of(running: Iterable[Awaitable[JsonValue]]) -> list[JsonValue]:
 
 
 def given_up(name: str) -> JsonValue:
-    """The recorded value of a step that was given up."""
     return {_GIVEN_UP: name}
 
 

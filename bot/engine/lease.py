@@ -26,8 +26,6 @@ AT_ONCE: Final = 8  # workflows that one replica re-enqueues per beat
 
 
 class Lease:
-    """One replica's lease."""
-
     def __init__(self, presence: Presence, lease_s: float) -> None:
         self._presence = presence
         self._lease_s = lease_s

@@ -31,8 +31,6 @@ async def begin_workflow(
 
 
 class Starts:
-    """Starts that are in progress, by workflow id."""
-
     def __init__(self) -> None:
         self._in_progress: dict[str, asyncio.Task[Exception | None]] = {}
 
@@ -64,7 +62,6 @@ class Starts:
 
     @property
     def in_progress(self) -> bool:
-        """Whether any start is in progress."""
         return bool(self._in_progress)
 
     async def none(self) -> None:

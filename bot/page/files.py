@@ -32,7 +32,6 @@ class PageFiles:
     _files: dict[str, bytes] = field(default_factory=dict)
 
     def add_to(self, app: web.Application) -> None:
-        """Register the routes."""
         app.router.add_get("/", self.serve)
         app.router.add_get("/page/{name}", self.serve)
 

@@ -64,9 +64,7 @@ class AlertStore(Protocol):
         """It could not be shown; it may be claimed again after so many seconds."""
         ...
 
-    async def at(self, place: Place) -> AlertThread | None:
-        """The alerts of that thread, if alerts opened it."""
-        ...
+    async def at(self, place: Place) -> AlertThread | None: ...
 
 
 class AlertSurface(Protocol):

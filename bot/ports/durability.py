@@ -46,9 +46,7 @@ class StopSignal(Protocol):
         ...
 
     @property
-    def requested(self) -> bool:
-        """Whether they did."""
-        ...
+    def requested(self) -> bool: ...
 
     @property
     def by(self) -> str:
@@ -67,9 +65,7 @@ class StopRequests(Protocol):
 class Stops(StopRequests, Protocol):
     """And heard of, where the turn runs."""
 
-    def watch(self, turn: TurnId) -> StopSignal:
-        """The signal of a turn that runs here."""
-        ...
+    def watch(self, turn: TurnId) -> StopSignal: ...
 
 
 class Workflows(Protocol):

@@ -88,7 +88,6 @@ class SpentBy:
     tokens: int
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Its figures by their names."""
         return {
             "name": self.name,
             "usd_micros": self.usd_micros,

@@ -23,8 +23,6 @@ class RoleHolders(Protocol):
 
 
 class RoleDirectory(RoleHolders, Protocol):
-    """Members of roles now."""
-
     async def refusal(
         self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
     ) -> str | None:
@@ -64,11 +62,9 @@ class NamedByPlace:
     """`ChannelNames` where a place names its channel itself."""
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:  # noqa: ARG002 - the port's
-        """The name in the place; there is nothing to look up."""
         return place.channel
 
     async def for_deciding(self, place: Place) -> str:
-        """The name in the place."""
         return place.channel
 
 
@@ -78,7 +74,6 @@ OnCallOf = Callable[[], Awaitable[OnCallNow]]
 
 
 async def no_rotas() -> OnCallNow:
-    """Where no rota is configured."""
     return {}
 
 
@@ -88,7 +83,6 @@ ZoneOf = Callable[[Person], Awaitable[str]]
 
 
 async def unknown_zone(person: Person) -> str:  # noqa: ARG001 - as the port says
-    """For platforms without profiles."""
     return ""
 
 
@@ -192,12 +186,8 @@ class AnswerSurface(Protocol):
 
 
 class PrivateSurface(Protocol):
-    """Words for one person."""
-
     @property
-    def traits(self) -> PlatformTraits:
-        """What the platform can do."""
-        ...
+    def traits(self) -> PlatformTraits: ...
 
     async def whisper(
         self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
@@ -207,8 +197,6 @@ class PrivateSurface(Protocol):
 
 
 class CardSurface(PrivateSurface, Protocol):
-    """Where proposals are decided on."""
-
     async def show_card(self, proposal: Proposal) -> MessageTs:
         """Post the proposal's card, or bring the one already posted up to date; tried once.
 
@@ -227,4 +215,4 @@ class CardSurface(PrivateSurface, Protocol):
 
 
 class ChatSurface(AnswerSurface, CardSurface, Protocol):
-    """Where people read."""
+    pass

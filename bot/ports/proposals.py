@@ -34,7 +34,6 @@ class Decision:
 
 
 def decision_workflow(key: str) -> str:
-    """The id of the workflow that carries out the decision of that key."""
     return f"decision:{key}"
 
 
@@ -93,9 +92,7 @@ class ProposalStore(Protocol):
         """
         ...
 
-    async def get(self, proposal_id: ProposalId) -> Proposal | None:
-        """The row now."""
-        ...
+    async def get(self, proposal_id: ProposalId) -> Proposal | None: ...
 
     async def decide(
         self, proposal_id: ProposalId, decision: Decision, audit: AuditEvent
@@ -266,8 +263,7 @@ class FormField:
     optional: bool = False
 
 
-def uncounted(_state: ProposalState) -> None:
-    """For where no metrics are kept."""
+def uncounted(_state: ProposalState) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ from bot.domain.turn_events import Evidence, TurnFinished
 
 
 class SessionStore(Protocol):
-    """Sessions, their messages and turns."""
-
     async def begin_turn(self, ask: Ask, name: str, at: datetime, told: str = "") -> Session:
         """Store the turn and its user message, with its audit row. Idempotent by turn id.
 
@@ -24,13 +22,9 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def find(self, place: Place) -> Session | None:
-        """Whether the bot has a session here."""
-        ...
+    async def find(self, place: Place) -> Session | None: ...
 
-    async def get(self, session_id: SessionId) -> Session | None:
-        """The session of that id."""
-        ...
+    async def get(self, session_id: SessionId) -> Session | None: ...
 
     async def history(
         self, session: SessionId, before: TurnId, after_ts: str = ""
@@ -61,17 +55,13 @@ class SessionStore(Protocol):
         """Remember which message is edited."""
         ...
 
-    async def turn_of_answer(self, place: Place, ts: MessageTs) -> TurnId | None:
-        """The turn with that message as its answer."""
-        ...
+    async def turn_of_answer(self, place: Place, ts: MessageTs) -> TurnId | None: ...
 
     async def running_turn(self, place: Place) -> TurnId | None:
         """The turn that is being answered in that place, or waits to be, if any."""
         ...
 
-    async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
-        """One numbered result of a finished turn."""
-        ...
+    async def evidence(self, turn: TurnId, number: int) -> Evidence | None: ...
 
     async def notices(self, turn: TurnId) -> Sequence[str]:
         """Notices of a finished turn, in order; empty if unknown."""

@@ -24,8 +24,6 @@ class AuditLog(Protocol):
 
 
 class Trail(Protocol):
-    """The trail, read back."""
-
     async def entries(
         self,
         *,

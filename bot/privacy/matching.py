@@ -28,7 +28,6 @@ def compiled(pattern: bytes) -> Any:
 
 
 def groups(pattern: bytes) -> dict[str, int]:
-    """The numbers of the named groups."""
     return {name.decode(): number for name, number in compiled(pattern).groupindex.items()}
 
 

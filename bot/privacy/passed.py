@@ -22,11 +22,9 @@ class PassedTexts:
         self._lock = Lock()
 
     def digest(self, data: bytes) -> bytes:
-        """The key of this text."""
         return hashlib.blake2b(data, key=self._key, digest_size=_DIGEST_BYTES).digest()
 
     def knows(self, digest: bytes) -> bool:
-        """Whether it passed, as far as is remembered."""
         with self._lock:
             if digest not in self._digests:
                 return False

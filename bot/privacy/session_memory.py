@@ -101,7 +101,6 @@ class FoundSecrets:
             known.values.update(dict.fromkeys(kept))
 
     def knows_any(self, session: str) -> bool:
-        """Whether the session has found secrets."""
         return session in self._sessions
 
     def standing(self, session: str, data: bytes) -> Iterator[tuple[int, int]]:

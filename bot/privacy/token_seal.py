@@ -11,7 +11,7 @@ EXTRA = "needs the extra kortex[workspaces]: pip install 'kortex[workspaces]'"
 
 
 class SealUnavailable(Exception):
-    """The library that seals is not installed."""
+    pass
 
 
 class SealBroken(Exception):

@@ -33,7 +33,6 @@ class Finding:
 
     @property
     def mark(self) -> str:
-        """For a table."""
         if self.ok:
             return "ok"
         if self.warning:

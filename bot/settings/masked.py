@@ -49,7 +49,6 @@ def _plain(value: Any) -> object:
 
 
 def _passwords(address: str) -> Iterator[str]:
-    """As it is written, and as it is sent."""
     try:
         password = urlsplit(address.strip()).password
     except ValueError:  # half an IPv6 address

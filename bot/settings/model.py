@@ -376,8 +376,6 @@ class FreezeSettings(Section):
 
 
 class Settings(Section):
-    """All of kortex.toml."""
-
     slack: SlackSettings = left_out()
     workspaces: dict[TeamId, WorkspaceSettings] = Field(default_factory=dict)
     http: HttpSettings = left_out()

@@ -97,7 +97,6 @@ def clashes(table: str, named: Mapping[str, ByName]) -> Iterator[tuple[list[str]
 def chosen_in_vain(
     choice: ChosenBackends, named: Mapping[Family, Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Names of backends that no family has, or not the one that they are chosen for."""
     written = {family: getattr(choice, family) for family in FAMILIES}
     one_for_all = len({*written.values()}) == 1
     everywhere = {name for each in named.values() for name in each}

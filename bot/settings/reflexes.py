@@ -38,17 +38,14 @@ class ReflexSettings(DeclaredSettings):
         return trigger
 
     def as_action(self) -> "ReflexAction":
-        """The action that it describes."""
         declared = {name: getattr(self, name) for name in DeclaredSettings.model_fields}
         guards = {name: getattr(self.guards, name) for name in GuardSettings.model_fields}
         return ReflexAction(**declared, **guards)
 
 
 class ReflexAction(ActionSettings):
-    """An action in reflexes.toml."""
+    pass
 
 
 class ReflexFile(Section):
-    """All of reflexes.toml."""
-
     reflexes: tuple[ReflexSettings, ...] = ()

@@ -10,7 +10,6 @@ Found = tuple[Sequence[str], str]
 
 
 def misplaced(settings: Settings, text: str, name: str) -> list[str]:
-    """A line for each problem."""
     found = (
         *_roles_elsewhere(settings),
         *_unknown_workspaces(settings),

@@ -31,8 +31,6 @@ _DIFFERS = sa.text("shown < wanted")
 
 
 class StoredAlerts:
-    """Threads and alerts as rows."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -35,10 +35,10 @@ async def erase(
     session: str = "",
     named: bool = False,
 ) -> int:
-    """Empty actor and body of a person's rows, or a session's, and say so in the trail.
+    """Empty actor and body of a person's rows, or a session's, and record that in the trail.
 
-    `named`: also of rows whose body names the person. Returns how many rows; what was said about other
-    erasures stays. Raises UnknownWorkspace, StorageUnavailable.
+    `named`: also of rows whose body names the person. Returns the number of rows; rows about other
+    erasures stay. Raises UnknownWorkspace, StorageUnavailable.
     """
     if not person and not session:
         raise ValueError("an erasure names a person or a session")
@@ -87,10 +87,10 @@ async def _batch(
 
 
 async def seal(database: Database, found: Summary, *, by: str, reason: str) -> int:
-    """Write the seal over what `verify` has `found`; returns how many rows it covers.
+    """Write the seal over the rows that `verify` has `found`; returns the number of rows.
 
-    Reads the whole trail before the transaction. Raises TrailChanged when it grew meanwhile (a bot
-    still runs; nothing was sealed), StorageUnavailable.
+    Reads the whole trail before the transaction. Raises TrailChanged when it grew in the meantime
+    (a bot still runs; no seal was made), StorageUnavailable.
     """
     digest, emptied, last = Digest(), list[int](), 0
     async for page in StoredTrail(database).pages():

@@ -26,7 +26,7 @@ Rest = Callable[[float], Awaitable[None]]
 PAGE_ROWS = 5_000
 # A session and the row that says so are written within moments; clocks are set back by less.
 _SESSION_BEFORE_ROW = timedelta(hours=1)
-# In the order of ChainRow's fields; the instant stays a number, which is what was hashed.
+# In the order of ChainRow's fields; the instant stays a number, as it was hashed.
 _AT = sa.type_coerce(audit.c.at, sa.BigInteger()).label("at_us")
 # As its index has it.
 _IS_SEAL = audit.c.kind == sa.literal_column(f"'{AuditKind.AUDIT_SEALED.value}'")
@@ -42,7 +42,7 @@ class StoredTrail:
         self._scope = scope
 
     async def pages(self, size: int = PAGE_ROWS) -> AsyncIterator[Sequence[ChainRow]]:
-        """Every row there is, whatever its number, in order."""
+        """All rows, with any number, in order."""
         after: int | None = None
         while page := await self._page(after, size):
             if page[-1].tip is None:
@@ -62,13 +62,13 @@ class StoredTrail:
 
         async def work(connection: AsyncConnection) -> Sequence[ChainRow]:
             found = await connection.execute(statement)
-            # Rows are tuples of the same fields; making others of millions would be felt.
+            # Rows are already tuples of the same fields; copying millions would take noticeable
+            # time.
             return cast("Sequence[ChainRow]", found.all())
 
         return await self._database.fetch(work)
 
     async def newest(self) -> ChainRow | None:
-        """The last row."""
         found = await self.last_rows(1)
         return found[0] if found else None
 
@@ -82,7 +82,7 @@ class StoredTrail:
         newest: bool = False,
         of: sa.ColumnElement[bool] | None = None,
     ) -> Sequence[TrailEntry]:
-        """What was written, in order, beyond row `after`; `newest` takes the last ones.
+        """The entries in order, after row `after`; `newest` takes the last ones.
 
         `of` is a condition on the table of the trail.
         """
@@ -112,7 +112,6 @@ class StoredTrail:
         return await self._database.fetch(work)
 
     async def seals(self) -> Sequence[ChainRow]:
-        """Every row that says it is one."""
         return await self._rows(_ROW.where(_IS_SEAL).order_by(audit.c.seq))
 
     async def last_rows(self, count: int) -> Sequence[ChainRow]:
@@ -188,9 +187,9 @@ async def verify(
     page_rows: int = PAGE_ROWS,
     rest: Rest | None = None,
 ) -> Summary:
-    """Read all of it; hold it against its own checkpoints and those given.
+    """Read the whole trail; compare it with its own checkpoints and the given ones.
 
-    A page is judged at a stretch: some 8 µs a row. `rest` is told what each took, in seconds, before
+    A page is checked without a pause: some 8 µs a row. `rest` gets the seconds of each page before
     the next one. Raises StorageUnavailable.
     """
     checkpoints = [*await trail.checkpoints(), *witnesses]

@@ -66,7 +66,7 @@ class SinkCursors:
         return await self._database.transact(work, again=False)
 
     async def advance(self, name: str, seq: int) -> None:
-        """Delivered up to here; whoever comes next may claim it."""
+        """Mark rows up to here as delivered; any replica may claim the sink next."""
 
         async def work(connection: AsyncConnection) -> None:
             await connection.execute(

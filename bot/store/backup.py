@@ -55,7 +55,7 @@ def _copy(database: Path, part: Path) -> None:
         closing(sqlite3.connect(address, uri=True, timeout=_WAIT_S)) as source,
         closing(sqlite3.connect(part)) as copy,
     ):
-        # In one step: in several, each change by another process would begin it anew.
+        # In one step: between several, each change by another process would restart it.
         source.backup(copy)
 
 
@@ -77,7 +77,7 @@ def _place(part: Path, target: Path) -> None:
     with part.open("rb") as written:
         os.fsync(written.fileno())
     try:
-        target.hardlink_to(part)  # unlike a rename, never over what came there meanwhile
+        target.hardlink_to(part)  # unlike a rename, never over a file created in the meantime
     except FileExistsError:
         raise BackupRefused(f"{target} exists already and was left as it is") from None
     except OSError:  # a file system without links

@@ -12,7 +12,7 @@ callers = sa.Table(
     text("name"),
     text("roles"),  # JSON array of names
     text("account", default=True),  # a user of the chat platform, with or without its team
-    # Of whom an identity provider told: until then. NULL: as long as a token of theirs lives.
+    # For callers of an identity provider: until then. NULL: while a token of theirs lives.
     sa.Column("known_until", Instant),
 )
 

@@ -1,7 +1,7 @@
-"""Callers over HTTP and their tokens, as rows. A token is stored as its SHA-256 and never read back.
+"""HTTP callers and their tokens, as rows. A token is stored as its SHA-256 and never read back.
 
-It is 256 random bits, so nothing is gained by a slow hash. Every question goes to the database: what was
-revoked on one replica is refused by all of them at once.
+It is 256 random bits, so a slow hash adds no security. Every look-up reads the database: all
+replicas refuse a revoked token at once.
 """
 
 import hmac
@@ -26,7 +26,7 @@ from bot.store.columns import json_text
 from bot.store.database import NOW, Database
 from bot.store.dialect import insert_into, now, seconds_ago
 
-PREFIX: Final = "kortex_"  # by which scanners of leaked secrets, and people, know one
+PREFIX: Final = "kortex_"  # identifies one for secret scanners, and for people
 TOKEN_BYTES: Final = 32
 USED_AGAIN_S: Final = 60.0  # a busy token is noted once a minute
 
@@ -37,16 +37,12 @@ class CallerDiffers(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """What is shown once."""
-
     id: str
     token: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShownToken:
-    """A token that was shown and holds: whose it is."""
-
     id: str
     caller: KnownCaller
 
@@ -160,7 +156,7 @@ class StoredCallers:
         return await self._database.fetch(work)
 
     async def name(self, user: UserId) -> str:
-        """What a caller is called, however long ago they were known; empty for nobody."""
+        """A caller's name, also of a former caller; empty if unknown."""
         statement = sa.select(callers.c.name).where(callers.c.user_id == user)
 
         async def work(connection: AsyncConnection) -> str:

@@ -1,6 +1,6 @@
-"""What channels were called when they were last asked for: `NameStore` in the database.
+"""The last known names of channels: `NameStore` in the database.
 
-One row a channel, aged by the database's clock, so that every replica goes by the same name.
+One row a channel, aged by the database's clock, so that every replica uses the same name.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,8 +18,6 @@ from bot.store.tables import channel_names as table
 
 
 class StoredNames:
-    """Rows by team and channel."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -14,7 +14,7 @@ chat_sessions = sa.Table(
     text("owner_user"),
     text("owner_name"),
     sa.Column("created_at", Instant, nullable=False),
-    # Of its events, those that were deleted since counted as well: no number is given twice.
+    # Includes its deleted events: no number is used twice.
     sa.Column("last_seq", sa.BigInteger, nullable=False, server_default=sa.text("0")),
     sa.Index("ix_chat_sessions_channel_thread", "channel", "thread", unique=True),
     sa.Index("ix_chat_sessions_owner_user_created_at", "owner_user", "created_at"),
@@ -30,7 +30,7 @@ chat_messages = sa.Table(
     sa.Column("ts", CleanText, primary_key=True),
     text("key"),  # the asker's idempotency key
     text("digest"),  # of the question: a key is not used for another one
-    text("writer", default=True),  # who tells of the answer now; another one's words are refused
+    text("writer", default=True),  # the current writer of the answer; the database refuses others
     sa.Index("ix_chat_messages_session_id_key", "session_id", "key", unique=True),
 )
 
@@ -40,7 +40,7 @@ chat_events = sa.Table(
     sa.Column("session_id", CleanText, sa.ForeignKey("chat_sessions.id"), primary_key=True),
     sequence(),
     text("kind"),
-    text("data"),  # JSON; its words were redacted by whoever tells
+    text("data"),  # JSON; its writer redacted the text
     text("message", default=True),  # the question's `ts`
     sa.Column("key", CleanText),
     text("to_user", default=True),  # the only reader; empty: all who may see the session

@@ -1,7 +1,8 @@
-"""Conversations over HTTP, as rows: what was asked, and an ordered log that any replica can read on from.
+"""Conversations over HTTP, as rows: the questions, and an ordered log that any replica can continue
+reading.
 
-The writers of a session's log wait for each other, so a number that can be read has all before it. Of one
-answer there is one writer: whoever took it last.
+The writers of a session's log wait for each other, so a readable number has all earlier ones before
+it. One answer has one writer: the last one that took it.
 """
 
 import secrets
@@ -45,14 +46,14 @@ class KeyReused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What is told of an answer already: whether text is, and which of the other events."""
+    """The events of an answer so far: whether there is text, and the other events."""
 
     has_text: bool
     told: frozenset[tuple[str, str]]  # kind and data
 
     @property
     def has_ended(self) -> bool:
-        """Whether its end is: what came after it would stand in the place of the whole text."""
+        """Whether the end is written: later text would replace the whole text."""
         return any(kind == ChatEventKind.DONE for kind, _ in self.told)
 
 
@@ -63,7 +64,6 @@ class StoredChats:
         self._database = database
 
     async def open(self, channel: str, owner: Person, owner_name: str) -> ChatSession:
-        """A new conversation, of that person."""
         session_id = f"s_{secrets.token_hex(_ID_BYTES)}"
 
         async def work(connection: AsyncConnection) -> ChatSession:
@@ -86,7 +86,6 @@ class StoredChats:
         return await self._database.transact(work, again=False)
 
     async def get(self, session_id: str) -> ChatSession | None:
-        """The conversation of that id."""
         return await self._one(chat_sessions.c.id == session_id)
 
     async def at(self, place: Place) -> ChatSession | None:
@@ -122,9 +121,9 @@ class StoredChats:
         text: str,
         question: Callable[[MessageTs], NewChatEvent],
     ) -> MessageTs:
-        """Store a question, told as `question` says; the same key again is the same one.
+        """Store a question with its event `question`; the same key again returns the same one.
 
-        Its turn is to be started by the caller. Raises KeyReused.
+        The caller starts its turn. Raises KeyReused.
         """
         digest = sha256(text.encode("utf-8", "replace")).hexdigest()
 
@@ -177,7 +176,10 @@ class StoredChats:
     async def tell(
         self, session_id: str, message: str, writer: str, events: Sequence[NewChatEvent]
     ) -> bool:
-        """Append to an answer; False when somebody else has taken it. Not tried again: nothing doubles."""
+        """Append to an answer; False when another writer has taken it.
+
+        No retry, so no duplicates.
+        """
 
         async def work(connection: AsyncConnection) -> bool:
             await _lock(connection, session_id)
@@ -207,9 +209,9 @@ class StoredChats:
     async def after(
         self, session_id: str, seq: int, reader: Person, limit: int, message: str | None = None
     ) -> Sequence[ChatEvent]:
-        """In order, beyond that number; of one question, if it is named. Not what is for others.
+        """In order, after that number; of one question, if given. Without events for other readers.
 
-        Fewer than `limit` where they are long: up to the one with which they have `PAGE_CHARS`.
+        Fewer than `limit` if they are long: up to `PAGE_CHARS` together.
         """
         statement = (
             sa.select(chat_events)
@@ -253,7 +255,6 @@ class StoredChats:
         return await self._database.fetch(work)
 
     async def has_question(self, session_id: str, ts: str) -> bool:
-        """Whether that was asked there."""
         statement = sa.select(chat_messages.c.ts).where(
             chat_messages.c.session_id == session_id, chat_messages.c.ts == ts
         )

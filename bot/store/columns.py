@@ -1,7 +1,7 @@
-"""The column types every table uses: instants, text and JSON, alike on SQLite and PostgreSQL.
+"""The column types of every table: instants, text and JSON, equal on SQLite and PostgreSQL.
 
-Text is cleaned here, at the last edge before a driver, so no repository has to think of it; what
-comes from outside is redacted here as well. JSON is one text for equal values.
+Text is cleaned here, at the last edge before a driver, so repositories need not; outside text is
+redacted here as well. JSON is one text for equal values.
 """
 
 from collections.abc import Callable
@@ -69,11 +69,9 @@ class Instant(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """Python to database."""
         return None if value is None else to_micros(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """Database to Python."""
         return None if value is None else from_micros(value)
 
 
@@ -90,7 +88,6 @@ class CleanText(TypeDecorator[str]):
         return sa.TEXT()
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """Python to database."""
         return _stored(value)
 
     def bind_processor(self, dialect: Dialect) -> Callable[[str | None], str | None] | None:  # noqa: ARG002 - SQLAlchemy's signature
@@ -99,9 +96,9 @@ class CleanText(TypeDecorator[str]):
 
 
 class EngineText(CleanText):
-    """Text of the workflow engine's tables, which has the order of the database it lies in.
+    """Text of the workflow engine's tables, in the order of its database.
 
-    Compared in another order, PostgreSQL would use none of the engine's indexes and read every row.
+    In another order, PostgreSQL would use none of the engine's indexes and read every row.
     """
 
     cache_ok = True
@@ -112,7 +109,7 @@ class EngineText(CleanText):
 
 
 class OutsideText(CleanText):
-    """Text that people, models or machines wrote: redacted by whoever `redact_with` named."""
+    """Text written by people, models or machines: redacted by the redactor of `redact_with`."""
 
     cache_ok = True
 
@@ -149,13 +146,13 @@ def outside(name: str, *, default: bool = False) -> sa.Column[str]:
 
 
 def sequence() -> sa.Column[int]:
-    """The number of a row, given by whoever writes it."""
+    """The number of a row, set by its writer."""
     number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     return sa.Column("seq", number, primary_key=True, autoincrement=False)
 
 
 def index_where(name: str, column: str, condition: str) -> sa.Index:
-    """An index of the rows that meet a condition, which queries write out as it stands here."""
+    """An index of the rows that meet a condition, which queries must repeat literally."""
     where = sa.text(condition)
     return sa.Index(name, column, sqlite_where=where, postgresql_where=where)
 

@@ -1,7 +1,7 @@
-"""All that is kept of one conversation or one person: where it lies, for an export and for a deletion.
+"""All data of one conversation or one person, for an export and for a deletion.
 
 Spending stays, without the name; so do the rows of the trail, whose content is erased
-(`bot.store.audit_by_hand`). The engine's records are `bot.engine.records`'.
+(`bot.store.audit_by_hand`). The engine's records are in `bot.engine.records`.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -53,7 +53,10 @@ Where = tuple[sa.Table, sa.ColumnElement[bool]]
 
 
 class StillOpen(Exception):
-    """A turn runs or a proposal is open: it would write again what is deleted. Nothing was done."""
+    """A turn runs or a proposal is open, and would write deleted data again.
+
+    Nothing was changed.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,6 @@ class Subject:
 
     @property
     def kind(self) -> str:
-        """The word for it."""
         return "session" if self.session else "person"
 
 
@@ -96,7 +98,7 @@ class SubjectRecords:
         await self._person.check_workspace(self._database)
 
     async def names(self) -> Collection[str]:
-        """Ids by which the engine's records of it are found."""
+        """The ids of its records in the engine."""
         wanted = (self._turns, sa.select(proposals.c.id).where(self._proposal))
 
         async def work(connection: AsyncConnection) -> Collection[str]:
@@ -105,7 +107,7 @@ class SubjectRecords:
         return await self._database.fetch(work)
 
     async def user(self) -> tuple[str, Collection[str]]:
-        """The person's id, and what tells engine's records of others apart who have the same one."""
+        """The person's id, and names that separate the engine's records of others with the same id."""
         person = self._person
         if self._subject.session:
             return "", ()
@@ -154,7 +156,7 @@ class SubjectRecords:
                 yield {"table": table.name, **values}
 
     async def delete(self) -> int:
-        """Delete what is not the trail's; how many rows. Again after a crash, it goes on."""
+        """Delete all but the trail; the number of rows. After a crash, a repeat continues."""
         deleted = 0
         while some := await self._database.transact(self._some_turns):
             deleted += some
@@ -170,7 +172,7 @@ class SubjectRecords:
         if not some:
             return 0
         ids, theirs = [row.id for row in some], {row.session_id for row in some}
-        if self._subject.person:  # its turn tells whose it was
+        if self._subject.person:  # its turn shows the person
             unnamed = spending.update().where(spending.c.turn_id.in_(ids))
             await connection.execute(unnamed.values(user_id=""))
         deleted = await _deleted(connection, [(incidents, _told_of(theirs))])
@@ -210,7 +212,7 @@ class SubjectRecords:
             ]
         here = sa.exists().where(  # by its place, which its id is made of
             sessions.c.id == session,
-            of_team(sessions.c.team, HOME),  # alerts are told nowhere else
+            of_team(sessions.c.team, HOME),  # alerts go only there
             sessions.c.channel == alert_threads.c.channel,
             sessions.c.thread_ts == alert_threads.c.thread_ts,
         )

@@ -48,7 +48,7 @@ _WAL_RETRY_S = 0.05
 NOW: Final = sa.select(now())
 NOTHING: Final = sa.select(sa.literal(1))
 
-_Begun = Callable[[], None]  # tells that the connection is there, and that the work begins now
+_Begun = Callable[[], None]  # called when the connection is ready and the work begins
 
 
 class Database:
@@ -194,8 +194,6 @@ class Database:
         await self._apart(ask)
 
     async def now(self) -> datetime:
-        """The database's clock."""
-
         async def ask(connection: AsyncConnection) -> datetime:
             return (await connection.execute(NOW)).scalar_one()
 

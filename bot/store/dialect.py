@@ -1,9 +1,9 @@
-"""What SQLite and PostgreSQL say differently: the clock, the upsert, locks, and errors.
+"""Differences of SQLite and PostgreSQL: the clock, the upsert, locks, and errors.
 
 The errors of their drivers become ours:
 
-StorageUnavailable (bot.ports)
-└── ConnectionLost   the connection went away; what is idempotent may be tried again
+StorageUnavailable (bot.ports) └── ConnectionLost the connection was lost; idempotent work may be
+retried
 
 Broken statements and violated constraints are bugs and pass unchanged.
 """
@@ -34,8 +34,8 @@ _BUGS = (
     sa.exc.NotSupportedError,
 )
 # https://www.postgresql.org/docs/current/errcodes-appendix.html: connection exceptions, shutdown
-# and start-up, too many connections, ended because it stood still inside a transaction;
-# serialization failure and deadlock roll back and may rerun.
+# and start-up, too many connections, ended because it was idle inside a transaction; serialization
+# failure and deadlock roll back and may rerun.
 _TRANSIENT = ("08", "57P01", "57P02", "57P03", "53300", "25P03", "40001", "40P01")
 
 

@@ -1,6 +1,6 @@
-"""Identical orders of one tenant: which is open in the channel, and which went out before another.
+"""Identical orders of one tenant: open in the channel, or sent before another.
 
-What came first is read from the trail, whose rows have one order on every replica and no clock.
+The trail gives the order, because its rows have one order on every replica, without a clock.
 """
 
 from typing import Any, Final
@@ -15,8 +15,8 @@ from bot.store.proposal_rows import proposal_of
 from bot.store.tables import IS_UNDER_WAY, audit, proposals
 from bot.store.workspace_tables import installations
 
-# A card lives for minutes. What went out longer ago than this and has ended is of no concern, so that
-# the index of dispatches bounds what is read.
+# A card lives for minutes. Older finished orders do not matter, so the index of dispatches limits
+# the read.
 _CONCERNS_S: Final = 24 * 3600.0
 
 
@@ -61,7 +61,7 @@ async def open_in_channel(connection: AsyncConnection, row: Proposal) -> Proposa
 
 
 async def pending_like(connection: AsyncConnection, row: Proposal) -> list[Proposal]:
-    """Identical ones of the tenant that nobody has decided about, in one order for all who lock."""
+    """The tenant's undecided identical ones, in one order for all lockers."""
     found = await connection.execute(
         sa.select(proposals)
         .where(sa.text("state = 'pending'"), *_identical(row))

@@ -10,9 +10,10 @@ from bot.store.tickets import HELD, QUEUED, UNDER_WAY, workflow_status
 
 
 class EarlierWork:
-    """Every method raises StorageUnavailable. The engine gives work to processes of its version alone.
+    """Every method raises StorageUnavailable. The engine gives work to processes of its version
+    alone.
 
-    A process of an earlier version has nothing of what is taken any more.
+    A process of an earlier version keeps none of the work taken here.
     """
 
     def __init__(self, database: Database, version: str, earlier: Collection[str]) -> None:
@@ -36,7 +37,7 @@ class EarlierWork:
         return await self._database.fetch(work)
 
     async def take(self, workflows: Sequence[str]) -> None:
-        """Those of them that somebody held: they are of this version from now on."""
+        """The workflows that were held: they belong to this version from now on."""
         if workflows:
             mine = self._workflows.c
             await self._take(mine.workflow_uuid.in_(workflows), mine.status == HELD)

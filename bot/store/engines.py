@@ -23,7 +23,7 @@ KEPT_ALIVE: Final = {"keepalives_idle": 60, "keepalives_interval": 15, "keepaliv
 
 WRITES: Final = "kortex_writes"  # the execution option of SQLite's writing transactions
 
-_BEGINS: Final = "kortex_begins"  # the mark of a connection whose BEGIN has not returned
+_BEGINS: Final = "kortex_begins"  # the mark of a connection with an unfinished BEGIN
 
 
 def sqlite_engine(url: sa.URL, connections: int) -> AsyncEngine:
@@ -51,7 +51,7 @@ def sqlite_engine(url: sa.URL, connections: int) -> AsyncEngine:
 
 
 def _roll_back_writes(engine: sa.Engine) -> None:
-    """Roll back what is open, and only that: after a read there is nothing to roll back."""
+    """Roll back an open transaction only: after a read there is none."""
 
     @sa.event.listens_for(engine, "rollback")
     def rollback(connection: sa.Connection) -> None:

@@ -27,7 +27,7 @@ _MOST: Final = 1_000  # opinions read at once
 class StoredFeedback:
     """Votes as rows, by turn and person. With `retain` false no reason is kept.
 
-    `scope` bounds what is told of all of them.
+    `scope` limits the rows read.
     """
 
     def __init__(
@@ -39,7 +39,6 @@ class StoredFeedback:
 
     @property
     def keeps_reasons(self) -> bool:
-        """Whether a reason would be kept."""
         return self._retain
 
     async def vote(self, turn: TurnId, person: Person, vote: Vote, key: str) -> bool | None:
@@ -67,7 +66,7 @@ class StoredFeedback:
         return await self._database.transact(work)
 
     async def explain(self, turn: TurnId, person: Person, reason: Redacted, key: str) -> bool:
-        """Put it into the row of a vote that stands."""
+        """Store it in the row of a counted vote."""
 
         async def work(connection: AsyncConnection) -> bool:
             kept = await connection.execute(
@@ -126,7 +125,7 @@ class StoredFeedback:
         return await self._read(wanted.order_by(feedback.c.at.desc()).limit(limit))
 
     async def between(self, start: datetime, end: datetime) -> Sequence[Opinion]:
-        """On answers to what was asked in that time."""
+        """Votes on answers to questions of that time."""
         wanted = _opinions().where(turns.c.started_at >= start, turns.c.started_at <= end)
         order = (turns.c.started_at, turns.c.id, feedback.c.at)
         return await self._read(wanted.order_by(*order).limit(_MOST))

@@ -1,4 +1,4 @@
-"""What is asked of an index of words, and what every such index answers."""
+"""The query of a word index, and the interface of every such index."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,14 +47,13 @@ class Asked:
 
     @property
     def common(self) -> list[str]:
-        """The other words."""
         return [word for word, count in self.counts.items() if count > self.rare_at_most]
 
     def best(self, rows: Iterable[sa.Row[Any]], limit: int) -> list[sa.Row[Any]]:
         """The rows that answer best, newer ones first among equals."""
         held = [(weight(self.counts, set(row.words.split()), ()), row) for row in rows]
         held.sort(key=lambda pair: -pair[0])
-        # A title's words are made only of those that it can still bring among the best.
+        # Only words that can still rank are made from titles.
         least = held[:limit][-1][0] / (1.0 + TITLE_BONUS) if held else 0.0
         near = [row for score, row in held if score >= least]
         return sorted(near, key=lambda row: (-self._weight(row), -row.number))[:limit]
@@ -64,27 +63,21 @@ class Asked:
 
 
 class WordIndex(Protocol):
-    """The index of words of one database. Every read is bounded and tells the newest first."""
+    """The index of words of one database. Every read is bounded and newest first."""
 
     @property
-    def rare_at_most(self) -> int:
-        """A word in no more incidents than this is rare."""
-        ...
+    def rare_at_most(self) -> int: ...
 
     async def counts(self, words: Sequence[str]) -> Mapping[str, int]:
         """Of each word that is in some incident, in how many; above `rare_at_most` a guess."""
         ...
 
-    async def with_all(self, asked: Asked) -> Sequence[sa.Row[Any]]:
-        """Incidents that hold every word."""
-        ...
+    async def with_all(self, asked: Asked) -> Sequence[sa.Row[Any]]: ...
 
-    async def with_rare(self, asked: Asked) -> Sequence[sa.Row[Any]]:
-        """Incidents that hold a rare word."""
-        ...
+    async def with_rare(self, asked: Asked) -> Sequence[sa.Row[Any]]: ...
 
     async def with_any(self, asked: Asked) -> Sequence[sa.Row[Any]]:
-        """Incidents that hold a common word, when there are too few others."""
+        """Incidents with a common word, when there are too few others."""
         ...
 
 
@@ -110,7 +103,6 @@ def asked_of(query: IncidentQuery, counts: Mapping[str, int], rare_at_most: int)
 async def newest(
     connection: AsyncConnection, condition: sa.ColumnElement[bool], asked: Asked
 ) -> Sequence[sa.Row[Any]]:
-    """The newest incidents of a condition that the question's own conditions admit."""
     found = await connection.execute(
         sa.select(incidents)
         .where(condition, asked.where)

@@ -151,7 +151,7 @@ async def keep_session(
     said: Sequence[Message],
     at: datetime,
 ) -> None:
-    """Make the session's answered turn findable in its channel: what was asked and found."""
+    """Make the session's answered turn findable in its channel: its question and its answer."""
     found = await connection.execute(_ASKED, {"turn": turn_id, "session": session_id})
     session = found.one()
     answer = next((m.text for m in reversed(said) if m.role is Role.ASSISTANT and m.text), "")
@@ -200,7 +200,7 @@ def _first(data: Mapping[str, JsonValue], names: Sequence[str]) -> str:
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """Every text in the data; its nesting is bounded by whoever read it."""
+    """Every text in the data; the parser has limited its nesting."""
     waiting = [value]
     while waiting:
         item = waiting.pop()

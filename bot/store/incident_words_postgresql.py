@@ -1,8 +1,8 @@
 """PostgreSQL's index of words, GIN.
 
-It reads a word's whole list before anything else, which for a common word takes longer than the
-search may. So it is asked for the most selective words only; the others are looked for in the rows
-that it finds. Words that are common everywhere are looked for in the newest incidents, by key.
+It reads a word's whole list before anything else, which for a common word exceeds the time limit.
+So only the most selective words use it; its rows are then searched for the rest. Words that are
+common everywhere are looked for in the newest incidents, by key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,6 @@ class GinWords:
         return {word: found[word] for word in words if found.get(word)}
 
     async def with_all(self, asked: Asked) -> Sequence[sa.Row[Any]]:
-        """Incidents that hold every word."""
         if asked.rare:
             rest = [*asked.common, *asked.labels]
             return await self._found(
@@ -60,7 +59,6 @@ class GinWords:
         return await self._in_window(_each_of(asked.common), asked)
 
     async def with_rare(self, asked: Asked) -> Sequence[sa.Row[Any]]:
-        """Incidents that hold a rare word."""
         labelled = _each_of(asked.labels) & _months(asked)
         found: list[sa.Row[Any]] = []
         for group in asked.rare_groups:

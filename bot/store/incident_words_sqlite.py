@@ -29,18 +29,15 @@ class FtsWords:
         return {word: count for word, count in found.items() if count}
 
     async def with_all(self, asked: Asked) -> Sequence[sa.Row[Any]]:
-        """Incidents that hold every word."""
         return await self._matching(" AND ".join(_quoted([word]) for word in asked.counts), asked)
 
     async def with_rare(self, asked: Asked) -> Sequence[sa.Row[Any]]:
-        """Incidents that hold a rare word."""
         found: list[sa.Row[Any]] = []
         for group in asked.rare_groups:
             found += await self._matching(_quoted(group), asked)
         return found
 
     async def with_any(self, asked: Asked) -> Sequence[sa.Row[Any]]:
-        """Incidents that hold a common word."""
         return await self._matching(_quoted(asked.common), asked) if asked.common else []
 
     async def _count(self, word: str) -> int:
@@ -72,11 +69,11 @@ def _quoted(words: Sequence[str]) -> str:
 
 
 async def merge_words(database: Database) -> None:
-    """Make the index forget the words of deleted rows, which it keeps until pages are merged.
+    """Remove the words of deleted rows from the index, which keeps them until pages are merged.
 
-    In steps, since a large index takes a while. Nothing on PostgreSQL, whose words are in the row.
+    In steps, since a large index takes a while. No work on PostgreSQL, whose words are in the row.
     https://www.sqlite.org/fts5.html#the_merge_command: a negative number begins to merge
-    everything, positive ones go on; fewer than two changes were no work.
+    everything, positive ones continue; fewer than two changes mean no work was done.
     """
     if database.dialect != "sqlite":
         return

@@ -21,7 +21,7 @@ from bot.store.tables import events
 from tools.capabilities import Deploy, Interval
 from tools.errors import CapabilityUnavailable
 
-AT_ONCE = 200  # events in a transaction: others wait for SQLite's one writer meanwhile
+AT_ONCE = 200  # events in a transaction: other writers wait for SQLite's single one
 MAX_DEPLOYS = 1000  # more than a reader can use; keeps a wide interval from filling the memory
 _KINDS = {
     "deploy": ("deploy", "deployed", "deployment", "rollout", "rollback"),
@@ -101,7 +101,6 @@ async def _insert(
 
 
 async def _is_at(connection: AsyncConnection, event: IngestedEvent) -> bool:
-    """Whether the newest of its course says the same. Two replicas told at once may both say no."""
     newest = await connection.scalar(
         sa.select(events.c.external_id)
         .where(

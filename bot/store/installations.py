@@ -22,13 +22,11 @@ from bot.store.workspace_tables import oauth_states
 log = structlog.stdlib.get_logger(__name__)
 
 STATE_S: Final = 600.0  # as slack-bolt's own stores
-MOST_STATES: Final = 1_000  # under way at once: whoever asks for one needs no account
+MOST_STATES: Final = 1_000  # pending at once: a request for one needs no account
 _LIVE: Final = table.c.sealed != ""
 
 
 class StoredInstallations:
-    """Rows by team."""
-
     def __init__(self, database: Database, seal: TokenSeal) -> None:
         self._database = database
         self._seal = seal
@@ -110,7 +108,7 @@ class StoredInstallations:
 
         async def work(connection: AsyncConnection) -> None:
             for old, new in renewed.items():
-                # What was installed anew in between is sealed with the first key already.
+                # A later installation is already sealed with the first key.
                 await connection.execute(
                     table.update().where(table.c.sealed == old).values(sealed=new)
                 )
@@ -146,7 +144,7 @@ class StoredInstallations:
 
 
 class StoredOAuthStates:
-    """Digests, so that what is read from the database ends no installation."""
+    """Digests, so that database content completes no installation."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -89,7 +89,7 @@ class StoredKillSwitch:
         return await self._database.fetch(work)
 
     async def sync(self) -> bool:
-        """Store what is held or marked and not stored yet; False when that is still to be done."""
+        """Store the pending holds and marks; False when some remain."""
         async with self._storing:
             if self._held is None:
                 self._held = await asyncio.to_thread(_read, self._marker, self._clock)

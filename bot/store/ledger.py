@@ -1,6 +1,7 @@
-"""`bot.ports.ledger.Ledger` in the database: what rounds hold and cost, dated by the database's clock.
+"""`bot.ports.ledger.Ledger` in the database: reservations and costs of rounds, by the database's
+clock.
 
-Beside it the days of which a budget's alert was told.
+Also the days with a sent budget alert.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -37,11 +38,11 @@ _AS_THEY_ARE = tuple(f.name for f in fields(LedgerEntry) if f.name not in {"user
 _TOKENS = tuple(f.name for f in fields(Usage))
 _KEY = sa.tuple_(table.c.at, table.c.turn_id, table.c.round, table.c.provider)
 
-CLAIM_S = 120.0  # a replica that died while telling is not waited for longer
+CLAIM_S = 120.0  # a claim by a dead replica expires after this
 
 
 class StoredLedger:
-    """Spending and reservations as rows. `scope` bounds what is told of them, not what is held."""
+    """Spending and reservations as rows. `scope` limits the rows read, not the reservations."""
 
     def __init__(self, database: Database, scope: TenantScope = None) -> None:
         self._database = database
@@ -92,7 +93,9 @@ class StoredLedger:
         await write_with_step(self._database, work)
 
     async def today(self) -> Today:
-        """Sums since midnight UTC; home's are everybody's, whom its limit holds together."""
+        """Sums since midnight UTC; home's include every workspace, because its limit covers them
+        all.
+        """
         asked = _TODAY if not self._scope else _today_of(self._scope)
 
         async def work(connection: AsyncConnection) -> Today:
@@ -255,7 +258,7 @@ class StoredAlertDays:
         return await self._database.transact(work)
 
     async def told(self, day: str) -> None:
-        """Keep that the day was told of, so that no replica tells it again."""
+        """Mark the day's alert as sent."""
 
         async def work(connection: AsyncConnection) -> None:
             await connection.execute(

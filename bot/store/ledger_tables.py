@@ -1,6 +1,4 @@
-"""The tables of the ledger: what rounds cost, and days, and threads; what those under way may cost; days
-told of.
-"""
+"""The tables of the ledger: costs of rounds, days and threads; reservations; days with alerts."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""How far behind the database's own work is: proposals nobody takes on, rows no sink has taken."""
+"""The database's backlog: proposals without a worker, rows that no sink has taken."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Behind:
 
 
 UNDER_WAY = "under_way"  # decided, and its order neither sent nor looked after
-EXPIRED = "expired"  # past its time, and nobody closed it
+EXPIRED = "expired"  # expired, and not closed yet
 
 
 class StoredLevels:

@@ -1,4 +1,6 @@
-"""The table by which a database knows whether it is itself; `bot.store.tables` has all of them."""
+"""The table that identifies a database, to detect a restored copy; `bot.store.tables` has all of
+them.
+"""
 
 import sqlalchemy as sa
 
@@ -10,5 +12,5 @@ origin = sa.Table(
     sa.Column("name", CleanText, primary_key=True),  # always ORIGIN: there is one row
     text("written_by", default=True),  # on PostgreSQL the transaction that wrote this row
     text("timeline", default=True),  # on PostgreSQL that of the log, and the database's number
-    sa.Column("copied_at", Instant),  # somebody said that this is a copy
+    sa.Column("copied_at", Instant),  # an operator marked it as a copy
 )

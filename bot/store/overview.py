@@ -17,7 +17,7 @@ from bot.store.tenant_filter import TenantScope, of_session, of_team
 
 
 class StoredOverview:
-    """Each method reads what it says and no more rows than it may give."""
+    """Each method reads only its rows, and no more than its limit."""
 
     def __init__(self, database: Database, scope: TenantScope = None) -> None:
         self._database = database
@@ -76,7 +76,7 @@ class StoredOverview:
         return [each for each in found if each is not None]
 
     async def talks(self, limit: int) -> Sequence[Talk]:
-        """Sessions with how many were asked in each, and by whom last."""
+        """Sessions with the number of questions in each, and the last asker."""
         newest = (
             sa.select(sessions)
             .where(self._own(sessions))

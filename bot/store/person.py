@@ -1,6 +1,6 @@
-"""Which rows are of one person: a user's id is somebody else in each workspace.
+"""The rows of one person: a user's id means another person in each workspace.
 
-`U...` is a person of home, guests there among them, or a caller over HTTP (`@...`); `T.../U...` one of
+`U...` is a person of home, its guests included, or a caller over HTTP (`@...`); `T.../U...` one of
 another workspace that installed the app.
 """
 
@@ -27,7 +27,7 @@ class UnknownWorkspace(Exception):
 
 
 class PersonRows:
-    """Conditions on tables, by which a person's rows are found and nobody else's."""
+    """Conditions on tables that match exactly one person's rows."""
 
     def __init__(self, person: str) -> None:
         team, _, user = ("", "", person) if person.startswith(_OUR_OWN) else person.rpartition("/")
@@ -35,7 +35,9 @@ class PersonRows:
         self.turns = (turns.c.asker_user == user) & of_team(turns.c.asker_team, self.tenant)
         self.asked = (proposals.c.asker_user == user) & of_team(proposals.c.asker_team, self.tenant)
         of_votes = proposals.c.votes.contains(f'"{user}"', autoescape=True)
-        here = of_team(proposals.c.team, self.tenant)  # others' people decide nothing in it
+        here = of_team(
+            proposals.c.team, self.tenant
+        )  # other workspaces' people decide nothing in it
         self.voted, self.decided = of_votes & here, (proposals.c.decided_by == user) & here
         self.feedback = (feedback.c.user_id == user) & of_team(feedback.c.team, self.tenant)
         owner = chat_sessions.c.owner_user == user
@@ -64,7 +66,7 @@ class PersonRows:
         return sa.select(turns.c.id).where(turns.c.asker_user == self.user, ~self.turns)
 
     def spent(self, table: sa.Table) -> sa.ColumnElement[bool]:
-        """Of spending or reservations, which know whose budget it was; the turn tells who asked."""
+        """Of spending or reservations, which hold the budget's owner; the turn holds the asker."""
         own = sa.select(turns.c.id).where(self.turns)
         by_tenant = of_tenant(table.c.tenant, self.tenant)
         by_tenant &= table.c.turn_id.not_in(self.others_turns())

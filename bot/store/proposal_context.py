@@ -1,6 +1,6 @@
-"""The proposals that are told beside a question.
+"""The proposals shown beside a question.
 
-Its thread's, its channel's, and what went out lately in other conversations of the tenant.
+Of its thread, of its channel, and those sent recently in other conversations of the tenant.
 """
 
 from collections.abc import Collection, Sequence
@@ -29,7 +29,7 @@ _WENT_OUT: Final = tuple(
     )
 )
 _ANY: Final = sa.select(proposals).where(
-    # Its index ends at what is recent, however much went out before.
+    # Its index ends at the recent ones, for any number of older ones.
     proposals.c.dispatched_at > ago("ago_us"),
     proposals.c.session_id != sa.bindparam("session"),
     proposals.c.state.in_(_WENT_OUT),
@@ -57,7 +57,6 @@ _ELSEWHERE: Final = sa.select(proposals).where(
 
 
 def _which(went_out: sa.Select[Any]) -> sa.Select[Any]:
-    """Whether each kind has any: most questions are told of none, and this is one statement."""
     kinds = (_OF_SESSION, _ELSEWHERE, went_out)
     found: list[Any] = [kind.with_only_columns(sa.literal(1)).exists() for kind in kinds]
     return sa.select(*found)
@@ -126,7 +125,7 @@ async def carried_out_elsewhere(
     seconds: float,
     limit: int,
 ) -> Sequence[Proposal]:
-    """See `Around.others`. By an index of what went out."""
+    """See `Around.others`. By an index of sent orders."""
     wanted = {"session": session_at(place), "team": place.team, "ago_us": round(seconds * 1e6)}
     if products is None:
         found = await connection.execute(_FOR_ANY, wanted)

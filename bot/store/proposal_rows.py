@@ -1,7 +1,7 @@
-"""A proposal as a row of its table, and which rows' cards are to be painted, and by whom.
+"""A proposal as a row of its table, and the cards to draw, with their painters.
 
-Every write that changes what a card has to show raises `card_wanted` in its own transaction
-(`REPAINT`); `card_shown` follows once that much is known to stand in the chat.
+Every write that changes a card's content raises `card_wanted` in its own transaction (`REPAINT`);
+`card_shown` follows once the chat is known to show it.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _AS_THEY_ARE = tuple(
 )
 
 REPAINT: dict[str, Any] = {"card_wanted": proposals.c.card_wanted + 1}
-# After this long nobody looks at the thread any more, and its place has been gone all the time.
+# After this long no person reads the thread any more, and its place was gone the whole time.
 _GIVEN_UP_S = 7 * 24 * 3600.0
 # Written out, so that the partial index serves it.
 _DIFFERS = sa.text("card_shown < card_wanted")
@@ -43,7 +43,6 @@ def votes_text(votes: tuple[Vote, ...]) -> str:
 
 
 def values_of(proposal: Proposal) -> dict[str, Any]:
-    """The values of its columns."""
     return {
         **{name: getattr(proposal, name) for name in _AS_THEY_ARE},
         **{name: json_text(list(getattr(proposal, name))) for name in _LISTS},
@@ -59,7 +58,6 @@ def values_of(proposal: Proposal) -> dict[str, Any]:
 
 
 def proposal_of(row: sa.Row[Any]) -> Proposal:
-    """The proposal of a row."""
     own = {name: getattr(row, name) for name in _AS_THEY_ARE}
     lists: dict[str, Any] = {name: tuple(orjson.loads(getattr(row, name))) for name in _LISTS}
     return Proposal(
@@ -73,8 +71,6 @@ def proposal_of(row: sa.Row[Any]) -> Proposal:
 
 
 class StoredCards:
-    """Cards as columns of their proposals."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -96,7 +92,7 @@ class StoredCards:
         return await self._database.transact(work)
 
     async def showed(self, claim: CardClaim, ts: MessageTs) -> None:
-        """True, unless another has painted meanwhile: then nobody knows which came last."""
+        """True, unless another replica has painted as well: then the last one is unknown."""
 
         async def work(connection: AsyncConnection) -> None:
             kept = await connection.execute(

@@ -43,7 +43,7 @@ _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {
     ProposalState.SUPERSEDED: proposals.c.expires_at > now(),
     ProposalState.EXPIRED: proposals.c.expires_at <= now(),
 }
-# Only a proposal that one person may confirm is confirmed by one UPDATE; the others count votes.
+# One UPDATE confirms only a proposal that needs one person; the others count votes.
 _BY_ONE: dict[ProposalState, sa.ColumnElement[bool]] = {
     ProposalState.CONFIRMED: proposals.c.approvals <= 1,
 }
@@ -59,7 +59,7 @@ class StoredProposals:
         self._mark = mark
 
     async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
-        """Insert with its audit row under the lock of that order, or return what is there already."""
+        """Insert with its audit row under the lock of that order, or return the existing one."""
 
         async def work(connection: AsyncConnection) -> Proposal:
             await lock_order(connection, proposal.digest)
@@ -81,12 +81,9 @@ class StoredProposals:
         return await self._database.transact(work)
 
     async def now(self) -> datetime:
-        """The database's clock."""
         return await self._database.now()
 
     async def get(self, proposal_id: ProposalId) -> Proposal | None:
-        """The row now."""
-
         async def work(connection: AsyncConnection) -> Proposal | None:
             return await _find(connection, proposal_id)
 

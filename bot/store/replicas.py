@@ -20,8 +20,8 @@ from bot.store.dialect import INSERT, ago, now, seconds_ago, storage_errors
 from bot.store.tables import replicas
 from bot.store.tickets import HELD, workflow_status
 
-# A process whose connection is there is slow, not dead, unless it is silent for so many leases: it
-# stands still, and whoever stands still has to know when others carry on with its work.
+# A process with a connection is slow, not dead, unless it is silent for so many leases. Then it is
+# frozen, and must learn that other replicas continue its work.
 STOOD_STILL_LEASES = 3
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -30,10 +30,10 @@ _BEATEN: Final = "beaten"  # of a connection that was beaten on: whether it has 
 
 
 async def is_gone(connection: AsyncConnection, replica: str) -> bool:
-    """Whether no connection of that process is left; asked inside a transaction.
+    """Whether the process has no connection left; runs inside a transaction.
 
-    Behind a pooler that lends connections by transaction a lock may outlive its process, whose end
-    is then only known by its silence.
+    Behind a pooler that lends connections by transaction a lock may outlive its process; then only
+    its silence shows its end.
     """
     if connection.dialect.name != "postgresql":
         return True
@@ -42,7 +42,6 @@ async def is_gone(connection: AsyncConnection, replica: str) -> bool:
 
 
 async def renew(connection: AsyncConnection, replica: str, version: str | None) -> None:
-    """Write its beat."""
     await connection.execute(_renewal(connection.dialect.name), {"id": replica, "version": version})
 
 
@@ -54,7 +53,9 @@ def _renewal(dialect: str) -> sa.Insert:
 
 
 class Presence:
-    """One process's lease and lock, on a connection of its own: a beat waits for nobody's turns."""
+    """One process's lease and lock, on a connection of its own, so that a beat never waits for
+    turns.
+    """
 
     def __init__(
         self, database: Database, replica: str, version: str | None, timeout_s: float
@@ -174,11 +175,11 @@ class Replicas:
         return await self._database.transact(work, again=False)
 
     async def end_transactions(self, replica: str) -> int:
-        """End what a process that stands still has open; how many connections it lost by that.
+        """End the open transactions of a frozen process; the number of connections that it lost.
 
         Frozen between two messages of one statement it is no idle transaction to PostgreSQL, which
-        would keep its locks, the audit trail's among them, until the process dies. Which ones are
-        its own is told by the name that each process gives its connections.
+        would keep its locks, the audit trail's among them, until the process dies. The name that
+        each process gives its connections identifies them.
         """
 
         async def work(connection: AsyncConnection) -> int:
@@ -198,7 +199,7 @@ class Replicas:
         return await self._database.transact(work, again=False)
 
     async def bury(self, replica: str, claimed: datetime) -> bool:
-        """Remove the row of a dead replica of which nothing is left, unless it has beaten since."""
+        """Remove the row of a dead replica without remaining work, unless it has beaten since."""
 
         async def work(connection: AsyncConnection) -> bool:
             gone = await connection.execute(
@@ -209,7 +210,7 @@ class Replicas:
         return await self._database.transact(work)
 
     async def give_up(self, replica: str) -> None:
-        """Let one's own lease run out at once, for others to take over what is left."""
+        """End this replica's lease at once, so that others take over its work."""
 
         async def work(connection: AsyncConnection) -> None:
             await connection.execute(
@@ -219,10 +220,11 @@ class Replicas:
         await self._database.transact(work)
 
     async def forget(self, replica: str) -> bool:
-        """Remove one's own row, at the end. False where there is none, or work is still its own.
+        """Remove this replica's row, at the end. False without a row, or while work is still its
+        own.
 
-        The engine may have taken work from its queue in the last moment: without a row nobody would
-        ever take that over.
+        The engine may have taken work from its queue at the last moment: without a row no replica
+        would ever take that over.
         """
         workflows = workflow_status(self._database.dialect).c
         held = sa.exists().where(workflows.executor_id == replica, workflows.status == HELD)
@@ -239,8 +241,8 @@ _SILENT: Final = (
 )
 
 
-# Who holds the lock of `Presence` tells the process; a bigint's halves are `classid` and `objid`
-# (https://www.postgresql.org/docs/current/view-pg-locks.html).
+# The holder of `Presence`'s lock identifies the process; a bigint's halves are `classid` and
+# `objid` (https://www.postgresql.org/docs/current/view-pg-locks.html).
 _END_TRANSACTIONS: Final = sa.text(
     """
     SELECT pg_terminate_backend(theirs.pid)

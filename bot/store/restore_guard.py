@@ -1,11 +1,10 @@
-"""Whether this database is itself, or an older copy of it that was put in its place.
+"""Detect a database that is an older copy of itself.
 
-A backup says so itself. Else, on SQLite, a file beside the database names the newest row that the
-trail had here: a database without that row is an older copy, and where there is no such file nobody
-knows.
-On PostgreSQL the row names the transaction that wrote it: what a dump was read into was written by
-another. A database that was made of it as a template has another number. A standby that took over, or
-the log played to an earlier moment, shows by another timeline, and cannot be told apart.
+A backup is marked as one. Otherwise, on SQLite, a file beside the database names the newest row of
+the trail: a database without that row is an older copy, and without the file it is unknown. On
+PostgreSQL the row names the transaction that wrote it: after reading in a dump it is another one. A
+database made from it as a template has another number. A promoted standby, or a log played to an
+earlier moment, shows another timeline; these two look the same.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ log = structlog.stdlib.get_logger(__name__)
 ORIGIN: Final = "origin"
 _LOCK: Final = 0x6B6F7274657B
 _STAYS_IDLE: Final = sa.text("SET LOCAL idle_in_transaction_session_timeout = 0")
-# https://www.postgresql.org/docs/current/functions-info.html: 64 bits, of which a row keeps 32.
+# https://www.postgresql.org/docs/current/functions-info.html: 64 bits; a row keeps 32.
 _WRITER: Final[sa.ColumnElement[str]] = sa.literal_column(
     "CAST(txid_current() % 4294967296 AS text)"
 )
@@ -54,12 +53,10 @@ _REPLACED: Final = (
 
 
 class CopyInDoubt(Exception):
-    """Nobody can tell whether this is a copy, and something in it could be sent twice."""
+    """It is unknown whether this is a copy, and some of its work could be sent twice."""
 
 
 class Standing(Enum):
-    """What a database is."""
-
     ITSELF = auto()
     COPY = auto()
     DOUBTFUL = auto()
@@ -97,7 +94,6 @@ class SeenMark:
 
 
 def mark_of(database: Path) -> SeenMark:
-    """The mark of that SQLite file."""
     return SeenMark(database.with_name(database.name + ".seen"), database)
 
 
@@ -114,7 +110,7 @@ class RestoreGuard:
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """No other replica judges or closes a copy meanwhile; on SQLite there is no other."""
+        """No other replica checks or closes a copy during the block; on SQLite there is no other."""
         if self._mark is not None:
             yield
             return
@@ -180,7 +176,9 @@ class RestoreGuard:
         return await self._database.fetch(work)
 
     async def is_served(self, lease_s: float) -> bool:
-        """Whether a replica is alive on it; on SQLite nobody is, who may ask."""
+        """Whether a replica is alive on it; on SQLite always False, because this process is the
+        only one.
+        """
         if self._mark is not None:
             return False
         beating = sa.select(replicas.c.id).where(replicas.c.beat >= seconds_ago(lease_s))
@@ -202,7 +200,7 @@ class RestoreGuard:
         self._is_settled = True
 
     async def mark_copied(self) -> None:
-        """It is a copy, whatever it looks like."""
+        """Mark it as a copy, for any state."""
         await self._write({"copied_at": now()})
 
     async def note(self) -> None:

@@ -1,8 +1,8 @@
-"""What a restored copy was in the middle of ends here, in one transaction: nothing is sent again.
+"""End the open work of a restored copy, in one transaction: nothing is sent again.
 
-Since the copy was made its original went on: open proposals may have been decided and carried out,
-turns answered, alerts shown. What became of them is not known here, so nothing is said of it either;
-only cards that people can still see are told that they are over.
+The original continued after the copy: open proposals may have been decided and carried out, turns
+answered, alerts shown. Their outcome is unknown here, so no message reports one; only cards that
+people can still see show that they are over.
 """
 
 from dataclasses import dataclass
@@ -43,16 +43,14 @@ _NOT_ASKED: Final = "the database was restored from a copy"
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """How many were open."""
-
     proposals: int
     turns: int
 
 
 async def close_restored(database: Database) -> Closed:
-    """End what was open, with a row of the trail each. Raises StorageUnavailable.
+    """End the open work, with a row of the trail each. Raises StorageUnavailable.
 
-    The engine's own work has to be ended before, and nobody may be serving.
+    The engine's own work must be ended before, and no replica may be serving.
     """
 
     async def work(connection: AsyncConnection) -> Closed:

@@ -1,6 +1,6 @@
-"""What is deleted when its days are over: what was said, and the results that were read.
+"""Deletion after the retention period: messages, and the results read.
 
-Turns, proposals, spending and the audit trail stay; none of them holds what was said.
+Turns, proposals, spending and the audit trail stay; they hold no messages.
 """
 
 from typing import Final
@@ -35,9 +35,10 @@ class StoredRetention:
         self._database = database
 
     async def drop_messages(self, older_than_s: float) -> int:
-        """Delete the messages of turns that ended before, summaries of them and reasons of votes on
-        them, the words of alerts that were last heard of before, and what was told of conversations
-        over HTTP before; returns how many messages.
+        """Delete messages of turns that ended before; the number of messages.
+
+        Also summaries of them and reasons of votes on them, the words of alerts last heard of
+        before, and events of HTTP conversations before.
         """
         await self._drop_summaries(older_than_s)
         await self._drop_reasons(older_than_s)
@@ -46,15 +47,15 @@ class StoredRetention:
         return await self._drop(messages, older_than_s)
 
     async def drop_results(self, older_than_s: float) -> int:
-        """Delete the tool results of turns that ended before, and their notices; returns how many results.
+        """Delete the tool results of turns that ended before, and their notices; the number of
+        results.
 
-        What is on record of their steps too, which is there only where an older release ended them.
+        Also their recorded steps, which only older releases leave behind.
         """
         await self._drop_steps(older_than_s)
         return await self._drop(evidence, older_than_s)
 
     async def _drop_alerts(self, older_than_s: float) -> None:
-        """Their words; that they were told, and in which thread, stays."""
         over = sa.exists().where(
             alert_threads.c.id == alerts.c.thread_id,
             alert_threads.c.heard_at < seconds_ago(older_than_s),
@@ -69,7 +70,6 @@ class StoredRetention:
         await self._database.transact(work)
 
     async def _drop_chats(self, older_than_s: float) -> None:
-        """Questions, answers and steps; that there was a conversation, and whose, stays."""
         old = (
             sa.select(chat_events.c.session_id, chat_events.c.seq)
             .where(chat_events.c.at < seconds_ago(older_than_s))

@@ -42,7 +42,7 @@ LOCK_TRIES = 5
 
 # Probes come every few seconds and from anybody: one commit serves those of so long.
 ASKED_AGAIN_S = 5.0
-# A database with many writers before this one is busy, not full: what was known stays.
+# A database with many earlier writers is busy, not full: the known state stays.
 PATIENCE_S = 1.0
 
 
@@ -58,7 +58,7 @@ def scripts_folder() -> Path:
 
 @cache
 def revisions() -> tuple[str, ...]:
-    """All that this program knows, newest first. Reads files the first time.
+    """All revisions of this program, newest first. Reads files the first time.
 
     As Alembic would find them, whose import is a tenth of a start.
     """
@@ -85,7 +85,7 @@ class SchemaUnserved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a database stands. `problem` says why this version cannot use it, and what to do."""
+    """A database's schema. `problem` says why this version cannot use it, and the remedy."""
 
     revision: str | None
     newest: str
@@ -95,7 +95,7 @@ class Standing:
 async def standing(database: Database) -> Standing:
     """Whether this version can use that database as it is. Raises StorageUnavailable.
 
-    One that a newer version expanded is fine: that version left word of whom it still serves.
+    One that a newer version expanded is fine: that version recorded which ones it still serves.
     """
     newest = await asyncio.to_thread(head)
     at = await database.schema_head()
@@ -166,7 +166,7 @@ def _migrate(url: str) -> str:
         for _ in range(LOCK_TRIES):
             with suppress(_Waited), storage_errors(), engine.begin() as connection:
                 return _upgrade_unless_waited(connection)
-            time.sleep(LOCK_WAIT_S / 3)  # for those that waited behind it
+            time.sleep(LOCK_WAIT_S / 3)  # for the waiters behind it
     finally:
         engine.dispose()
     raise StorageUnavailable(
@@ -190,12 +190,14 @@ def _engine(url: str) -> sa.Engine:
         connect_args={"timeout": SQLITE_BUSY_S},
         execution_options={WRITES: True},
     )
-    begin_immediately(engine, checks_foreign_keys=False)  # tables are made anew
+    begin_immediately(engine, checks_foreign_keys=False)  # tables are rebuilt
     return engine
 
 
 class _Waited(Exception):
-    """Others kept a table for longer than the change may wait, or wait for it; it was undone."""
+    """Another connection used a table for longer than the change may wait, or waits for it; it was
+    undone.
+    """
 
 
 def _upgrade_unless_waited(connection: sa.Connection) -> str:

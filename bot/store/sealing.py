@@ -31,7 +31,6 @@ class Sealing:
         object.__setattr__(self, "tip_keys", self.keys.for_tips())
 
     def sealed(self, row: ChainRow) -> ChainRow:
-        """With its MAC, and as the newest row."""
         mac = mac_of(self.row_key, row)
         return row._replace(mac=mac, tip=tip_of(self.tip_keys[row.key_id], row.seq, mac))
 

@@ -1,6 +1,6 @@
-"""A session's messages and evidence as rows, and which of its turns are still read.
+"""A session's messages and evidence as rows, for the turns that are still read.
 
-Those since it was begun anew, and after its summary.
+Those since its last restart, and after its summary.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,9 +35,9 @@ _BLOCKS = TypeAdapter(tuple[str, ...])
 
 @cache
 def opening(dialect: str) -> sa.Executable:
-    """Inserts a session, or opens the stored one again; made once, which takes longer than to run it.
+    """Inserts a session, or reopens the stored one; built once, which takes longer than to run it.
 
-    One that was closed, or had no message for longer than `ttl_us`, begins anew with `turn`.
+    One that was closed, or had no message for longer than `ttl_us`, starts again with `turn`.
     """
     names = ("id", "team", "channel", "thread_ts", "name", "created_at", "active_at")
     insert = INSERT[dialect](sessions).values({name: sa.bindparam(name) for name in names})
@@ -63,7 +63,7 @@ def opening(dialect: str) -> sa.Executable:
         },
     )
     other = turns.c.id != sa.bindparam("turn", type_=CleanText())
-    # By a parameter: in RETURNING, names of columns stand without their table.
+    # By a parameter: in RETURNING, column names have no table.
     same = turns.c.session_id == sa.bindparam("same", type_=CleanText())
     others = sa.exists().where(same, other)
     return kept.returning(sessions, others.label("has_other_turns"))
@@ -184,12 +184,10 @@ def to_message(body: str, blocks: str = "") -> Message:
 
 
 def of_evidence(turn: TurnId, evidence: Evidence) -> dict[str, Any]:
-    """The row of one numbered result."""
     return {"turn_id": turn, **{name: getattr(evidence, name) for name in _EVIDENCE}}
 
 
 def to_evidence(row: sa.Row[Any]) -> Evidence:
-    """The evidence in a row."""
     return Evidence(**{name: getattr(row, name) for name in _EVIDENCE})
 
 

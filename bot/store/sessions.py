@@ -1,4 +1,4 @@
-"""`bot.ports.sessions.SessionStore` in the database: sessions, turns and what was said in them."""
+"""`bot.ports.sessions.SessionStore` in the database: sessions, turns and their messages."""
 
 import asyncio
 import json
@@ -47,8 +47,8 @@ BEGIN_AT_ONCE: Final = 4
 class StoredSessions:
     """Sessions as rows. A session's id follows from its place, so opening one never races.
 
-    One that is idle for longer than `idle_ttl` is closed: the next ask begins it anew. With `retain`
-    false a turn leaves no messages and no results behind when it ends.
+    One that is idle for longer than `idle_ttl` is closed: the next ask restarts it. With `retain`
+    false a turn leaves no messages and no results when it ends.
     """
 
     def __init__(
@@ -108,8 +108,6 @@ class StoredSessions:
         return await self._database.fetch(work)
 
     async def get(self, session_id: SessionId) -> Session | None:
-        """The session of that id."""
-
         async def work(connection: AsyncConnection) -> Session | None:
             found = await connection.execute(sa.select(sessions).where(sessions.c.id == session_id))
             row = found.first()
@@ -216,8 +214,6 @@ class StoredSessions:
         return await self._database.fetch(work)
 
     async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
-        """One numbered result of a finished turn."""
-
         async def work(connection: AsyncConnection) -> Evidence | None:
             found = await connection.execute(
                 sa.select(evidence_table).where(
@@ -230,7 +226,7 @@ class StoredSessions:
         return await self._database.fetch(work)
 
     async def notices(self, turn: TurnId) -> Sequence[str]:
-        """What a finished turn told beside its text; empty when unknown."""
+        """The notices beside a finished turn's text; empty when unknown."""
 
         async def work(connection: AsyncConnection) -> str:
             of_turn = sa.select(turns.c.notices).where(turns.c.id == turn)

@@ -1,4 +1,4 @@
-"""Which turns and confirmed proposals nobody carries on: the engine's word beside our rows."""
+"""Turns and confirmed proposals without a running workflow, by the engine's rows and ours."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,19 +18,22 @@ from bot.store.tables import IS_UNDER_WAY, proposals, sessions, tickets, turns, 
 from bot.store.tickets import ALIVE, GOES_ON, workflow_status, workflow_steps
 
 _DELIVERED: Final = "deliver"  # the last step of a turn; `bot.chat.turn`
-# Its workflow was ended from outside, so its body told nobody.
+# Its workflow was ended from outside, so people saw no end.
 _CUT_OFF: Final = ("CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
 
 @dataclass(frozen=True, slots=True)
 class StrandedTurn:
-    """A turn whose workflow is over. `is_told`: people need no word, only the record does."""
+    """A turn whose workflow is over.
+
+    `is_told`: people have seen its end, only the record has not.
+    """
 
     id: TurnId
     place: Place
     ts: MessageTs
     is_told: bool
-    is_open: bool  # its row still says that it runs, or there is none
+    is_open: bool  # its row still says that it runs, or is missing
 
 
 class StrandedTurns:
@@ -40,7 +43,7 @@ class StrandedTurns:
         self._database = database
 
     async def find(self, limit: int) -> Sequence[StrandedTurn]:
-        """Those that hold a place in their thread, then those whose row says that they run."""
+        """Turns that block their thread, then those whose row says that they run."""
 
         async def work(connection: AsyncConnection) -> Sequence[StrandedTurn]:
             dialect = connection.dialect.name
@@ -114,7 +117,7 @@ def _how_far(dialect: str, turn: sa.ColumnElement[str]) -> tuple[sa.ColumnElemen
 
 
 def ending_workflow(turn: str) -> str:
-    """The id of the workflow that ends a turn which nobody carries on."""
+    """The id of the workflow that ends a stranded turn."""
     return f"ending:{turn}"
 
 
@@ -134,14 +137,13 @@ def _place(key: str) -> Place:
 
 
 def _is_told(status: str, state: str | None, *, delivered: bool) -> bool:
-    """A body that ended by itself has told people, unless it could not even begin."""
     if status in _CUT_OFF:
         return delivered
     return state is not None or status == "SUCCESS"
 
 
 class StrandedProposals:
-    """Reads which proposals nobody carries on; changes nothing."""
+    """Reads the stranded proposals; changes nothing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,7 +1,7 @@
-"""The tables, as SQLAlchemy Core metadata. How they came to be is in `migrations/`.
+"""The tables, as SQLAlchemy Core metadata. Their history is in `migrations/`.
 
 New columns are nullable or have a default, so that the previous release keeps working (expand);
-what nobody reads any more goes one release later (contract).
+unused ones are dropped one release later (contract).
 """
 
 from typing import Any
@@ -28,9 +28,9 @@ sessions = sa.Table(
     _text("name"),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("active_at", Instant, nullable=False),
-    sa.Column("closed_at", Instant),  # idle for too long; the next ask opens it anew
-    sa.Column("resumed_at", Instant),  # what was said before is not read any more
-    sa.Column("resumed_by", CleanText),  # the turn that opened it anew
+    sa.Column("closed_at", Instant),  # idle for too long; the next ask reopens it
+    sa.Column("resumed_at", Instant),  # earlier messages are no longer read
+    sa.Column("resumed_by", CleanText),  # the turn that reopened it
     _outside("summary", default=True),  # of the turns up to `summary_ts`
     _text("summary_ts", default=True),
     index_where("ix_sessions_open", "active_at", "closed_at IS NULL"),
@@ -142,7 +142,7 @@ proposals = sa.Table(
     sa.Column("card_wanted", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("card_shown", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("card_tries", sa.Integer, nullable=False, server_default=sa.text("0")),
-    sa.Column("card_due_at", Instant),  # somebody paints, or waits to paint again, until then
+    sa.Column("card_due_at", Instant),  # a replica paints, or waits to paint again, until then
     index_where("ix_proposals_card_differs", "card_due_at", "card_shown < card_wanted"),
     index_where("ix_proposals_pending", "expires_at", "state = 'pending'"),
     index_where("ix_proposals_under_way", "decided_at", IS_UNDER_WAY),
@@ -297,7 +297,7 @@ replicas = sa.Table(
     sa.Column("id", CleanText, primary_key=True),
     sa.Column("beat", Instant, nullable=False),
     sa.Column("started_at", Instant, nullable=False),
-    sa.Column("version", CleanText),  # of the steps it knows; NULL before it was told
+    sa.Column("version", CleanText),  # of its known steps; NULL if unknown
 )
 
 undelivered = sa.Table(

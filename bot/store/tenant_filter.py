@@ -1,6 +1,6 @@
-"""Whose rows are read: everybody's, home's, or those of one other workspace that installed the app.
+"""The scope of reads: every workspace, home, or one other workspace that installed the app.
 
-Home's are all that is of no other workspace, also of one that removed the app since.
+Home's rows are all that belong to no other workspace, also of one that has removed the app.
 """
 
 from typing import TypeAlias
@@ -15,7 +15,6 @@ TenantScope: TypeAlias = str | None
 
 
 def of_team(team: sa.ColumnElement[str], scope: TenantScope) -> sa.ColumnElement[bool]:
-    """By a row's team."""
     if scope is None:
         return sa.true()
     if scope != HOME:
@@ -36,5 +35,4 @@ def of_session(session: sa.ColumnElement[str], scope: TenantScope) -> sa.ColumnE
 
 
 def of_tenant(tenant: sa.ColumnElement[str], scope: TenantScope) -> sa.ColumnElement[bool]:
-    """By a row's tenant."""
     return sa.true() if scope is None else tenant == scope

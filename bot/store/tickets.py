@@ -19,15 +19,15 @@ from bot.store.dialect import INSERT, as_engines
 from bot.store.tables import tickets, turns
 from bot.store.turn_step_table import turn_steps
 
-HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
-QUEUED = "ENQUEUED"  # somebody will,
+HELD = "PENDING"  # the states of the engine's workflows: a process runs it,
+QUEUED = "ENQUEUED"  # a process will,
 _DELAYED = "DELAYED"  # or later
 ALIVE = (HELD, QUEUED, _DELAYED)
 # What has not ended, each part as an index of the engine's has it.
 UNDER_WAY = sa.text("status IN ('ENQUEUED', 'PENDING')")
 GOES_ON: Final = (UNDER_WAY, sa.text("status = 'DELAYED'"))
 NO_OWNER = ""  # of tickets that an earlier release inserted before it started the workflow
-# How a turn runs, for the count of its process's deaths; NULL, as releases before leave it, is beside
+# How a turn runs, for the count of its process's deaths; NULL, from earlier releases, means beside
 # others.
 _WAITS, _BESIDE, _ALONE = 0, 1, 2
 
@@ -83,7 +83,7 @@ class Tickets:
         self._workflows = workflow_status(database.dialect)
 
     async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> Attempt:
-        """Take the thread's slot if it is this turn's, or stand in line for it.
+        """Take the thread's slot if it is this turn's, or queue for it.
 
         A turn that already has the slot, resumed here after a crash, keeps it. Raises Superseded.
         """
@@ -151,7 +151,7 @@ class Tickets:
         return await self._database.fetch(work)
 
     async def is_started(self, workflow: str) -> bool:
-        """Whether the engine has that workflow, in whatever state."""
+        """Whether the engine has that workflow, in any state."""
 
         async def work(connection: AsyncConnection) -> bool:
             return await connection.scalar(self._any(workflow)) is not None
@@ -174,8 +174,8 @@ class Tickets:
     async def count_death(self, ticket: str) -> Deaths:
         """Count the death of the process that ran this turn. No death without a ticket.
 
-        A turn that was handed over, or that waited for its trial, did not run when its process died.
-        A turn that died waits for its trial from now on; others run at once.
+        A turn that was handed over, or that waited for its trial, did not run when its process
+        died. A turn that died waits for its trial from now on; others run at once.
         """
         in_engine = workflow_steps(self._database.dialect).c.workflow_uuid
         steps = _count(in_engine == ticket) + _count(turn_steps.c.turn_id == ticket)
@@ -255,7 +255,7 @@ class Tickets:
         return await self._database.fetch(work)
 
     async def drop_dead(self, among: Collection[str]) -> Sequence[str]:
-        """Remove those of them whose workflow is over; otherwise one would block its thread."""
+        """Remove tickets of finished workflows; one would block its thread."""
         workflows = self._workflows.c
         over = sa.exists().where(
             workflows.workflow_uuid == as_engines(tickets.c.id), workflows.status.not_in(ALIVE)
@@ -319,7 +319,6 @@ def _is_held(dialect: str) -> Sequence[sa.ColumnElement[bool]]:
 
 @cache
 def _leaving(dialect: str) -> sa.Executable:
-    """Deletes a ticket, unless its workflow was given to somebody else."""
     workflows = workflow_status(dialect).c
     handed_over = sa.exists().where(
         workflows.workflow_uuid == as_engines(_TICKET),

@@ -1,4 +1,4 @@
-"""The recorded steps of running turns, from which another replica can go on.
+"""The recorded steps of running turns, from which another replica can continue.
 
 A record is written in one transaction with the rows of its step, and only while the turn's ticket
 belongs to the writer: a replica that was given up records nothing. Records go with the ticket.
@@ -191,7 +191,7 @@ def _recording(dialect: str) -> sa.Executable:
     mine = (tickets.c.id == sa.bindparam("turn"), tickets.c.owner == sa.bindparam("owner"))
     insert = INSERT[dialect](turn_steps)
     insert = insert.from_select(columns, sa.select(*given).where(*mine).with_for_update(read=True))
-    # The same record again, after a commit whose answer was lost.
+    # The same record again, after a commit with a lost answer.
     return insert.on_conflict_do_update(
         index_elements=["turn_id", "n"], set_={"name": insert.excluded.name}
     )

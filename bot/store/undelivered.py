@@ -29,13 +29,11 @@ _DOUBLINGS = 4
 
 
 class StoredUndelivered:
-    """One row per turn."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def keep(self, ask: Ask, final: TurnFinished) -> None:
-        """Due at once; what is kept already stays."""
+        """Due at once; an existing row stays."""
         shown = replace(final, outcomes=[_without_raw(each) for each in final.outcomes])
 
         async def work(connection: AsyncConnection) -> None:

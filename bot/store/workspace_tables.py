@@ -22,6 +22,6 @@ installations = sa.Table(
 oauth_states = sa.Table(
     "oauth_states",
     metadata,
-    sa.Column("digest", CleanText, primary_key=True),  # SHA-256: what is here opens nothing
+    sa.Column("digest", CleanText, primary_key=True),  # SHA-256: useless without the token
     sa.Column("issued_at", Instant, nullable=False),
 )

@@ -1,7 +1,7 @@
-"""Every name that leaves in a trace: OpenTelemetry's conventions for generative AI, and ours.
+"""Every name in a trace: OpenTelemetry's conventions for generative AI, and ours.
 
 The `gen_ai.*` names are in development (semantic conventions 1.41,
-https://opentelemetry.io/docs/specs/semconv/gen-ai/): whoever follows a renaming changes this file.
+https://opentelemetry.io/docs/specs/semconv/gen-ai/); only this file changes with them.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ SERVICE: Final = "service.name"
 SERVICE_VERSION: Final = "service.version"
 SERVICE_INSTANCE: Final = "service.instance.id"
 
-# What the conventions call a provider; any other goes by its own name.
+# The conventions' names of providers; any other keeps its own name.
 PROVIDERS: Final[Mapping[str, str]] = {"bedrock": "aws.bedrock"}
 
 # Of our metrics, those for which the conventions have a name, with the unit they ask for.

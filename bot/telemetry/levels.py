@@ -1,6 +1,6 @@
-"""How things stand now, as gauges: what a count of events cannot say.
+"""The current state as gauges, which event counts cannot show.
 
-What cannot be read is absent rather than stale: an alert on a level that stood still would sleep.
+An unreadable value is absent rather than stale: an alert on a frozen level would never fire.
 """
 
 from collections.abc import Mapping
@@ -46,13 +46,13 @@ class Levels:
         )
 
     def providers(self, available: Mapping[str, bool]) -> None:
-        """Those that are configured to be asked."""
+        """The configured ones in the order."""
         self._providers.clear()
         for name, is_so in available.items():
             self._providers.labels(name).set(is_so)
 
     def slack_refused(self, is_so: bool) -> None:
-        """As the last call told."""
+        """By the last call."""
         self._slack_refused.set(is_so)
 
     def slack_connected(self, is_so: bool) -> None:
@@ -60,7 +60,7 @@ class Levels:
         self._slack_connected.labels("socket").set(is_so)
 
     def slack_connection_lost(self) -> None:
-        """Whether it stands is not known."""
+        """The connection's state is unknown."""
         self._slack_connected.clear()
 
     def database_answered(self, seconds: float) -> None:
@@ -80,11 +80,10 @@ class Levels:
         self._budget.set(ratio)
 
     def audit_behind(self, sink: str, rows: int, seconds: float) -> None:
-        """One that is configured."""
         self._behind.labels(sink).set(rows)
         self._behind_seconds.labels(sink).set(seconds)
 
     def proposals_stuck(self, seconds: Mapping[str, float]) -> None:
-        """By state; 0 where there is none."""
+        """By state; 0 without one."""
         for state, age_s in seconds.items():
             self._stuck.labels(state).set(age_s)

@@ -98,7 +98,9 @@ def _redacted(redactor: Redactor, record: dict[str, JsonValue]) -> JsonValue:
 def _one_line(event: MutableMapping[str, Any]) -> str:
     try:
         return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:  # half a surrogate pair; a log record must never break what it tells about
+    except (
+        TypeError
+    ):  # half a surrogate pair; a log record must never break the work that it reports
         return json.dumps(event, default=str, ensure_ascii=False).encode(errors="replace").decode()
 
 

@@ -128,7 +128,7 @@ class Metrics:
         ).inc()
 
     def model_asked(self, provider: str, seconds: float, usage: Usage) -> None:
-        """How long a round took, retries included, and what was billed."""
+        """The duration of a round, retries included, and the billed usage."""
         name = self._value("provider", provider)
         self._model_seconds.labels(name).observe(seconds)
         for kind, tokens in (("input", usage.input), ("output", usage.output)):
@@ -145,7 +145,6 @@ class Metrics:
         )
 
     def tool_called(self, record: ToolInvocationRecord) -> None:
-        """One tool call, with how long it took."""
         tool = self._value("tool", record.name)
         outcome = "ok" if record.ok else str(record.error_code or "failed")
         self._tool_calls.labels(tool, self._value("tool_outcome", outcome)).inc()
@@ -156,7 +155,6 @@ class Metrics:
         self._tool_bugs.labels(self._value("tool", tool)).inc()
 
     def tool_health(self) -> Mapping[str, ToolHealth]:
-        """The calls of this process, by tool."""
         outcomes: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for sample in samples(self._tool_calls, "_total"):
             outcomes[sample.labels["tool"]][sample.labels["outcome"]] = round(sample.value)
@@ -173,7 +171,6 @@ class Metrics:
         self._acknowledged.observe(seconds)
 
     def edited(self) -> None:
-        """One edit sent."""
         self._edits.inc()
 
     def rate_limited(self) -> None:
@@ -181,7 +178,6 @@ class Metrics:
         self._rate_limited.inc()
 
     def proposal_became(self, state: str) -> None:
-        """One proposal came into a state."""
         self._proposals.labels(self._value("state", state)).inc()
 
     def alerts_received(self, sender: str, outcome: str, number: int) -> None:
@@ -201,7 +197,6 @@ class Metrics:
         self._jobs_failed.labels(self._value("name", name)).inc()
 
     def spent(self, provider: str, usd_micros: int) -> None:
-        """What a round cost."""
         self._spent.labels(self._value("provider", provider)).inc(max(0, usd_micros))
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:

@@ -46,16 +46,14 @@ class Spans(Protocol):
 
     @property
     def with_content(self) -> bool:
-        """Whether what was said is wanted too."""
+        """Whether the messages are wanted too."""
         ...
 
     def takes(self, trace_id: bytes) -> bool:
         """Whether this trace is among those kept. Every replica says the same."""
         ...
 
-    def ended(self, span: FinishedSpan) -> None:
-        """Take a span that is over."""
-        ...
+    def ended(self, span: FinishedSpan) -> None: ...
 
 
 class NoSpans(Spans):
@@ -71,7 +69,7 @@ class NoSpans(Spans):
         return False
 
     def ended(self, span: FinishedSpan) -> None:
-        """Nobody calls it, since none is taken."""
+        """Never called, since there are no spans."""
 
 
 NO_SPANS: Final = NoSpans()
@@ -88,7 +86,7 @@ def root_of(turn: str) -> bytes:
 
 
 def turn_span_of(turn: str) -> bytes:
-    """The 8 bytes of the span that is the turn itself, whoever ends it."""
+    """The 8 bytes of the turn's own span, in any process."""
     return _digest("turn", turn, 8)
 
 

@@ -12,11 +12,11 @@ _log = structlog.get_logger(__name__)
 
 
 class StoppedEarly(Exception):
-    """The stop came while it still started; what was open is closed again."""
+    """The stop came during the start; the open parts were closed again."""
 
 
 class Attention:
-    """Signals as events of one loop, those that came before it too."""
+    """Signals as events of one loop, including earlier ones."""
 
     def __init__(self, signals: Signals) -> None:
         self._signals = signals

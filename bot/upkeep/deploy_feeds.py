@@ -1,4 +1,4 @@
-"""Systems that deploy, asked by the clock on every replica: what one has stored is known to the others."""
+"""Deploy systems, polled on every replica: what one has stored, the rest knows."""
 
 import asyncio
 import time
@@ -18,14 +18,14 @@ from tools.outside_json import counting_unread
 
 log = structlog.get_logger(__name__)
 
-# An investigation compares with the day before; afterwards an hour more than was told already makes
-# up for what systems tell late.
+# An investigation compares with the day before; later an hour more than the last read covers late
+# reports.
 FIRST_LOOK: Final = timedelta(hours=24)
 LOOK: Final = timedelta(hours=1)
 TIMEOUT_S: Final = 60.0  # of one look at one system
 LONGEST_PAUSE_S: Final = 900.0
 START_S: Final = 1.0
-TICK_S: Final = 10.0  # how often a round sees what is due; `every` is no shorter
+TICK_S: Final = 10.0  # how often a round checks for due feeds; `every` is no shorter
 
 
 class FeedSweep:
@@ -81,13 +81,13 @@ class FeedSweep:
         return added
 
     def _from(self, now: datetime) -> datetime:
-        """An hour before the last answer, however long ago that is and wherever the clock went."""
+        """An hour before the last answer, at any distance and after any clock change."""
         if self._told_until is None:
             return now - FIRST_LOOK
         return min(now, self._told_until) - LOOK
 
     def _failed(self, error: Exception) -> None:
-        """What was missed is asked for as at the first look: it may be long ago when it answers."""
+        """Missed deploys are read as at the first look: the next answer may come much later."""
         self._told_until = None
         self._failures += 1
         pause_s = min(LONGEST_PAUSE_S, 2.0**self._failures)
@@ -103,13 +103,13 @@ class FeedSweep:
 
 
 class FeedRound:
-    """What is asked at one address, one after the other."""
+    """The feeds of one address, polled one after the other."""
 
     def __init__(self, sweeps: Sequence[FeedSweep]) -> None:
         self._sweeps = sweeps
 
     async def run(self) -> int:
-        """Ask what is due, up to the first that shows that nobody is there; how many were new."""
+        """Poll the due feeds, up to the first that is down; the number of new deploys."""
         added = 0
         for sweep in self._sweeps:
             added += await sweep.run()

@@ -129,7 +129,7 @@ class _Runs:
             self._storage_used(name)
         except StorageUnavailable as error:  # no fault of the job
             self._storage_away(name, str(error))
-        except Exception:  # one job must not stop the others; it runs again
+        except Exception:  # one job must not stop the rest; it runs again
             log.exception("job_failed", job=name, deadline=deadline.expired())
             self._on_failure(name)
 

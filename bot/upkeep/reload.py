@@ -40,7 +40,7 @@ class Prepared:
 
 # Reads and checks what the settings say of one part. Raises ConfigurationError, CatalogError.
 Prepare = Callable[[Settings], Awaitable[Prepared]]
-# Reads the file anew, off the loop. Raises ConfigurationError.
+# Reads the file again, off the loop. Raises ConfigurationError.
 ReadSettings = Callable[[], Settings]
 
 
@@ -139,7 +139,7 @@ class Reload:
             )
 
     def _check_variables(self, settings: Settings) -> None:
-        """An environment stays as it was at the start: what is read from it anew would be empty."""
+        """The environment stays as it was at the start: a new variable would be empty."""
         tables = self.sections
         lacking = [each for each in self._lacking(settings) if _is_within(each, tables)]
         if lacking:
@@ -153,7 +153,7 @@ class Reload:
 
     @asynccontextmanager
     async def at_each(self, asked: asyncio.Event) -> AsyncIterator[None]:
-        """Run whenever it is asked for, until the context ends; asked meanwhile is one more run."""
+        """Run on every request, until the context ends; requests during a run cause one more."""
 
         async def serve() -> None:
             while await asked.wait():

@@ -1,7 +1,7 @@
-"""Deletes what has been kept long enough: messages, results, and the engine's records of work.
+"""Retention: delete old messages, results, and the engine's records of work.
 
-Messages and results are kept as long as `[retention]` says. Nobody reads the engine's record of work that
-is over, so that goes in any case.
+Messages and results are kept as long as `[retention]` says. The engine's records of finished work
+are unused, so they go in any case.
 """
 
 from collections.abc import Awaitable, Callable
@@ -57,7 +57,7 @@ class RetentionSweep:
         self._kept = kept
 
     async def run(self) -> None:
-        """Delete what is due. Raises StorageUnavailable."""
+        """Delete the due rows. Raises StorageUnavailable."""
         messages_s, results_s = self._kept.messages_s, self._kept.results_s
         messages = await self._store.drop_messages(messages_s) if messages_s else 0
         results = await self._store.drop_results(results_s) if results_s else 0
@@ -73,6 +73,9 @@ class RecordsSweep:
         self._kept = kept
 
     async def run(self) -> None:
-        """Delete some of what is due; the next run goes on. Raises what the engine's library does."""
+        """Delete some of the due rows; the next run continues.
+
+        Raises the engine library's errors.
+        """
         if ended := await self._forget_ended(self._kept.records_s):
             log.info("records_swept", workflows=ended)

@@ -14,7 +14,7 @@ TAKEN: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Signals:
-    """What was asked so far. Whoever acts on it says how to be told (`tell`)."""
+    """The requests so far. Their consumer registers with `tell`."""
 
     def __init__(self, *, hangup_stops: bool = False) -> None:
         """`hangup_stops`: SIGHUP is a terminal that was closed, not a configuration to read."""

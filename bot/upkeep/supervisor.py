@@ -164,7 +164,6 @@ class Supervisor:
             os.kill(slot.pid, number)  # not reaped yet, so the pid is still the worker's
 
     def _due(self) -> Sequence[_Slot]:
-        """The workers to start now: one until the first has served, which finds what is wrong."""
         if self._kill_at is not None or (not self._was_served and self._running()):
             return ()
         now = time.monotonic()
@@ -245,7 +244,9 @@ class Link:
         threading.Thread(target=self._stop_without_supervisor, daemon=True).start()
 
     def report(self, state: object = None) -> None:
-        """Tell the supervisor that this worker serves, later that it has reloaded, and its state."""
+        """Report to the supervisor that this worker serves, later that it has reloaded, and its
+        state.
+        """
         with suppress(OSError):  # a dead supervisor is noticed by `watch`
             self._pipe.send(state)
 

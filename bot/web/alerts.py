@@ -1,7 +1,7 @@
-"""`POST /alerts/v1/<sender>`: what Alertmanager, Grafana, PagerDuty and others tell of alerts.
+"""`POST /alerts/v1/<sender>`: alerts of Alertmanager, Grafana, PagerDuty and others.
 
-A sender is let in where its secret is configured. What is answered with 200 is stored; a sender repeats
-whatever it has no answer for, and repeating does no harm.
+A sender is admitted if its secret is configured. An answer of 200 means stored; senders repeat
+unanswered requests, and repeating is harmless.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

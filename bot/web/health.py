@@ -28,7 +28,7 @@ Check = Callable[[], Awaitable[str | Note | None]]
 
 
 async def healthz(_request: web.Request) -> web.Response:
-    """The process answers; nothing else is asked, so that a slow database restarts nobody."""
+    """The process answers; nothing else is checked, so that a slow database causes no restart."""
     return web.json_response({"status": "up"})
 
 

@@ -1,8 +1,8 @@
 """`POST /ingest/v1/events`: deploys, incidents and findings from outside, as CloudEvents JSON.
 
 Structured mode, one event or a batch (CloudEvents 1.0, JSON format). Idempotent by (source, id), so
-a sender may repeat whatever it has no answer for. The valid events of a batch are stored; the answer
-says what is wrong with each of the others.
+a sender may repeat unanswered requests. The valid events of a batch are stored; the answer
+describes the error of each other one.
 """
 
 import asyncio
@@ -127,7 +127,7 @@ def ingest_handler(
 
 
 def switched_off(setting: str) -> Handler:
-    """The handler of a path whose secret is missing: 503 and the setting that opens it."""
+    """The handler of a path without a configured secret: 503 and the name of the setting."""
 
     async def handle(_request: web.Request) -> web.StreamResponse:
         return refusal(IngestRefused(503, "disabled", f"set [http] {setting} and restart Kortex"))
@@ -204,7 +204,7 @@ def _event(raw: object, number: int) -> _CloudEvent:
     try:
         return shaped(_EVENT, raw)
     except ValidationError as error:
-        # What is wrong and where, never the value: it may be a secret.
+        # The error and its place, never the value: it may be a secret.
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "it"
         raise IngestRefused(400, "invalid", f"event {number}: {where}: {first['msg']}") from error

@@ -1,8 +1,8 @@
-"""The operator's page: its files, and signing in with a token that scripts of the page never see.
+"""The operator's page: its files, and a sign-in with a token that the page's scripts never see.
 
-Whoever signs in shows a token of the API once; it is kept in a cookie that no script can read and that
-goes to this host alone, and is looked up at each request as in a header. A request that changes
-something is taken from our own page only.
+A user enters an API token once. It stays in a cookie that scripts cannot read and that goes to this
+host alone, and is checked at each request like a header. A request that changes state is accepted
+from our own page only.
 """
 
 import re
@@ -33,7 +33,7 @@ _SAFE: Final = frozenset({"GET", "HEAD"})
 _MOST_PORT: Final = 65_535
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:]{2,39})\]|([a-z0-9._-]{1,253}))(?::([0-9]{1,5}))?")
 
-Shown = Callable[[str], Awaitable[Caller]]  # whose token that is; raises Denied
+Shown = Callable[[str], Awaitable[Caller]]  # the token's caller; raises Denied
 
 
 class _SignIn(BaseModel):
@@ -59,11 +59,10 @@ class PageSessions:
         return request.cookies.get(self._name(request), "")
 
     def is_ours(self, request: web.Request) -> bool:
-        """Another name that leads here was made to by somebody else's page (DNS rebinding)."""
+        """Another name for this host may come from another site's page (DNS rebinding)."""
         return _host(request) in LOOPBACK | self.hosts
 
     def keep(self, request: web.Request, response: web.StreamResponse, token: str) -> None:
-        """Set the cookie."""
         response.set_cookie(
             self._name(request),
             token,
@@ -89,10 +88,10 @@ class PageSessions:
 
 
 def _host(request: web.Request) -> str:
-    """Without its port; "" where there is none, and for what is no name.
+    """Without its port; "" without a host or for an invalid one.
 
-    The header alone is asked: aiohttp looks this machine's name up where there is none, which may block,
-    and raises for some of what is no host.
+    Read from the header alone: without it aiohttp looks this machine's name up, which may block,
+    and raises for some invalid hosts.
     """
     found = _HOST.fullmatch(request.headers.get("Host", "").lower())
     return (found[1] or found[2]) if found and int(found[3] or 0) <= _MOST_PORT else ""
@@ -104,7 +103,7 @@ def _is_read_by_us(request: web.Request) -> bool:
 
 
 def _is_from_page(request: web.Request) -> bool:
-    """Browsers say which page sends, and no page can make them say another."""
+    """Browsers name the page that sends, and a page cannot forge that."""
     site = request.headers.get("Sec-Fetch-Site", "same-origin")
     try:
         origin = urlsplit(request.headers.get("Origin", ""))

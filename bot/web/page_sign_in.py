@@ -25,8 +25,8 @@ _COOKIE: Final = "kortex-sign-in"
 _LASTS_S: Final = 600
 _BYTES: Final = 32
 FAILED: Final = "/#sign-in-failed"
-# The browser comes from the provider's page, and would not send a strict cookie with a redirect of ours:
-# it begins anew from a page of this host.
+# The browser comes from the provider's page, and would not send a strict cookie with a redirect of
+# ours: it starts again from a page of this host.
 _HOME: Final = (
     b'<!doctype html><html lang="en"><meta charset="utf-8"><title>Kortex</title>'
     b'<meta http-equiv="refresh" content="0; url=/"><a href="/">Signed in. Go on.</a></html>'
@@ -36,9 +36,7 @@ _HOME: Final = (
 class SignIn(Protocol):
     """An identity provider. Both raise AdapterError."""
 
-    async def address(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
-        """Where the browser goes."""
-        ...
+    async def address(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str: ...
 
     async def id_token(self, code: str, redirect_uri: str, verifier: str) -> str:
         """What it gives for the code the browser brings back."""

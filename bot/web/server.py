@@ -61,8 +61,9 @@ def create_web_app(
 ) -> web.Application:
     """The app, not yet listening. A handler that is None has no route.
 
-    `slack_connected` None means that Slack comes to us and there is no connection to watch. `metrics_port`
-    of a worker: the shared port answers 404, because a scrape would reach any of the workers.
+    `slack_connected` None means that Slack connects to us, without a connection to watch.
+    `metrics_port` of a worker: the shared port answers 404, because a scrape would reach any of the
+    workers.
     """
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_refuse_unreadable])
     registry = (metrics or Metrics()).registry
@@ -85,9 +86,9 @@ def create_web_app(
 
 @web.middleware
 async def _refuse_unreadable(request: web.Request, handler: AiohttpHandler) -> web.StreamResponse:
-    """A body that says it is too large is not read at all; others are capped while being read.
+    """A body with a too large declared length is not read; others are capped while being read.
 
-    Refused as everywhere: `{"error": {"code", "message"}}`.
+    Refused in the usual form: `{"error": {"code", "message"}}`.
     """
     if (request.content_length or 0) > MAX_BODY_BYTES:
         return refusal(IngestRefused(413, "too_large", f"send at most {MAX_BODY_BYTES} bytes"))
@@ -102,8 +103,8 @@ async def _refuse_unreadable(request: web.Request, handler: AiohttpHandler) -> w
             refused.headers["Allow"] = error.headers["Allow"]
         return refused
     except (RequestPayloadError, BadHttpMessage):
-        # Not the encoding it says, or cut off. Found by whoever reads the body first, which is
-        # before any signature.
+        # Not in the declared encoding, or cut off. The first reader of the body finds it, before
+        # any signature.
         return refusal(
             IngestRefused(400, "unreadable", "the body is cut off, or not as its headers say")
         )

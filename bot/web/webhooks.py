@@ -72,7 +72,7 @@ _Reader = Callable[[web.Request], Awaitable[_Payload | None]]
 
 @dataclass(frozen=True, slots=True)
 class SenderSecrets:
-    """What each sender shows or signs with; empty: nobody is believed there."""
+    """The token or signing secret of each sender; empty: all its requests are refused."""
 
     api_token: str = field(default="", repr=False)
     flux: str = field(default="", repr=False)
@@ -83,10 +83,10 @@ class SenderSecrets:
 def webhook_routes(
     events: EventStore, clock: Clock, secrets: SenderSecrets, product_of: ProductOf = product_in
 ) -> list[web.RouteDef]:
-    """A route of each sender. One whose secret is not set answers 503 and names the setting.
+    """A route of each sender. One without a secret answers 503 and names the setting.
 
-    The module of a sender's format is imported only when its secret is set. `product_of` says whose
-    an alert is.
+    The module of a sender's format is imported only when its secret is set. `product_of` gives an
+    alert's product.
     """
     readers: list[tuple[str, _Reader]] = []
     if secrets.api_token:
@@ -177,7 +177,7 @@ def _handler(events: EventStore, clock: Clock, read: _Reader) -> _Handler:
             payload = await read(request)
             received_at = clock.now()
             told = payload.events(received_at) if payload is not None else []
-            # A sender's clock that is ahead must not hide what it tells.
+            # A sender's clock that is ahead must not hide its events.
             found = [replace(event, at=min(event.at, received_at)) for event in told]
             added = await events.add(found)
         except IngestRefused as refused:

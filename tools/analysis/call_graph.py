@@ -14,15 +14,12 @@ class CallGraph:
         self._called = called
 
     def __bool__(self) -> bool:
-        """Whether anything is known."""
         return bool(self._called)
 
     def called_by(self, product: str) -> Collection[str]:
-        """The products that it calls directly."""
         return self._called.get(product, set())
 
     def knows(self, product: str) -> bool:
-        """Whether it calls or is called."""
         return product in self._called or any(product in to for to in self._called.values())
 
     def reach(self, product: str) -> frozenset[str]:

@@ -68,7 +68,6 @@ class Sample:
     errors: "Sample | None" = None
 
     def count(self, product: str) -> int:
-        """All lines of a product, read or not."""
         read = len(self.lines.get(product, ()))
         return max(read, self.counts.get(product, read))
 

@@ -63,7 +63,6 @@ class Shift:
 
     @property
     def fall(self) -> float:
-        """The same below."""
         return min(CAP, (self.usual - self.low) / self.own_spread)
 
     @property

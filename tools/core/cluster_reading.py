@@ -92,7 +92,6 @@ class ClusterReading:
         return explained
 
     def notes(self) -> list[str]:
-        """What was not read, in words."""
         notes = [
             f"{', '.join(names)} could not be read: {why}" for why, names in self._lacking.items()
         ]

@@ -89,7 +89,6 @@ class Compared:
 
     @property
     def peak(self) -> FinitePoint | None:
-        """The point furthest from usual."""
         return max(self.window, key=lambda p: abs(p[1] - self.usual.median), default=None)
 
     @property

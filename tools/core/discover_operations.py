@@ -8,14 +8,10 @@ from tools.products import BY_PRODUCT
 
 
 class DiscoverInput(ToolInput):
-    """For which product."""
-
     product: Product
 
 
 class OperationEntry(ToolOutput):
-    """One action that may be proposed."""
-
     name: str
     description: str
     reversible: bool

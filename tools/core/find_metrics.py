@@ -20,8 +20,6 @@ MAX_OTHER_NAMES = 60
 
 
 class FindInput(ToolInput):
-    """Of what, and which."""
-
     product: ProductOrAny
     role: Role | None = None
     words: Annotated[str, Field(max_length=200, description="Parts of names")] = ""

@@ -11,8 +11,6 @@ from tools.products import BY_PRODUCT
 
 
 class AdminInfoInput(ToolInput):
-    """Of which product."""
-
     product: Product
 
 

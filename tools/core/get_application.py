@@ -16,8 +16,6 @@ from tools.products import ProductScope
 
 
 class ApplicationInput(ToolInput):
-    """Which application to read."""
-
     app_name: ApplicationName
 
 
@@ -33,8 +31,6 @@ class ApplicationOutput(ToolOutput):
 
 
 class GetApplication:
-    """Asks the platform."""
-
     contract = platform_contract(
         "get_application",
         "One application of the developer platform: environment, status, the databases and"

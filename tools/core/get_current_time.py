@@ -7,19 +7,15 @@ from tools.timerange import instant_text
 
 
 class CurrentTimeInput(ToolInput):
-    """Nothing to choose."""
+    pass
 
 
 class CurrentTimeOutput(ToolOutput):
-    """The time now, in UTC."""
-
     now: str
     timezone: str = "UTC"
 
 
 class GetCurrentTime:
-    """Returns the time in UTC."""
-
     contract = ToolContract(
         id="core__get_current_time",
         description="The time now, in UTC. Relative time ranges need no call of this.",

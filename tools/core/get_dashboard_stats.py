@@ -8,7 +8,7 @@ from tools.products import CANNOT_BE_TOLD
 
 
 class StatsInput(ToolInput):
-    """Nothing to say."""
+    pass
 
 
 class StatsOutput(ToolOutput):
@@ -22,8 +22,6 @@ class StatsOutput(ToolOutput):
 
 
 class GetDashboardStats:
-    """Asks the platform."""
-
     contract = platform_contract(
         "get_dashboard_stats",
         "The developer platform in numbers: applications, workflows, resources by type.",

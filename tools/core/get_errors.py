@@ -19,8 +19,6 @@ MOST_ISSUES: Final = 50
 
 
 class ErrorsInput(ToolInput):
-    """Whose errors, and from when."""
-
     product: Product
     time_range: TimeRangeText
     sort: Annotated[

@@ -19,8 +19,6 @@ LONGEST_ONGOING = timedelta(days=7)
 
 
 class HistoryInput(ToolInput):
-    """What to look for."""
-
     query: Annotated[
         str,
         Field(min_length=1, max_length=1000, description="Words: symptom, error, service, cause"),
@@ -31,8 +29,6 @@ class HistoryInput(ToolInput):
 
 
 class IncidentEntry(ToolOutput):
-    """One past incident that fits."""
-
     id: str
     title: str
     product: str | None = None
@@ -64,8 +60,6 @@ class HistoryOutput(ToolOutput):
 
 
 class GetIncidentHistory:
-    """Searches past incidents."""
-
     contract = ToolContract(
         id="core__get_incident_history",
         description=(

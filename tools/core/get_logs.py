@@ -26,8 +26,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LogsInput(ToolInput):
-    """Whose log lines, and from when."""
-
     product: Product
     time_range: TimeRangeText
     query: Annotated[

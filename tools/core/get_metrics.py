@@ -14,8 +14,6 @@ from tools.timerange import parse_time_range
 
 
 class MetricsInput(ToolInput):
-    """Which metric of which product."""
-
     product: Product
     metric_name: MetricName
     time_range: TimeRangeText

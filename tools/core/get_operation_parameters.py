@@ -13,8 +13,6 @@ from tools.products import BY_PRODUCT
 
 
 class ParametersInput(ToolInput):
-    """Of which action."""
-
     product: Product
     operation: Annotated[str, Field(min_length=1, max_length=64)]
 

@@ -19,15 +19,11 @@ SAME_DEPLOY = timedelta(minutes=30)  # a pipeline reports a rollout some time af
 
 
 class DeploysInput(ToolInput):
-    """Of which product, and when."""
-
     product: ProductOrAny
     time_range: TimeRangeText
 
 
 class DeployEntry(ToolOutput):
-    """One deploy of a product."""
-
     ts: str
     product: str
     version: str
@@ -41,8 +37,6 @@ class DeployEntry(ToolOutput):
 
 
 class DeploysOutput(ToolOutput):
-    """The deploys, newest first."""
-
     range: str
     deploys: list[DeployEntry]
     truncated: bool
@@ -51,8 +45,6 @@ class DeploysOutput(ToolOutput):
 
 
 class GetRecentDeploys:
-    """Lists deploy events."""
-
     contract = ToolContract(
         id="core__get_recent_deploys",
         description=(

@@ -30,8 +30,6 @@ def _api_version(text: str) -> str:
 
 
 class SchemaInput(ToolInput):
-    """Of which kind, and from where."""
-
     kind: Annotated[str, AfterValidator(_kind)]
     api_version: Annotated[str, AfterValidator(_api_version), Field(description="e.g. 'apps/v1'")]
     field: Annotated[
@@ -40,8 +38,6 @@ class SchemaInput(ToolInput):
 
 
 class FieldEntry(ToolOutput):
-    """One field of a kind's schema."""
-
     path: str
     type: str
     required: bool | None = None

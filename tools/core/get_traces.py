@@ -37,8 +37,6 @@ def _trace_id(text: str) -> str:
 
 
 class TracesInput(ToolInput):
-    """Which trace to read."""
-
     request_id: Annotated[
         str, AfterValidator(_trace_id), Field(description="Trace id, e.g. a log line's trace_id")
     ]
@@ -64,8 +62,6 @@ class SpanOut(ToolOutput):
 
 
 class SpanError(ToolOutput):
-    """One span that failed."""
-
     span_id: str
     service: str
     message: str
@@ -91,8 +87,6 @@ _SPAN_FIELDS = frozenset(SpanOut.model_fields) - {"children"}
 
 
 class GetTraces:
-    """Looks up a trace."""
-
     contract = ToolContract(
         id="core__get_traces",
         description=(

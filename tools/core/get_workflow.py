@@ -17,14 +17,10 @@ from tools.products import ProductScope, within
 
 
 class WorkflowInput(ToolInput):
-    """Which run to read."""
-
     workflow_id: WorkflowId
 
 
 class StepEntry(ToolOutput):
-    """One step of the run."""
-
     name: str
     status: str | None = None
     error: str | None = None
@@ -38,8 +34,6 @@ class WorkflowOutput(WorkflowEntry):
 
 
 class GetWorkflow:
-    """Asks the platform."""
-
     contract = platform_contract(
         "get_workflow",
         "One workflow run: its steps and why one failed.",

@@ -17,8 +17,6 @@ from tools.products import CANNOT_BE_TOLD
 
 
 class DescribeInput(ToolInput):
-    """Which object to describe."""
-
     kind: KindName
     name: ObjectName
     namespace: Namespace = ""

@@ -21,8 +21,6 @@ MAX_MESSAGE_CHARS = 500
 
 
 class EventsInput(ToolInput):
-    """Whose events to list."""
-
     namespace: Namespace = ""
     kind: Annotated[str, Field(max_length=40, description="Only of this kind")] = ""
     name: ObjectName = ""
@@ -48,8 +46,6 @@ class EventsOutput(ToolOutput):
 
 
 class KubectlEvents:
-    """Reads events of the cluster."""
-
     contract = ToolContract(
         id="core__kubectl_events",
         description=(
@@ -88,7 +84,6 @@ class KubectlEvents:
 
 
 def event_entry(one: ClusterEvent) -> EventEntry:
-    """The event as it is shown."""
     return EventEntry(
         ts=instant_text(one.at) if one.at else None,
         object=clean_text(f"{one.kind}/{one.name}"),

@@ -25,8 +25,6 @@ _WELL = frozenset({"Running", "Active", "Bound", "Ready", "Available", "Healthy"
 
 
 class GetInput(ToolInput):
-    """Which objects to list."""
-
     kind: KindName
     namespace: Annotated[str, Field(max_length=63, description="'*' for all namespaces")] = ""
     name: ObjectName = ""

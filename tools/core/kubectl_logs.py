@@ -22,8 +22,6 @@ BUDGET_CHARS = 48 * 1024
 
 
 class PodLogsInput(ToolInput):
-    """Of which container."""
-
     pod: ObjectName
     namespace: Namespace = ""
     container: Annotated[ObjectName, Field(description="Needed when there are several")] = ""
@@ -42,8 +40,6 @@ class PodLogsOutput(ToolOutput):
 
 
 class KubectlLogs:
-    """Reads a container's log."""
-
     contract = ToolContract(
         id="core__kubectl_logs",
         description=(

@@ -9,12 +9,10 @@ from tools.products import ProductScope, within
 
 
 class ApplicationsInput(ToolInput):
-    """Nothing to say."""
+    pass
 
 
 class ApplicationEntry(ToolOutput):
-    """One application of the list."""
-
     name: str
     environment: str | None = None
     status: str | None = None
@@ -30,8 +28,6 @@ class ApplicationsOutput(ToolOutput):
 
 
 class ListApplications:
-    """Asks the platform."""
-
     contract = platform_contract(
         "list_applications",
         "Applications on the developer platform. Use to see what exists and its status.",

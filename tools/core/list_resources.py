@@ -16,8 +16,6 @@ from tools.products import ProductScope, within
 
 
 class ResourcesInput(ToolInput):
-    """Whose resources to list."""
-
     app_name: ApplicationName = ""
     type: FilterWord = ""
 
@@ -31,8 +29,6 @@ class ResourcesOutput(ToolOutput):
 
 
 class ListResources:
-    """Asks the platform."""
-
     contract = platform_contract(
         "list_resources",
         "Resources on the developer platform; type e.g. 'postgres', 'redis', 'volume'. Use to"

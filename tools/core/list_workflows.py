@@ -16,8 +16,6 @@ from tools.products import ProductScope, within
 
 
 class WorkflowsInput(ToolInput):
-    """Whose runs to list."""
-
     app_name: ApplicationName = ""
     status: FilterWord = ""
 
@@ -31,8 +29,6 @@ class WorkflowsOutput(ToolOutput):
 
 
 class ListWorkflows:
-    """Asks the platform."""
-
     contract = platform_contract(
         "list_workflows",
         "Workflow runs of the developer platform, newest first; status e.g. 'failed'. Use to see"

@@ -24,8 +24,6 @@ ERRORS: Final = "error"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part of an interval that was read."""
-
     interval: Interval
     swept: SweptLogs
 
@@ -41,7 +39,6 @@ class Part:
         return [name for name, of in self.swept.counts.items() if of > len(lines.get(name, ()))]
 
     def number(self, product: str) -> int:
-        """A product's lines, read or not."""
         return self.swept.counts.get(product, len(self.swept.lines.get(product, ())))
 
 
@@ -59,7 +56,6 @@ class Reading:
 
     @property
     def all(self) -> Sequence[Part]:
-        """Each of them."""
         return [one for one in (self.late, self.own, self.early, self.day) if one is not None]
 
     @property

@@ -35,8 +35,6 @@ REDACTION = frozenset(
 
 
 class Sample(ToolOutput):
-    """One point of a series."""
-
     ts: str
     value: float
 

@@ -86,7 +86,6 @@ def told(text: str) -> str | None:
 
 
 def resource_entry(one: PlatformResource) -> ResourceEntry:
-    """As a model is shown it."""
     return ResourceEntry(
         name=clean_text(one.name),
         type=told(one.type),
@@ -97,7 +96,6 @@ def resource_entry(one: PlatformResource) -> ResourceEntry:
 
 
 def workflow_entry(one: Workflow) -> WorkflowEntry:
-    """As a model is shown it."""
     return WorkflowEntry(
         id=clean_text(one.id),
         name=clean_text(one.name),

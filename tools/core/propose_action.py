@@ -18,8 +18,6 @@ NOT_RAISED: Final = (
 
 
 class ProposeInput(ToolInput):
-    """The proposal and its reason."""
-
     action: Annotated[
         str, Field(min_length=1, max_length=64, description="Declared name, e.g. 'rollback-deploy'")
     ]

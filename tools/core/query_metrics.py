@@ -22,8 +22,6 @@ def _query(text: str) -> str:
 
 
 class QueryInput(ToolInput):
-    """The PromQL, and when to evaluate it."""
-
     query: Annotated[
         str,
         AfterValidator(_query),

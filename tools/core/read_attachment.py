@@ -40,8 +40,6 @@ ATTACHMENTS: Final = Port[Attachments]("attachments")
 
 
 class AttachmentInput(ToolInput):
-    """Which of the message's files, and from where."""
-
     file: Annotated[int, Field(ge=1, le=20, description="its number in the message")] = 1
     from_line: Annotated[
         int | None,

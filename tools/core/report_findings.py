@@ -25,8 +25,6 @@ class Suspect(ToolInput):
 
 
 class FindingsInput(ToolInput):
-    """The findings, and what was and was not checked."""
-
     verdict: Annotated[
         Verdict,
         Field(

@@ -38,8 +38,6 @@ class PatternsOutput(ToolOutput):
 
 
 class SearchPatterns:
-    """Searches the team's pages."""
-
     contract = ToolContract(
         id="core__search_patterns",
         description=(

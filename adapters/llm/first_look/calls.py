@@ -40,5 +40,4 @@ def is_named_as_ours(call: ToolCall) -> bool:
 
 
 def is_look(message: Message) -> bool:
-    """Whether a message holds the calls of a first look."""
     return bool(message.tool_calls) and all(map(is_of_look, message.tool_calls))

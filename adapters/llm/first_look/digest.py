@@ -30,7 +30,6 @@ _MORE: Final = '"notes":[],"more":true'  # what may come on top of its lines
 
 
 def as_read(request: CompleteRequest) -> CompleteRequest:
-    """The request with every first look in it shortened to its digest."""
     messages = list(request.messages)
     question = Message(Role.USER)
     for at, message in enumerate(messages):

@@ -41,7 +41,6 @@ class OpenAI(HostedProvider):
         return self.post(body, OpenAIDecoder(), read_error)
 
     def uses_responses(self, model: str) -> bool:
-        """Whether to use the Responses API for a model."""
         chosen = self.table.own(model).api or self.config.extra.get("api")
         if chosen:
             return chosen == _RESPONSES

@@ -53,7 +53,6 @@ def beyond_lines(case: Case) -> Iterator[str]:
 
 
 def on_call_lines(case: Case) -> Iterator[str]:
-    """The line beside the question."""
     yield f"**{case.on_call or 'On call: I have no rota for this channel.'}**"
 
 

@@ -175,7 +175,6 @@ class Facts:
 
 
 def facts_of(case: Case) -> Facts:
-    """All facts of the newest sweeps."""
     metrics, logs = case.of(METRICS), swept(case, LOGS)
     traces, cluster = case.of(TRACES), case.of(CLUSTER)
     name = _Names(case.products)

@@ -43,7 +43,6 @@ class Triage:
         self._pace_s = pace_s
 
     async def models(self) -> Sequence[Model]:
-        """There is no model to select."""
         return (Model("none", "no model was used", self.max_context_tokens, Tier.FAST),)
 
     def price_of(self, model: str) -> Price | None:  # noqa: ARG002 - the same for every name
@@ -70,5 +69,4 @@ class Triage:
         calls = next_calls(case, judgement, self._signals)
         return calls, "" if calls else report(case, judgement, self._signals)
 
-    async def aclose(self) -> None:
-        """Nothing is held."""
+    async def aclose(self) -> None: ...

@@ -124,5 +124,4 @@ def _fact(server: DatastoreFact, mechanism: str, said: Sequence[tuple[str, str, 
 
 
 def with_server(facts: Facts, shared: SharedDependency | None) -> Facts:
-    """The facts with the finding about the server."""
     return replace(facts, ill=[shared.fact, *facts.ill]) if shared else facts

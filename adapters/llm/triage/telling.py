@@ -171,7 +171,6 @@ def clock(at: datetime, now: datetime | None = None) -> str:
 
 
 def plain_words(text: str) -> str:
-    """A text from outside as plain words."""
     return quoted(text)
 
 

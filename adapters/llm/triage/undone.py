@@ -61,7 +61,6 @@ def can_tell(case: Case, over: Undone) -> bool:
 
 
 def looked_since(case: Case, over: Undone) -> bool:
-    """Whether the time since was swept."""
     return any(_is_since(seen.arguments, over) and seen.ok for seen in case.seen)
 
 

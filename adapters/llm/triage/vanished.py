@@ -36,7 +36,6 @@ class GoneFact:
 
     @property
     def points(self) -> float:
-        """What it weighs as evidence."""
         if self.is_target_down:
             return _DOWN
         return (
@@ -57,7 +56,6 @@ class RecordFact:
 
 
 def gone_facts(metrics: Seen) -> Iterator[GoneFact]:
-    """One for each row."""
     rows = metrics.rows("disappeared")
     ended = {text_of(row, "product") for row in rows if text_of(row, "how") == "ended"}
     known = metrics.mapping("within").keys() | ended
@@ -79,7 +77,6 @@ def gone_facts(metrics: Seen) -> Iterator[GoneFact]:
 
 
 def record_facts(metrics: Seen) -> Iterator[RecordFact]:
-    """One of each product at most."""
     for row in metrics.rows("records"):
         yield RecordFact(
             product=plain(text_of(row, "product")),

@@ -160,7 +160,6 @@ class Suspicion:
 
     @property
     def deploy(self) -> DeployFact | None:
-        """The deploy that it is blamed on."""
         return next((p.fact for p in self.points if isinstance(p.fact, DeployFact)), None)
 
     @property

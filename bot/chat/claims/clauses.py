@@ -60,7 +60,6 @@ class Clause:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing at all."""
         return not (
             self.subjects or self.roles or self.figures or self.times or self.versions or self.states
             or self.nouns or self.quotes or self.loose or self.does & CORE

@@ -25,7 +25,6 @@ _ANYBODY: Final = frozenset({"*"})  # what a list of all products was asked for
 
 
 def entailed(clause: Clause, facts: Sequence[Fact]) -> bool:
-    """Whether the facts entail it."""
     ends_never = Word.UNTIL in clause.does and not clause.times
     if ends_never or not clause.does.isdisjoint((Word.SOFT, Word.ONLY)):
         return False

@@ -101,7 +101,6 @@ class Reader:
         return known
 
     def family(self, key: str) -> tuple[str, float] | None:
-        """What a key says its numbers are in."""
         try:
             return self._families[key]
         except KeyError:

@@ -6,8 +6,6 @@ from typing import Final
 
 
 class Word(StrEnum):
-    """What a word does in a sentence."""
-
     PRESENT = "present"  # is so now
     PLAIN = "plain"  # says nothing that could be wrong
     WAY = "way"  # up, down, flat, odd

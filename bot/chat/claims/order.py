@@ -76,7 +76,6 @@ def without_order(order: Order) -> tuple[str, str]:
 def holds(
     order: Order, facts: Sequence[Fact], subjects: Collection[str], quotes: Sequence[str]
 ) -> bool:
-    """Whether the facts bear the order out."""
     earlier, later = _events(order, facts, subjects, quotes)
     if not earlier or not later or max(earlier)[0] > min(later)[0] + _MARGIN:
         return False

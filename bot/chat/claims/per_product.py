@@ -45,7 +45,6 @@ class Part:
 
     @cached_property
     def clocks(self) -> Clocks:
-        """The minutes that it speaks of."""
         return Clocks(self._said, self._minutes)
 
     def _minutes(self) -> frozenset[str]:

@@ -131,7 +131,6 @@ def _went(fact: Fact, clause: Clause) -> bool:
 
 
 def bears(way: str, denied: bool, fact: Fact) -> bool:
-    """Whether a fact went that way, or did not where that is denied."""
     if not fact.way:
         return False
     same = fact.way != "flat" if way == "odd" else fact.way == way
@@ -255,7 +254,6 @@ def _holds(fact: Fact, figure: Figure, slot: str, *, is_now: bool) -> bool:
 
 
 def is_at(fact: Fact, name: Name, slot: str, when: Sequence[str]) -> bool:
-    """Whether a fact has that time in one of the places."""
     if slot == "until":
         when = ("until",)
     minutes = frozenset(clock(at) for one in when for at in fact.times.get(one, ()))

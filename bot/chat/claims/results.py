@@ -51,7 +51,6 @@ class Result:
 
     @cached_property
     def value(self) -> JsonValue:
-        """The result as JSON, or as its text if it is not JSON."""
         try:
             value: JsonValue = orjson.loads(self.evidence.content)
         except orjson.JSONDecodeError:
@@ -60,7 +59,6 @@ class Result:
 
     @cached_property
     def fields(self) -> Mapping[str, JsonValue]:
-        """Its outermost fields."""
         return self.value if isinstance(self.value, dict) else {}
 
     @cached_property

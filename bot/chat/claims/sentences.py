@@ -141,7 +141,6 @@ class _Block:
 
 
 def sentences(text: str) -> list[Sentence]:
-    """All sentences in reading order."""
     found: list[Sentence] = []
     parents: list[tuple[int, tuple[int, ...]]] = []
     last: tuple[int, ...] = ()
@@ -261,7 +260,6 @@ def directions(text: str) -> list[tuple[str, bool]]:
 
 
 def agrees(claimed: str, denied: bool, went: str) -> bool:
-    """Whether a series that went so bears out the claim."""
     same = went != "flat" if claimed == "odd" else claimed == went
     return same != denied
 
@@ -288,7 +286,6 @@ def is_open(text: str) -> bool:
 
 
 def is_suggestion(text: str) -> bool:
-    """Advice, not a statement."""
     if _SUGGESTED.match(text):
         return True
     there = plain(text)

@@ -156,7 +156,6 @@ def self_times(root: Mapping[str, JsonValue]) -> dict[str, float]:
 
 
 def spans_of(root: Fields) -> Iterator[Fields]:
-    """A span of a trace and all spans below it."""
     waiting = [root]
     while waiting:
         span = waiting.pop()

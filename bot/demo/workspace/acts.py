@@ -191,7 +191,6 @@ class Acts:
         return ack
 
     def open_home(self, user: str, tab: str = "home") -> None:
-        """Open the app's home or its messages tab."""
         person = self._active(user)
         pair = frozenset({user, self.posting.app.bot_user_id})
         direct = (c.id for c in self.posting.roster.channels.values() if c.members == pair)
@@ -204,7 +203,6 @@ class Acts:
     def stop_session(
         self, user: str, channel: str, thread_ts: str, growing: tuple[str, ...]
     ) -> None:
-        """Press Slack's own Stop on a thread."""
         person, place = self._present(user, channel)
         at = self.posting.timestamps.next()
         event = event_payloads.session_stopped(person, place, thread_ts, growing, at)

@@ -72,11 +72,9 @@ class Arguments:
     values: Mapping[str, JsonValue]
 
     def given(self, name: str) -> bool:
-        """Whether the caller sent it at all."""
         return name in self.values
 
     def text(self, name: str) -> str:
-        """Read the argument as text."""
         value = self.values.get(name)
         return value if isinstance(value, str) else ""
 
@@ -85,12 +83,10 @@ class Arguments:
         return self.values.get(name) is True
 
     def number(self, name: str, default: int) -> int:
-        """A whole number."""
         value = self.values.get(name)
         return int(value) if isinstance(value, int | float) else default
 
     def json(self, name: str) -> JsonValue:
-        """An object or list."""
         return self.values.get(name)
 
 

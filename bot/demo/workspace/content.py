@@ -33,7 +33,6 @@ class Content:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing to show."""
         return not (self.text or self.blocks or self.attachments)
 
 

@@ -42,9 +42,7 @@ class Ack:
 class Transport(Protocol):
     """A way to the app. Never raises: a failure is an Ack that is not ok."""
 
-    async def send(self, envelope: Envelope, timeout_s: float) -> Ack:
-        """Send and wait for the acknowledgement."""
-        ...
+    async def send(self, envelope: Envelope, timeout_s: float) -> Ack: ...
 
 
 class EventQueue:
@@ -62,7 +60,6 @@ class EventQueue:
 
     @property
     def idle(self) -> bool:
-        """Whether every event was acknowledged or given up."""
         return self._queue.empty() and self._in_flight == 0
 
     def post_event(self, payload: JsonObject) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 class WorkspaceError(Exception):
-    """Root of this package's errors."""
+    pass
 
 
 class SlackRefused(WorkspaceError):

@@ -21,7 +21,6 @@ SUBSCRIPTION_OF_KIND = {
 
 
 def message_posted(message: Message, channel: Channel) -> JsonObject:
-    """A plain message."""
     event = message.as_slack()
     return event | _where(message.ts, channel)
 
@@ -64,7 +63,6 @@ def message_deleted(before: Message, channel: Channel, at: str) -> JsonObject:
 
 
 def home_opened(user: User, channel: str, tab: str, view: JsonObject | None, at: str) -> JsonObject:
-    """A person opened the app's home."""
     event: JsonObject = {
         "type": "app_home_opened",
         "user": user.id,

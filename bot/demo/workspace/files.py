@@ -45,8 +45,6 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
-    """One stored file."""
-
     id: str
     user: str
     team: str
@@ -54,7 +52,6 @@ class SharedFile:
     is_deleted: bool = False
 
     def as_slack(self, origin: str, app_team: str) -> JsonObject:
-        """The file object of files.info and of events."""
         if self.is_deleted:
             return {"id": self.id, "mode": "tombstone"}
         upload, (filetype, mimetype) = self.upload, self._kind
@@ -128,7 +125,6 @@ class Files:
         self.stored[file_id] = replace(self.stored[file_id], is_deleted=True)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """The private addresses."""
         router.add_get(_PRIVATE + "{where}/{name}", self.serve)
         router.add_get(_PRIVATE + "{where}/download/{name}", self.serve)
         router.add_post(UPLOAD + "{file}", self.receive)

@@ -36,14 +36,11 @@ class ResponseUrl:
 
 @dataclass(slots=True)
 class InteractionHandles:
-    """The rights given out."""
-
     now: Callable[[], float] = time.monotonic
     _triggers: dict[str, Trigger] = field(default_factory=dict)
     _response_urls: dict[str, ResponseUrl] = field(default_factory=dict)
 
     def trigger(self, user: str) -> str:
-        """A new trigger id for one person's interaction."""
         trigger_id = (
             f"{secrets.randbelow(10**13)}.{secrets.randbelow(10**11)}.{secrets.token_hex(16)}"
         )
@@ -65,7 +62,6 @@ class InteractionHandles:
     def response_url(
         self, user: str, channel: str, message_ts: str = "", thread_ts: str | None = None
     ) -> str:
-        """The path of a new response URL."""
         key = secrets.token_urlsafe(18)
         self._response_urls[key] = ResponseUrl(user, channel, message_ts, thread_ts, self.now())
         return f"/actions/{key}"

@@ -142,7 +142,6 @@ def view_closed(app: AppIdentity, user: User, view: JsonObject) -> JsonObject:
 def slash_command(
     app: AppIdentity, user: User, channel: Channel, command: str, text: str
 ) -> JsonObject:
-    """The form of a slash command."""
     return {
         "token": VERIFICATION_TOKEN,
         "team_id": app.team_id,

@@ -6,12 +6,10 @@ JsonObject = dict[str, JsonValue]
 
 
 def as_object(value: JsonValue) -> JsonObject:
-    """The object, or an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def object_at(source: JsonObject, key: str) -> JsonObject:
-    """The object under a key, or an empty one."""
     return as_object(source.get(key))
 
 
@@ -22,6 +20,5 @@ def objects_at(source: JsonObject, key: str) -> list[JsonObject]:
 
 
 def text_at(source: JsonObject, key: str) -> str:
-    """The string under a key, or an empty one."""
     value = source.get(key)
     return value if isinstance(value, str) else ""

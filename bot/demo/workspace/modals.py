@@ -21,7 +21,6 @@ class Modals:
     _homes: dict[str, JsonObject] = field(default_factory=dict)
 
     def open(self, user: str, view: JsonObject) -> JsonObject:
-        """Show a new modal."""
         view_id = opaque("V")
         self._check_external_id(text_at(view, "external_id"), view_id)
         self._owners[view_id] = user
@@ -58,7 +57,6 @@ class Modals:
         return self._homes.get(user)
 
     def get(self, view_id: str) -> JsonObject | None:
-        """An open modal."""
         return self._views.get(view_id)
 
     def owner(self, view_id: str) -> str:

@@ -37,7 +37,6 @@ class OneSlack:
 
     @property
     def all(self) -> Sequence[Workspace]:
-        """All workspaces, home first."""
         return (self.home, *self.others)
 
     def of_token(self, token: str) -> Workspace:
@@ -47,7 +46,6 @@ class OneSlack:
         return self._live.get(token, self.home)
 
     def bot_token_of(self, token: str) -> str:
-        """What the workspace itself knows that token as."""
         return self._live[token].bot_token if token in self._live else token
 
     async def authorize(self, request: web.Request) -> web.Response:
@@ -87,7 +85,6 @@ class OneSlack:
         return answer | self.granted
 
     def uninstall(self, sent: JsonObject, token: str) -> JsonObject:
-        """apps.uninstall, by the app itself."""
         if not self._is_app(sent, ""):
             raise SlackRefused("bad_client_secret")
         self.remove(self.of_token(token))

@@ -172,7 +172,6 @@ class Roster:
         channels: Iterable[Channel],
         groups: Iterable[UserGroup] = (),
     ) -> "Roster":
-        """A roster by id."""
         return cls(
             {user.id: user for user in users},
             {channel.id: channel for channel in channels},
@@ -194,17 +193,14 @@ class Roster:
             raise CannotDoThat(f"there is no channel {channel_id}") from None
 
     def archive(self, channel_id: str, *, archived: bool = True) -> Channel:
-        """Archive a channel, or bring it back."""
         changed = replace(self.channel(channel_id), is_archived=archived)
         self.channels[channel_id] = changed
         return changed
 
     def set_members(self, channel_id: str, members: Iterable[str]) -> Channel:
-        """Change the members of a channel."""
         changed = replace(self.channel(channel_id), members=frozenset(members))
         self.channels[channel_id] = changed
         return changed
 
     def deactivate(self, user_id: str) -> None:
-        """Deactivate an account."""
         self.users[user_id] = replace(self.user(user_id), deleted=True)

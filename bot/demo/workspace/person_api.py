@@ -36,7 +36,6 @@ class PersonApi:
     providers: ProviderChoice | None = None
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
-        """Register the routes of all a person can do."""
         router.add_get("/person/workspace", self.describe)
         router.add_get("/person/channels/{channel}", self.read)
         router.add_get("/person/feed", self.follow)
@@ -155,7 +154,6 @@ class PersonApi:
         return _json({"ts": ts})
 
     async def delete(self, request: web.Request) -> web.Response:
-        """Delete a message."""
         body = await _body(request)
         await self.workspace.delete(
             text_at(body, "user"), text_at(body, "channel"), text_at(body, "ts")
@@ -185,7 +183,6 @@ class PersonApi:
         return _json({})
 
     async def command(self, request: web.Request) -> web.Response:
-        """Run a slash command."""
         body = await _body(request)
         user, channel = text_at(body, "user"), text_at(body, "channel")
         ack = await self.workspace.acts.command(
@@ -194,7 +191,6 @@ class PersonApi:
         return _ack(ack)
 
     async def open_home(self, request: web.Request) -> web.Response:
-        """Open the app's home."""
         body = await _body(request)
         user = text_at(body, "user")
         self.workspace.acts.open_home(user, text_at(body, "tab") or "home")
@@ -220,7 +216,6 @@ class PersonApi:
         return _ack(ack)
 
     async def dismiss(self, request: web.Request) -> web.Response:
-        """Close a dialog."""
         body = await _body(request)
         await self.workspace.acts.dismiss(text_at(body, "user"), request.match_info["view"])
         return _json({})
@@ -233,13 +228,11 @@ class PersonApi:
         return _json({})
 
     async def remove_bot(self, request: web.Request) -> web.Response:
-        """Take the bot out of a channel."""
         await _body(request)
         self.workspace.remove_bot(request.match_info["channel"])
         return _json({})
 
     async def invite_bot(self, request: web.Request) -> web.Response:
-        """Take it in again."""
         await _body(request)
         self.workspace.invite_bot(request.match_info["channel"])
         return _json({})

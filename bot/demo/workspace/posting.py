@@ -27,7 +27,6 @@ class Posting:
     timestamps: Timestamps
 
     def post(self, message: Message) -> None:
-        """A new message, by anybody."""
         self.timeline.put(message)
         self._show("message", message)
         channel = self.roster.channel(message.channel)
@@ -40,7 +39,6 @@ class Posting:
         self.emit(kind, event_payloads.message_posted(message, channel), channel.id, author)
 
     def edit(self, before: Message, after: Message) -> None:
-        """A new version of a message."""
         self.timeline.put(after)
         self._show("edit", after)
         channel = self.roster.channel(after.channel)
@@ -87,7 +85,6 @@ class Posting:
     def bot_message(
         self, channel: str, text: str, blocks: Sequence[JsonObject], thread_ts: str | None
     ) -> Message:
-        """A message by the app, not posted yet."""
         return Message(
             channel=channel,
             ts=self.timestamps.next(),

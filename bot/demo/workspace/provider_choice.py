@@ -17,11 +17,7 @@ class ProviderOption:
 
 
 class ProviderChoice(Protocol):
-    """Who answers from now on."""
-
-    async def options(self) -> Sequence[ProviderOption]:
-        """All of them, in the order to show."""
-        ...
+    async def options(self) -> Sequence[ProviderOption]: ...
 
     async def choose(self, provider_id: str) -> None:
         """Raises CannotDoThat when it is unknown or unavailable."""

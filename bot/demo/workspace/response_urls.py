@@ -28,7 +28,6 @@ class ResponseUrls:
     workspace: Workspace
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One use of a response URL."""
         try:
             body = orjson.loads(await request.read())
         except orjson.JSONDecodeError:

@@ -29,7 +29,6 @@ class Sessions:
     _known: dict[tuple[str, str], Session] = field(default_factory=dict)
 
     def of(self, channel: str, thread_ts: str) -> Session:
-        """The status of a thread."""
         return self._known.get((channel, thread_ts), Session())
 
     def update(

@@ -69,7 +69,6 @@ class SignedHttp:
         return headers
 
     async def aclose(self) -> None:
-        """Release the connections."""
         if self._session is not None:
             await self._session.close()
 

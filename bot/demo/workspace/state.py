@@ -120,7 +120,6 @@ class Workspace:
 
     @property
     def signing_secret(self) -> str:
-        """For signed HTTP."""
         return self.app.signing_secret
 
     @property
@@ -189,7 +188,6 @@ class Workspace:
         return await self.acts.submit(user, view_id, values)
 
     async def command(self, user: str, channel: str, text: str, name: str = "/kortex") -> Ack:
-        """Run a slash command."""
         return await self.acts.command(user, channel, name, text)
 
     async def delete(self, user: str, channel: str, ts: str) -> None:
@@ -204,7 +202,6 @@ class Workspace:
             self._tell(event_payloads.unarchived(changed, *self._by(channel)))
 
     def remove_bot(self, channel: str) -> None:
-        """Take the bot out of a channel."""
         members = self.roster.channel(channel).members - {self.app.bot_user_id}
         self.roster.set_members(channel, members)
         self.feed.publish(Change("channel", {"id": channel}, channel=channel))
@@ -236,11 +233,9 @@ class Workspace:
         return self.timeline.channel(channel)
 
     def thread(self, channel: str, ts: str) -> Sequence[Message]:
-        """The root and its replies."""
         return self.timeline.thread(channel, ts)
 
     def message(self, channel: str, ts: str) -> Message | None:
-        """One current message."""
         return self.timeline.get(channel, ts)
 
     def whispers(self, user: str) -> Sequence[Message]:

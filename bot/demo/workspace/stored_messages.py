@@ -96,7 +96,6 @@ class Message:
 
     @property
     def action_ids(self) -> tuple[str, ...]:
-        """The ids of what can be pressed, in order."""
         return tuple(text_at(element, "action_id") for element in interactive_elements(self.blocks))
 
 
@@ -110,7 +109,6 @@ class Ephemeral:
 
 
 def interactive_elements(blocks: tuple[JsonObject, ...]) -> Iterator[JsonObject]:
-    """Every element of the blocks that has an action id, each with its block's id."""
     for block in blocks:
         block_id = block.get("block_id", "")
         candidates = [*objects_at(block, "elements"), object_at(block, "accessory")]

@@ -34,12 +34,10 @@ class Growing:
 
     @property
     def text(self) -> str:
-        """All of its Markdown."""
         return "".join(text_at(each, "text") for each in self.pieces if _is_text(each))
 
     @property
     def blocks(self) -> tuple[JsonObject, ...]:
-        """As the message shows it."""
         cards = {name: _card(task) for name, task in self.tasks.items()}
         if self.mode != "plan":
             return tuple(cards.get(text_at(each, "task_id"), each) for each in self.pieces)
@@ -98,21 +96,17 @@ class Streams:
         self._growing: dict[tuple[str, str], Growing] = {}
 
     def begin(self, channel: str, ts: str, mode: str, user: str) -> Growing:
-        """A new one."""
         made = Growing(mode or "timeline", user, self._now() + LIFETIME_S)
         self._growing[channel, ts] = made
         return made
 
     def put(self, channel: str, ts: str, grown: Growing) -> None:
-        """What it holds now."""
         self._growing[channel, ts] = grown
 
     def end(self, channel: str, ts: str) -> None:
-        """It grows no more."""
         self._growing.pop((channel, ts), None)
 
     def is_open(self, channel: str, ts: str) -> bool:
-        """Whether it may still grow."""
         found = self._growing.get((channel, ts))
         return found is not None and not found.stopped_by and self._now() < found.ends_at
 

@@ -21,7 +21,6 @@ class Timeline:
     _ephemerals: dict[tuple[str, str], Ephemeral] = field(default_factory=dict)
 
     def put(self, message: Message) -> None:
-        """Store a new message or a new version of one."""
         self._current.setdefault(message.channel, {})[message.ts] = message
         if message.thread_ts:
             self._threads.setdefault((message.channel, message.thread_ts), {})[message.ts] = None
@@ -32,7 +31,6 @@ class Timeline:
         del versions[:-MAX_VERSIONS]
 
     def get(self, channel: str, ts: str) -> Message | None:
-        """The current version."""
         return self._current.get(channel, {}).get(ts)
 
     def versions(self, channel: str, ts: str) -> Sequence[Message]:
@@ -54,17 +52,14 @@ class Timeline:
         return tuple(self._current.get(channel, {}).values())
 
     def replies(self, channel: str, root_ts: str) -> Sequence[Message]:
-        """The replies of a thread, without its root."""
         found = (self.get(channel, ts) for ts in self._threads.get((channel, root_ts), ()))
         return tuple(message for message in found if message is not None)
 
     def thread(self, channel: str, root_ts: str) -> Sequence[Message]:
-        """Root and replies."""
         root = self.get(channel, root_ts)
         return (*((root,) if root else ()), *self.replies(channel, root_ts))
 
     def as_slack(self, message: Message, *, with_metadata: bool = False) -> JsonObject:
-        """The message object with the counts of its thread."""
         rendered = message.as_slack(with_metadata=with_metadata)
         replies = self.replies(message.channel, message.ts)
         if message.thread_ts is None and replies:
@@ -83,11 +78,9 @@ class Timeline:
         self._ephemerals[ephemeral.message.channel, ephemeral.message.ts] = ephemeral
 
     def ephemeral(self, channel: str, ts: str) -> Ephemeral | None:
-        """One of them."""
         return self._ephemerals.get((channel, ts))
 
     def unwhisper(self, channel: str, ts: str) -> Ephemeral | None:
-        """Take one away."""
         return self._ephemerals.pop((channel, ts), None)
 
     def ephemerals(self, user: str) -> Sequence[Ephemeral]:

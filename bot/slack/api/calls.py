@@ -41,8 +41,6 @@ class ApiObject(BaseModel):
 
 
 class SlackCalls(Protocol):
-    """The Web API."""
-
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
         """One call, never repeated. Raises SurfaceGone, SurfaceFailed."""
         ...

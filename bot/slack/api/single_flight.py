@@ -66,7 +66,6 @@ class KeyedLock:
 
     @asynccontextmanager
     async def hold(self, key: str) -> AsyncIterator[None]:
-        """Wait for the key's lock, hold it."""
         lock, holders = self._locks.get(key, (asyncio.Lock(), 0))
         self._locks[key] = (lock, holders + 1)
         try:

@@ -90,12 +90,10 @@ class AgentSessions:
         self._tell(ask.place, _Told(PROCESSING, title, initiator))
 
     def ends(self, place: Place) -> None:
-        """An answer ended."""
         self._working.discard(place)
         self._rests(place)
 
     def shows(self, proposal: Proposal) -> None:
-        """A card shows the proposal's state."""
         waiting = self._waiting[proposal.place]
         if proposal.state is ProposalState.PENDING:
             waiting.add(proposal.id)

@@ -56,7 +56,6 @@ class EditSlot:
         self._queue.done(self._key)
 
     def close(self) -> None:
-        """No more edits."""
         self._queue.close(self._key)
 
 
@@ -86,9 +85,7 @@ class Planner(Protocol):
         """Give back a grant that led to no call."""
         ...
 
-    def finished(self, key: int, now: float, /) -> None:
-        """The call ended."""
-        ...
+    def finished(self, key: int, now: float, /) -> None: ...
 
     def hold(self, until: float, channel: str, /) -> None:
         """Grant nothing before `until`: Slack answered 429."""
@@ -128,13 +125,11 @@ class EditQueue:
         return len(self._slots)
 
     def want(self, key: int, urgency: Urgency) -> None:
-        """The message with that key changed."""
         now = self._clock()
         if self._planner.want(key, urgency, now):
             self._look_for(now)
 
     def done(self, key: int) -> None:
-        """The edit that was granted to that key is over."""
         now = self._clock()
         self._planner.finished(key, now)
         self._look_for(now)

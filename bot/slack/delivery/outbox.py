@@ -136,18 +136,15 @@ class Mark:
 
     @property
     def metadata(self) -> dict[str, JsonValue]:
-        """As Slack wants it."""
         payload: dict[str, JsonValue] = {self.subject_key: self.subject, "part": self.part}
         return {"event_type": self.event_type, "event_payload": payload}
 
 
 def answer_mark(turn: str, part: int = 0) -> Mark:
-    """A part of an answer."""
     return Mark(ANSWER, "turn", turn, part)
 
 
 def card_mark(proposal: str) -> Mark:
-    """A proposal's card."""
     return Mark(CARD, "proposal", proposal)
 
 

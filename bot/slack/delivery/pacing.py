@@ -172,7 +172,6 @@ class Bucket:
         self._at = -math.inf
 
     def level(self, now: float) -> float:
-        """Tokens there are."""
         if now > self._at:
             gained = math.inf if math.isinf(self._at) else (now - self._at) * self._per_s
             self._level = min(self._burst, self._level + gained)
@@ -180,7 +179,6 @@ class Bucket:
         return self._level
 
     def take_of(self, tokens: float, now: float) -> bool:
-        """Use one if there are that many."""
         if self.level(now) < tokens:
             return False
         self._level -= 1
@@ -235,7 +233,6 @@ class EditPlanner:
         }
 
     def open(self, key: int, _channel: str = "") -> None:
-        """Add a message."""
         self._slots[key] = _Slot()
 
     def close(self, key: int) -> None:
@@ -269,7 +266,6 @@ class EditPlanner:
         self._bucket.give_back()
 
     def finished(self, key: int, now: float) -> None:
-        """The edit is over, well or not."""
         slot = self._slots.get(key)
         if slot is None:
             return

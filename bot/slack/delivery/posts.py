@@ -45,7 +45,6 @@ class PostPlanner:
         self._channels = _Channels(rates)
 
     def open(self, key: int, channel: str = "") -> None:
-        """A message that may be posted there."""
         self._wishes[key] = _Wish(channel)
 
     def close(self, key: int) -> None:
@@ -53,7 +52,6 @@ class PostPlanner:
         self._wishes.pop(key, None)
 
     def want(self, key: int, urgency: Urgency, now: float) -> bool:
-        """Ask to post it. True if that is new."""
         wish = self._wishes.get(key)
         if wish is None or (wish.wants is not None and wish.wants >= urgency):
             return False
@@ -90,7 +88,6 @@ class PostPlanner:
             self._all.give_back()
 
     def finished(self, key: int, _now: float) -> None:
-        """The post is over, well or not."""
         wish = self._wishes.get(key)
         if wish is None:
             return

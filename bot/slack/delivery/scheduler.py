@@ -60,11 +60,9 @@ class EditScheduler:
                     pump.cancel()
 
     def open(self, edit: Edit | None = None) -> EditSlot:
-        """A live message that is edited."""
         return self._edits.open(edit)
 
     def open_stream(self, append: Edit) -> EditSlot:
-        """A live message that is appended to."""
         return self._appends.open(append)
 
     def open_post(self, channel: str, post: Edit) -> EditSlot:
@@ -94,7 +92,6 @@ class EditScheduler:
         await self._paced("read", self._reads)
 
     def is_look_up(self, method: str) -> bool:
-        """Whether the method has a look-up allowance."""
         return method in self._look_ups
 
     def take_look_up(self, method: str, leaves: int = 0) -> float:

@@ -53,7 +53,6 @@ class Heard:
 
     @property
     def is_stop(self) -> bool:
-        """Whether it asks to stop."""
         return is_stop(self.text)
 
     @property
@@ -122,7 +121,6 @@ _STOP = re.compile(
 
 
 def mentions(text: str, bot_user: str) -> bool:
-    """Whether the bot itself is named."""
     return bot_user in mentioned_users(text)
 
 

@@ -41,7 +41,6 @@ class SlackIdentity:
     site: str = ""  # the workspace's address, "https://acme.slack.com"
 
     def is_addressee(self, installed_team: str, api_app_id: str) -> bool:
-        """Whether a request was meant for this installation of this app."""
         if self.app_id and api_app_id != self.app_id:
             return False
         return installed_team == self.team
@@ -279,8 +278,6 @@ class BlockActions(_Payload):
 
 
 class ViewSubmission(_Payload):
-    """A submitted modal."""
-
     api_app_id: str = ""
     trigger_id: str = ""
     team: _Id | None = None

@@ -119,7 +119,6 @@ def _notes(report: ToolReport) -> list[str]:
 
 
 def providers_lines(report: Sequence[ProviderStatus]) -> Sequence[str]:
-    """A line for each provider, and why it is not asked."""
     lines = (
         f"• {escape(visible(each.name))}: {escape(visible(each.as_words()))}" for each in report
     )

@@ -314,7 +314,6 @@ def _retry_number(request: AsyncBoltRequest) -> int:
 
 
 def _chart_limiter(settings: IngressSettings, clock: Callable[[], float]) -> AskLimiter | None:
-    """Charts are asked for as often as questions are."""
     each = settings.asks_per_minute
     return AskLimiter(each, 60.0, clock) if each else None
 

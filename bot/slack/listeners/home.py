@@ -115,7 +115,6 @@ class Home:
 
 
 def home_view(seen: Seen) -> Mapping[str, JsonValue]:
-    """The tab's view."""
     commands = replies.COMMAND_HELP if seen.is_admin else replies.EVERYBODYS_HELP
     blocks: list[JsonValue] = [
         {"type": "header", "text": {"type": "plain_text", "text": "Kortex"}},

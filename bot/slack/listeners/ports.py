@@ -61,8 +61,6 @@ class IngressSettings:
 
 @dataclass(frozen=True, slots=True)
 class IngressPorts:
-    """Everything a listener may call."""
-
     workflows: Workflows
     redactor: Redactor
     placeholders: Placeholders

@@ -83,14 +83,12 @@ class Status:
         return lines or ["• none is open"]
 
     async def freeze(self) -> str:
-        """Whether actions may run."""
         try:
             return freeze_words(await self._ports.switch.state())
         except StorageUnavailable:
             return UNREADABLE
 
     async def providers_down(self) -> list[str]:
-        """Providers in use that are not available."""
         try:
             down = [one for one in await self._ports.providers() if _is_down(one)]
         except StorageUnavailable:

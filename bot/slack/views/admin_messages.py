@@ -25,7 +25,6 @@ class AdminMessages:
         self._admin_roles = admin_roles
 
     async def tell(self, text: str) -> int:
-        """How many were reached."""
         reached = 0
         part = Part(text, (markdown(text),))
         for user in await self._roles.members(self._admin_roles):

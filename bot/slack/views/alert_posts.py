@@ -23,8 +23,6 @@ _LABELS = ("alertname", "severity", "service", "instance", "pod", "namespace", "
 
 
 class AlertPosts(AlertSurface):
-    """Alerts in one workspace."""
-
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
 
@@ -74,7 +72,6 @@ def opening(thread: AlertThread) -> Part:
 
 
 def ending(thread: AlertThread) -> Part:
-    """The line in the thread."""
     if thread.resolved_at is not None:
         began = thread.since if thread.since < thread.resolved_at else thread.opened_at
         # A clock that jumped back makes an end before the beginning.

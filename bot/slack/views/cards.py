@@ -309,8 +309,7 @@ _LINK_NAME_CHARS: Final = 100
 Stored = Callable[[ProposalId], Awaitable[Proposal | None]]
 
 
-async def nothing_stored(_proposal: ProposalId) -> None:
-    """Where no proposals are kept."""
+async def nothing_stored(_proposal: ProposalId) -> None: ...
 
 
 class OpenCards:

@@ -39,7 +39,6 @@ _MAX_CONTENT_BYTES = 200_000
 
 
 def view_of(title: str, blocks: list[JsonValue]) -> View:
-    """A modal that is only read."""
     return _modal("evidence", title, blocks)
 
 
@@ -186,7 +185,6 @@ def paragraph(text: str) -> JsonValue:
 
 
 def preformatted(text: str) -> JsonValue:
-    """Text shown literally."""
     return {
         "type": "rich_text",
         "elements": [

@@ -49,8 +49,6 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One task card."""
-
     id: str
     title: str
     status: str
@@ -58,7 +56,6 @@ class Card:
 
     @property
     def chunk(self) -> Block:
-        """As Slack wants it."""
         made: Block = {
             "type": "task_update",
             "id": self.id,
@@ -84,12 +81,10 @@ def task_cards(view: AnswerView) -> list[Card]:
 
 
 def closed_card(card: Card) -> Card:
-    """The card, completed if it was in progress."""
     return replace(card, status=_COMPLETE) if card.status == _IN_PROGRESS else card
 
 
 def plan_title(chips: Mapping[str, Chip], *, is_writing: bool) -> str:
-    """The current activity."""
     doing = activity(list(chips.values()))
     if doing:
         return plain(html.unescape(doing), _TITLE_CHARS)
@@ -97,7 +92,6 @@ def plan_title(chips: Mapping[str, Chip], *, is_writing: bool) -> str:
 
 
 def last_plan_title(chips: Mapping[str, Chip]) -> str:
-    """A summary of the calls."""
     count = len(chips)
     if not count:
         return "Answered without a look at the systems"
@@ -110,7 +104,6 @@ def title_chunk(title: str) -> Block:
 
 
 def text_chunk(text: str) -> Block:
-    """More of the answer."""
     return {"type": "markdown_text", "text": text}
 
 

@@ -86,7 +86,6 @@ class AnswerView:
 
     @property
     def text(self) -> str:
-        """The answer so far."""
         return "".join(self.pieces)
 
     def _next_round(self) -> bool:

@@ -58,7 +58,6 @@ class Source:
 
     @property
     def number(self) -> int:
-        """As the answer cites it."""
         return self.evidence.number
 
     @property

@@ -118,7 +118,6 @@ class SlackSurface(ChatSurface):
 
     @property
     def traits(self) -> PlatformTraits:
-        """What Slack can show, and its limits."""
         return TRAITS
 
     async def open_answer(self, ask: Ask) -> MessageTs:

@@ -48,8 +48,6 @@ _CHIPS_LISTED = 8
 
 
 class ChipState(StrEnum):
-    """The state of a call."""
-
     RUNNING = "⏳"
     OK = "✓"
     SLOW = "🟡 ⚠ slow"
@@ -78,7 +76,6 @@ class Chip:
 
     @property
     def text(self) -> str:
-        """The chip in mrkdwn."""
         mark = ChipState.WARNED if self.state is ChipState.SLOW else self.state
         subject = f" {remark(self.subject, _SUBJECT_CHARS)}" if self.subject else ""
         detail = f" · {remark(self.detail, _MESSAGE_CHARS)}" if self.detail else ""

@@ -1,1 +1,1 @@
-"""The HTTP API: who calls, what they may ask for, and in which form it is told (docs/api.md)."""
+"""The HTTP API: its callers, its operations, and its format (docs/api.md)."""

@@ -1,7 +1,7 @@
-"""Who calls: the token of a request, looked up each time, and how often its caller may ask.
+"""Authentication: the token of a request, looked up each time, and its caller's rate limit.
 
-Three kinds are taken: the configured one, those of `kortex token`, and those of an identity provider.
-Whatever cannot be looked up is refused.
+Three kinds are accepted: the configured one, those of `kortex token`, and those of an identity
+provider. A failed look-up is refused.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ MINUTE_S: Final = 60.0
 _ACCOUNT: Final = re.compile(r"(?:T[A-Z0-9]{1,30}/)?[UW][A-Z0-9]{1,30}")
 _NAME: Final = re.compile(r"[^\w .@+-]")
 
-# What the identity provider says of whoever shows that token; None when it is not to be taken.
+# The identity provider's claims about the bearer of a token; None for a refused token.
 ClaimsOf = Callable[[str], Awaitable[Mapping[str, JsonValue] | None]]
 
 
@@ -56,7 +56,7 @@ class ClaimRules:
     account: str = ""
 
     def caller(self, claims: Mapping[str, JsonValue]) -> KnownCaller:
-        """Whom the claims are about: issuer and subject make the id."""
+        """The subject of the claims: issuer and subject make the id."""
         subject = f"{claims.get('iss')}\n{claims.get('sub')}"
         user = UserId(
             f"@oidc/{hashlib.sha256(subject.encode('utf-8', 'replace')).hexdigest()[:24]}"
@@ -140,7 +140,7 @@ class CallerDoor:
         return await self.shown(token_of(given) or token_of(given, scheme))
 
     async def shown(self, token: str) -> Caller:
-        """Whose token that is. Raises Denied."""
+        """The token's caller. Raises Denied."""
         if not token:
             raise Denied(401, "unauthorized", UNAUTHORIZED)
         configured = self._operator_token

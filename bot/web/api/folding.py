@@ -10,9 +10,9 @@ from bot.web.api import models
 
 
 def messages_of(events: Sequence[tuple[ChatEvent, JsonValue]], last: int) -> models.Messages:
-    """Oldest first. A question whose beginning is not kept any more is left out."""
+    """Oldest first. A question without a stored beginning is left out."""
     found: dict[str, models.Message] = {}
-    texts: dict[str, list[str]] = {}  # gathered: an answer may be told in thousands of pieces
+    texts: dict[str, list[str]] = {}  # joined later: an answer may have thousands of pieces
     notices: list[str] = []
     for event, data in events:
         told = models.EVENTS[event.kind].model_validate(data)

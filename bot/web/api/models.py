@@ -272,7 +272,7 @@ Event: TypeAlias = (
     | DoneEvent
 )
 
-# By the `event:` line of a stream, whose `data:` line is the model's JSON.
+# By the `event:` line of a stream, with the model's JSON in its `data:` line.
 EVENTS: Final[dict[ChatEventKind, type[Event]]] = {
     ChatEventKind.QUESTION: QuestionEvent,
     ChatEventKind.TEXT: TextEvent,

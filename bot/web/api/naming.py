@@ -1,7 +1,7 @@
-"""What people call the channels and persons of what is told over HTTP, and where a thread can be opened.
+"""Display names of channels and people in HTTP answers, and links to threads.
 
-For eyes alone: nothing is judged by these names. The page works while the chat platform is away, so nobody
-waits long for a name, and where it is not known the id stands.
+For display only: no check uses these names. The page works while the chat platform is away, so no
+request waits long for a name; an unknown one shows its id.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from bot.domain.ids import ALERTS, API, MessageTs, Place, UserId
 from bot.ports.failures import StorageUnavailable
 
 NAMES_S: Final = 1.0  # all names of one answer, together
-REST_S: Final = 30.0  # before an id whose name was not told is asked for again
+REST_S: Final = 30.0  # before an unanswered id is looked up again
 MOST_ASKED: Final = 20  # at one look: deciding draws on the same allowance of look-ups
 MOST_KEPT: Final = 1_000
 _OF_PLATFORM: Final = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
@@ -42,9 +42,7 @@ class Naming:
         self._name_of = name_of
         self._link_of = link_of
         self._resting = TTLCache[str, bool](MOST_KEPT, REST_S, clock)
-        self._told = LRUCache[str, str](
-            MOST_KEPT
-        )  # a name that was told stays while the platform is away
+        self._told = LRUCache[str, str](MOST_KEPT)  # known names stay while the platform is away
 
     async def channels(self, places: Iterable[Place]) -> Mapping[Place, str]:
         """By the places given. Raises StorageUnavailable."""
@@ -53,7 +51,7 @@ class Naming:
         return {each: called(kept.get(each, ""), each) for each in asked}
 
     async def people(self, users: Iterable[str]) -> Mapping[str, str]:
-        """By the ids given, those whose name was ever told in time."""
+        """By the given ids, those with a known name."""
         wanted = sorted(set(users))
         asked = [each for each in wanted if self._may_be_asked(each)]
         asked.sort(key=lambda user: user in self._told)  # those without a name first
@@ -84,7 +82,7 @@ class Naming:
 
 
 def called(name: str, place: Place) -> str:
-    """A channel by its name, in words where it has none; its id where nobody has read one."""
+    """A channel by its name, in words without one; its id if it was never read."""
     if place.team == API:
         return f"#{place.channel}"
     if name in _IN_WORDS or _DIRECT_ID.fullmatch(place.channel):

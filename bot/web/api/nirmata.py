@@ -29,7 +29,7 @@ CHAT_PATH: Final = "/llm-apps/chat"
 CAPABILITIES_PATH: Final = "/llm-apps/capabilities"
 CHANNEL: Final = "incident-console"  # as `kortex ask`; `?channel=` names another
 _SCHEME: Final = "nirmata-api"
-_EARLIER: Final = 6  # messages of the conversation that are told with the question
+_EARLIER: Final = 6  # messages of the conversation that go with the question
 _EARLIER_CHARS: Final = 2_000  # of each
 
 Form = Literal["chunked", "stream", "whole"]
@@ -129,7 +129,6 @@ class NirmataWire:
         return response
 
     async def _is_still_admitted(self, request: web.Request) -> bool:
-        """An answer takes minutes, and tokens are revoked meanwhile."""
         try:
             await self.door.still(request, _SCHEME)
         except Denied:

@@ -29,7 +29,7 @@ _JSON: Final = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request, admitted and valid. `body` is None where none is taken."""
+    """One request, admitted and valid. `body` is None if the operation has none."""
 
     request: web.Request
     caller: Caller
@@ -37,12 +37,10 @@ class Call:
     body: BaseModel | None = None
 
     def path(self, name: str) -> str:
-        """A part of the path."""
         return self.request.match_info[name]
 
     @property
     def given(self) -> BaseModel:
-        """The body of an operation that takes one."""
         assert self.body is not None  # noqa: S101 - the route has read it
         return self.body
 
@@ -52,8 +50,6 @@ Run: TypeAlias = Callable[[Call], Awaitable[BaseModel | web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header that means something."""
-
     name: str
     pattern: str
     text: str
@@ -61,8 +57,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`path` as aiohttp and OpenAPI write it. `streams`: answers with events; then also with `answer`
-    to whoever accepts JSON alone. `path_patterns` are of the parts of the path.
+    """`path` in the syntax of aiohttp and OpenAPI.
+
+    `streams`: answers with events; then also with `answer`, if the client accepts only JSON.
+    `path_patterns` are those of the parts of the path.
     """
 
     method: str
@@ -80,7 +78,6 @@ class Operation:
 
 
 def routes(operations: Sequence[Operation], door: CallerDoor) -> Sequence[web.RouteDef]:
-    """What aiohttp is given."""
     return [_route(each, _handler(each, door)) for each in operations]
 
 
@@ -106,7 +103,7 @@ def _handler(
         except IngestRefused as error:
             return refused(Denied(error.status, error.code, str(error)))
         except StorageUnavailable as error:
-            # The caller is told; that it is away is told once by the clock's jobs (storage.away).
+            # The caller sees it; the clock's jobs log the outage once (storage.away).
             _log.debug("api.storage_unavailable", operation=operation.name, error=str(error))
             why = "The database cannot be used now; nothing was done. Try again."
             return refused(Denied(503, "unavailable", why, RETRY_AFTER_S))
@@ -127,7 +124,7 @@ def _check_path(operation: Operation, request: web.Request) -> None:
 
 
 def told(answer: BaseModel, status: int = 200) -> web.Response:
-    """A JSON answer that nobody keeps."""
+    """JSON response with `Cache-Control: no-store`."""
     return web.Response(
         body=answer.model_dump_json().encode(),
         status=status,
@@ -137,7 +134,6 @@ def told(answer: BaseModel, status: int = 200) -> web.Response:
 
 
 def refused(denied: Denied) -> web.Response:
-    """The answer to a request that was denied."""
     error = Error(error=ErrorDetail(code=denied.code, message=str(denied)))
     response = told(error, denied.status)
     if denied.status == 401:
@@ -167,7 +163,6 @@ def _valid(model: type[BaseModel], values: Mapping[str, str]) -> BaseModel:
 
 
 def _words(error: ValidationError) -> str:
-    """What is wrong and where, never the value: it may be a secret."""
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg']}" if where else first["msg"]

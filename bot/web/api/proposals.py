@@ -48,8 +48,6 @@ SLOW: Final = "I could not check in time whether you may; nothing was changed. T
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """What its operations stand on."""
-
     proposals: ProposalStore
     overview: Overview
     standing: Standing
@@ -68,16 +66,13 @@ class Deciding:
         return models.Proposals(proposals=await self._told(seen))
 
     async def one(self, call: Call) -> BaseModel:
-        """One of them, whatever became of it."""
         (told,) = await self._told([await self._row(call)])
         return told
 
     async def confirm(self, call: Call) -> BaseModel:
-        """Let it be carried out."""
         return await self._decide(call, ProposalState.CONFIRMED)
 
     async def reject(self, call: Call) -> BaseModel:
-        """Let it not be."""
         return await self._decide(call, ProposalState.REJECTED)
 
     async def _row(self, call: Call) -> Proposal:
@@ -135,7 +130,7 @@ class Deciding:
 
     async def _ended(self, row: Proposal, user: UserId, to: ProposalState) -> models.Decided:
         was_rejected = row.state is ProposalState.REJECTED
-        # Replaced by an edited one: whoever edited it decided, and confirmed nothing.
+        # Replaced by an edited one: its editor decided, and confirmed nothing.
         was_edited = row.state is ProposalState.SUPERSEDED and not row.outcome
         as_wished = not was_edited and was_rejected == (to is ProposalState.REJECTED)
         if row.decided_by == user and as_wished:

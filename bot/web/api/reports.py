@@ -53,7 +53,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What its operations stand on. `providers` and `tools` are told as the commands tell them."""
+    """The dependencies of its operations. `providers` and `tools` match the commands' output."""
 
     standing: Standing
     roles: Callable[[], Sequence[str]]

@@ -48,8 +48,6 @@ LAST: Final = Header("Last-Event-ID", r"^[0-9]{1,18}$", "Go on behind the event 
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """What its operations stand on."""
-
     chats: StoredChats
     sessions: SessionStore
     standing: Standing
@@ -61,7 +59,6 @@ class Conversations:
     asks: Rate
 
     async def open(self, call: Call) -> BaseModel:
-        """A new conversation of the caller's."""
         wanted = call.given
         assert isinstance(wanted, models.NewSession)  # noqa: S101 - the operation's body
         await self.standing.need_to_ask(call.caller, wanted.channel)
@@ -95,12 +92,11 @@ class Conversations:
         if "application/json" in accepted and "text/event-stream" not in accepted:
             ts = await self.asked(session, caller, wanted.text, key)
             return told(models.Asked(message_id=ts))
-        with self.streams.open.one(caller.key):  # before: whoever is told to wait has asked nothing
+        with self.streams.open.one(caller.key):  # before: a client that must wait has not asked yet
             ts = await self.asked(session, caller, wanted.text, key)
             return await self.streams.serve(call.request, self._reader(call, session), session, ts)
 
     async def follow(self, call: Call) -> web.StreamResponse:
-        """Everything of the conversation, or one answer."""
         wanted = call.query
         assert isinstance(wanted, models.StreamFrom)  # noqa: S101 - the operation's query
         session = await self._session(call)
@@ -114,7 +110,6 @@ class Conversations:
         return Reader(call.caller, partial(self.standing.sees, call.caller, session))
 
     async def read(self, call: Call) -> BaseModel:
-        """Every question with its answer."""
         session = await self._session(call)
         found: list[ChatEvent] = []
         after = chars = 0

@@ -29,7 +29,7 @@ async def budget_told(report: BudgetReport, naming: Naming) -> dict[str, JsonVal
 
 
 async def labels(report: BudgetReport, naming: Naming) -> Mapping[str, Mapping[str, str]]:
-    """By group and id, what is called otherwise than its id. Raises StorageUnavailable."""
+    """By group and id, the names that differ from the id. Raises StorageUnavailable."""
     places = _places(report.by["session"])
     channels = await naming.channels(places.values())
     return {

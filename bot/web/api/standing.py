@@ -23,10 +23,10 @@ from tools.policy import fits_channel
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`roles` know every person and service. The sequences are those in force at this moment.
+    """`roles` know every person and service. The sequences are the current ones.
 
-    `is_ours` tells proposals of the home workspace and of conversations over HTTP from another
-    workspace's, which nobody sees or decides here.
+    `is_ours`: a proposal of the home workspace or of a conversation over HTTP. Another workspace's
+    can be neither seen nor decided here.
     """
 
     roles: RoleDirectory
@@ -36,13 +36,11 @@ class Standing:
     audit: AuditLog
 
     async def held(self, caller: Caller, roles: Sequence[str]) -> frozenset[str]:
-        """Of those roles."""
         if caller.is_operator or not roles:
             return frozenset()
         return (await self.roles.held(caller.person, list(dict.fromkeys(roles)))).held
 
     async def is_admin(self, caller: Caller) -> bool:
-        """Whether they may read what admins read."""
         return caller.is_operator or bool(await self.held(caller, self.admin_roles))
 
     async def need_admin(self, caller: Caller, what: str) -> None:
@@ -52,7 +50,9 @@ class Standing:
         await self.record(caller, what)
 
     async def record(self, caller: Caller, what: str) -> None:
-        """What an admin reads of others, once an hour: programs and pages look every few seconds."""
+        """Record an admin's read of other people's data, once an hour: pages poll every few
+        seconds.
+        """
         user, hour = caller.person.user, datetime.now(UTC).strftime("%Y-%m-%dT%H")
         body: dict[str, JsonValue] = {"command": f"read {what}", "over": "http"}
         key = f"api.read:{user}:{what}:{hour}"

@@ -27,8 +27,8 @@ from bot.web.api.chat.bells import Bells
 _log = structlog.stdlib.get_logger(__name__)
 
 PAGE: Final = 200
-POLL_S: Final = 1.0  # for what other replicas tell
-HEARTBEAT_S: Final = 15.0  # under the 30 s and 60 s after which proxies close what is silent
+POLL_S: Final = 1.0  # for events of other replicas
+HEARTBEAT_S: Final = 15.0  # under the 30 s and 60 s after which proxies close silent connections
 CHECK_S: Final = 5.0  # whether the token still holds, and whether anybody still answers
 WRITE_S: Final = 30.0  # a reader that takes nothing for so long is let go, and may come back
 MOST_STREAMS: Final = 128  # of all callers, of the 256 connections there are
@@ -71,7 +71,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Serves conversations to whoever may see them."""
+    """Streams conversations to permitted readers."""
 
     chats: StoredChats
     bells: Bells
@@ -101,14 +101,14 @@ class Streams:
                 await reading.run()
             except (ClientConnectionError, ConnectionError, TimeoutError):
                 if request.transport is not None:
-                    request.transport.abort()  # closed, it would keep what nobody takes
+                    request.transport.abort()  # closing would wait for data that the client does not take
                 _log.debug("api.stream.left", session=session.id)
             return response
 
     async def answer(
         self, session: ChatSession, reader: Person, message: str
     ) -> AsyncIterator[ChatEvent]:
-        """The events of one answer until its end, or until nobody answers any more."""
+        """The events of one answer until its end, or until no replica answers it any more."""
         after, silent_s = 0, 0.0
         with self.bells.heard(session.id) as more:
             while not self.open.closing.is_set():
@@ -141,7 +141,7 @@ class Streams:
         return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.value.encode(), data)
 
     def shown(self, event: ChatEvent, session: ChatSession) -> JsonValue:
-        """An event's data, as far as this process knows what its placeholders stand for."""
+        """An event's data, with the placeholders that this process can resolve."""
 
         def resolved(value: JsonValue) -> JsonValue:
             match value:
@@ -238,7 +238,7 @@ class _Reading:
 
 
 def last_event_id(request: web.Request) -> int:
-    """Where the reader left off. Raises Denied for what is no number of ours."""
+    """The reader's last position. Raises Denied for an invalid number."""
     given = request.headers.get("Last-Event-ID", "").strip()
     if not given:
         return 0

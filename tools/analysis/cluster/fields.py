@@ -10,7 +10,6 @@ from tools.outside_json import set_instant
 
 
 def mapping_at(value: KubernetesObject, *path: str) -> KubernetesObject:
-    """An object inside it."""
     found: JsonValue = dict(value)
     for key in path:
         found = found.get(key) if isinstance(found, dict) else None
@@ -29,7 +28,6 @@ def rows_at(value: KubernetesObject, *path: str) -> list[KubernetesObject]:
 
 
 def text_at(value: KubernetesObject, *path: str) -> str:
-    """The text at that path."""
     found = value_at(value, *path)
     return found if isinstance(found, str) else ""
 

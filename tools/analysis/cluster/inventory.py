@@ -57,7 +57,6 @@ class Inventory:
             self._events_of[event.kind, event.name].append(event)
 
     def of(self, kind: str) -> Sequence[KubernetesObject]:
-        """The objects of a kind."""
         return self.objects.get(kind, ())
 
     def is_whole(self, kind: str) -> bool:
@@ -65,7 +64,6 @@ class Inventory:
         return bool(self.objects.get(kind)) and kind not in self.partial
 
     def named(self, kind: str, namespace: str, name: str) -> KubernetesObject | None:
-        """The object of that name."""
         return self._named.get((kind, namespace, name)) or self._named.get((kind, "", name))
 
     def pods_of(self, namespace: str, workload: tuple[str, str]) -> Sequence[KubernetesObject]:
@@ -75,7 +73,6 @@ class Inventory:
     def pods_selected(
         self, namespace: str, selector: Mapping[str, str]
     ) -> Sequence[KubernetesObject]:
-        """The pods that a selector selects in its namespace."""
         found = _of_first_pair(self._pods, namespace, selector)
         return [one for one in found if is_selected(labels_of(one), selector)]
 
@@ -174,12 +171,10 @@ def deployment_of(replica_set: str, template_hash: str = "") -> str:
 
 
 def template_labels(workload: KubernetesObject) -> dict[str, str]:
-    """The labels of the pods that a workload makes."""
     return texts_at(workload, "spec", "template", "metadata", "labels")
 
 
 def containers_of(pod_spec: KubernetesObject) -> list[KubernetesObject]:
-    """Containers of a pod's spec, without init containers."""
     return rows_at(pod_spec, "containers")
 
 
@@ -198,7 +193,6 @@ def declared_ports(pod_spec: KubernetesObject) -> list[tuple[int, str, str]]:
 
 
 def probe_ports(pod_spec: KubernetesObject) -> set[int]:
-    """The ports that its containers' probes ask."""
     named = {name: number for number, name, _ in declared_ports(pod_spec) if name}
     found = set()
     for container in containers_of(pod_spec):

@@ -16,7 +16,6 @@ _PRESSURES: Final = {
 
 
 def lost_nodes(cluster: Inventory) -> frozenset[str]:
-    """The names of the nodes that are not Ready."""
     return frozenset(
         name_of(node)
         for node in cluster.of("Node")

@@ -275,6 +275,5 @@ def _ready_text(pod: KubernetesObject) -> str:
 
 
 def pending_claims(pod: KubernetesObject) -> list[str]:
-    """The names of the claims that the pod mounts."""
     volumes = rows_at(pod, "spec", "volumes")
     return [name for row in volumes if (name := text_at(row, "persistentVolumeClaim", "claimName"))]

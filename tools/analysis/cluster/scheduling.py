@@ -24,7 +24,6 @@ _CONTROL_PLANE: Final = ("node-role.kubernetes.io/control-plane", "node-role.kub
 
 
 def is_unscheduled(pod: KubernetesObject) -> bool:
-    """Whether it waits for a node."""
     if text_at(pod, "status", "phase") not in {"Pending", ""}:
         return False
     refused = condition(pod, "PodScheduled").get("status") == "False"

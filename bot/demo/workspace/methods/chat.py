@@ -13,7 +13,6 @@ from bot.demo.workspace.stored_messages import Ephemeral, Message
 
 
 def post_message(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """chat.postMessage."""
     channel = access.open_channel(workspace, _place(workspace, arguments.text("channel")))
     said = content.read_content(arguments)
     content.check_post_length(said)
@@ -109,7 +108,6 @@ def _has_rich_text(blocks: tuple[JsonObject, ...]) -> bool:
 
 
 def delete(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """chat.delete."""
     channel = access.joined_channel(workspace, arguments.text("channel"))
     message = access.current_message(workspace, channel, arguments.text("ts"))
     if message.user != workspace.app.bot_user_id or channel.is_archived:
@@ -119,7 +117,6 @@ def delete(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def get_permalink(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """chat.getPermalink."""
     channel = access.visible_channel(workspace, arguments.text("channel"))
     message = access.current_message(workspace, channel, arguments.text("message_ts"))
     link = f"https://kortex-local.slack.com/archives/{channel.id}/p{message.ts.replace('.', '')}"

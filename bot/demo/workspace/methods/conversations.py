@@ -54,7 +54,6 @@ MAX_LIMIT, DEFAULT_REPLIES, DEFAULT_HISTORY, DEFAULT_MEMBERS = 999, 1000, 100, 1
 
 
 def info(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """conversations.info."""
     channel = access.visible_channel(workspace, arguments.text("channel"))
     described = channel.as_slack(workspace.app.team_id, workspace.app.bot_user_id)
     if arguments.flag("include_num_members"):
@@ -117,7 +116,6 @@ def _messages(
 
 
 def members(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """conversations.members."""
     channel: Channel = access.visible_channel(workspace, arguments.text("channel"))
     chosen, cursor = page(sorted(channel.members), arguments, DEFAULT_MEMBERS, MAX_LIMIT)
     return {

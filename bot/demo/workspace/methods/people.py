@@ -10,7 +10,6 @@ from bot.demo.workspace.state import Workspace
 
 
 def auth_test(workspace: Workspace, _arguments: Arguments) -> JsonObject:
-    """auth.test for the bot's token."""
     app = workspace.app
     return {
         "url": "https://kortex-local.slack.com/",
@@ -24,7 +23,6 @@ def auth_test(workspace: Workspace, _arguments: Arguments) -> JsonObject:
 
 
 def user_info(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """users.info."""
     user = workspace.roster.users.get(arguments.text("user"))
     if user is None:
         raise SlackRefused("user_not_found")
@@ -35,7 +33,6 @@ def user_info(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def user_by_email(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """users.lookupByEmail: active people of this workspace."""
     email = arguments.text("email").casefold()
     for user in workspace.roster.users.values():
         described = user.as_slack()
@@ -47,7 +44,6 @@ def user_by_email(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def group_list(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """usergroups.list."""
     groups: list[JsonValue] = [
         group.as_slack(
             workspace.app.team_id,
@@ -61,7 +57,6 @@ def group_list(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def group_users(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """usergroups.users.list."""
     group = workspace.roster.groups.get(arguments.text("usergroup"))
     if group is None or (group.disabled and not arguments.flag("include_disabled")):
         raise SlackRefused("no_such_subteam")
@@ -69,7 +64,6 @@ def group_users(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def add_reaction(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """reactions.add."""
     channel = access.open_channel(workspace, arguments.text("channel"))
     message = access.current_message(workspace, channel, arguments.text("timestamp"))
     name = arguments.text("name").strip(":")

@@ -18,7 +18,6 @@ _MAX_LOADING = 10  # docs.slack.dev/reference/methods/assistant.threads.setStatu
 
 
 def set_status(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """agents.sessions.setStatus."""
     status = arguments.text("status")
     if status not in SESSION_STATUSES:
         raise SlackRefused(
@@ -35,7 +34,6 @@ def set_status(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def rename(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """agents.sessions.rename."""
     channel, thread_ts = _thread(workspace, arguments)
     session = workspace.sessions.update(channel.id, thread_ts, title=arguments.text("title"))
     return {"title": session.title}

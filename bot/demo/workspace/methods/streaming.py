@@ -49,7 +49,6 @@ def start(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def append(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """chat.appendStream."""
     channel, message, growing = _growing(workspace, arguments)
     chunks = _said(arguments)
     if not chunks:

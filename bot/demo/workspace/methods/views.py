@@ -26,7 +26,6 @@ def _view(arguments: Arguments, kind: Literal["modal", "home"]) -> JsonObject:
 
 
 def open_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """views.open."""
     view = _view(arguments, "modal")
     trigger = arguments.text("trigger_id") or arguments.text("interactivity_pointer")
     user = workspace.handles.spend_trigger(trigger)
@@ -51,7 +50,6 @@ def push_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def update_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """views.update."""
     view = _view(arguments, "modal")
     view_id = arguments.text("view_id") or workspace.modals.by_external_id(
         arguments.text("external_id")
@@ -62,7 +60,6 @@ def update_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def publish_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    """views.publish."""
     view = _view(arguments, "home")
     user = arguments.text("user_id")
     if user not in workspace.roster.users:

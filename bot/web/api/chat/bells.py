@@ -12,13 +12,12 @@ class Bells:
         self._waiting: dict[str, set[asyncio.Event]] = {}
 
     def ring(self, session_id: str) -> None:
-        """There is more."""
         for waiting in self._waiting.get(session_id, ()):
             waiting.set()
 
     @contextmanager
     def heard(self, session_id: str) -> Iterator[asyncio.Event]:
-        """Set whenever there is more; whoever waits for it clears it before looking."""
+        """Set whenever there is more; a waiter clears it before it looks."""
         event = asyncio.Event()
         waiting = self._waiting.setdefault(session_id, set())
         waiting.add(event)

@@ -1,4 +1,4 @@
-"""One result as it is opened: what was asked, its charts, its rows, and all of it."""
+"""One opened result: its arguments, its charts, its rows, and its whole text."""
 
 from collections.abc import Mapping
 from typing import Final

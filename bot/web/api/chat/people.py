@@ -21,7 +21,7 @@ NO_SERVICE: Final = "Services can't decide: use a person's token."
 
 
 class CallerRoles:
-    """`bot.ports.platform.RoleDirectory` of the roles on tokens, and those an identity provider told."""
+    """`bot.ports.platform.RoleDirectory` of the roles on tokens and those of an identity provider."""
 
     def __init__(self, callers: StoredCallers) -> None:
         self._callers = callers
@@ -70,9 +70,10 @@ class CallerRoles:
 
 
 class HomeRoles:
-    """`RoleDirectory` of callers: people of the home workspace by its directory, others by their tokens.
+    """`RoleDirectory` of callers: people of the home workspace by its directory, others by their
+    tokens.
 
-    Another workspace's people hold nothing here, whatever its roles are called.
+    Another workspace's people hold no role here, even one with the same name.
     """
 
     def __init__(self, by_team: Mapping[TeamId, RoleDirectory]) -> None:

@@ -30,7 +30,7 @@ _LONG_CHARS: Final = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What all answers of this process are told by. `redact` may raise RedactionFailed."""
+    """The shared parts of all answers of this process. `redact` may raise RedactionFailed."""
 
     chats: StoredChats
     redact: Callable[[ChatSession, str], str]
@@ -39,7 +39,7 @@ class Desk:
 
 
 class ChatAnswerStream:
-    """`bot.ports.platform.AnswerStream`. `due` is told when there is something to write."""
+    """`bot.ports.platform.AnswerStream`. `due` is called when there is text to write."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ChatAnswerStream:
         self._round_start = 0
         self._steps: list[NewChatEvent] = []
         self._told: set[tuple[str, str]] = set()
-        self._sent: str | None = ""  # None: what was sent is not known, so it is sent anew
+        self._sent: str | None = ""  # None: the sent text is unknown, so it is sent again
         self._is_mine = False
         self._is_left = False
         self._lock = asyncio.Lock()
@@ -78,7 +78,7 @@ class ChatAnswerStream:
             case ToolProgress() | Notice():
                 self._steps.append(wire.progress(self._message, event))
             case ProposalRaised() | TurnFinished():
-                return  # its card tells; its end is delivered
+                return  # its card shows it; its end is delivered
             case _:
                 assert_never(event)
         self._due(self)
@@ -98,12 +98,12 @@ class ChatAnswerStream:
         async with self._lock:
             session = await self._session()
             products = self._desk.products_of(session.channel)
-            # The end has the whole text: what is not written of it by now need not be.
+            # The end has the whole text, so unwritten text need not be written.
             await self._write(session, wire.ending(self._message, final, products))
-            self._is_left = True  # a write still due would tell a part of the text after its end
+            self._is_left = True  # a pending write would add a part of the text after its end
 
     async def aclose(self) -> None:
-        """Write no more: somebody else may tell of the answer now."""
+        """Write no more: another process may own the answer now."""
         self._is_left = True
         async with self._lock:  # a write under way ends before
             pass

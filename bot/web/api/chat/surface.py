@@ -1,7 +1,7 @@
 """`bot.ports.platform.ChatSurface` for conversations over HTTP: an ordered log in the database.
 
-What is told is a row before anybody reads it, so a reader goes on from any replica, and one that is slow
-or gone holds nothing up. All answers of a process are written by one task, a few times a second.
+An event is a row before any client reads it, so a reader can continue from any replica, and a slow
+or lost one delays nothing. All answers of a process are written by one task, a few times a second.
 """
 
 import asyncio
@@ -71,17 +71,20 @@ class ChatLogSurface:
                 writing.cancel()
 
     async def open_answer(self, ask: Ask) -> MessageTs:
-        """The question's own number: its answer stands beside it. Raises SurfaceGone, SurfaceFailed."""
+        """The question's own number: its answer is beside it. Raises SurfaceGone, SurfaceFailed."""
         await self._at(ask.place)
         return ask.ts
 
     def stream(self, ask: Ask, ts: MessageTs) -> ChatAnswerStream:  # noqa: ARG002 - the port's
-        """Whoever wrote of that answer before writes no more once this one does."""
+        """Once this one writes, an earlier writer of that answer stops."""
         find = partial(self._at, ask.place)
         return ChatAnswerStream(self._desk, find, ask.ts, uuid.uuid4().hex, self._is_due)
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
-        """How it stands, as an event; who reads it asks for the whole. Raises SurfaceGone, SurfaceFailed."""
+        """The proposal's state, as an event; a reader requests the rest.
+
+        Raises SurfaceGone, SurfaceFailed.
+        """
         await self._say(proposal.place, lambda _session: wire.proposed(proposal))
         return MessageTs(proposal.id)
 
@@ -110,11 +113,11 @@ class ChatLogSurface:
             _log.info("chat.whisper.undelivered", error=str(error))
 
     async def show_waiting(self, ask: Ask) -> None:
-        """Tell that others are answered first; best effort."""
+        """Show that others are answered first; best effort."""
         await self._wait(ask, WAITING)
 
     async def show_in_line(self, ask: Ask) -> None:
-        """Tell that one before it is answered first; best effort."""
+        """Show that an earlier question is answered first; best effort."""
         await self._wait(ask, IN_LINE)
 
     async def _wait(self, ask: Ask, words: str) -> None:

@@ -29,35 +29,34 @@ def kept(
 
 
 def question(message: str, text: str, asker: str) -> NewChatEvent:
-    """What was asked; `text` is redacted."""
+    """The question; `text` is redacted."""
     told = models.QuestionEvent(message_id=message, text=text, asker=asker)
     return kept(ChatEventKind.QUESTION, told)
 
 
 def first_question(data: str) -> str:
-    """The beginning of what was asked, on one line, of a question's event; empty for none."""
+    """The beginning of a question event's text, on one line; empty without one."""
     asked = models.QuestionEvent.model_validate_json(data).text if data else ""
     return " ".join(asked.split())[:_QUESTION_CHARS]
 
 
 def text(message: str, piece: str) -> NewChatEvent:
-    """Text that follows what was told before."""
+    """Text that continues the earlier text."""
     return kept(ChatEventKind.TEXT, models.TextEvent(message_id=message, text=piece))
 
 
 def reset(message: str, whole: str) -> NewChatEvent:
-    """Text in the place of what was told before."""
+    """Text that replaces the earlier text."""
     return kept(ChatEventKind.RESET, models.ResetEvent(message_id=message, text=whole))
 
 
 def notice(message: str, words: str, key: str | None = None, to: str = "") -> NewChatEvent:
-    """Something to know; `to` is the only one who is told."""
+    """A notice; `to` is its only reader."""
     told = models.NoticeEvent(message_id=message, text=words)
     return kept(ChatEventKind.NOTICE, told, key, to)
 
 
 def progress(message: str, event: ToolProgress | Notice) -> NewChatEvent:
-    """A step of the investigation."""
     if isinstance(event, Notice):
         return notice(message, event.text)
     return _of_call(message, event.event, event.evidence)
@@ -96,7 +95,7 @@ def _ended(message: str, event: CallEnded, evidence: int | None) -> models.ToolE
 
 
 def proposed(row: Proposal) -> NewChatEvent:
-    """How a proposal stands; told once for each state and vote."""
+    """The state of a proposal; written once for each state and vote."""
     told = models.ProposalEvent(
         message_id=message_of(row.turn_id),
         proposal_id=row.id,
@@ -108,7 +107,7 @@ def proposed(row: Proposal) -> NewChatEvent:
 
 
 def ending(message: str, final: TurnFinished, products: Sequence[str]) -> Sequence[NewChatEvent]:
-    """The claims and the end of an answer; told once. `products` are the channel's."""
+    """The claims and the end of an answer; written once. `products` are the channel's."""
     claims = models.ClaimsEvent(
         message_id=message,
         claims=[
