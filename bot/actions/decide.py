@@ -49,8 +49,8 @@ _PRESSED: Final = frozenset(
     {ProposalState.CONFIRMED, ProposalState.REJECTED, ProposalState.SUPERSEDED}
 )
 _NOT_SHOWN: Final = (
-    "Your edited proposal is stored, but its card could not be posted, so nobody can confirm it. "
-    "It expires by itself; ask for it once more."
+    "Your edited proposal is stored, but its card could not be posted, so it cannot be "
+    "confirmed. It will expire. Ask for it again."
 )
 
 BATCH: Final = 100
@@ -201,8 +201,8 @@ class Decide:
         if row.state is ProposalState.PENDING:
             if any(vote.by == decision.by for vote in row.votes):
                 return (
-                    f"You have confirmed it already: {len(row.votes)} of {row.approvals}. "
-                    "Someone else has to confirm it too; nothing was run yet."
+                    f"You already confirmed it ({len(row.votes)} of {row.approvals}). Another "
+                    "approver must confirm it too. Nothing has run yet."
                 )
             row = replace(row, state=ProposalState.EXPIRED)  # expired before a sweep noticed
         return too_late(

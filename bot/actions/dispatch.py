@@ -167,7 +167,7 @@ class Dispatch:
     async def _send(self, confirmed: ConfirmedProposal, permit: _SendPermit) -> ControlAnswer:
         if not permit.take():
             return ControlAnswer(
-                AnswerKind.LOST, "the bot stopped while it was sending; no answer was kept"
+                AnswerKind.LOST, "Kortex stopped while it was sending; no answer was stored"
             )
         order = order_of(self._catalog, confirmed.proposal)
         if order is None:

@@ -114,7 +114,7 @@ class EffectCheck:
             rule.rollback,
             row.product,
             rule.rollback_params,
-            f"Raised by the check after {row.id}, by no model: {words}",
+            f"Proposed by the check after {row.id}, without a model: {words}",
             "",
             None,
         )
@@ -123,7 +123,7 @@ class EffectCheck:
         except ToolError as error:
             log.warning("effect.rollback_not_proposed", proposal=row.id, error=str(error))
             return f" A rollback could not be proposed: {error}"
-        return " The card below proposes to roll it back; somebody has to confirm it."
+        return " The card below proposes to roll it back. An approver must confirm it."
 
     async def _record(
         self,
@@ -196,7 +196,7 @@ _TOLD: Final = {
     "helped": "✓ It helped",
     "worse": "⚠ It got worse",
     "unchanged": "It changed nothing",
-    "unknown": "Whether it helped cannot be told",
+    "unknown": "It is unknown whether it helped",
 }
 
 

@@ -81,7 +81,7 @@ class RequireApproval:
         """From the stored row."""
         row, rule = subject.row, subject.action.rule
         if row.state is not ProposalState.CONFIRMED:
-            return Judgement("nobody's confirmation is on record")
+            return Judgement("no confirmation is on record")
         # The stricter of the card and the current declaration.
         four_eyes = row.four_eyes or rule.four_eyes
         approvals = max(row.approvals, rule.approvals)
@@ -99,7 +99,7 @@ class SameDigest:
         now = digest(row.action, row.product, row.params)
         if now == row.digest == subject.confirmed.proposal.digest:
             return PASSED
-        return Judgement("the stored arguments are not those that were confirmed")
+        return Judgement("the stored arguments differ from the confirmed ones")
 
 
 class ValidParams:
@@ -132,7 +132,7 @@ class InItsChannel:
         channel = await self._channel_now(row.place)
         reason = out_of_place(channel, row.channel_name, row.product)
         if reason is None and not channel.rule.confirm:
-            reason = "nobody may decide in this channel any more"
+            reason = "no role can decide in this channel any more"
         return Judgement(reason or "")
 
 
@@ -193,8 +193,8 @@ class WithinRate:
         if count < limit.count + allowed_before:
             return Judgement(facts={"so_far": count - allowed_before, "limit": limit.count})
         return Judgement(
-            f"rate limit {subject.action.rule.rate_limit}: {row.action} for {row.product} has run "
-            "that often already; wait, or do it by hand"
+            f"rate limit {subject.action.rule.rate_limit}: {row.action} for {row.product} has "
+            "reached it; wait, or do it manually"
         )
 
 
@@ -241,7 +241,7 @@ def _in_words(subject: Subject) -> str | None:
         return f"its blast radius is now declared as {declared}; the card said otherwise"
     claimed, allowed = blast_rank(row.model_blast_radius), blast_rank(declared)
     if claimed is not None and (allowed is None or claimed > allowed):
-        return f"it may touch at most {declared}, and was expected to touch more"
+        return f"it may touch at most {declared}, and the card said more"
     return too_wide(orjson.loads(row.params), subject.action.rule.free_text)
 
 

@@ -24,8 +24,8 @@ from tools.redactor import RedactionFailed, Redactor
 
 MAX_CHARS: Final = 4_000  # of an answer's JSON text, as kept and shown
 CHECK: Final = (
-    "It was sent at most once and is not sent again. Look at the target, and in the control plane "
-    "for this proposal's id, before you ask for it once more."
+    "It was sent at most once and is not sent again. Before you ask again, check the target, and "
+    "the control plane for this proposal's id."
 )
 
 _NEXT: Final = {
@@ -64,7 +64,9 @@ def safe(answer: ControlAnswer, redactor: Redactor) -> ControlAnswer:
             answer, words=redactor.redact(answer.words), body=_safe_body(answer.body, redactor)
         )
     except RedactionFailed:
-        return replace(answer, words="the answer is withheld: it could not be redacted", body=None)
+        return replace(
+            answer, words="the answer is hidden, because it could not be redacted", body=None
+        )
 
 
 def outcome_of(answer: ControlAnswer, look: str = "") -> Outcome:
@@ -107,7 +109,7 @@ _CAME_OF: Final = {
     ProposalState.DISPATCHING: "; it had not ended yet",
     ProposalState.SUCCEEDED: " and succeeded",
     ProposalState.FAILED: " and failed",
-    ProposalState.UNKNOWN: "; whether it took effect could not be learned, so look at the target first",
+    ProposalState.UNKNOWN: "; it may have taken effect, so check the target first",
 }
 
 
@@ -130,7 +132,7 @@ def line(proposal: Proposal) -> str:
     state = proposal.state
     told = f"{sign(state)} {named(proposal)}: {became(proposal)}."
     if state is ProposalState.DISPATCHING:
-        return f"{told} The card shows how far it is, this thread its end."
+        return f"{told} The card shows its progress, and this thread its result."
     said = outcome_words(proposal.outcome).replace("`", "´")
     then = f" {AGAIN}" if refused_by(proposal) == ONE_ORDER else _NEXT.get(state, "")
     return f"{told}{then}" + (f"\n```\n{said}\n```" if said else "")

@@ -103,9 +103,9 @@ def too_wide(params: Mapping[str, JsonValue], free_text: Collection[str] = ()) -
             continue
         for path, each in _leaves(name, value):
             if each is None or each in ("", [], {}) or (isinstance(each, str) and not each.strip()):
-                return f"{path} is empty, which many systems take for everything; leave it out"
+                return f"{path} is empty, which many systems read as all; leave it out"
             if isinstance(each, str) and _WILDCARD.search(each):
-                return f"{path} holds a wildcard or a control character; name what is meant"
+                return f"{path} holds a wildcard or a control character; give the exact name"
     return None
 
 

@@ -178,7 +178,7 @@ class ProposalDesk:
         stopped = await self._freeze.refusal(proposal.action, proposal.product)
         if stopped is not None:
             raise InvalidArguments(
-                f"{stopped}; nothing can be confirmed now. Tell people what you would have proposed."
+                f"{stopped}; nothing can be confirmed now. Say in words what you would have proposed."
             )
 
     async def _stored(self, proposal: Proposal) -> Proposal:
@@ -243,7 +243,7 @@ def checked_params(given: Mapping[str, JsonValue], platform: PlatformTraits) -> 
         )
     if _shown_length(params) > platform.card_chars:
         raise InvalidArguments(
-            "params are too long to be shown whole on the card, so nobody could confirm them; "
+            "params are too long to show whole on the card, so they could not be confirmed; "
             "propose a smaller change"
         )
     return params
@@ -267,8 +267,8 @@ def _check_blast_radius(action: Action, draft: ProposalDraft) -> None:
     declared = blast_rank(action.rule.blast_radius)
     if claimed is not None and declared is not None and claimed > declared:
         raise InvalidArguments(
-            f"{action.rule.name} may touch at most {action.rule.blast_radius}; "
-            f"the blast_radius given is wider. Propose something narrower or tell people instead."
+            f"{action.rule.name} may touch at most {action.rule.blast_radius}; the given "
+            "blast_radius is wider. Propose something narrower, or suggest it in words."
         )
 
 

@@ -22,6 +22,6 @@ def reminder(row: Proposal) -> str:
     if row.approvals > 1:
         waits = f" {len(row.votes)} of {row.approvals} people have confirmed it."
     return (
-        f"⌛ {named(row)}? The card above expires at {row.expires_at:%H:%M} UTC, and nobody has "
+        f"⌛ {named(row)}? The card above expires at {row.expires_at:%H:%M} UTC and is not "
         f"decided yet.{waits}"
     )

@@ -72,7 +72,7 @@ class Revisions:
         except RedactionFailed:
             pass
         raise InvalidArguments(
-            "this holds a secret or personal data; no action takes such a value from a conversation"
+            "this holds a secret or personal data, which no action accepts from a conversation"
         )
 
 

@@ -22,10 +22,10 @@ BATCH: Final = 100
 # Only a workflow that wrote its intent (dispatching) can have sent anything.
 _ENDS: Final = {
     ProposalState.CONFIRMED: outcome_of(
-        ControlAnswer(AnswerKind.NOT_SENT, "the bot gave up before it could send the order")
+        ControlAnswer(AnswerKind.NOT_SENT, "Kortex gave up before it sent the order")
     ),
     ProposalState.DISPATCHING: outcome_of(
-        ControlAnswer(AnswerKind.LOST, "the bot gave up after it may have sent the order")
+        ControlAnswer(AnswerKind.LOST, "Kortex gave up after it may have sent the order")
     ),
 }
 

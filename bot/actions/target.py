@@ -55,11 +55,11 @@ class Target:
         except ProbeFailed as error:
             raise self._unread("the dry run failed", error) from error
         if said is None:
-            raise TargetUnread("the dry run failed: it answered nothing that could be shown")
+            raise TargetUnread("the dry run failed: its answer cannot be shown")
         text = self._safe_json(orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode())
         if len(text) > self._platform.preview_chars:
             raise TargetUnread(
-                "the dry run's preview is too long to be shown whole, so nobody could confirm it",
+                "the dry run's preview is too long to show whole, so it could not be confirmed",
                 refused=True,
             )
         return text
@@ -74,7 +74,7 @@ class Target:
         try:
             return self._named(await self._probe.count(_order(action, row)))
         except ProbeFailed as error:
-            raise self._unread("what it would touch cannot be counted", error) from error
+            raise self._unread("the affected objects cannot be counted", error) from error
 
     async def fingerprint(self, action: Action, row: Proposal) -> str:
         """The target's facts as canonical JSON text; empty when the action declares none."""
@@ -98,13 +98,13 @@ class Target:
         try:
             return redacted_json(text, self._redactor)
         except RedactionFailed as error:
-            raise TargetUnread("what the target says could not be redacted") from error
+            raise TargetUnread("the target's answer could not be redacted") from error
 
     def _safe(self, text: str) -> str:
         try:
             return self._redactor.redact(text)
         except RedactionFailed as error:
-            raise TargetUnread("what the target says could not be redacted") from error
+            raise TargetUnread("the target's answer could not be redacted") from error
 
 
 def changes(before: str, after: str) -> str:
@@ -139,9 +139,7 @@ def _in_params(name: str, params: Mapping[str, JsonValue]) -> Objects:
         case str() | int() if value and not isinstance(value, bool):
             return Objects(1, (_text(value),))
         case _:
-            raise TargetUnread(
-                f"the parameter {name} names nothing that could be counted", refused=True
-            )
+            raise TargetUnread(f"the parameter {name} names no objects to count", refused=True)
 
 
 def _text(value: JsonValue) -> str:
@@ -186,7 +184,7 @@ async def rehearsed(target: Target, action: Action, proposal: Proposal) -> Propo
     if objects is not None and objects.count > rule.max_objects:
         raise InvalidArguments(
             f"{rule.name} would touch {objects.count} objects; the limit is {rule.max_objects}; "
-            "propose something narrower or tell people instead"
+            "propose something narrower, or suggest it in words"
         )
     return replace(
         proposal,

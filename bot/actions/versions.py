@@ -15,8 +15,8 @@ HISTORY: Final = timedelta(days=90)
 TIMEOUT_S: Final = 1.5  # a card has three seconds in all
 _UNREAD: Final = "Kortex could not read the deploy history, so it did not check version {version}."
 _UNKNOWN: Final = (
-    "Version {version} was never deployed to {product}, as far as the deploys of the last "
-    "{days} days tell."
+    "Version {version} was not deployed to {product} in the last {days} days, as far as Kortex "
+    "knows."
 )
 
 # The deploy records that the proposal's channel reads; None: none are configured.

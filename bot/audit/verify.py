@@ -113,7 +113,7 @@ class Verifier:
             try:
                 reason = self._judge(whole)
             except (TypeError, ValueError, AttributeError):  # a column holds another type
-                reason = "a column holds what was never written"
+                reason = "a column holds a value that Kortex never wrote"
             if reason:
                 seq = whole.seq if isinstance(whole.seq, int) else self._seq + 1
                 self._bad = Bad(seq, reason)
@@ -176,7 +176,7 @@ class Verifier:
     def _left_open(self) -> Bad | None:
         if self._erased:
             seq, by = min(self._erased.items())
-            return Bad(seq, f"its content is gone, and no row {by} says that it was erased")
+            return Bad(seq, f"its content is gone, but no row {by} records an erasure")
         if self._must_be_keyed and self._unkeyed and self._key_id == UNKEYED:
             first = self._unsealed + 1
             return Bad(first, "chained without a key although one is configured")
@@ -223,7 +223,7 @@ class Verifier:
             return f"it follows row {self._seq}, which still says that it is the last"
         edition = self._edition_of(row)
         if row.tip is not None and row.tip != tip_of(self._tips[row.key_id], row.seq, row.mac):
-            return "what says that it is the last row was changed"
+            return "the mark of the last row was changed"
         self._has_tip = row.tip is not None
         self._seq, self._head = row.seq, row.mac
         if (row.key_id, edition) != (self._key_id, self._edition) or not self._inner:
@@ -239,14 +239,14 @@ class Verifier:
         self._seq = row.seq
         # The seal took the tip of the row before it, and its digest cannot show the current tip.
         if row.seq == self._seal_seq - 1 and row.tip is not None:
-            return "it says that it is the last row, and a seal follows it"
+            return "it is marked as the last row, but a seal follows it"
         if row.erased_by is not None and row.seq not in self._emptied:
             self._erased[row.seq] = row.erased_by
         return ""
 
     def _sealed(self, row: ChainRow) -> str:
         if self._not_before < row.seq - 1 and row.prev != self._digest.hex():
-            return "the rows before it are not those that it sealed"
+            return "the rows before it differ from the ones it sealed"
         self._head, self._key_id = row.prev, row.key_id
         return self._accept(row)
 
@@ -273,7 +273,7 @@ class Verifier:
         if not edition:
             return "it was changed: its MAC does not fit"
         if edition > 1 and row.key_id != UNKEYED and self._key_id == UNKEYED and self._seq:
-            return "it was chained with a key over rows without one, and no seal covers them"
+            return "it was chained with a key over rows without one, but no seal covers them"
         return ""
 
     def _wrong_content(self, row: ChainRow) -> str:
@@ -282,9 +282,9 @@ class Verifier:
                 return "its actor or body was changed"
             return self._resolve(row) if row.kind == AuditKind.AUDIT_ERASED else ""
         if row.kind == AuditKind.AUDIT_ERASED or (row.actor, row.salt, row.body) != EMPTY:
-            return "its content was changed under the pretext of an erasure"
+            return "its content was changed, not erased"
         if row.erased_by <= row.seq:
-            return "its content is gone, and the row that should say so is older"
+            return "its content is gone, but the row that records the erasure is older"
         self._erased[row.seq] = row.erased_by
         self._count_erased += 1
         return ""

@@ -99,7 +99,7 @@ class _Answer:
         attempt.say(rest, self._emit)
         is_silent = not ("".join(attempt.text).strip() or attempt.calls or written)
         if self._held.is_withheld and is_silent and isinstance(end, DoneChunk):
-            message = "the model wrote a tool call that no tool takes"
+            message = "the model wrote a tool call that fits no tool"
             attempt.end = ErrorChunk(ErrorKind.PROTOCOL, message, usage=end.usage)
         if written and isinstance(end, DoneChunk):
             attempt.calls.extend(written)

@@ -13,7 +13,7 @@ from bot.ports.failures import StorageUnavailable
 log = structlog.get_logger(__name__)
 
 NOT_READ: Final = (
-    "Kortex could not read what became of this question's proposals. Check their cards before you "
+    "Kortex could not read the state of this question's proposals. Check their cards before you "
     "ask again."
 )
 
@@ -54,7 +54,7 @@ def _sentence(row: Proposal) -> str:
         case ProposalState.FAILED:
             return f"{named} was confirmed and failed; its card has the details."
         case ProposalState.UNKNOWN:
-            return f"{named} was sent, and its result is not known."
+            return f"{named} was sent, and its result is unknown."
         case ProposalState.REJECTED:
             return f"{named} was rejected; nothing was sent."
         case ProposalState.EXPIRED:

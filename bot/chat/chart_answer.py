@@ -126,6 +126,6 @@ def _nothing(request: ChartRequest, found: ToolOutcome) -> str:
     except (orjson.JSONDecodeError, KeyError, TypeError):
         names = []
     if not found.record.ok or not names:
-        return f"{said} Nothing else of it is measured here, as far as I can see."
+        return f"{said} I see no other metric of it here."
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return f"{said} There are: {', '.join(f'`{name}`' for name in names[:MOST_NAMES])}{more}."

@@ -159,7 +159,7 @@ class Redelivery:
     async def _told(self, held: HeldBack) -> bool:
         ask = held.ask
         words = (
-            f"An answer to {ask.asker.user} in {ask.place.channel} could not be delivered for an "
-            f"hour and was given up; the audit trail names it as {ask.turn_id}."
+            f"Kortex could not deliver an answer to {ask.asker.user} in {ask.place.channel} for "
+            f"an hour and gave up. The audit trail has it as {ask.turn_id}."
         )
         return self._is_open() and await self._tell_admins(ask.place.team, words) > 0

@@ -50,11 +50,8 @@ _REFERS_BACK: Final = re.compile(
 )
 _LONGEST_QUESTION: Final = 2_000  # longer questions are not small talk
 
-REPLACED: Final = (
-    "the model's answer rests on nothing that was read, so it is not shown; this one comes from what "
-    "was read, without a model"
-)
-UNCHECKED: Final = "no tool was called for this answer: nothing in it was checked"
+REPLACED: Final = "the model cited no evidence, so its answer is hidden; this answer is rule-based"
+UNCHECKED: Final = "no tool was called for this answer, so nothing in it was checked"
 _BUILT_IN: Final = tuple(tool.contract for tool in core_tools(CursorSigner(bytes(32))))
 # Calls of these read nothing of the systems.
 _READS_NOTHING: Final = frozenset(

@@ -16,7 +16,7 @@ from bot.domain.ids import Place
 from tools.attached import AttachedFile
 
 MOST_IMAGES: Final = 3  # of a message
-_TOO_MANY: Final = f"I look at {MOST_IMAGES} images of a message at most"
+_TOO_MANY: Final = f"I read at most {MOST_IMAGES} images of a message"
 _SEEN: Final = "what is said of the image "
 
 # Never raises: what cannot be read says why.
@@ -68,10 +68,10 @@ def _as_seen(message: Message, blind: str, told: dict[str, None]) -> Message:
     for picture in message.images:
         why_not = picture.why_not or blind
         if why_not:
-            told[f"I did not look at the image {picture.name}: {why_not}"] = None
+            told[f"I did not read the image {picture.name}: {why_not}"] = None
             unseen.append(f"(An image is attached that you cannot see: {picture.name}.)")
         else:
-            told[f"{_SEEN}{picture.name} is what the model saw: nothing in it was measured"] = None
+            told[f"{_SEEN}{picture.name} comes from the model, not from a measurement"] = None
             seen.append(picture)
     text = "\n\n".join([message.text, *unseen])
     return replace(message, text=text, images=tuple(seen))

@@ -31,9 +31,9 @@ CHANNEL_MESSAGES: Final = 100  # of each thread of a channel
 THREADS: Final = 5
 LATELY: Final = timedelta(hours=24)
 READING_S: Final = 30.0  # of all reading: pages are paced, and a 429 waits for its time
-KEPT: Final = "(Here I posted a digest of what was said so far. No model was used for it.)"
+KEPT: Final = "(Here I posted a digest of this thread. No model was used for it.)"
 _WHOLE: Final = "The whole report with every decision: `kortex incident report`."
-NO_TIME: Final = "the messages could not be read in time: this is from my own records alone"
+NO_TIME: Final = "I could not read the messages in time: this is only from my own records"
 
 _CLOCK: Final = "clock"  # the actor of an expiry: bot.actions.decide
 _PLEASE = r"(?:please[, ]+)?(?:(?:can|could) you )?(?:please )?"
@@ -138,7 +138,7 @@ class Recaps:
             return None
         lines = self._page_of(replace(dossier, turns=before))
         page = "\n".join(_as_text(line) for line in lines)
-        return f"**Draft, from the records; nothing was looked at again.**\n\n{page}\n{_WHOLE}"
+        return f"**Draft from the records; nothing was checked again.**\n\n{page}\n{_WHOLE}"
 
     async def _of_thread(self, ask: Ask, reader: ThreadReader) -> str:
         place = ask.place

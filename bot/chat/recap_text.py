@@ -31,7 +31,11 @@ _MARKS: Final = str.maketrans(
 )
 # What an answer begins with that is no statement: its own emphasis, headings, list marks.
 _LEADING = re.compile(r"^[\s#>*_-]+")
-_OWN: Final = ("So far in this thread", "The threads here in which I was asked", "Nobody asked me")
+_OWN: Final = (
+    "So far in this thread",
+    "The threads here in which I was asked",
+    "I got no question",
+)
 _OWN_NAME: Final = "kortex"  # as the lines of the bot begin
 _HANDLED: Final = frozenset({ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN})
 
@@ -76,8 +80,8 @@ def thread_digest(part: ChannelPart, asked_by: str) -> str:
         (
             f"**So far in this thread** ({counted}; times are UTC)",
             *([f"\n\u26a0 Not all: {part.missing}."] if part.missing else []),
-            "\n**What is known** (as it was answered then; nothing was looked at again)",
-            *(_known(part) or ["- no question was answered here yet"]),
+            "\n**Known so far** (from earlier answers; nothing was checked again)",
+            *(_known(part) or ["- no question has been answered here yet"]),
             "\n**What is open**",
             *(_open(part, asked_by) or ["- nothing that I know of"]),
             "\n**Who said and did what**",
@@ -89,7 +93,7 @@ def thread_digest(part: ChannelPart, asked_by: str) -> str:
 def channel_digest(parts: Sequence[ChannelPart], hours: int, total: int) -> str:
     """Of the `total` threads of a channel in which I was asked lately, these."""
     if not parts:
-        return f"Nobody asked me anything in this channel in the last {hours} hours."
+        return f"I got no question in this channel in the last {hours} hours."
     some = f"{len(parts)} of {total}, those with proposals first; " if total > len(parts) else ""
     lines = [f"**The threads here in which I was asked, last {hours} hours** ({some}times are UTC)"]
     for part in parts:
@@ -192,7 +196,7 @@ def _marked(head: str) -> str:
 def _open(part: ChannelPart, asked_by: str) -> list[str]:
     lines = [
         f"- {_clock(row.created_at, _link(part, row.card_ts))} {inert(named(row), QUOTED)} waits "
-        f"for a decision until {row.expires_at.astimezone(UTC):%H:%M}"
+        "for a decision until {row.expires_at.astimezone(UTC):%H:%M}"
         for row in part.proposals
         if row.state is ProposalState.PENDING and row.expires_at > part.now
     ]
@@ -204,7 +208,7 @@ def _open(part: ChannelPart, asked_by: str) -> list[str]:
                 f"asked me: {_quote(turn.question)} ({how})"
             )
     lines += [
-        f"- {_clock(m.at, m.link)} {_who(m)} asked: {_quote(m.text)} (nobody else wrote since)"
+        f"- {_clock(m.at, m.link)} {_who(m)} asked: {_quote(m.text)} (no reply since)"
         for m in _unanswered(part.messages)
     ]
     return lines[:_OPEN]

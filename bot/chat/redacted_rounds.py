@@ -30,8 +30,8 @@ from tools.redactor import RedactionFailed, Redactor, redacted_json
 
 T = TypeVar("T", CompleteRequest, Message, RoundRecord, ToolCall, ToolResult)
 
-WITHHELD_REQUEST = "the model was not asked: the conversation could not be redacted"
-WITHHELD = "what the model said is withheld: it could not be redacted"
+WITHHELD_REQUEST = "the model was not asked, because the conversation could not be redacted"
+WITHHELD = "the model's answer is hidden, because it could not be redacted"
 
 
 class _Passed(NamedTuple):

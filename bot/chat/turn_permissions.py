@@ -22,13 +22,13 @@ from tools.policy import ToolPolicy
 # People wait with an empty answer before them, and a slow minute of the platform's is longer.
 PATIENCE_S: Final = 4.0
 UNKNOWN_NOTICE: Final = (
-    "I could not read this channel's name, so I do not know its rules: I use only what every "
-    "channel may use, and until I can read it nobody can confirm anything here"
+    "I could not read this channel's name, so the strictest rules apply: I use only the tools of "
+    "every channel, and nothing can be confirmed here for now"
 )
 
 NO_RULES: Final = (
-    "I do not answer here: whoever runs Kortex has not said what I may look at in this workspace "
-    "and channel."
+    "I do not answer here: no rule allows me to read anything in this workspace and channel. Ask "
+    "an operator of Kortex."
 )
 
 # Never raises: a failure is reported as not read.
@@ -92,6 +92,6 @@ def authority(policy: ToolPolicy) -> Authoriser:
 def unread_notice(roles: Sequence[str]) -> str:
     """The notice for people with roles that could not be checked."""
     return (
-        f"I could not check whether you are in the role {' or '.join(roles)}, so this answer uses "
-        "only the tools that you may use without it"
+        f"I could not check whether you are in the role {' or '.join(roles)}, so I used only the "
+        "tools that need no role"
     )

@@ -70,8 +70,8 @@ class TurnConfig:
         hours = round(self.session_idle_ttl.total_seconds() / 3600)
         silence = f"{hours // 24} days" if hours >= 48 else f"{hours or 1} h"
         return (
-            f"this conversation was closed after {silence} without a message: "
-            "I start anew and no longer read what was said before"
+            f"this conversation was closed after {silence} without a message, so I start fresh "
+            "without its earlier messages"
         )
 
 

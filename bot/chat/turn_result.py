@@ -21,18 +21,14 @@ from tools.redactor import RedactionFailed, Redactor
 
 log = structlog.get_logger(__name__)
 NOTHING_STARTED: Final = (
-    "the database cannot be used right now, so nothing was started; ask again in a minute"
+    "the database is not available, so nothing was started; ask again in a minute"
 )
-CUT_SHORT: Final = (
-    "the database cannot be used right now, so the answer ends here; ask again in a minute"
-)
+CUT_SHORT: Final = "the database is not available, so the answer ends here; ask again in a minute"
 NOT_KEPT: Final = (
-    "the database cannot be used right now, so this answer was not kept: "
-    "the next question in this thread will not know it"
+    "the database is not available, so this answer was not stored: later questions in this "
+    "thread will not see it"
 )
-LOST: Final = (
-    "the process that was answering is gone and no other can go on from where it stood; ask again"
-)
+LOST: Final = "the answer is lost, because its process ended; ask again"
 _GAVE_UP: Final = (
     "Kortex crashed repeatedly at the same step ({step}), so the answer ends here; "
     "its log names the cause as {reference}"
@@ -41,7 +37,7 @@ _NOT_SHOWN: Final = (
     "Kortex crashed repeatedly while it showed this answer, so charts and evidence are left out; "
     "its log names the cause as {reference}"
 )
-_BUG: Final = "internal error; whoever runs Kortex finds it in the log as {reference}"
+_BUG: Final = "internal error; an operator finds it in the log as {reference}"
 
 
 @dataclass(frozen=True, slots=True)

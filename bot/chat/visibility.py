@@ -11,14 +11,14 @@ _TOLD: Final = {
         "this channel is about to be shared with another company: its people will be able to read this answer"
     ),
     Readers.UNKNOWN: (
-        "I could not read whether this channel is shared with another company: take it that its "
+        "I could not check whether this channel is shared with another company: assume that its "
         "people can read this answer"
     ),
 }
 _WHY: Final = {
     Readers.SHARED: "is shared with another company",
     Readers.PENDING: "is about to be shared with another company",
-    Readers.UNKNOWN: "may be shared with another company, which I could not read just now",
+    Readers.UNKNOWN: "may be shared with another company, which I could not check",
 }
 
 
@@ -32,6 +32,6 @@ def refusal_in(readers: Readers) -> str:
     if readers not in _WHY:
         return ""
     return (
-        f"I do not answer here: this channel {_WHY[readers]}, and I am set not to "
-        "(`external_channels`). Ask me in a channel of your own, or in a direct message."
+        f"I do not answer here: this channel {_WHY[readers]}, and `external_channels` forbids "
+        "it. Ask in an internal channel or in a direct message."
     )

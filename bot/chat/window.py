@@ -156,7 +156,7 @@ def _note(folded: int, dropped: int, too_large: int) -> str | None:
     if dropped:
         parts.append(f"the oldest {dropped} turns were left out")
     if too_large:
-        parts.append(f"{too_large} results were too large to be read")
+        parts.append(f"{too_large} results were too large to read")
     return f"{FITTED}, {' and '.join(parts)}." if parts else None
 
 

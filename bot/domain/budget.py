@@ -85,8 +85,8 @@ def refusal_words(refusal: Refusal) -> str:
     """The message about the limit reached, and when it ends."""
     if refusal.limit is Limit.USER:
         return (
-            f"you asked {refusal.most} questions this hour, the most one person may; "
-            "ask again at the next full hour"
+            f"you asked {refusal.most} questions this hour, the limit for one person; ask again "
+            "at the next full hour"
         )
     whose, amount, end = _NAMED[refusal.limit]
     most, spent = amount(refusal.most), amount(refusal.spent)
@@ -98,8 +98,8 @@ def refusal_words(refusal: Refusal) -> str:
             f"{spent} is spent; {end}"
         )
     return (
-        f"of {whose} ({most}) {spent} is spent and {amount(refusal.held)} is reserved for answers "
-        "under way; ask again when they have ended"
+        f"of {whose} ({most}) {spent} is spent and {amount(refusal.held)} is reserved for "
+        "running answers; ask again when they have ended"
     )
 
 

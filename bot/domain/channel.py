@@ -124,9 +124,9 @@ ChannelNow: TypeAlias = Callable[[Place], Awaitable[Channel]]
 
 
 _UNREAD: Final = (
-    "the channel's name cannot be read now, and who may decide here goes by a name read within the "
-    "last minute. It stays as it is: decide once the chat platform answers again, or ask on the "
-    "operator's page or in `kortex chat`, for what is proposed there needs no such name"
+    "the channel's name cannot be read now, so its approvers are unknown. The proposal stays "
+    "open: decide when the chat platform answers again, or ask on the operator's page or in "
+    "`kortex chat`"
 )
 
 
@@ -157,8 +157,8 @@ def nobody_decides(channel: Channel) -> str:
     }.get(channel.name, ("in this channel", channel.name))
     match = channel.name if channel.rule is UNMATCHED else channel.rule.match
     return (
-        f"no role may confirm {there}: whoever runs Kortex has to name one in the rule of {whose}; "
-        f'in kortex.toml that is confirm under [[channels]] with match = "{match}". '
+        f"no role may confirm {there}: an operator must name one in the rule of {whose}; in "
+        f'kortex.toml that is confirm under [[channels]] with match = "{match}". '
         "No card was posted"
     )
 

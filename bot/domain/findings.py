@@ -17,7 +17,7 @@ from bot.domain.turn_events import Evidence, TurnFinished
 TOOL: Final = "core__report_findings"
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 _VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
-_NOT_STATED: Final = "the answer states no outcome; this was read from its first paragraph"
+_NOT_STATED: Final = "the answer states no verdict; this comes from its first paragraph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def details_of(evidence: Sequence[Evidence]) -> Sequence[str]:
         return ()
     if not isinstance(result, dict):
         return ()
-    missing = (f"not looked at: {each}" for each in _texts(result.get("not_looked_at")))
+    missing = (f"not checked: {each}" for each in _texts(result.get("not_looked_at")))
     return [*_texts(result.get("also_found")), *missing]
 
 
@@ -117,7 +117,7 @@ def _texts(value: JsonValue) -> tuple[str, ...]:
 def _of_words(final: TurnFinished, products: Sequence[str]) -> Findings:
     looked_at = tuple(dict.fromkeys(one.tool for one in final.evidence if one.ok))
     if not looked_at:
-        return Findings("unknown", (), (), ("nothing was looked at",))
+        return Findings("unknown", (), (), ("nothing was checked",))
     first = final.text.strip().partition("\n\n")[0]
     named = sorted((at, name) for name in products if (at := _named_at(first, name)) is not None)
     suspects = tuple(Suspect(name, "", "", 0.0, ()) for _, name in named)

@@ -171,10 +171,10 @@ def deciders(row: Proposal) -> str:
 def unapproved(row: Proposal) -> str | None:
     """Why the confirmations on record are not enough to run it; None when they are."""
     if not row.decided_by:
-        return "nobody's confirmation is on record"
+        return "no confirmation is on record"
     voters = {vote.by for vote in row.votes} | {row.decided_by}
     if row.four_eyes and row.asked_by.user in voters:
-        return "someone other than the asker has to confirm it"
+        return "someone other than the asker must confirm it"
     if len(voters) < row.approvals:
         return f"{len(voters)} of {row.approvals} people have confirmed it"
     return None
@@ -227,7 +227,7 @@ def confirmed_from_row(proposal: Proposal) -> ConfirmedProposal:
     if proposal.state not in (ProposalState.CONFIRMED, ProposalState.DISPATCHING):
         raise IllegalTransition(f"{proposal.id} is {proposal.state}")
     if not proposal.decided_by:
-        raise IllegalTransition(f"{proposal.id} names nobody who confirmed it")
+        raise IllegalTransition(f"{proposal.id} has no confirmation")
     if len({vote.by for vote in proposal.votes} | {proposal.decided_by}) < proposal.approvals:
         raise IllegalTransition(f"{proposal.id} was confirmed by too few people")
     if digest(proposal.action, proposal.product, proposal.params) != proposal.digest:
@@ -297,21 +297,21 @@ def became(row: Proposal, who: str = "") -> str:
     said = REHEARSED if rehearsed else word(row.state)
     match row.state:
         case ProposalState.PENDING:
-            return f"{said}, nobody has decided yet"
+            return f"{said}, not decided yet"
         case ProposalState.CONFIRMED:
             return f"{said}{who}, about to run"
         case ProposalState.DISPATCHING | ProposalState.SUCCEEDED | ProposalState.FAILED:
             return f"{_confirmed(who)}{said}"
         case ProposalState.UNKNOWN:
-            return f"{_confirmed(who)}{said}: whether it took effect could not be learned"
+            return f"{_confirmed(who)}{said}: it may have taken effect"
         case ProposalState.REJECTED:
             return f"{said}{who}, nothing was run"
         case ProposalState.EXPIRED:
-            return f"{said}{who}, nobody decided in time and nothing was run"
+            return f"{said}{who}, not decided in time, nothing was run"
         case ProposalState.SUPERSEDED if refused_by(row) == ONE_ORDER:
             return f"{_confirmed(who)}{said} and not run: the same was sent by another proposal"
         case ProposalState.SUPERSEDED if row.outcome:
-            return f"{_confirmed(who)}{said} and not run: its target is not what the card showed"
+            return f"{_confirmed(who)}{said} and not run: its target differs from the card"
         case ProposalState.SUPERSEDED:
             edited = f"edited{who} and " if who else ""
             return f"{edited}{said} by a newer proposal, nothing was run"

@@ -51,7 +51,7 @@ class ProviderStatus:
             return f"not available, {self.reason}"
         asked = f"asked {_ORDINALS.get(self.turn, f'{self.turn}th')}" if self.turn else "not in use"
         trying = ", on trial after failures" if self.circuit == "trying" else ""
-        unheard = "configured, no answer yet" if live else "configured"
+        unheard = "configured, not used yet" if live else "configured"
         state = "ready" if self.answered else unheard
         return f"{state}, {asked}" + (f", {self.model}" if self.model else "") + trying
 

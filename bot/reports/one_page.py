@@ -54,7 +54,7 @@ def _impact(cause: DossierTurn | None) -> Sequence[str]:
     found = [row for row in rows if row.startswith("- ") and _IMPACT.search(row)][:_MOST_IMPACT]
     told = [f"- {_flat(row.removeprefix('- '))}" for row in found]
     return [
-        *(told or ["- No figure of it is on record."]),
+        *(told or ["- No figure is on record."]),
         "- Customers and revenue: not measured.",
     ]
 
@@ -89,7 +89,7 @@ def _of_proposal(row: Proposal) -> Iterator[tuple[datetime, str]]:
 
 def _actions(rows: Sequence[Proposal]) -> Sequence[str]:
     done = [f"- {named(row)}: {became(row)}" for row in rows if row.state not in OPEN]
-    return done or ["- None through Kortex. Changes by hand are not on record here."]
+    return done or ["- None through Kortex. Manual changes are not on record here."]
 
 
 def _open(dossier: Dossier, cause: DossierTurn | None) -> Sequence[str]:

@@ -59,7 +59,7 @@ def tool_report(
     entries = [catalog.get(tool.contract.id) for tool in tools]
     statuses = [_status(entry, everywhere, bound, health) for entry in entries if entry]
     if "unknown" in health:
-        made_up = "names that a model made up"
+        made_up = "names invented by a model"
         statuses.append(ToolStatus("unknown", (made_up,), "", health["unknown"]))
     return ToolReport(
         sorted(statuses, key=lambda each: each.id),
@@ -100,7 +100,7 @@ def _status(
     tables = dict.fromkeys(_SETTING.get(each, f"[adapters.{each}]") for each in missing)
     reason = f"not set: {', '.join(tables)}" if missing else ""
     if not named:
-        reason = "no toolset names it, or [policy] denies it"
+        reason = "no toolset has it, or [policy] denies it"
     elif contract.requires_connection and not policy.granted_connections:
         reason = reason or "not set: [platform.connections]"
     return ToolStatus(contract.id, named, reason, health.get(contract.id, ToolHealth()))

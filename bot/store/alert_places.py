@@ -189,4 +189,4 @@ async def _left_out(connection: AsyncConnection, limits: AlertLimits) -> str:
     )
     if int(await connection.scalar(spent) or 0) < limits.daily_usd_micros:
         return ""
-    return "what alerts may spend today is spent"
+    return "today's budget for alerts is spent"

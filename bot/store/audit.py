@@ -139,8 +139,8 @@ async def _is_of_first_edition(connection: AsyncConnection, sealing: Sealing, se
         fits = False
     if not fits:
         raise TrailChanged(
-            f"the audit trail was changed from outside: row {seq} is not the one that was written "
-            "last. Nothing was done. Stop Kortex, keep a copy of the database and run "
+            f"the audit trail was changed from outside: row {seq} is not the last one that "
+            "Kortex wrote. Nothing was done. Stop Kortex, keep a copy of the database and run "
             "`kortex audit verify`"
         )
 

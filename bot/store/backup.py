@@ -27,7 +27,7 @@ def write_backup(database: Path, target: Path) -> int:
     Blocks for as long as the disk takes. Mode 0600. Raises BackupRefused, StorageUnavailable.
     """
     if target.exists() or target.is_symlink():
-        raise BackupRefused(f"{target} exists already and was left as it is; name another file")
+        raise BackupRefused(f"{target} already exists and was not changed; name another file")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
@@ -79,7 +79,7 @@ def _place(part: Path, target: Path) -> None:
     try:
         target.hardlink_to(part)  # unlike a rename, never over a file created in the meantime
     except FileExistsError:
-        raise BackupRefused(f"{target} exists already and was left as it is") from None
+        raise BackupRefused(f"{target} already exists and was not changed") from None
     except OSError:  # a file system without links
         with target.open("xb"):
             pass

@@ -197,7 +197,7 @@ async def _agree(connection: AsyncConnection, caller: KnownCaller) -> None:
     was = _caller(row)
     has = f"the account {was.account}" if was.account else f"the roles {sorted(was.roles)}"
     raise CallerDiffers(
-        f"{was.name} has a live token with {has}. Create this one alike, or revoke that one first"
+        f"{was.name} has a live token with {has}. Give this one the same, or revoke that one first"
     )
 
 

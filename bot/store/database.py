@@ -298,7 +298,7 @@ async def _in_time() -> AsyncIterator[_Begun]:
                 raise
             waited = f"{QUEUE_TIMEOUT_S:g} s"
             raise StorageUnavailable(
-                f"the database was too busy for {waited}; nothing was begun"
+                f"the database was too busy for {waited}; nothing was started"
             ) from error
 
 

@@ -192,7 +192,9 @@ def storage_errors() -> Iterator[None]:
     except TimeoutError as error:
         raise StorageUnavailable("the database did not answer in time") from error
     except sa.exc.TimeoutError as error:
-        raise StorageUnavailable("every database connection is busy; nothing was begun") from error
+        raise StorageUnavailable(
+            "every database connection is busy; nothing was started"
+        ) from error
     except OSError as error:
         raise ConnectionLost(f"the database cannot be reached: {error}") from error
 

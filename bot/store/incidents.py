@@ -51,7 +51,7 @@ class StoredIncidents:
                 return await self._database.transact(work)
             return await self._database.fetch(work)
         except StorageUnavailable as error:
-            raise CapabilityUnavailable("the incident store cannot be read now") from error
+            raise CapabilityUnavailable("the incident store is not available now") from error
 
 
 async def _candidates(index: WordIndex, asked: Asked, limit: int) -> dict[int, sa.Row[Any]]:

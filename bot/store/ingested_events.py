@@ -141,7 +141,7 @@ class StoredDeploys:
         try:
             return await self._database.fetch(work)
         except StorageUnavailable as error:
-            raise CapabilityUnavailable("the event store cannot be read now") from error
+            raise CapabilityUnavailable("the event store is not available now") from error
 
 
 def _deploy(row: sa.Row[Any]) -> Deploy:

@@ -34,8 +34,8 @@ from bot.store.tables import (
 from bot.store.turn_step_table import turn_steps
 
 _SAID: Final = (
-    "restored: this database was put back from a copy in which the proposal was open; what became "
-    "of it after the copy was made is not known here, and nothing is sent"
+    "restored: this database is a copy from a time when the proposal was open. Its later state "
+    "is unknown, so nothing is sent"
 )
 UNKNOWN: Final = Outcome(ProposalState.UNKNOWN, orjson.dumps({"error": _SAID}).decode())
 _NOT_ASKED: Final = "the database was restored from a copy"

@@ -170,8 +170,8 @@ def _migrate(url: str) -> str:
     finally:
         engine.dispose()
     raise StorageUnavailable(
-        "its tables are held, by a dump perhaps; nothing was changed. Run `kortex migrate` again "
-        "when it has ended"
+        "its tables are locked, perhaps by a dump; nothing was changed. Run `kortex migrate` "
+        "again when the lock is free"
     )
 
 

@@ -134,8 +134,7 @@ class Reload:
         candidate = _with(self._in_force, settings, self.sections)
         if candidate.secrets() - self._masked:
             raise ConfigurationError(
-                f"a new secret stands in {', '.join(sorted(self.sections))}; "
-                "a secret is taken at a restart only"
+                f"{', '.join(sorted(self.sections))} has a new secret; restart Kortex to use it"
             )
 
     def _check_variables(self, settings: Settings) -> None:

@@ -98,16 +98,16 @@ async def test_a_text_in_another_encoding_is_read_and_that_is_noted(
     [
         (Upload("logs.txt", b"PK\x03\x04" + bytes(99)), "it is an archive"),
         (Upload("logs.txt", gzip.compress(b"x" * 999)), "it is a compressed file"),
-        (Upload("run.log", b"abc\x00\x01\x02" * 99), "it is no text"),
-        (Upload("run.log", bytes(range(128, 256)) + bytes(range(1, 9)) * 9), "it is no text"),
-        (Upload("run.log", b"\xff\xfe\x00\xd8"), "do not fit its own mark"),
+        (Upload("run.log", b"abc\x00\x01\x02" * 99), "it is not text"),
+        (Upload("run.log", bytes(range(128, 256)) + bytes(range(1, 9)) * 9), "it is not text"),
+        (Upload("run.log", b"\xff\xfe\x00\xd8"), "do not match its byte order"),
         (Upload("empty.log", b" \n"), "it is empty"),
         (Upload("report.pdf", b"%PDF-1.7"), "it is a PDF"),
         (Upload("shot.png", b"\x89PNG"), "it is an image"),
         (Upload("shot.log", b"\x89PNG\r\n"), "it is an image"),
         (Upload("page.html", b"<html>"), "it is a web page"),
         (Upload("a.log", b"x" * (MAX_BYTES + 1)), "it is larger than 1 MB"),
-        (Upload("plan", b"x", "text/plain", "external"), "it lies outside Slack"),
+        (Upload("plan", b"x", "text/plain", "external"), "it is outside Slack"),
         (Upload("canvas", b"x", "application/vnd.slack-docs", "quip"), "it is a canvas"),
     ],
     ids=lambda each: each.name if isinstance(each, Upload) else "",
@@ -140,7 +140,7 @@ async def test_without_the_scope_the_app_says_which_one_it_lacks() -> None:
     app = AppIdentity()
     bare = replace(app, scopes=app.scopes - {"files:read"})
     async with served(Setup(app=bare)) as workspace:
-        with pytest.raises(InvalidArguments, match="lacks the scope files:read"):
+        with pytest.raises(InvalidArguments, match="has no scope files:read"):
             await read(workspace, Upload("app.log", b"x"))
 
 
@@ -182,10 +182,10 @@ async def test_an_image_is_read_as_what_its_bytes_say(workspace: Workspace) -> N
 @pytest.mark.parametrize(
     ("upload", "why"),
     [
-        (Upload("shot.png", b"<script>"), "it is no PNG, JPEG, GIF or WebP"),
+        (Upload("shot.png", b"<script>"), "it is not a PNG, JPEG, GIF or WebP"),
         (Upload("shot.png", PNG + bytes(3_500_000)), "it is larger than 3.5 MB"),
-        (Upload("shot.txt", PNG), "it is no image"),
-        (Upload("shot.png", PNG, mode="external"), "it lies outside Slack"),
+        (Upload("shot.txt", PNG), "it is not an image"),
+        (Upload("shot.png", PNG, mode="external"), "it is outside Slack"),
     ],
     ids=["script", "large", "text", "elsewhere"],
 )
@@ -260,7 +260,7 @@ async def test_the_token_goes_to_no_other_host(address: str) -> None:
     told = await failure(OddSlack(plain, {"url_private_download": address, "url_private": address}))
 
     assert isinstance(told, InvalidArguments)
-    assert told.message == "it lies outside Slack, where Kortex does not go"
+    assert told.message == "it is outside Slack, where Kortex does not read"
 
 
 async def test_another_port_of_the_same_host_is_another_host() -> None:

@@ -256,7 +256,7 @@ async def test_what_alerts_may_spend_today_is_a_limit_of_its_own(database: Datab
     await ledger.record(replace(ROUND, round=2, user=ALERTS))
     threads = await file(store, alert("b", product="payments"), limits=limits)
     told = {(each.product, each.left_out) for each in threads}
-    assert told == {("checkout", ""), ("payments", "what alerts may spend today is spent")}
+    assert told == {("checkout", ""), ("payments", "today's budget for alerts is spent")}
 
 
 async def test_words_of_alerts_go_when_messages_do(database: Database) -> None:

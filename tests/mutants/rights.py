@@ -48,8 +48,8 @@ RIGHTS_MUTANTS = (
     Mutant(
         "rights: the channel is not looked at before the order leaves",
         "bot/actions/guards.py",
-        '            reason = "nobody may decide in this channel any more"\n        return Judgement(reason or "")\n',
-        '            reason = "nobody may decide in this channel any more"\n        return PASSED\n',
+        '            reason = "no role can decide in this channel any more"\n        return Judgement(reason or "")\n',
+        '            reason = "no role can decide in this channel any more"\n        return PASSED\n',
         (f"{_LOOKING_UP}test_what_is_wrong_after_the_press_runs_nothing",),
     ),
     Mutant(

@@ -84,7 +84,7 @@ async def test_an_edited_version_that_was_never_deployed_is_warned_of_on_the_new
     await form.get_by_label("version").fill("v9.9.9")
     await form.get_by_role("button", name="Propose").click()
 
-    await expect(thread).to_contain_text("Version v9.9.9 was never deployed to checkout")
+    await expect(thread).to_contain_text("Version v9.9.9 was not deployed to checkout")
 
 
 @pytest.mark.parametrize(

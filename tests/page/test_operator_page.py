@@ -317,7 +317,7 @@ async def test_a_card_of_an_edited_version_that_was_never_deployed_warns_before_
     async with visit() as visitor:
         await visitor.sign_in(await token_for(stage, "mira", "responder"))
         card = _card(visitor.page, "v9.9.9")
-        warning = "Version v9.9.9 was never deployed to checkout"
+        warning = "Version v9.9.9 was not deployed to checkout"
 
         await expect(card).to_contain_text(warning)
         await card.get_by_role("button", name="Confirm").click()

@@ -37,6 +37,6 @@ async def test_a_storm_is_grouped_bounded_and_told(shared_stage: Stage) -> None:
     threads = [shown(each) for each in openings(stage, "Alert rule all")]
     said = Counter("Not investigated: alerts may start 2" in each for each in threads)
     assert said == {True: 3, False: 2}
-    (rest,) = [each for each in threads if "More alerts than there may be threads" in each]
+    (rest,) = [each for each in threads if "Too many alerts for new threads" in each]
     assert "and 186 more" in rest
     assert len(stage.models.requests) == 2

@@ -184,7 +184,7 @@ async def test_an_alerts_proposal_is_decided_by_people_with_the_role_only(
     await send(stage, group(alert("Proposing")))
     asked = await opening(stage, "Proposing is slow")
     card = await stage.card(asked)
-    assert "Tool output was read before this was proposed" in shown(card)
+    assert "Based on tool output" in shown(card)
     assert "*Asked by*  an alert" in shown(card)
 
     refused = await stage.told(GUEST, stage.press(GUEST, card, CONFIRM))

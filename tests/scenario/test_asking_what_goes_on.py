@@ -57,7 +57,7 @@ async def test_what_runs_in_a_private_channel_is_told_to_its_members_in_both_tra
         assert SECRET not in told[user] + json.dumps(bot.workspace.home_of(user))
         assert "acquisition" not in told[user]
         assert "1 more in places that you are not in" in told[user]
-    assert "confirmed by others" in json.dumps(bot.workspace.home_of(GUEST))
+    assert "You cannot confirm proposals" in json.dumps(bot.workspace.home_of(GUEST))
 
 
 async def test_a_whole_bot_tells_what_waits_with_links_that_lead_there(stage: Start) -> None:
@@ -84,7 +84,7 @@ async def test_a_whole_bot_tells_what_waits_with_links_that_lead_there(stage: St
         assert f"a question of <@{MEMBER}> since" in status
         assert "Actions are not frozen." in status
         assert "1 question, the last of" in sessions
-        assert "You may confirm and reject proposals in `#incident-*`." in tab
+        assert "You can confirm and reject proposals in `#incident-*`." in tab
         assert shown in tab
         assert "*Today (UTC)*: $" in tab
         assert running.query("SELECT count(*) FROM audit WHERE body LIKE '%\"home\"%'") == [(1,)]

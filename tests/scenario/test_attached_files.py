@@ -112,7 +112,7 @@ async def test_what_cannot_be_read_is_said_and_the_question_is_answered(
 
     assert "3417 waits" in answer
     told = answer.replace("`", "")
-    assert "I could not read run.txt: it is an archive, whatever its name says" in told
+    assert "I could not read run.txt: it is an archive, despite its name" in told
     assert "I could not read big.log: it is larger than 1 MB" in told
 
 
@@ -146,7 +146,7 @@ async def test_what_a_file_orders_is_proposed_at_most_and_the_card_says_where_it
 
     assert shared_stage.effects == before
     assert "proposal:confirm" in card.action_ids
-    assert "Tool output was read before this was proposed" in "".join(str(b) for b in card.blocks)
+    assert "Based on tool output" in "".join(str(b) for b in card.blocks)
 
 
 async def test_a_model_that_sees_gets_an_image_and_its_bytes_are_kept_nowhere(
@@ -158,7 +158,7 @@ async def test_a_model_that_sees_gets_an_image_and_its_bytes_are_kept_nowhere(
     asked = turn_of(shared_stage.models.requests[-1])[0]["content"]
     assert [part["type"] for part in asked] == ["text", "image_url"]
     assert asked[1]["image_url"]["url"] == f"data:image/png;base64,{data}"
-    assert "what is said of the image shot.png is what the model saw" in answer.replace("`", "")
+    assert "what is said of the image shot.png comes from the model" in answer.replace("`", "")
     assert data not in shared_stage.rows()
     assert data not in shared_stage.log.getvalue()
 
@@ -168,7 +168,7 @@ async def test_an_image_that_cannot_be_shown_is_said(shared_stage: Stage) -> Non
     answer = await shared_stage.answer(await ask(shared_stage, "@kortex what is this?", broken))
 
     told = answer.replace("`", "")
-    assert "I did not look at the image shot.png: it is no PNG, JPEG, GIF or WebP" in told
+    assert "I did not read the image shot.png: it is not a PNG, JPEG, GIF or WebP" in told
     assert isinstance(turn_of(shared_stage.models.requests[-1])[0]["content"], str)
 
 

@@ -66,5 +66,5 @@ async def test_a_guest_is_told_at_once_and_nothing_is_read(stage: Start) -> None
         await running.workspace.command(GUEST, CHECKOUT, f"chart {P99} checkout")
         (said,) = await running.workspace.wait_for(lambda: running.whispers(GUEST), WAIT_S)
 
-        assert "chart comes here" not in said
+        assert "will see the chart here" not in said
         assert running.query("select body from audit where kind = 'tool.call'") == []

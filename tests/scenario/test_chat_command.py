@@ -163,7 +163,7 @@ async def test_an_edited_version_that_was_never_deployed_is_warned_of(
     edited = '{"version":"v9.9.9"}'
     await stage.change("UPDATE proposals SET params = ? WHERE id = ?", edited, proposal)
     shown = await alice.type(f"/proposal {proposal}")
-    assert "Version v9.9.9 was never deployed to checkout" in shown
+    assert "Version v9.9.9 was not deployed to checkout" in shown
     await stage.close_open()
 
 

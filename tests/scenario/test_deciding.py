@@ -129,7 +129,7 @@ async def test_two_people_have_to_confirm_and_the_card_tells_who_did(stage: Stag
     assert f"<@{RESPONDER}>" in shown(after)
     assert set(after.action_ids) >= {CONFIRM, REJECT}
     told = await stage.told(RESPONDER, stage.press(RESPONDER, after, CONFIRM))
-    assert "Someone else has to confirm it too" in told
+    assert "Another approver must confirm it too" in told
     assert state_of(stage, card) == "pending"
 
     await stage.press(SECOND_RESPONDER, after, CONFIRM)
@@ -164,7 +164,7 @@ async def test_a_freeze_refuses_confirmation_until_it_is_lifted(stage: Stage) ->
     assert state_of(stage, card) == "pending"
     assert f"by <@{RESPONDER}>: the sale is on" in await command(stage, "freeze")
 
-    assert "Not frozen any more" in await command(stage, "freeze off")
+    assert "Freeze ended" in await command(stage, "freeze off")
 
     await stage.press(SECOND_RESPONDER, card, CONFIRM)
     await stage.card(asked, "; failed.")
@@ -176,7 +176,7 @@ async def test_a_freeze_refuses_confirmation_until_it_is_lifted(stage: Stage) ->
 
 
 async def test_only_admins_freeze(stage: Stage) -> None:
-    assert "by admins: @responder" in await command(stage, "freeze on", MEMBER)
+    assert "Only admins can freeze actions: @responder" in await command(stage, "freeze on", MEMBER)
     assert "Actions are not frozen." in await command(stage, "freeze")
 
 
@@ -202,7 +202,7 @@ async def test_an_edited_proposal_takes_the_place_of_the_old_one(stage: Stage) -
 
     await edited(stage, card, "v2")
 
-    new = await stage.card(asked, "Edited and proposed anew by")
+    new = await stage.card(asked, "Edited and proposed again by")
     assert "v2" in shown(new)
     assert f"<@{RESPONDER}>" in shown(new)
     old = await stage.workspace.wait_for(

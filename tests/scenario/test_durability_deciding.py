@@ -109,7 +109,7 @@ async def test_one_approver_on_both_replicas_is_one_vote(pair: Pair) -> None:
         await queued(pair.world, 1)
         await via(pair.world, pair.b, pair.confirm(asked, MIRA), clicks)
         await queued(pair.world, 2)
-    await pair.told(MIRA, "You have confirmed it already: 1 of 2")
+    await pair.told(MIRA, "You already confirmed it (1 of 2)")
     await pair.world.settled()
     (row,) = await pair.proposals(asked)
     assert (row.state, await pair.votes(asked), pair.orders) == ("pending", 1, before)

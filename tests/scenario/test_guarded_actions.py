@@ -152,9 +152,9 @@ async def test_a_target_that_drifts_after_the_card_is_not_touched_and_both_facts
 
     await stage.press(RESPONDER, card, CONFIRM)
 
-    after = await stage.card(asked, "not what the card showed")
+    after = await stage.card(asked, "differs from the card")
     assert "config_hash was a1, is b2" in shown(after)
-    await stage.note(asked, "not run: its target is not what the card showed")
+    await stage.note(asked, "not run: its target differs from the card")
     assert orders(stage) == [True, True]
     assert stage.query("SELECT state FROM proposals WHERE card_ts = ?", card.ts) == [
         ("superseded",)

@@ -162,10 +162,10 @@ async def test_an_answer_that_cannot_be_read_is_said_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ({"ok": False, "error": "plan_upgrade_required"}, "plan has no user groups"),
-        ({"ok": True, "usergroups": []}, "has no user groups, which need a paid plan"),
-        ({"ok": False, "error": "missing_scope"}, "add the scope usergroups:read"),
-        ({"ok": False, "error": "invalid_auth"}, "does not take the bot token (invalid_auth)"),
+        ({"ok": False, "error": "plan_upgrade_required"}, "need a paid Slack plan"),
+        ({"ok": True, "usergroups": []}, "has no user groups (they need a paid plan)"),
+        ({"ok": False, "error": "missing_scope"}, "the app has no scope usergroups:read"),
+        ({"ok": False, "error": "invalid_auth"}, "rejects the bot token (invalid_auth)"),
         ({"ok": False, "error": "ratelimited"}, "did not list its user groups"),
         ({"ok": True, "usergroups": [{"id": 10**40}]}, "unreadable answer)"),
         ({"ok": True, "usergroups": [{"id": 'S0"]\n', "handle": "sre"}]}, "unreadable answer)"),

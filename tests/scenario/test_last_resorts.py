@@ -79,7 +79,7 @@ async def test_a_spent_budget_starts_no_further_round_and_the_thread_says_so(sta
 
         assert len(running.models.requests) == 1
         assert "I look at the clock." in first
-        assert "The model budget allows no further round now." in first
+        assert "The model budget is used up for now." in first
         assert "1 result behind *Evidence*." in first
         assert "today's budget ($1.00) is spent; it is full again" in second
         assert "never said" not in first + second

@@ -101,7 +101,7 @@ async def test_whoever_returns_to_a_closed_conversation_is_told_that_it_starts_a
         answer = await running.answered("and now?", thread=asked.thread)
 
     assert "Fresh eyes." in answer
-    assert "closed after 7 days without a message: I start anew" in answer
+    assert "closed after 7 days without a message, so I start fresh" in answer
     assert "It was the pool." not in str(running.models.bodies[-1]["messages"])
 
 

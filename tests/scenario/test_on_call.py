@@ -158,7 +158,7 @@ async def test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough(
     stage = shared_stage
     rotas.people["on-call"] = ["mira", "priya"]
     asked, card = await proposed(stage, "on-call")
-    assert "*May decide*  responder, named (only if also on call)" in shown(card)
+    assert "*Can decide*  responder, named (only if also on call)" in shown(card)
 
     not_on_call = await refused(stage, SECOND_RESPONDER, card)
     assert "a responder or named who is on call" in not_on_call

@@ -73,7 +73,7 @@ async def test_what_was_wrong_is_read_by_admins_redacted_and_on_record(
         assert "<!channel>" not in quality
         assert "<https://evil" not in quality
         assert API_KEY not in quality + running.rows() + running.sent()
-        assert "is shown to admins: @responder" in refused
+        assert "Only admins can see how answers were rated: @responder" in refused
         assert [('"explained":false' in b, "wrong" in b) for (b,) in kinds] == [
             (True, False),
             (False, False),

@@ -50,7 +50,7 @@ async def test_where_slack_does_not_say_the_channel_counts_as_shared(stage: Star
     )
     async with stage(LOOKS, REFUSING, setup=unreadable) as running:
         refused = await running.answered("@kortex how late is it?")
-    assert "may be shared with another company, which I could not read" in refused
+    assert "may be shared with another company, which I could not check" in refused
 
 
 async def opened(running: Stage, user: str) -> str:
@@ -84,4 +84,4 @@ async def test_who_cannot_be_looked_up_opens_no_result(stage: Start) -> None:
     async with stage(LOOKS, setup=broken) as running:
         told = await opened(running, MEMBER)
 
-    assert "I could not check with Slack who you are" in told
+    assert "I could not check your account with Slack" in told

@@ -218,10 +218,10 @@ async def test_two_confirmations_at_once_are_one_effect(stage: Stage) -> None:
     [
         (says(422, {"reason": "freeze"}), "Failed:", "failed.", "failed"),
         (says(401, text="who are you"), "Failed:", "failed.", "failed"),
-        (says(503, {"error": "busy"}), "Outcome unknown", "whether it took effect", "unknown"),
-        (says(302, text="", Location="/x"), "Outcome unknown", "whether it took", "unknown"),
-        (silence, "Outcome unknown", "whether it took effect", "unknown"),
-        (hangs_up, "Outcome unknown", "whether it took effect", "unknown"),
+        (says(503, {"error": "busy"}), "Outcome unknown", "it may have taken effect", "unknown"),
+        (says(302, text="", Location="/x"), "Outcome unknown", "it may have taken", "unknown"),
+        (silence, "Outcome unknown", "it may have taken effect", "unknown"),
+        (hangs_up, "Outcome unknown", "it may have taken effect", "unknown"),
     ],
     ids=["422", "401", "503", "302", "silence", "hangs up"],
 )
@@ -248,7 +248,7 @@ async def test_a_button_with_a_foreign_value_decides_nothing(stage: Stage, value
     _, card = await proposed(stage)
 
     told = await stage.told(RESPONDER, stage.forge(RESPONDER, card, CONFIRM, value))
-    assert "belongs to no open proposal here" in told
+    assert "This proposal is not open any more" in told
     assert row_of(stage, card) == ("pending", "")
     assert stage.effects == 0
 
@@ -259,6 +259,6 @@ async def test_a_card_cannot_confirm_the_proposal_of_another(stage: Stage) -> No
     other = str((second.action(CONFIRM) or {})["value"])
 
     told = await stage.told(RESPONDER, stage.forge(RESPONDER, first, CONFIRM, other))
-    assert "belongs to no open proposal here" in told
+    assert "This proposal is not open any more" in told
     assert [row_of(stage, card)[0] for card in (first, second)] == ["pending", "pending"]
     assert stage.effects == 0

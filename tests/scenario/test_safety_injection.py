@@ -159,7 +159,7 @@ async def test_an_obeying_model_reads_data_and_achieves_a_labelled_card_and_noth
     assert "error" not in json.loads(read[2])["result"]
     assert CONTROLS.findall("".join(map(str, map(json.loads, read)))) == []
     assert stage.effects == 0
-    assert "Tool output was read before this was proposed." in shown(card)
+    assert "Based on tool output" in shown(card)
     assert card.action_ids == ("proposal:raw", CONFIRM, "proposal:edit", "proposal:reject")
     row = "SELECT state, decided_by FROM proposals WHERE card_ts = ?"
     assert stage.query(row, card.ts) == [("pending", None)]

@@ -370,7 +370,7 @@ async def test_the_command_answers_privately(bot: Bot) -> None:
     admin = await bot.workspace.command(RESPONDER, CHECKOUT, "providers")
     answers = [str((ack.body or {}).get("text")) for ack in (everyone, refused, admin)]
     assert replies.COMMAND_HELP in answers[0]
-    assert "shown to admins: @responder" in answers[1]
+    assert "Only admins can see the models: @responder" in answers[1]
     assert "triage: configured" in answers[2]
 
 

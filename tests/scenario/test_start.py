@@ -217,7 +217,7 @@ async def test_check_fails_on_roles_that_cannot_be_read(
     }
     assert set(failed) == {"on call on-call", "role nobody"}
     assert "cannot be reached" in str(failed["on call on-call"])
-    assert failed["role nobody"] == "Slack does not say who is in S0GONE0001"
+    assert failed["role nobody"] == "Slack does not list the members of S0GONE0001"
 
 
 async def test_check_tries_a_rota_without_slack(

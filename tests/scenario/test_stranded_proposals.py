@@ -42,7 +42,7 @@ def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
 @pytest.mark.parametrize(
     ("state", "card_words", "line"),
     [
-        ("dispatching", "unknown", "whether it took effect"),
+        ("dispatching", "unknown", "it may have taken effect"),
         ("confirmed", "failed", "nothing was changed"),
     ],
 )

@@ -228,7 +228,7 @@ async def test_an_address_of_nobodys_making_is_not_passed_on(two: Two) -> None:
 
 async def test_a_workspace_that_nobody_named_is_turned_away_and_keeps_no_app(two: Two) -> None:
     status, page = await two.install(EVIL)
-    assert (status, "not allowed" in page) == (403, True)
+    assert (status, "cannot install this app" in page) == (403, True)
     evil = two.slack.others[1]
     assert [call.method for call in evil.calls][-1] == "apps.uninstall"
     assert TeamId(EVIL) not in await _rows(two).revisions()
@@ -241,8 +241,8 @@ async def test_a_workspace_that_nobody_named_is_turned_away_and_keeps_no_app(two
         ({"is_enterprise_install": True, "team": None}, "whole organisations"),
         ({"refresh_token": "xoxe-1", "team": {"id": ACME}}, "token rotation"),
         ({"team": {"id": ACME}}, "another app"),
-        ({"team": {"id": HOME}}, "connected already"),
-        ({"access_token": None}, "not allowed"),
+        ({"team": {"id": HOME}}, "already connected"),
+        ({"access_token": None}, "cannot install this app"),
         ({"team": ACME}, "could not be asked"),
         ({"authed_user": [[]], "team": {"id": ACME}}, "could not be asked"),
         ({"access_token": "xoxb-nobodys"}, "invalid_code"),
@@ -270,7 +270,7 @@ async def test_a_card_is_decided_by_its_own_workspaces_people_alone(installed: T
 
     value = str((card.action(CONFIRM) or {})["value"])
     told = await two.home.told(RESPONDER, two.home.forge(RESPONDER, own, CONFIRM, value))
-    assert "no open proposal here" in told
+    assert "This proposal is not open any more" in told
     # The role of home lists this very id, of home.
     told = await two.acme.told(RESPONDER, two.acme.press(RESPONDER, card, CONFIRM))
     assert "Ask an acme-lead" in told
@@ -298,7 +298,7 @@ async def test_admins_are_told_of_their_own_workspace(installed: Two, command: s
     await two.answer(two.home, two.home.newcomer())
     of_acme = await _said(two.acme, MEMBER, command)
     of_home = await _said(two.home, SECOND_RESPONDER, command)
-    assert "shown to admins" not in of_acme + of_home
+    assert "Only admins" not in of_acme + of_home
     assert HOME not in of_acme
     assert ACME not in of_home
     assert "more in places" not in of_acme
@@ -314,7 +314,7 @@ async def test_the_freeze_of_all_is_homes_to_set_and_to_lift(installed: Two) -> 
     assert "Frozen" in status
     assert "secret reason" not in status
     assert RESPONDER not in status
-    assert "not frozen" in (await _said(two.home, RESPONDER, "freeze off")).lower()
+    assert "freeze ended" in (await _said(two.home, RESPONDER, "freeze off")).lower()
 
 
 async def test_beyond_its_rules_nothing_is_looked_at(installed: Two) -> None:

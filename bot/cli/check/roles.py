@@ -79,7 +79,7 @@ async def _on_duty(name: str, rota: OnCall, duty: OnDutyDirectory) -> Finding:
         return Finding(
             part,
             False,
-            "Slack does not say whose addresses these are: is users:read.email granted?",
+            "Slack does not find the users of these addresses: is users:read.email granted?",
         )
     lost = found.without_account
     detail = f"{len(found.users) + lost} on call now"

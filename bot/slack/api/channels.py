@@ -57,7 +57,7 @@ class Channels:
     async def _ask(self, channel: str) -> Told:
         found = (await self._api.call("conversations.info", channel=channel)).get("channel")
         if not isinstance(found, dict):
-            raise SurfaceFailed("conversations.info: told of no channel", retryable=False)
+            raise SurfaceFailed("conversations.info: answered without a channel", retryable=False)
         return {name: value for name, value in found.items() if name in _KEPT}
 
 

@@ -13,9 +13,9 @@ _MARKS: Final = (
 )
 # https://en.wikipedia.org/wiki/List_of_file_signatures, of what people attach under a text's name.
 _BINARY: Final = (
-    (b"PK\x03\x04", "it is an archive, whatever its name says"),
-    (b"\x1f\x8b", "it is a compressed file, whatever its name says"),
-    (b"\x28\xb5\x2f\xfd", "it is a compressed file, whatever its name says"),
+    (b"PK\x03\x04", "it is an archive, despite its name"),
+    (b"\x1f\x8b", "it is a compressed file, despite its name"),
+    (b"\x28\xb5\x2f\xfd", "it is a compressed file, despite its name"),
     (b"%PDF-", "it is a PDF, not text"),
     (b"\x7fELF", "it is a program, not text"),
     (b"\x89PNG", "it is an image"),
@@ -51,7 +51,7 @@ def text_of(content: bytes) -> tuple[str, str]:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     if sum(each < " " and each not in _KEPT for each in text) > _MOST_CONTROLS * len(text):
-        raise NotText("it is no text, whatever its name says")
+        raise NotText("it is not text, despite its name")
     return text, "not UTF-8, so read as Latin-1"
 
 
@@ -59,7 +59,7 @@ def _strict(content: bytes, encoding: str) -> str:
     try:
         return content.decode(encoding)
     except UnicodeDecodeError:
-        raise NotText("it is no text: its bytes do not fit its own mark of encoding") from None
+        raise NotText("it is not text: its bytes do not match its byte order mark") from None
 
 
 def _unmarked(content: bytes) -> tuple[str, str]:
@@ -68,7 +68,7 @@ def _unmarked(content: bytes) -> tuple[str, str]:
         zeros, others = content[first::2].count(0), content[1 - first :: 2].count(0)
         if zeros > len(content) * 0.4 and not others and len(content) % 2 == 0:
             return _strict(content, encoding), "read as UTF-16"
-    raise NotText("it is no text, whatever its name says")
+    raise NotText("it is not text, despite its name")
 
 
 MOST_BYTES: Final = 3_500_000  # Bedrock takes 3.75 MB, Anthropic 5, others more
@@ -98,9 +98,11 @@ def kind_of(content: bytes) -> Kind:
     """Media type and size. Raises NotShown for other formats, broken and too large images."""
     kind = _png(content) or _gif(content) or _webp(content) or _jpeg(content)
     if kind is None:
-        raise NotShown("it is no PNG, JPEG, GIF or WebP, whatever its name says")
+        raise NotShown("it is not a PNG, JPEG, GIF or WebP, despite its name")
     if not (0 < kind.width <= MOST_PIXELS and 0 < kind.height <= MOST_PIXELS):
-        raise NotShown(f"it is {kind.width} x {kind.height} pixels; {MOST_PIXELS} a side are taken")
+        raise NotShown(
+            f"it is {kind.width} x {kind.height} pixels; the limit is {MOST_PIXELS} a side"
+        )
     return kind
 
 

@@ -31,8 +31,7 @@ _FILE_HOSTS: Final = frozenset({"https://files.slack.com", "https://files.slack-
 DOWNLOAD_S: Final = 8.0  # 1 MiB; the call as a whole has 10 s
 _CHUNK: Final = 64 * 1024
 NO_SCOPE: Final = (
-    "the Slack app may not read files: it lacks the scope files:read; an admin adds it and installs "
-    "the app again"
+    "the Slack app has no scope files:read; an admin must add it and reinstall the app"
 )
 _REFUSALS: Final[Mapping[str, str]] = {
     "missing_scope": NO_SCOPE,
@@ -45,7 +44,7 @@ _REFUSALS: Final[Mapping[str, str]] = {
 _MODES: Final[Mapping[str, str]] = {
     "tombstone": "it was deleted",
     "hidden_by_limit": "the workspace's plan hides it",
-    "external": "it lies outside Slack, and only its link was shared",
+    "external": "it is outside Slack, and only its link was shared",
     "space": "it is a canvas, not a text file",
     "quip": "it is a canvas, not a text file",
     "docs": "it is a Slack post, not a text file",
@@ -116,7 +115,7 @@ class SlackFiles:
         try:
             described = await self._described(file, MOST_BYTES)
             if not described.mimetype.startswith("image/"):
-                raise InvalidArguments("it is no image, whatever was said of it")
+                raise InvalidArguments("it is not an image, despite its type")
             content = await self._content(described, MOST_BYTES)
             return await asyncio.to_thread(_picture, file, content)
         except NotShown as error:
@@ -154,7 +153,7 @@ class SlackFiles:
         url = described.url_private_download or described.url_private
         if _origin(url) not in self._hosts:
             _log.warning("slack.file.other_host", host=_origin(url)[:100])
-            raise InvalidArguments("it lies outside Slack, where Kortex does not go")
+            raise InvalidArguments("it is outside Slack, where Kortex does not read")
         try:
             async with (
                 asyncio.timeout(self._timeout_s),
@@ -188,7 +187,7 @@ def _check(answer: aiohttp.ClientResponse, described: _File) -> None:
     if answer.content_type == "text/html" and described.mimetype != "text/html":
         raise InvalidArguments("Slack sent its sign-in page instead; " + NO_SCOPE)
     if described.mimetype == "text/html":
-        raise InvalidArguments("it is a web page, which cannot be told from Slack's sign-in page")
+        raise InvalidArguments("it is a web page, and could be Slack's sign-in page")
 
 
 def _picture(file: AttachedFile, content: bytes) -> Picture:

@@ -47,7 +47,7 @@ async def account_of(api: SlackCalls, user: str) -> Account:
     """
     found = _Answer.model_validate(await api.call("users.info", user=user)).user
     if found.id != user:
-        raise SurfaceFailed("users.info told of somebody else", retryable=True)
+        raise SurfaceFailed("users.info answered about another user", retryable=True)
     return found
 
 

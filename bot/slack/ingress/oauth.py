@@ -60,18 +60,16 @@ _HEADERS: Final = {
 # Slack was away, or answered something that its own library trips over.
 _ASKED_IN_VAIN: Final = (SurfaceFailed, SurfaceGone, SlackClientError, aiohttp.ClientError, OSError)
 _BUSY: Final = (
-    "Not now: this could not be stored, or too many installations are under way. Try again."
+    "Not installed: this could not be stored, or too many installations are running. Try again."
 )
 
 _NOT_ALLOWED: Final = (
-    "this workspace is not allowed to install this app; whoever runs Kortex has to name it first"
+    "this workspace cannot install this app: an operator of Kortex must allow it first"
 )
 _ORGANISATION: Final = "install it in one workspace: whole organisations are not supported"
 _EXPIRING: Final = "turn off token rotation for this app: tokens that expire are not supported"
 _OTHER_APP: Final = "the token that Slack gave is another app's or workspace's"
-_IS_HOME: Final = (
-    "this workspace is connected already, by the token that Kortex was configured with"
-)
+_IS_HOME: Final = "this workspace is already connected, by the token in Kortex' configuration"
 # Of any other refusal an installation of before may go on working.
 _TAKEN_OUT: Final = frozenset({_NOT_ALLOWED, _ORGANISATION})
 
@@ -128,7 +126,7 @@ class _States(AsyncOAuthStateStore):
     async def async_issue(self, *_args: object, **_more: object) -> str:
         state = await self._states.issue()
         if state is None:
-            raise StorageUnavailable("too many installations are under way")
+            raise StorageUnavailable("too many installations are running")
         return state
 
     async def async_consume(self, state: str) -> bool:

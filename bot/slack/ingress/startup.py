@@ -40,7 +40,8 @@ async def check_slack(access: SlackAccess) -> SlackIdentity:
         team, user = who.get("team_id"), who.get("user_id")
         if not (isinstance(team, str) and isinstance(user, str)):
             raise StartupError(
-                "slack.api_base_url", "auth.test named no workspace; is this really Slack's API?"
+                "slack.api_base_url",
+                "auth.test named no workspace; check that the address is Slack's API",
             )
         bot_id = _text(who, "bot_id")
         if not bot_id:

@@ -27,16 +27,18 @@ _TELLING = ("action", "product", "tool", "model", "guard", "verdict", "state", "
 MAX_REASON: Final = 200
 FROZEN = (
     "🧊 Frozen: no action runs, on any replica, until `/kortex freeze off`. "
-    "What was sent before cannot be called back."
+    "Actions already sent cannot be recalled."
 )
 FROZEN_HERE = (
     "🧊 Frozen in this process. The database cannot be written now, so no other replica can run an "
-    "action either. I keep trying to store it; only `/kortex freeze off` ends it."
+    "action either. I keep trying to store it. Only `/kortex freeze off` ends it."
 )
-LIFTED = "Not frozen any more: confirmed actions run again. Quiet hours and windows still hold."
+LIFTED = "Freeze ended: confirmed actions run again. Quiet hours and freeze windows still apply."
 NOT_LIFTED = "Still frozen: the database cannot be written now. Try again later."
 UNREADABLE = "I cannot read whether actions are frozen, so none runs for now."
-USAGE = "Use `/kortex freeze on [reason]` or `/kortex freeze off`; `/kortex freeze` tells whether it is on."
+USAGE = (
+    "Use `/kortex freeze on [reason]` or `/kortex freeze off`; `/kortex freeze` shows the state."
+)
 
 
 async def audit_answer(trail: Trail) -> str:

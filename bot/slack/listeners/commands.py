@@ -122,7 +122,7 @@ class ChartCommand:
 
 
 def for_admins(wanted: str, roles: Sequence[str], refusal: str) -> str:
-    """The refusal for people who are not admins: "The budget is shown to admins: @sre-lead"."""
+    """The refusal for people who are not admins: "Only admins can see the budget: @sre-lead"."""
     named = ", ".join(f"@{escape_within(visible(role), 60)}" for role in roles)
     told = f"{replies.FOR_ADMINS[wanted]}: {named or replies.NO_ADMINS}."
     return f"{told} {replies.NOT_CHECKED}" if refusal in (CANNOT_CHECK, NO_ROTA) else told

@@ -32,8 +32,8 @@ _log = structlog.stdlib.get_logger(__name__)
 _SUGGEST = "assistant.threads.setSuggestedPrompts"
 _RULES_SHOWN = 20
 _SECTION_CHARS = 3_000  # https://docs.slack.dev/reference/block-kit/blocks/section-block
-NOT_CHECKED: Final = "I could not check with Slack which roles you have. Open this tab again."
-NOT_READ: Final = "The figures cannot be read now. Open this tab again."
+NOT_CHECKED: Final = "I could not check your roles with Slack. Open this tab again."
+NOT_READ: Final = "The figures are not available now. Open this tab again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def home_view(seen: Seen) -> Mapping[str, JsonValue]:
         _section(("*Open proposals*", *seen.cards)),
         _section((seen.freeze,)),
         {"type": "divider"},
-        _section(("*Who may confirm*", *_deciders(seen))),
+        _section(("*Who can confirm*", *_deciders(seen))),
     ]
     if seen.admin:
         blocks += [{"type": "divider"}, _section(("*For admins*", *seen.admin))]
@@ -136,10 +136,10 @@ def _may(seen: Seen) -> Sequence[str]:
         return (NOT_CHECKED,)
     mine = [rule for rule in _shown(seen) if seen.held.held & set(rule.confirm)]
     where = ", ".join(_place(rule.match) for rule in mine[:_RULES_SHOWN])
-    asks = "Ask me anywhere that I am in."
+    asks = "Ask me in any channel that I am in."
     if where:
-        return (f"{asks} You may confirm and reject proposals {where}.",)
-    return (f"{asks} Proposals are confirmed by others, who are named below.",)
+        return (f"{asks} You can confirm and reject proposals {where}.",)
+    return (f"{asks} You cannot confirm proposals; the roles below can.",)
 
 
 def _deciders(seen: Seen) -> Sequence[str]:
@@ -153,11 +153,11 @@ def _deciders(seen: Seen) -> Sequence[str]:
         lines.append(f"• {hidden} more rules for single channels: ask me there")
     if any(rule.match == "*" for rule in seen.rules):
         return lines
-    return [*lines, "• in any other channel: nobody; anybody may ask"]
+    return [*lines, "• in any other channel: no one; everyone can ask"]
 
 
 def _without(rule: ChannelRule) -> str:
-    return "nobody; anybody may ask" if rule.answers else "I do not answer there"
+    return "no one; everyone can ask" if rule.answers else "I do not answer there"
 
 
 def _shown(seen: Seen) -> Sequence[ChannelRule]:

@@ -9,12 +9,11 @@ from bot.slack.ingress.clicks import Click
 from bot.slack.views.modals import refusal_view
 
 HELP = (
-    "Ask me why something is slow or broken and I look at deploys, metrics, logs and traces. "
-    "I only read. When a change would help I propose it, and nothing happens until one of the "
-    "people who may decide here presses Confirm.\n"
-    "Mention me in a channel, or write to me directly. "
-    'Say "stop" in the thread and I stop; what I found stays. Say "catch me up" in a thread or a '
-    "channel and I tell who said and did what, what is known and what is open."
+    "Ask me why something is slow or broken. I read deploys, metrics, logs and traces, and I change "
+    "nothing. When a change would help, I propose it. Nothing runs until an approver presses Confirm.\n"
+    "Mention me in a channel or send me a direct message. "
+    'Say "stop" in the thread to stop me; the results so far stay. Say "catch me up" in a thread or a '
+    "channel for a summary: who said and did what, what is known, what is open."
 )
 # As in `app-manifest.yml`: a title, and what is asked by pressing it.
 PROMPTS = (
@@ -27,80 +26,77 @@ PROMPTS = (
 )
 EVERYBODYS_HELP = (
     "`/kortex help` this text\n"
-    "`/kortex chart <metric> <product> [range]` how it went, such as `chart p99_latency checkout last 2h`\n"
-    "`/kortex status` what runs and who waits, open proposals, whether actions are frozen\n"
-    "`/kortex sessions` the conversations of places that you see\n"
-    "`/kortex proposals` what can be decided now, with links to the cards\n"
+    "`/kortex chart <metric> <product> [range]` a chart, such as `chart p99_latency checkout last 2h`\n"
+    "`/kortex status` active and queued turns, open proposals, the state of the freeze\n"
+    "`/kortex sessions` conversations in the places that you see\n"
+    "`/kortex proposals` open proposals, with links to their cards\n"
 )
 ADMINS_HELP = (
-    "`/kortex budget` what was spent today, by whom and where, and where the day is heading (admins)\n"
-    "`/kortex providers` which models can be used, and why not (admins)\n"
-    "`/kortex tools` every tool, how its calls went, and what was not loaded (admins)\n"
-    "`/kortex quality` how answers were judged, and why not well (admins)\n"
-    "`/kortex freeze` whether every action is stopped; `freeze on [reason]`, `freeze off` stop them, let "
-    "them run again (admins)\n"
-    "`/kortex audit` what was decided last, and where the trail stands (admins)"
+    "`/kortex budget` spending today, by person and place, with a forecast (admins)\n"
+    "`/kortex providers` the models, their state and its reason (admins)\n"
+    "`/kortex tools` the tools, their calls, and tools that failed to load (admins)\n"
+    "`/kortex quality` ratings of answers, with reasons (admins)\n"
+    "`/kortex freeze` the state of the freeze; `freeze on [reason]` stops every action, "
+    "`freeze off` ends it (admins)\n"
+    "`/kortex audit` the latest decisions and the state of the audit trail (admins)"
 )
 COMMAND_HELP = EVERYBODYS_HELP + ADMINS_HELP
-# What stands before the names of the admin roles, by sub-command.
+# The words before the names of the admin roles, by sub-command.
 FOR_ADMINS = {
-    "budget": "The budget is shown to admins",
-    "providers": "The models in use are shown to admins",
-    "tools": "The tools are shown to admins",
-    "quality": "How answers were judged is shown to admins",
-    "audit": "The audit trail is shown to admins",
-    "freeze": "Actions are frozen, and let run again, by admins",
+    "budget": "Only admins can see the budget",
+    "providers": "Only admins can see the models",
+    "tools": "Only admins can see the tools",
+    "quality": "Only admins can see how answers were rated",
+    "audit": "Only admins can see the audit trail",
+    "freeze": "Only admins can freeze actions",
 }
 NOT_HERE = (
-    "Actions are frozen, and let run again, for every workspace at once: by the admins of the "
-    "workspace that Kortex belongs to."
+    "A freeze covers every workspace. Only admins of the workspace that Kortex belongs to can "
+    "set it."
 )
 NO_ADMINS = "no role is set for that (`[admins] roles`)"
 NOT_CHECKED = "I could not check whether you are one of them. Try again."
 CHART_USAGE = (
-    "Say which metric of which product: `/kortex chart <metric> <product> [range]`, such as "
+    "Name a metric and a product: `/kortex chart <metric> <product> [range]`, such as "
     "`/kortex chart p99_latency checkout last 2h`."
 )
-CHART_COMES = "Reading {metric} of {product}: the chart comes here in a moment, for you alone."
-CHART_TOO_SLOW = "No chart: the metrics did not answer in time. Ask for a shorter range."
-TOO_MANY_CHARTS = "You ask for charts faster than I can draw them. Wait a minute and ask again."
+CHART_COMES = "Reading {metric} of {product}. Only you will see the chart here."
+CHART_TOO_SLOW = "No chart: the metrics backend did not answer in time. Ask for a shorter range."
+TOO_MANY_CHARTS = "Too many charts at once. Wait a minute and ask again."
 NOTHING_RUNS = "Nothing is running here."
-NOT_STOPPED = "I could not pass on your stop. Press the button again."
-EXTERNAL = (
-    "I only work for people of the workspace I am installed in. "
-    "Ask a colleague there to put the question to me."
-)
+NOT_STOPPED = "Your stop was not stored. Press the button again."
+EXTERNAL = "I only answer people of the workspace where I am installed. Ask a colleague there."
 ABOUT_FILES = "What does the attached file show?"  # of a message that is nothing else
 TOO_MANY = (
-    "You are asking faster than I can answer: this question was not started. "
-    "Wait a minute and ask again; questions already running go on."
+    "Too many questions at once: this one was not started. Wait a minute and ask again. Running "
+    "questions continue."
 )
 NOT_STARTED = (
-    "Your question has not been started: I could not store it. "
-    "I try again by myself for some minutes; if nothing appears here, ask again."
+    "Your question was not started: I could not store it. I retry for some minutes; if nothing "
+    "appears here, ask again."
 )
 GAVE_UP = "I could not store your question and have stopped trying. Nothing was started; ask again."
-STALE_CARD = "This button belongs to no open proposal here. Look for its newest card in the thread."
+STALE_CARD = "This proposal is not open any more. Look for the newest card in the thread."
 CLICK_NOT_STORED = "Nothing was started: I could not store your decision. Press the button again."
 CLICK_TOO_SLOW = (
-    "I could not finish in time. Look at the card before you press again: "
-    "it shows whether your decision counted."
+    "I could not finish in time. Check the card before you press again: it shows whether your "
+    "decision counted."
 )
 FORM_NOT_OPENED = "The form did not open. Nothing was changed; press the button again."
 NOT_EDITABLE = (
-    "This proposal cannot be edited in a form: its action is not declared any more, or its "
-    "parameters are too long. Reject it and ask for a new one."
+    "This proposal cannot be edited: its action is no longer declared, or its parameters are too "
+    "long. Reject it and ask for a new one."
 )
 ANSWER_GONE = "I no longer have this answer on record, so nothing was counted."
-THANKS = "Thank you, noted. Press the other button if you change your mind."
-REASON_NOT_ASKED = "Noted. The form that asks why did not open; press the button again to say it."
-VOTE_CHANGED = "Your vote on this answer is not the same any more, so the reason was not kept."
+THANKS = "Thank you. Press the other button if you change your mind."
+REASON_NOT_ASKED = "Your vote counts. The form for the reason did not open; press the button again."
+VOTE_CHANGED = "Your vote changed, so the reason was discarded."
 VOTE_NOT_STORED = "Your vote was not counted: I could not store it. Press the button again."
 REASON_NOT_STORED = "Your reason could not be stored. Your vote counts; send it again."
 EVIDENCE_GONE = "I no longer have this result."
-EVIDENCE_NOT_OPENED = "The result could not be shown now. Open it again."
-CANNOT_AUDIT = "Not done: the audit trail cannot be written now. Try again later."
-CANNOT_READ = "The numbers cannot be read now. Try again later."
+EVIDENCE_NOT_OPENED = "The result is not available now. Open it again."
+CANNOT_AUDIT = "Not done: the audit trail is not available. Try again later."
+CANNOT_READ = "The figures are not available now. Try again later."
 
 
 _log = structlog.stdlib.get_logger(__name__)

@@ -26,7 +26,7 @@ SHOWN: Final = 12  # lines of each kind
 _NAME_CHARS: Final = 100
 _PROVIDERS: Final = 10
 _LOOK_S: Final = 2.0  # into which channels somebody sees; a command has 2.5 s in all
-NOT_READ: Final = "• this cannot be read now"
+NOT_READ: Final = "• not available now"
 
 
 class _Placed(Protocol):
@@ -74,7 +74,7 @@ class Status:
         """A line for each answer that grows or waits."""
         read = self._ports.overview.under_way
         lines = await self._lines(viewer, read, lambda row: row.asker or "", self._running)
-        return lines or ["• nothing runs, nobody waits"]
+        return lines or ["• no active or queued turns"]
 
     async def open_cards(self, viewer: Person) -> list[str]:
         """A line with its link for each card that can still be decided."""
@@ -93,7 +93,7 @@ class Status:
             down = [one for one in await self._ports.providers() if _is_down(one)]
         except StorageUnavailable:
             return [NOT_READ]
-        return [_provider(one) for one in down[:_PROVIDERS]] or ["• every one in use can be asked"]
+        return [_provider(one) for one in down[:_PROVIDERS]] or ["• all are available"]
 
     async def audit_behind(self) -> list[str]:
         """Audit sinks that are stalled, under a heading; nothing where every sink takes its rows."""
@@ -137,7 +137,7 @@ class Status:
     def _running(self, row: UnderWay) -> str:
         link = self._link(row.place, row.place.thread_ts or row.ts, "its thread")
         if row.since is None:
-            return f"• {_where(row.place)}: a question waits, {link}"
+            return f"• {_where(row.place)}: a question is queued, {link}"
         who = f" of {_name(row.asker)}" if row.asker else ""
         return f"• {_where(row.place)}: a question{who} since {_clock(row.since)}, {link}"
 
@@ -146,7 +146,7 @@ class Status:
         roles = inline(", ".join(row.confirm_roles), _NAME_CHARS) or "nobody"
         return (
             f"• {_where(row.place)}: {inline(named(row), _NAME_CHARS)}, {link}, until "
-            f"{_clock(row.expires_at)}; may decide: {roles}"
+            f"{_clock(row.expires_at)}; can decide: {roles}"
         )
 
     def _talk(self, row: Talk) -> str:

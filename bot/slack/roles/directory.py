@@ -36,10 +36,10 @@ class RoleMembers:
 GROUP_TTL_S = 60.0
 GROUP_RECHECK_S = 10.0
 
-NOBODY = "Nobody can do this here: no role is set for it."
-CANNOT_CHECK = "I could not check your role with Slack, so nothing was changed. Try again."
-NO_ROTA = "I could not read who is on call, so nothing was changed. Try again."
-UNKNOWN_PERSON = "I could not check with Slack who you are. Try again."
+NOBODY = "No role is set for this here, so no one can do it."
+CANNOT_CHECK = "I could not check your role with Slack, so nothing changed. Try again."
+NO_ROTA = "I could not read the on-call rota, so nothing changed. Try again."
+UNKNOWN_PERSON = "I could not check your account with Slack. Try again."
 OUTSIDER = "Guests and people of other companies can't open this. Ask a member of this workspace."
 DEACTIVATED = "This account is deactivated."
 
@@ -118,14 +118,16 @@ class SlackRoleDirectory:
         for group in self._groups_of((role,)):
             members = await self._members_of(group, GROUP_TTL_S)
             found |= members or set()
-            unread = unread if members is not None else f"Slack does not say who is in {group}"
+            unread = (
+                unread if members is not None else f"Slack does not list the members of {group}"
+            )
         for rota in self._rotas_of((role,)):
             try:
                 on_duty = await self._on_duty.now(rota, GROUP_TTL_S)
             except OnCallUnreadable as error:
-                return frozenset(found), f"who is on call cannot be read: {error}"
+                return frozenset(found), f"the on-call rota cannot be read: {error}"
             found |= on_duty.users
-            unread = unread if on_duty.whole else "Slack does not say whose addresses these are"
+            unread = unread if on_duty.whole else "Slack does not find the users of these addresses"
         return frozenset(found), unread
 
     async def on_duty(

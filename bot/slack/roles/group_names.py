@@ -37,7 +37,7 @@ async def group_id(api: SlackCalls, name: str) -> str:
     try:
         groups = _Answer.model_validate(await api.call("usergroups.list")).usergroups
     except LockedOut as error:
-        raise NoSuchGroup(f"Slack does not take the bot token ({error.code})") from error
+        raise NoSuchGroup(f"Slack rejects the bot token ({error.code})") from error
     except Refused as error:
         raise NoSuchGroup(_why(error.code)) from error
     except (SurfaceFailed, SurfaceGone, TimeoutError, ValidationError) as error:
@@ -56,11 +56,11 @@ async def group_id(api: SlackCalls, name: str) -> str:
 def _why(code: str) -> str:
     match code:
         case "plan_upgrade_required" | "paid_teams_only":
-            return f"this workspace's plan has no user groups, which a paid one has; {_INSTEAD}"
+            return f"user groups need a paid Slack plan; {_INSTEAD}"
         case "missing_scope":
             return (
-                "the app may not read user groups: add the scope usergroups:read (app-manifest.yml "
-                "has all), reinstall the app and copy the new token"
+                "the app has no scope usergroups:read: add it (app-manifest.yml has all), "
+                "reinstall the app and copy the new token"
             )
         case _:
             return f"Slack does not list its user groups ({code})"
@@ -72,7 +72,7 @@ def _nobody(wanted: str, handles: list[str], found: int) -> str:
         which = f"the handle, such as @{shown}" if shown else "the id of one, such as S0123ABCD"
         return f"{found} user groups are named {wanted!r}; give {which}"
     if not handles:
-        return f"this workspace has no user groups, which need a paid plan; {_INSTEAD}"
+        return f"this workspace has no user groups (they need a paid plan); {_INSTEAD}"
     handles = [clean_words(each, _HANDLE_CHARS) for each in handles]
     near = get_close_matches(wanted, handles, n=1)
     meant = f"did you mean @{near[0]}?" if near else ""

@@ -13,7 +13,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 # A card does not wait longer for a rota; one rota and its accounts take 2 s at most each.
 LOOK_UP_S = 4.0
-UNREAD = "Who is on call could not be read just now: nobody was called for it."
+UNREAD = "The on-call rota could not be read, so no one was mentioned."
 
 
 @dataclass(frozen=True, slots=True)

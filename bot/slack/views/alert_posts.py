@@ -87,7 +87,7 @@ def ending(thread: AlertThread) -> Part:
 def _head(thread: AlertThread) -> str:
     sign = "✅" if thread.resolved_at is not None else "🔴"
     if thread.is_overflow or not thread.listed:
-        return f"{sign} More alerts than there may be threads"
+        return f"{sign} Too many alerts for new threads"
     title = remark(thread.listed[0].title, _TITLE_CHARS)
     product = remark(thread.product, _VALUE_CHARS)
     return f"{sign} {product}: {title}" if product else f"{sign} {title}"
@@ -129,11 +129,11 @@ def _line(alert: ListedAlert, today: datetime) -> str:
 
 def _small_print(thread: AlertThread) -> Iterator[str]:
     if thread.is_overflow:
-        yield "Alerts of this rule wanted more threads this hour than there may be: here are the rest."
+        yield "This rule reached its limit of threads per hour. The other alerts are here."
     if thread.investigation is Investigation.LEFT_OUT:
         yield f"Not investigated: {thread.left_out}. Mention me here to ask."
     if thread.repeats:
-        yield f"Told again {_times(thread.repeats)}, last {_clock(thread.heard_at, thread.heard_at)}"
+        yield f"Repeated {_times(thread.repeats)}, last {_clock(thread.heard_at, thread.heard_at)}"
     yield f"Alert rule {inline(thread.rule, _VALUE_CHARS)}"
 
 

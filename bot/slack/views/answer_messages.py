@@ -215,7 +215,7 @@ class AnswerMessages:
 
     def _check_ours(self) -> None:
         if self.is_left:
-            raise SurfaceGone("the answer goes on in another process")
+            raise SurfaceGone("the answer continues in another process")
 
     async def _end_growth(self, ts: MessageTs, mark: Mark) -> None:
         if self.streams is None:

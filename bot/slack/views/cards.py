@@ -71,8 +71,8 @@ def card(
     if proposal.untrusted_read:
         blocks.append(
             context(
-                "⚠ Tool output was read before this was proposed. Output can be written by anyone who "
-                "writes logs: check the facts above, not the words below."
+                "⚠ Based on tool output such as logs, which can be forged. Check the facts "
+                "above, not the words below."
             )
         )
     blocks.append(section(_proposers_words(proposal)))
@@ -153,8 +153,8 @@ def _json_escape(sign: re.Match[str]) -> str:
 
 def _facts(proposal: Proposal) -> str:
     reversible = "yes" if proposal.reversible else "*no*"
-    four_eyes = "\n*Four eyes*  the asker may not confirm" if proposal.four_eyes else ""
-    asked = "Edited and proposed anew by" if proposal.supersedes else "Asked by"
+    four_eyes = "\n*Four eyes*  the asker cannot confirm" if proposal.four_eyes else ""
+    asked = "Edited and proposed again by" if proposal.supersedes else "Asked by"
     asker = _person(proposal.asked_by.user) if proposal.asked_by.is_somebody else "an alert"
     several = f"\n*Needs*  {proposal.approvals} different people" if proposal.approvals > 1 else ""
     return (
@@ -182,7 +182,7 @@ def _proposers_words(proposal: Proposal) -> str:
     lines = [line.strip() for line in text.split("\n") if line.strip()][:_RATIONALE_LINES]
     quoted = "\n".join(f"> {line}" for line in _within(lines, _RATIONALE_CHARS)) or "> none given"
     what = "this was proposed before it was edited" if proposal.supersedes else "this was proposed"
-    return f"_Why {what}, in words nobody checked:_\n{quoted}\n> Blast radius claimed: {claim}"
+    return f"_Why {what} (not verified):_\n{quoted}\n> Blast radius claimed: {claim}"
 
 
 def _within(lines: Sequence[str], max_chars: int) -> Iterator[str]:
@@ -217,7 +217,7 @@ _WITH_OUTCOME = {
 
 
 def _open(proposal: Proposal, roles_text: str, paged: Paged, *, confirmable: bool) -> list[Block]:
-    who = inline(roles_text, 300) or "nobody: no role may confirm in this channel"
+    who = inline(roles_text, 300) or "no one: no role can confirm in this channel"
     reject = button("Reject", REJECT_ACTION, proposal.id, "danger")
     edit = button("Edit", EDIT_ACTION, proposal.id)
     confirm = button("Confirm", CONFIRM_ACTION, proposal.id, "primary")
@@ -226,7 +226,7 @@ def _open(proposal: Proposal, roles_text: str, paged: Paged, *, confirmable: boo
         given = f"without arguments: {chosen}" if chosen else "with the arguments on the card"
         confirm["confirm"] = _last_question(proposal, given)
     called = "".join(f" {_mention(one)}" for one in paged.ids[:_MOST_PAGED]) if roles_text else ""
-    lines = [f"*May decide*  {who}{called}", *_progress(proposal)]
+    lines = [f"*Can decide*  {who}{called}", *_progress(proposal)]
     if paged.unread and roles_text:
         lines.append(paged.unread)
     told = section("\n".join((*lines, f"*Expires*  {_time(proposal.expires_at)}")))
@@ -259,7 +259,7 @@ def _decision(proposal: Proposal) -> str:
 
 _COLOURS = {ProposalState.FAILED: "🔴 ", ProposalState.UNKNOWN: "🟡 "}
 _NEXT = {
-    ProposalState.UNKNOWN: " It was not sent again: look at the target before you try once more.",
+    ProposalState.UNKNOWN: " It was not sent again. Check the target before you try again.",
 }
 
 

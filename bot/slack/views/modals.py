@@ -80,7 +80,7 @@ def reject_view(private_metadata: str) -> View:
 
 def reason_view(private_metadata: str) -> View:
     """Asks why an answer did not help."""
-    hint = "Admins read it, without your name. Your vote counts already."
+    hint = "Admins see it without your name. Your vote already counts."
     asked = _reason_input("Why did this answer not help?")
     asked["hint"] = {"type": "plain_text", "text": hint}
     form = _modal(FEEDBACK_CALLBACK, "What was wrong?", [asked], close="Skip", submit="Send")
@@ -120,7 +120,7 @@ def edit_view(private_metadata: str, action: str, fields: Sequence[FormField]) -
         raise ValueError(f"an input holds {_INPUT_CHARS} characters")
     blocks: list[JsonValue] = [
         paragraph(
-            f"{visible(action)}: the old proposal is closed and a new card asks for a decision."
+            f"{visible(action)}: the old proposal is closed, and a new card asks for a decision."
         ),
         *(_input(number, field) for number, field in enumerate(fields)),
     ]

@@ -94,7 +94,7 @@ def plan_title(chips: Mapping[str, Chip], *, is_writing: bool) -> str:
 def last_plan_title(chips: Mapping[str, Chip]) -> str:
     count = len(chips)
     if not count:
-        return "Answered without a look at the systems"
+        return "Answered from this thread only"
     return f"Made {count} call{'' if count == 1 else 's'}"
 
 

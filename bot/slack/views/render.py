@@ -36,8 +36,8 @@ from tools.records import CallEnded, CallEvent
 
 CURSOR = "▌"
 PLACEHOLDER = "Thinking…"
-IN_LINE = "Waiting: I answer the question before yours in this thread first."
-WAITING = "Waiting: many asked at once. I begin as soon as an answer before yours is done."
+IN_LINE = "Queued: I answer the question before yours in this thread first."
+WAITING = "Queued: I am at my limit of parallel answers. Yours starts as soon as one ends."
 STOP_ACTION = "turn:stop"
 _NOTICES_SHOWN = 3
 _NOTICE_CHARS = 200
@@ -244,7 +244,7 @@ def _ending(final: TurnFinished, text: str) -> Sequence[str]:
             return f"⏹ Stopped{_by(final.stopped_by)}.", kept
         case TurnEnd.BUDGET:
             return (
-                "⚠ The model budget allows no further round now.",
+                "⚠ The model budget is used up for now.",
                 kept,
                 "`/kortex budget` shows the limits.",
             )
@@ -263,7 +263,7 @@ def _kept(final: TurnFinished, text: str) -> str:
     count = len(final.evidence)
     if count == 0:
         if text.strip():
-            return "What it says so far is kept above."
+            return "The text so far is kept above."
         # A turn without a round may have been resumed: what it had shown before is not known here.
         return "No results were gathered." if final.rounds else ""
     return f"{count} result{'s' if count > 1 else ''} behind *Evidence*."

@@ -25,7 +25,7 @@ _ACTIVITIES = {
     "find_metrics": "Looking up which metrics exist",
     "query_metrics": "Looking at the metrics",
     "search_traces": "Searching traces",
-    "error_patterns": "Looking for what is new in the logs",
+    "error_patterns": "Looking for new log patterns",
     "get_errors": "Looking at the errors",
     "compare_to_baseline": "Comparing with the last 24 hours",
     "get_recent_deploys": "Looking at recent deploys",

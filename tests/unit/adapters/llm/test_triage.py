@@ -285,7 +285,7 @@ async def test_where_nobody_can_confirm_it_is_told_what_would_be_proposed_and_ho
 
 FROZEN = (
     "every action is frozen since 2026-04-07 14:12 UTC, by mira (*testing* <!here>); nothing can be "
-    "confirmed now. Tell people what you would have proposed."
+    "confirmed now. Say in words what you would have proposed."
 )
 
 
@@ -295,7 +295,7 @@ FROZEN = (
         (LookupError("not allowed here"), "not allowed here"),
         (LookupError(""), "it was refused without a reason"),
         (LookupError("3 proposals are open here already: p-1, p-2. Wait."), "3 proposals are open here already, p-1, p-2"),
-        (LookupError(nobody_decides(channel_of((), DIRECT))), "no role may confirm in direct messages, whoever runs Kortex has to name one in the rule of direct messages"),
+        (LookupError(nobody_decides(channel_of((), DIRECT))), "no role may confirm in direct messages, an operator must name one in the rule of direct messages"),
         (LookupError(FROZEN), "every action is frozen since 2026-04-07 14:12 UTC, by mira ( testing here )"),
     ],
 )  # fmt: skip

@@ -32,8 +32,8 @@ async def asked(told: str, row: object = DEPLOYED) -> Investigation:
         (f"{CONFIRMED}; succeeded", "was confirmed by U7 at 14:20 UTC, and is done, with no deploy since"),
         (f"{CONFIRMED}; running", "was confirmed by U7 at 14:20 UTC, and is running, with no deploy"),
         (f"{CONFIRMED}, about to run", "was confirmed by U7 at 14:20 UTC, about to run, with no deploy"),
-        (f"{CONFIRMED}; outcome unknown: whether it took effect could not be learned",
-         "outcome unknown: whether it took effect could not be learned, with no deploy"),
+        (f"{CONFIRMED}; outcome unknown: it may have taken effect",
+         "outcome unknown: it may have taken effect, with no deploy"),
         ("rejected by Mira Okafor-Lind at 2026-04-07T14:20:00Z, nothing was run",
          "was rejected by Mira Okafor-Lind at 14:20 UTC, nothing was run, with no deploy since"),
         ("rejected by U7 at 2026-04-07T14:20:00Z, nothing was run",
@@ -54,7 +54,7 @@ async def test_what_was_decided_is_told_and_not_proposed_again(became: str, word
     "told",
     [
         noted(f"{CONFIRMED}; failed", stands=False),
-        noted("expired, nobody decided in time and nothing was run", stands=False),
+        noted("expired, not decided in time, nothing was run", stands=False),
         noted("confirmed by U7 at 2026-04-07T14:05:00Z; succeeded"),  # before the deploy
         noted(f"{CONFIRMED}; succeeded", "cart"),
         noted(f"{CONFIRMED}; succeeded") + noted(f"{CONFIRMED}; failed", stands=False)[3:],

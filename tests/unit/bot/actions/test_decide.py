@@ -205,7 +205,7 @@ async def test_a_lost_answer_that_nobody_can_settle_is_unknown_and_says_what_to_
 
     assert len(world.control.posts) == 1
     assert world.row(row.id).state is S.UNKNOWN
-    assert "Look at the target" in world.wall.words()[0]
+    assert "check the target" in world.wall.words()[0]
 
 
 async def test_without_a_status_url_nothing_is_asked() -> None:
@@ -242,7 +242,7 @@ async def test_an_answer_that_cannot_be_redacted_is_withheld() -> None:
 
     assert world.row(row.id).state is S.SUCCEEDED
     assert "rolled back" not in world.row(row.id).outcome
-    assert "withheld" in world.row(row.id).outcome
+    assert "hidden" in world.row(row.id).outcome
 
 
 async def test_a_thread_that_is_gone_does_not_stop_the_dispatch() -> None:

@@ -64,5 +64,5 @@ async def test_what_the_sweep_starts_ends_in_an_expired_card() -> None:
 
     assert world.wall.shown(row.id).state is ProposalState.EXPIRED
     assert world.wall.words() == [
-        "⌛ Roll back checkout to v41: expired, nobody decided in time and nothing was run."
+        "⌛ Roll back checkout to v41: expired, not decided in time, nothing was run."
     ]

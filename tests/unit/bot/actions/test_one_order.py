@@ -155,7 +155,7 @@ async def test_what_came_to_an_unknown_end_stops_its_equal_and_says_so() -> None
     assert len(world.control.posts) == 1
     assert world.row(second.id).state is S.SUPERSEDED
     line = world.wall.lines[f"{second.id}:outcome"]
-    assert "whether it took effect could not be learned, so look at the target first" in line
+    assert "it may have taken effect, so check the target first" in line
     assert "Ask again if it should be done once more." in line
 
 

@@ -48,7 +48,7 @@ async def test_what_a_proposal_leaves_open_stands_in_the_trail() -> None:
 
     given, none = (event.body for event in world.memory.trail)
     assert "left_open" not in given
-    assert "is chosen by the system that carries it out" in str(none["left_open"])
+    assert "your deploy system picks" in str(none["left_open"])
 
 
 async def test_an_actions_own_roles_are_wanted_beside_the_channels() -> None:

@@ -70,7 +70,7 @@ async def test_one_that_may_have_been_sent_is_unknown_on_card_thread_and_record(
     assert ended == 1
     assert world.wall.shown(row.id).state is S.UNKNOWN
     (line,) = world.wall.words()
-    assert "whether it took effect" in line
+    assert "it may have taken effect" in line
     assert "not sent again" in line
     (event,) = [e for e in world.memory.trail if e.kind is AuditKind.DISPATCH_OUTCOME]
     assert event.body["state"] == "unknown"

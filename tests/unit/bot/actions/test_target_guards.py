@@ -109,7 +109,7 @@ async def test_a_target_that_changed_supersedes_the_proposal_with_both_facts(
     assert said in after.outcome
     assert f'"guard":"{guard}"' in after.outcome
     assert world.control.posts == []
-    assert "not what the card showed" in world.wall.words()[0]
+    assert "differs from the card" in world.wall.words()[0]
     assert world.wall.shown(row.id).state is S.SUPERSEDED
 
 
@@ -195,7 +195,7 @@ async def test_a_dry_run_that_was_declared_after_the_card_supersedes_it() -> Non
         (["web-1\nweb-2"], "hosts holds a wildcard or a control character"),
         ({"env": "*"}, "hosts.env holds a wildcard"),
         ({"*": "x"}, "a key of hosts holds a wildcard"),
-        (True, "names nothing that could be counted"),
+        (True, "names no objects to count"),
     ],
 )
 async def test_selectors_are_counted_and_empty_or_wild_ones_refused(

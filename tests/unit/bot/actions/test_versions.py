@@ -46,7 +46,7 @@ async def test_a_version_that_no_record_knows_is_warned_of_on_the_card() -> None
     told = await warned(edited(), Records())
     shown = str(card(edited(), "responder", AT, warning=told).blocks)
 
-    assert told.startswith("Version v9.9.9 was never deployed to checkout")
+    assert told.startswith("Version v9.9.9 was not deployed to checkout")
     assert "⚠ Version" in shown
 
 

@@ -60,7 +60,7 @@ async def test_one_who_presses_twice_is_told_that_another_is_wanted() -> None:
     await here.carry(row, confirm(row, "U-a", press=2))
     ((user, text),) = here.wall.whispers
     assert user == "U-a"
-    assert "already: 1 of 2" in text
+    assert "already confirmed it (1 of 2)" in text
     assert here.memory.trail[-1].kind is AuditKind.CLICK_REFUSED
     assert here.control.posts == []
 
@@ -106,4 +106,4 @@ async def test_what_counts_is_people_not_presses() -> None:
 @pytest.mark.parametrize("voters", [("U-asker", "U-b"), ("U-b", "U-asker")])
 async def test_four_eyes_counts_no_vote_of_the_asker(voters: tuple[str, str]) -> None:
     row = replace(await world().proposed(), approvals=2, four_eyes=True)
-    assert unapproved(voted(row, *voters)) == "someone other than the asker has to confirm it"
+    assert unapproved(voted(row, *voters)) == "someone other than the asker must confirm it"

@@ -80,7 +80,7 @@ async def test_an_order_that_runs_on_keeps_its_card_open_and_is_told_once() -> N
     assert after.state is S.DISPATCHING
     assert "step 1 of 3" in after.outcome
     assert world.wall.words() == [
-        "⏳ Roll back checkout to v41: running. The card shows how far it is, this thread its end."
+        "⏳ Roll back checkout to v41: running. The card shows its progress, and this thread its result."
     ]
     assert world.memory.kinds().count(AuditKind.DISPATCH_OUTCOME) == 0
 
@@ -193,7 +193,7 @@ async def test_what_got_worse_is_proposed_to_be_rolled_back_and_not_done(before:
     assert "⚠ It got worse" in said
     assert rollback.state is S.PENDING
     assert rollback.confirm_roles == first.confirm_roles
-    assert "by no model" in rollback.rationale
+    assert "without a model" in rollback.rationale
     assert len(world.control.posts) == 1
 
 
@@ -233,7 +233,7 @@ async def test_a_metric_that_cannot_be_read_is_tried_again_and_then_told() -> No
     world.later(minutes=10)
     await sweep(world, None, None).run()
 
-    told = "Whether it helped cannot be told: no data of p99 of checkout, "
+    told = "It is unknown whether it helped: no data of p99 of checkout, "
     assert world.wall.words()[-1].startswith(told)
     assert looked_after(world) == set()
 
@@ -284,7 +284,7 @@ async def test_an_open_card_is_reminded_of_once_two_minutes_before_it_expires() 
     assert said == [0, 1, 1, 1]
     assert world.wall.words() == [
         "⌛ Roll back checkout to v41? The card above expires at "
-        f"{row.expires_at:%H:%M} UTC, and nobody has decided yet."
+        f"{row.expires_at:%H:%M} UTC and is not decided yet."
     ]
     assert world.watches.rows == {}
 

@@ -142,7 +142,7 @@ async def test_repeats_are_counted_in_the_message_and_ends_told_in_one_line(bot:
     await bot.fires()
     await bot.fires()
     await bot.shows()
-    assert "Told again twice" in str(bot.web.messages)
+    assert "Repeated twice" in str(bot.web.messages)
 
     await bot.fires(state=RESOLVED, minute=30)
     await bot.shows()

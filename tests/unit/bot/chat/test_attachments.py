@@ -56,7 +56,7 @@ def test_an_image_is_not_read_as_text() -> None:
 def test_where_the_tool_is_not_offered_nothing_is_called_and_that_is_said() -> None:
     assert reading_calls([file(1)], WITHOUT) == ()
     assert told(file(1), request=WITHOUT) == [
-        "I did not read part-1.log: this channel's tools do not include reading files"
+        "I did not read part-1.log: this channel has no tool to read files"
     ]
 
 

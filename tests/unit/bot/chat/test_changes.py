@@ -20,7 +20,7 @@ TOLD = {
     ProposalState.DISPATCHING: "is being carried out",
     ProposalState.SUCCEEDED: "was confirmed and carried out",
     ProposalState.FAILED: "was confirmed and failed",
-    ProposalState.UNKNOWN: "its result is not known",
+    ProposalState.UNKNOWN: "its result is unknown",
     ProposalState.REJECTED: "was rejected; nothing was sent",
     ProposalState.EXPIRED: "expired; nothing was sent",
     ProposalState.SUPERSEDED: "was replaced by another proposal",
@@ -57,7 +57,7 @@ async def test_what_a_guard_refused_was_not_sent() -> None:
         ),
         (
             [made(ProposalState.UNKNOWN), made(ProposalState.PENDING), made(ProposalState.REJECTED)],
-            ["its result is not known.", "still waits for a decision on its card.", "nothing was sent."],
+            ["its result is unknown.", "still waits for a decision on its card.", "nothing was sent."],
         ),
         (
             [made(ProposalState.DISPATCHING), made(ProposalState.SUCCEEDED, turn="turn:another")],

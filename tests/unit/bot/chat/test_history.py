@@ -32,7 +32,7 @@ from tests.fixtures_rounds import said
 from tests.fixtures_turn import ASK, TurnBench, turn_bench
 from tools.redactor import Redacted
 
-TOLD = "This thread has grown long: of its oldest 2 turns I read a summary from here on."
+TOLD = "This thread is long: from now on I read a summary of its oldest 2 turns."
 LONG = "It was the database pool, again. " * 150  # some 2,000 tokens
 QUESTION = Message(Role.USER, text="and now?")
 

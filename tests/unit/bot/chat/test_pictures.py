@@ -31,8 +31,8 @@ def test_a_model_that_sees_gets_the_images_and_people_hear_that_nothing_was_meas
         "What?\n\n(An image is attached that you cannot see: gone.png.)"
     )
     assert told == (
-        "what is said of the image shot.png is what the model saw: nothing in it was measured",
-        "I did not look at the image gone.png: it was deleted",
+        "what is said of the image shot.png comes from the model, not from a measurement",
+        "I did not read the image gone.png: it was deleted",
     )
     assert has_seen(told)
 
@@ -42,7 +42,7 @@ def test_a_blind_model_is_told_that_there_is_one() -> None:
 
     assert request.messages[0].images == ()
     assert "cannot see: shot.png" in request.messages[0].text
-    assert told == ("I did not look at the image shot.png: scripted does not see images",)
+    assert told == ("I did not read the image shot.png: scripted does not see images",)
     assert not has_seen(told)
 
 
@@ -50,7 +50,7 @@ def test_without_a_model_the_question_stays_as_it_was_asked() -> None:
     request, told = as_seen(asked(SHOT), NO_MODEL, BLIND)
 
     assert request == asked()
-    assert told == ("I did not look at the image shot.png: no model was used",)
+    assert told == ("I did not read the image shot.png: no model was used",)
 
 
 def test_a_question_without_images_is_left_alone() -> None:

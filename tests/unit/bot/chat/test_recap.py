@@ -75,7 +75,7 @@ def test_a_question_is_open_until_somebody_else_writes() -> None:
     closed = thread_digest(part(said("is it the db?"), said("no", 1, "ben")), "")
     to_bot = thread_digest(part(said("is it the db?", to_bot=True)), "")
 
-    assert "anna asked: “is it the db?” (nobody else wrote since)" in open_
+    assert "anna asked: “is it the db?” (no reply since)" in open_
     assert "asked:" not in closed
     assert "asked:" not in to_bot
 
@@ -103,7 +103,7 @@ def test_nobody_speaks_as_the_bot_by_taking_its_name(name: str) -> None:
 
 
 def test_a_channel_without_threads_says_so() -> None:
-    assert "Nobody asked me anything" in channel_digest([], 24, 0)
+    assert "I got no question" in channel_digest([], 24, 0)
 
 
 def test_a_channel_with_more_threads_than_are_told_says_how_many() -> None:
@@ -174,7 +174,7 @@ def test_an_inert_text_is_one_short_line(text: str, most: int) -> None:
         ),
         ("x" * 300 + " (⚠ not checked)", "…” (⚠ marked there)"),
         ("It is full.\n\nMore (⚠ not checked)", "“It is full.”"),
-        ("**So far in this thread** (3 messages)", "no question was answered here yet"),
+        ("**So far in this thread** (3 messages)", "no question has been answered here yet"),
     ],
 )
 def test_what_is_known_is_no_surer_than_the_answer_was(answer: str, told: str) -> None:
@@ -183,7 +183,7 @@ def test_what_is_known_is_no_surer_than_the_answer_was(answer: str, told: str) -
     shown = said(answer, 2, speaker=Speaker.ANSWER)
     whole = replace(part(shown), dossier=Dossier(session, [turn], [], [], []))
 
-    known = thread_digest(whole, "").partition("**What is known**")[2]
+    known = thread_digest(whole, "").partition("**Known so far**")[2]
     assert told in known.partition("**What is open**")[0]
 
 
@@ -263,7 +263,7 @@ async def test_without_messages_to_read_the_report_alone_is_written() -> None:
 
     assert await recaps.answer(IN_THREAD, (), MemoryJournal(), Signal()) is None
     told = await recap(recaps, replace(LATER, text=Redacted("write the postmortem")))
-    assert told.startswith("**Draft, from the records; nothing was looked at again.**")
+    assert told.startswith("**Draft from the records; nothing was checked again.**")
 
 
 async def test_a_question_is_left_to_be_investigated() -> None:

@@ -167,5 +167,5 @@ async def test_an_image_that_nobody_can_read_is_said() -> None:
     final = await bench.answer(picture)
 
     assert final is not None
-    assert "I did not look at the image shot.png: images are not read here" in final.notices
+    assert "I did not read the image shot.png: images are not read here" in final.notices
     assert model.requests[0].messages[0].images == ()

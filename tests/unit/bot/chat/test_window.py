@@ -77,7 +77,7 @@ def test_a_new_result_too_large_for_the_window_says_so_to_the_model_and_to_peopl
     kept, note = fit(messages, "", 4000)
 
     assert [m.tool_result.content for m in kept if m.tool_result] == [TOO_LARGE]
-    assert note == "To fit the model's window, 1 results were too large to be read."
+    assert note == "To fit the model's window, 1 results were too large to read."
 
 
 @given(

@@ -17,8 +17,8 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
         ),
         (
             Refusal(Limit.DAILY, spent=1_000_000, held=900_000, **MONEY),
-            "of today's budget ($2.00) $1.00 is spent and $0.9000 is reserved for answers "
-            "under way; ask again when they have ended",
+            "of today's budget ($2.00) $1.00 is spent and $0.9000 is reserved for running "
+            "answers; ask again when they have ended",
         ),
         (
             Refusal(Limit.CHANNEL, spent=1_900_000, held=0, **MONEY),
@@ -28,7 +28,7 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
         (
             Refusal(Limit.SESSION, spent=100_000, held=90_000, **TOKENS),
             "of this thread's allowance (200,000 tokens) 100,000 tokens is spent and 90,000 tokens "
-            "is reserved for answers under way; ask again when they have ended",
+            "is reserved for running answers; ask again when they have ended",
         ),
         (
             Refusal(Limit.SESSION, spent=200_001, held=0, **TOKENS),
@@ -36,7 +36,7 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
         ),
         (
             Refusal(Limit.USER, most=10, spent=10, held=0, wanted=1),
-            "you asked 10 questions this hour, the most one person may; ask again at the next full hour",
+            "you asked 10 questions this hour, the limit for one person; ask again at the next full hour",
         ),
     ],
 )

@@ -71,7 +71,7 @@ def test_without_a_cause_none_is_named() -> None:
 
     assert "No answer named a cause." in section(text, "Cause")
     assert "- Not answered (failed): why?" in section(text, "Open questions")
-    assert "- No figure of it is on record." in section(text, "Impact")
+    assert "- No figure is on record." in section(text, "Impact")
 
 
 def test_what_was_carried_out_and_what_waits_are_kept_apart() -> None:

@@ -72,7 +72,7 @@ def test_each_tool_says_whether_it_is_offered_and_why_not() -> None:
 
     assert status(report, "core__a") == "investigate, recommend: not called yet"
     assert status(report, "core__b") == "not offered: not set: [observe.traces]"
-    assert status(report, "core__c") == "not offered: no toolset names it, or [policy] denies it"
+    assert status(report, "core__c") == "not offered: no toolset has it, or [policy] denies it"
     assert "[platform.connections]" in status(report, "core__d")
     assert "3 policy_denied" in status(report, "unknown")
 

@@ -113,7 +113,7 @@ async def test_what_may_change_is_in_force_at_once_and_is_a_row(running: Running
         ('users = ["U1"]', 'user = ["U1"]', "unknown key"),
         ('confirm = ["responder"]', 'confirm = ["nobody"]', "'nobody' is not defined"),
         ("http://plane/rollback", "http://{plane}/rollback", "endpoint.url"),
-        ("first-token", "second-token", "a secret is taken at a restart only"),
+        ("first-token", "second-token", "has a new secret; restart Kortex to use it"),
     ],
 )
 async def test_a_file_that_cannot_be_used_changes_nothing_and_the_refusal_is_a_row(

@@ -119,7 +119,7 @@ async def test_providers_says_what_can_be_used_and_why_not(ingress: Ingress) -> 
         ProviderStatus("openai", False, "no <key>"),
     ]
     answer = await ask(ingress, "providers")
-    assert "anthropic: configured, no answer yet" in answer
+    assert "anthropic: configured, not used yet" in answer
     assert "openai: not available, no &lt;key&gt;" in answer
 
 
@@ -218,7 +218,7 @@ async def test_freeze_needs_no_audit_row_to_take_effect(ingress: Ingress) -> Non
 @pytest.mark.parametrize("text", ["freeze on", "freeze off", "freeze", "freeze status"])
 async def test_freeze_is_for_admins(ingress: Ingress, text: str) -> None:
     answer = await ask(ingress, text, user_id="U2")
-    assert answer == "Actions are frozen, and let run again, by admins: @lead."
+    assert answer == "Only admins can freeze actions: @lead."
     assert not ingress.switch.frozen
 
 
@@ -321,7 +321,7 @@ async def test_a_question_about_the_budget_is_refused_in_words_that_fit_it(
     ingress: Ingress,
 ) -> None:
     answer = await ask(ingress, "budget", user_id="U2")
-    assert answer == "The budget is shown to admins: @lead."
+    assert answer == "Only admins can see the budget: @lead."
     assert "decide" not in answer
 
 
@@ -337,7 +337,7 @@ async def test_an_admin_who_cannot_be_looked_up_is_told_so_and_shown_nothing(
     answer = await Commands(SETTINGS, ports, ChartCommand(ports, ingress.background)).answer(
         payload
     )
-    assert answer.text == f"The budget is shown to admins: @lead. {replies.NOT_CHECKED}"
+    assert answer.text == f"Only admins can see the budget: @lead. {replies.NOT_CHECKED}"
 
 
 async def test_without_an_admin_role_it_is_said_where_to_set_one(ingress: Ingress) -> None:

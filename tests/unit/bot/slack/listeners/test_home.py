@@ -51,11 +51,11 @@ async def test_somebody_who_may_decide_nothing_sees_no_more_than_that(ingress: I
     ingress.overview.open = [card("C1", "drop-secret")]
     tab = await opened(ingress, "U9")
 
-    assert "Proposals are confirmed by others, who are named below." in tab
+    assert "You cannot confirm proposals; the roles below can." in tab
     assert "in `#incident-*`: responder" in tab
-    assert "in direct messages: nobody; anybody may ask" in tab
+    assert "in direct messages: no one; everyone can ask" in tab
     assert "2 more rules for single channels: ask me there" in tab
-    assert "in any other channel: nobody; anybody may ask" in tab
+    assert "in any other channel: no one; everyone can ask" in tab
     assert "1 more in places that you are not in" in tab
     for hidden in ("acquisition", "war-room", "secret", "budget", "(admins)", "For admins", "$"):
         assert hidden not in tab.lower()
@@ -66,7 +66,7 @@ async def test_a_responder_sees_where_they_may_decide_and_what_waits(ingress: In
     ingress.overview.open = [card("C1")]
     tab = await opened(ingress, "U2")
 
-    assert "You may confirm and reject proposals in `#incident-*`." in tab
+    assert "You can confirm and reject proposals in `#incident-*`." in tab
     assert f"<{SITE}/archives/C1/p2002?thread_ts=100.1&cid=C1|its card>" in tab
     assert "For admins" not in tab
 
@@ -100,7 +100,7 @@ async def test_a_look_up_that_fails_is_said_and_opens_nothing(ingress: Ingress) 
     tab = await opened(ingress, "U1")
 
     assert NOT_CHECKED in tab
-    assert "this cannot be read now" in tab
+    assert "not available now" in tab
     assert "For admins" not in tab
     assert "war-room" not in tab
 

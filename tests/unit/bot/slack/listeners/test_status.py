@@ -77,10 +77,10 @@ async def test_status_tells_each_person_what_they_may_see(ingress: Ingress) -> N
 
     thread = f"<{SITE}/archives/C1/p1001|its thread>"
     assert f"• <#C1>: a question of <@U2> since 14:35 UTC, {thread}" in told
-    assert f"• <#C1>: a question waits, {thread}" in told
+    assert f"• <#C1>: a question is queued, {thread}" in told
     link = f"<{SITE}/archives/C1/p2002?thread_ts=100.1&cid=C1|its card>"
     assert (
-        f"• <#C1>: Restart host of checkout, {link}, until 14:45 UTC; may decide: responder" in told
+        f"• <#C1>: Restart host of checkout, {link}, until 14:45 UTC; can decide: responder" in told
     )
     assert told.count("• 1 more in places that you are not in") == 2
     assert "C2" not in told
@@ -128,8 +128,8 @@ async def test_a_database_that_is_away_is_said_in_each_part(ingress: Ingress) ->
 
 async def test_nothing_at_all_is_said_in_words(ingress: Ingress) -> None:
     assert await ask(ingress, "status") == (
-        "*Under way*\n• nothing runs, nobody waits\n*Open proposals*\n• none is open\n"
-        "Actions are not frozen.\n*Models*\n• every one in use can be asked"
+        "*Under way*\n• no active or queued turns\n*Open proposals*\n• none is open\n"
+        "Actions are not frozen.\n*Models*\n• all are available"
     )
 
 

@@ -28,7 +28,7 @@ THREAD = AlertThread(
         (replace(THREAD, total=3), "1 alert firing, 2 resolved, since 12:00 UTC"),
         (replace(THREAD, repeats=98, heard_at=AT + timedelta(hours=1)), "98 times, last 13:00 UTC"),
         (replace(THREAD, listed=(replace(ONE, fires=3),)), "fired 3 times"),
-        (replace(THREAD, is_overflow=True, product=""), "More alerts than there may be threads"),
+        (replace(THREAD, is_overflow=True, product=""), "Too many alerts for new threads"),
         (replace(THREAD, product=""), "🔴 p99 is high"),
         (replace(THREAD, heard_at=AT + timedelta(days=2)), "since 2026-11-22 12:00 UTC"),
         (replace(THREAD, resolved_at=AT + timedelta(minutes=9), firing=0, ends=1), "✅ checkout"),

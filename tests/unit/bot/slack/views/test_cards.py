@@ -17,7 +17,7 @@ from bot.slack.text.limits import SECTION_CHARS
 from bot.slack.views.cards import CONFIRM_ACTION, EDIT_ACTION, RAW_ACTION, REJECT_ACTION, card
 from tests.golden.slack_views import AT, proposal
 
-LEFT_OPEN = "what it leaves open is chosen by the system that carries it out, and is not known here"
+LEFT_OPEN = "your deploy system picks what is left open"
 
 
 def action_ids(part: Part) -> list[str]:
@@ -110,7 +110,7 @@ def test_no_sign_hides_in_the_arguments(sign: str) -> None:
 def test_the_words_it_was_proposed_with_stay_boxed_below_the_facts(rationale: str) -> None:
     part = card(proposal(rationale=rationale), "responder", AT)
     texts = [str(block["text"]["text"]) for block in part.blocks if block["type"] == "section"]  # type: ignore[index,call-overload]
-    words = next(text for text in texts if "in words nobody checked" in text)
+    words = next(text for text in texts if "(not verified):_" in text)
 
     assert all(line.startswith("> ") for line in words.split("\n")[1:])
     assert texts.index(words) > 2
@@ -180,14 +180,14 @@ def test_a_card_says_that_untrusted_output_was_read() -> None:
     told = card(proposal(untrusted_read=True), "responder", AT)
     untold = card(proposal(untrusted_read=False), "responder", AT)
 
-    assert "Tool output was read before this was proposed" in str(told)
+    assert "Based on tool output" in str(told)
     assert "Tool output was read" not in str(untold)
 
 
 def test_a_channel_where_nobody_may_confirm_says_so_and_offers_no_button() -> None:
     part = card(proposal(), "", AT)
 
-    assert "nobody" in str(part)
+    assert "no one: no role can confirm" in str(part)
     assert action_ids(part) == [RAW_ACTION]
 
 

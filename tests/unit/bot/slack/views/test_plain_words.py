@@ -71,7 +71,7 @@ async def test_the_budget_names_nobody_by_an_id() -> None:
     ("rule", "told"),
     [
         (ChannelRule("*", confirm=("responder",)), "in any other channel: responder"),
-        (ChannelRule("incident-*"), "in `#incident-*`: nobody; anybody may ask"),
+        (ChannelRule("incident-*"), "in `#incident-*`: no one; everyone can ask"),
         (ChannelRule("@direct", confirm=("sre",)), "in direct messages: sre"),
         (ChannelRule("@group", confirm=("sre",)), "in group messages: sre"),
     ],
@@ -88,7 +88,7 @@ def test_who_may_confirm_where_is_told_in_words(rule: ChannelRule, told: str) ->
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("x" * 4_600, "What it says so far is kept above."),
+        ("x" * 4_600, "The text so far is kept above."),
         ("", "No results were gathered."),
     ],
 )

@@ -128,7 +128,7 @@ def test_what_streamed_is_kept_when_the_end_brings_no_text() -> None:
     ("end", "failure"),
     [
         (TurnEnd.FAILED, "🔴 This answer could not be finished."),
-        (TurnEnd.BUDGET, "⚠ The model budget allows no further round now."),
+        (TurnEnd.BUDGET, "⚠ The model budget is used up for now."),
         (TurnEnd.DEPTH_EXCEEDED, "⚠ No conclusion within"),
     ],
 )
