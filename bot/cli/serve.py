@@ -53,6 +53,8 @@ async def stay(
                 return OK
             await stack.enter_async_context(service.reload.at_each(attention.reload))
             ready(service)
+            # Live turns are searched in vain: cycles are few, and can wait.
+            gc.set_threshold(10_000)
             await attention.stop.wait()
             tell(STOPPING)
     return OK

@@ -49,7 +49,7 @@ class StoredNames:
 
         async def work(connection: AsyncConnection) -> bool:
             keeping = _keeping(connection.dialect.name, again=instead_of is not None)
-            return (await connection.execute(keeping, row)).first() is not None
+            return (await connection.execute(keeping, row)).rowcount == 1
 
         return await self._database.transact(work)
 
@@ -75,16 +75,15 @@ _NAME: Final = sa.select(table.c.name, table.c.read_at, now().label("now")).wher
 
 @cache
 def _keeping(dialect: str, *, again: bool) -> sa.Executable:
-    """Inserts a name, `again` in the place of one that is as it was read; the name where it did."""
+    """Inserts a name, `again` in the place of one that is as it was read."""
     given: dict[str, Any] = {name: sa.bindparam(name) for name in ("team", "channel", "name")}
     insert = INSERT[dialect](table).values(given | {"read_at": now()})
     as_read = (
         table.c.name == sa.bindparam("was"),
         table.c.read_at == sa.bindparam("was_read_at"),
     )
-    kept = insert.on_conflict_do_update(
+    return insert.on_conflict_do_update(
         index_elements=["team", "channel"],
         set_={"name": insert.excluded.name, "read_at": insert.excluded.read_at},
         where=sa.and_(*as_read) if again else sa.false(),
     )
-    return kept.returning(table.c.name)

@@ -71,11 +71,10 @@ def opening(dialect: str) -> sa.Executable:
 
 @cache
 def beginning(dialect: str) -> sa.Executable:
-    """Inserts a turn once; its id where it was not there."""
+    """Inserts a turn once."""
     names = ("id", "session_id", "ts", "asker_team", "asker_user", "state", "started_at")
     insert = INSERT[dialect](turns).values({name: sa.bindparam(name) for name in names})
-    once = insert.on_conflict_do_nothing(index_elements=["id"])
-    return once.returning(turns.c.id)
+    return insert.on_conflict_do_nothing(index_elements=["id"])
 
 
 def _inserting(table: sa.Table) -> sa.Insert:

@@ -289,7 +289,7 @@ async def _begin(
         "started_at": at,
     }
     inserted = await connection.execute(beginning(connection.dialect.name), values)
-    if inserted.first() is None:
+    if inserted.rowcount != 1:
         return
     asked = Message(Role.USER, text=ask.text, told=told)
     await connection.execute(INSERT_MESSAGES, of_messages(turn, [asked], 0))

@@ -5,11 +5,12 @@ A sentence is entailed only by one of these, never by a word that the result hap
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from pydantic import JsonValue
 
+from bot.chat.claims.clocks import instants
 from bot.chat.claims.cluster_facts import cluster_facts
 from bot.chat.claims.facts import (
     Fact,
@@ -173,12 +174,14 @@ def _lines(result: Result) -> Iterator[Fact]:
     is_whole = result.fields.get("truncated") is not True
     numbers = result.index.numbers.values()
     measured = tuple(one for of in numbers for one in of if one.family not in ("", "count"))
-    by_level: dict[str, list[Fields]] = {"": list(rows)}
-    for row in rows:
+    dated = [(row, next(instants(text_of(row, "ts")), None)) for row in rows]
+    by_level: dict[str, list[tuple[Fields, datetime | None]]] = {"": dated}
+    for row, ts in dated:
         if level := _level(text_of(row, "level")):
-            by_level.setdefault(level, []).append(row)
-    for level, of_it in by_level.items():
-        at = tuple(t for row in of_it for t in at_of(row, at="ts").get("at", ()))
+            by_level.setdefault(level, []).append((row, ts))
+    for level, of_level in by_level.items():
+        of_it = [row for row, _ in of_level]
+        at = tuple(ts for _, ts in of_level if ts is not None)
         newest, oldest = (max(at),) if at else (), (min(at),) if at and is_whole else ()
         terms = {
             "level": words_of(level),

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from bot.chat.claims.clocks import STAMP, instants
 from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.rows import BY_PRODUCT, owners_of
+from tools.log_templates import without_clock
 
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._/-]{1,80}")
 _DENSE = frozenset({"samples", "lines", "logs", "points", "values", "children"})
@@ -91,6 +92,7 @@ class Reader:
     def __init__(self) -> None:
         self._numbers: dict[str, Sequence[Known]] = {}
         self._families: dict[str, tuple[str, float] | None] = {}
+        self._without_clocks: dict[str, str] = {}
 
     def numbers(self, text: str) -> Sequence[Known]:
         """Those of a free text, with its `key=1.5` pairs; none are those of a time."""
@@ -98,6 +100,13 @@ class Reader:
         if known is None:
             has_any = STAMP.fullmatch(text) is None and _DIGIT.search(text) is not None
             known = self._numbers[text] = tuple(self._read(text)) if has_any else ()
+        return known
+
+    def without_clock(self, text: str) -> str:
+        """See `tools.log_templates.without_clock`."""
+        known = self._without_clocks.get(text)
+        if known is None:
+            known = self._without_clocks[text] = without_clock(text)
         return known
 
     def family(self, key: str) -> tuple[str, float] | None:

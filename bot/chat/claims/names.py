@@ -270,10 +270,14 @@ _AFTER = {"version": r"(?!\.\d|[a-z0-9])", "place": r"(?![a-z0-9])"}
 
 def folded(text: str) -> str:
     """Letters and digits alone: quotations have other marks between them."""
+    if text.isascii():
+        return " ".join(text.translate(_TO_FOLDED).split())
     return _MARKS.sub(" ", text.lower()).strip()
 
 
 _MARKS = re.compile(r"[\W_]+")
+# Many times faster than the pattern, which long results are folded with.
+_TO_FOLDED = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 _BESIDE = re.compile(r"[a-z0-9.]")
 
 

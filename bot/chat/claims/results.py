@@ -18,7 +18,6 @@ from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.rows import Row, rows_of
 from bot.domain.turn_events import Evidence
 from tools.analysis.comparable import least_age_s
-from tools.log_templates import without_clock
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _MOST_SALIENT = 40
@@ -88,7 +87,7 @@ class Result:
     @cached_property
     def folded(self) -> str:
         texts = [text for _, text in self.index.texts]
-        return folded("\n".join([*texts, *map(without_clock, texts)]))
+        return folded("\n".join([*texts, *map(self._reader.without_clock, texts)]))
 
     @cached_property
     def folded_whole(self) -> str:
