@@ -337,6 +337,14 @@ class Deploys(Protocol):
         ...
 
 
+class DeployRecords(Deploys, Protocol):
+    """Reads the deploys that sources told of."""
+
+    def unread_sources(self) -> int:
+        """How many sources cannot be read now. Their names may be another team's."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class IncidentQuery:
     """`channel` is the asking channel: results of other channels are not found.
@@ -520,7 +528,7 @@ class Capabilities:
     metrics: Metrics | None = None
     traces: Traces | None = None
     errors: ErrorIssues | None = None
-    deploys: Deploys | None = None
+    deploys: DeployRecords | None = None
     rollouts: Deploys | None = None
     incidents: IncidentHistory | None = None
     kubernetes: Kubernetes | None = None

@@ -33,6 +33,7 @@ from tools.capabilities import (
     Capabilities,
     Clock,
     ClusterOffer,
+    DeployRecords,
     Deploys,
     IncidentHistory,
     Logs,
@@ -211,7 +212,7 @@ class Observed:
     metrics: Metrics | None = None
     traces: Traces | None = None
     errors: ErrorIssues | None = None
-    deploys: Deploys | None = None
+    deploys: DeployRecords | None = None
     incidents: IncidentHistory | None = None
     rollouts: Deploys | None = None
     kubernetes: Kubernetes | None = None
@@ -254,7 +255,7 @@ NO_PLAYBACK: Final = Playback()
 def make_observed(
     settings: Settings,
     clock: Clock,
-    stored_deploys: Deploys,
+    stored_deploys: DeployRecords,
     stored_incidents: IncidentHistory,
     stack: AsyncExitStack,
     cluster: Cluster | None = None,

@@ -157,9 +157,10 @@ async def _feed_jobs(base: Base, stack: AsyncExitStack) -> Mapping[str, Job]:
 
 def _round(base: Base, table: str, feeds: Mapping[str, DeployFeed]) -> FeedRound:
     every_s = base.settings.deploys[table].every.total_seconds()
+    events, states = base.stores.events, base.stores.deploys.feeds
     return FeedRound(
         [
-            FeedSweep(f"{table}, {name}", feed, base.stores.events, base.clock, every_s)
+            FeedSweep(f"{table}, {name}", feed, events, base.clock, every_s, states)
             for name, feed in feeds.items()
         ]
     )

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
+from bot.ports.ingested_events import FeedStates
 from bot.store.columns import clean
 from bot.store.database import Database
 from bot.store.dialect import insert_into, now
@@ -20,6 +21,7 @@ from bot.store.sealing import sealing_of
 from bot.store.tables import events
 from tools.capabilities import Deploy, Interval
 from tools.errors import CapabilityUnavailable
+from tools.outside_json import left_out
 
 AT_ONCE = 200  # events in a transaction: other writers wait for SQLite's single one
 MAX_DEPLOYS = 1000  # more than a reader can use; keeps a wide interval from filling the memory
@@ -119,9 +121,15 @@ class StoredDeploys:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.feeds = FeedStates()
+
+    def unread_sources(self) -> int:
+        """How many feeds fail now."""
+        return self.feeds.failing
 
     async def between(self, product: str, interval: Interval) -> Sequence[Deploy]:
-        """Newest first, at most 1000. Raises CapabilityUnavailable."""
+        """Newest first, at most 1000; unread entries of feeds are counted. Raises CapabilityUnavailable."""
+        left_out(self.feeds.unread)
         about = sa.true() if product == "*" else events.c.product == product
 
         async def work(connection: AsyncConnection) -> Sequence[Deploy]:

@@ -11,7 +11,7 @@ import structlog
 from adapters.deploys.feed import DeployFeed
 from adapters.errors import AdapterError
 from bot.ports.failures import StorageUnavailable
-from bot.ports.ingested_events import EventStore
+from bot.ports.ingested_events import EventStore, FeedStates
 from tools.capabilities import Clock
 from tools.errors import ToolError
 from tools.outside_json import counting_unread
@@ -41,6 +41,7 @@ class FeedSweep:
         events: EventStore,
         clock: Clock,
         every_s: float,
+        states: FeedStates,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
@@ -48,6 +49,9 @@ class FeedSweep:
         self._events = events
         self._clock = clock
         self._every_s = every_s
+        self._states = states
+        self._unread = 0  # within a day: the next looks do not reach back so far
+        self._unread_at: datetime | None = None
         self._seconds = seconds
         self._told_until: datetime | None = None
         self._failures = 0
@@ -78,7 +82,16 @@ class FeedSweep:
             log.warning("deploy_feed.unreadable_entries", feed=self._name, count=unread.count)
         self._failures = 0
         self._told_until = now
+        if self._unread_at is None or now - self._unread_at > FIRST_LOOK:
+            self._unread = 0
+        if unread.count:
+            self._unread, self._unread_at = max(unread.count, self._unread), now
+        self._states.note(self._name, self._unread, fails=False)
         return added
+
+    def missed(self) -> None:
+        """Note that it cannot be read, without asking it."""
+        self._states.note(self._name, self._unread, fails=True)
 
     def _from(self, now: datetime) -> datetime:
         """An hour before the last answer, at any distance and after any clock change."""
@@ -100,6 +113,7 @@ class FeedSweep:
         why = str(error) or f"no answer within {TIMEOUT_S:g} s"
         tell = log.warning if self._failures == 1 else log.debug
         tell("deploy_feed.failed", feed=self._name, error=why, again_in_s=pause_s)
+        self.missed()
 
 
 class FeedRound:
@@ -111,8 +125,10 @@ class FeedRound:
     async def run(self) -> int:
         """Poll the due feeds, up to the first that is down; the number of new deploys."""
         added = 0
-        for sweep in self._sweeps:
+        for number, sweep in enumerate(self._sweeps, 1):
             added += await sweep.run()
             if sweep.is_away:
+                for other in self._sweeps[number:]:
+                    other.missed()
                 break
         return added

@@ -24,10 +24,15 @@ from adapters.kubernetes.config import Access
 from adapters.told import IngestedEvent
 from bot.store.database import Database
 from bot.store.ingested_events import StoredDeploys, StoredEvents
+from bot.upkeep.deploy_feeds import FeedSweep
 from tests.fakes import deploy_systems as told
+from tests.fakes.capabilities import fake_capabilities
+from tests.fakes.set_clock import SetClock
+from tests.fakes.tools import bench
 from tests.fixtures_database import database, database_url
 from tests.fixtures_http import serving
 from tools.capabilities import Interval
+from tools.core.get_recent_deploys import UNREAD, GetRecentDeploys
 from tools.errors import ToolError
 
 __all__ = ["database", "database_url"]
@@ -274,7 +279,7 @@ async def test_an_odd_answer_is_an_error_of_ours_or_tells_nothing(
 async def test_an_odd_entry_hides_no_other(
     feeds: Mapping[str, DeployFeed], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    odd = [None, 7, {"id": "x"}, {"id": 10**60}, {"metadata": {"name": ""}}]
+    odd: list[object] = [None, 7, {"id": "x"}, {"id": 10**60}, {"metadata": {"name": ""}}]
     known = {path: found for path, found in ANSWERS.items() if isinstance(found, list)}
     lists = {path: [*odd, *found] for path, found in known.items()}
     apps = {"/api/v1/applications": {"items": [*odd, told.ARGO_APPLICATION]}}
@@ -283,6 +288,48 @@ async def test_an_odd_entry_hides_no_other(
     (event,) = await feeds[kind].since(DAY)
 
     assert event.product == "checkout"
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_the_list_of_deploys_says_what_its_feeds_could_not_read(
+    feeds: Mapping[str, DeployFeed],
+    systems: Systems,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    odd: list[object] = [
+        None,
+        {"id": []},
+        told.GITHUB_DEPLOYMENT,
+        {"id": 2**64, "created_at": "0001-01-01"},
+    ]
+    path = "/repos/shop/checkout/deployments"
+    monkeypatch.setitem(globals(), "ANSWERS", {**ANSWERS, path: odd})
+    deploys, passed_s = StoredDeploys(database), [0.0]
+    sweep = FeedSweep(
+        "github",
+        feeds["github"],
+        StoredEvents(database),
+        SetClock(NOW),
+        60.0,
+        deploys.feeds,
+        lambda: passed_s[-1],
+    )
+    caps = fake_capabilities(deploys=deploys)
+    answers = []
+    for at_s, said in ((10.0, None), (100.0, (503, b"{}")), (900.0, None)):
+        systems.said = said
+        passed_s.append(at_s)
+        await sweep.run()
+        asked = '{"product": "checkout", "time_range": "last 2h"}'
+        listing = bench([GetRecentDeploys()], caps=caps)
+        outcome = await listing.run(asked, "core__get_recent_deploys", now=NOW)
+        answers.append(orjson.loads(outcome.content))
+
+    assert [each["total_matches"] for each in answers] == [1, 1, 1]
+    assert [each["unread_entries"] for each in answers] == [3, 3, 3]
+    notes = [each.get("notes") for each in answers]
+    assert notes == [None, [f"{UNREAD}, because 1 source does not answer"], None]
 
 
 async def test_who_is_asked_too_often_says_how_long_to_wait(

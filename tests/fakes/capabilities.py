@@ -278,6 +278,10 @@ class FakeDeploys:
 
     deploys: Sequence[Deploy] = ()
     failure: Exception | None = None
+    unread: int = 0
+
+    def unread_sources(self) -> int:
+        return self.unread
 
     async def between(self, product: str, interval: Interval) -> Sequence[Deploy]:
         if self.failure is not None:

@@ -15,6 +15,7 @@ from tools.timerange import instant_text, parse_time_range
 MAX_DEPLOYS = 100
 LONG = timedelta(days=90)
 NO_SOURCE = "no deploy of any product was received in 90 days: connect a deploy source"
+UNREAD = "not all deploys could be read"
 SAME_DEPLOY = timedelta(minutes=30)  # a pipeline reports a rollout some time after it began
 
 
@@ -74,10 +75,14 @@ class GetRecentDeploys:
     ) -> DeploysOutput:
         """Raises InvalidArguments for a bad time range; what Deploys raises."""
         when = parse_time_range(arguments.time_range, call.now)
-        events = await bound(caps.deploys, "deploys").between(arguments.product, when.interval)
+        stored = bound(caps.deploys, "deploys")
+        events = await stored.between(arguments.product, when.interval)
         rollouts, notes = await _rollouts(arguments.product, when.interval, caps)
         found = [each for each in merged(events, rollouts) if within(call, each.product)]
-        if not found and await _has_no_source(caps, call):
+        if unread := stored.unread_sources():
+            sources = "1 source does" if unread == 1 else f"{unread} sources do"
+            notes.append(f"{UNREAD}, because {sources} not answer")
+        if not (found or notes) and await _has_no_source(caps, call):
             notes.append(NO_SOURCE)
         if when.assumed:
             notes.append(when.assumed)
@@ -95,7 +100,8 @@ class GetRecentDeploys:
             return "no deploy source is connected"
         number = output.total_matches or "no"
         noun = "deploy" if number == 1 else "deploys"
-        return f"{number} {noun}, {arguments.time_range}"
+        is_part = any(note.startswith(UNREAD) for note in output.notes or ())
+        return f"{number} {noun}, {arguments.time_range}{', not all read' if is_part else ''}"
 
 
 async def _has_no_source(caps: Capabilities, call: CallContext) -> bool:
@@ -113,7 +119,7 @@ async def _rollouts(
     try:
         return await caps.rollouts.between(product, interval), []
     except ToolError as error:
-        return (), [f"Kubernetes rollouts could not be read: {clean_text(error.message)[:200]}"]
+        return (), [f"{UNREAD}, because of Kubernetes: {clean_text(error.message)[:200]}"]
 
 
 def merged(events: Sequence[Deploy], rollouts: Sequence[Deploy]) -> list[Deploy]:

@@ -7,11 +7,13 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case, Seen, plain
+from adapters.llm.triage.deploy_facts import DEPLOYS, unread_deploys
 from adapters.llm.triage.evidence import CLUSTER, LOGS, METRICS, SWEEPS, TRACES, swept
 from adapters.llm.triage.surroundings import ERRORS, quoted
 from adapters.llm.triage.too_young import too_young
 from adapters.llm.triage.unmeasured import ended_roles, samples_missing
 from adapters.llm.triage.weigh import Suspicion
+from tools.core.get_recent_deploys import UNREAD
 
 _MOST_LACKING: Final = 3
 _MOST_BARE: Final = 3  # products that nothing is known of, by name
@@ -121,6 +123,10 @@ def _unread_entries(case: Case) -> Iterator[str]:
 
 def _blind(case: Case) -> Iterator[str]:
     yield from _unread_entries(case)
+    deploys = case.of(DEPLOYS)
+    if deploys is not None:
+        for note in unread_deploys(deploys)[:_MOST_LACKING]:
+            yield quoted(note.replace(UNREAD, "all deploys"))
     metrics = case.of(METRICS)
     if metrics is not None:
         yield from _blind_in_metrics(case, metrics)

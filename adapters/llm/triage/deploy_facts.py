@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case, Seen, instant, plain
+from tools.core.get_recent_deploys import UNREAD
 
 DEPLOYS: Final = "core__get_recent_deploys"
 
@@ -41,6 +42,11 @@ def deploys(case: Case) -> Sequence[DeployFact]:
         if (at := instant(str(row.get("ts", "")))) is not None
     ]
     return sorted(facts, key=lambda d: d.at, reverse=True)
+
+
+def unread_deploys(seen: Seen) -> Sequence[str]:
+    """What the tool says of sources that it could not read."""
+    return [note for note in seen.texts("notes") if note.startswith(UNREAD)]
 
 
 def _if_plain(value: JsonValue) -> str:

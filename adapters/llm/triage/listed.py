@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case, Seen, instant, plain, text_of
 from adapters.llm.triage.cluster_findings import in_full
-from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact, deploys
+from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact, deploys, unread_deploys
 from adapters.llm.triage.evidence import CLUSTER, GET_LOGS
 from adapters.llm.triage.order import refusal
 from adapters.llm.triage.period import period
@@ -126,12 +126,15 @@ def deploy_lines(case: Case) -> Iterator[str]:
         yield f"No deploy source is connected: no deploy was received in 90 days [{seen.mark}]."
     elif not found:
         of = f" of {plain(case.asked.subject)}" if case.names_subject else ""
-        yield f"**No deploy{of} in that time.** [{seen.mark}]"
+        known = " that is known" if unread_deploys(seen) else ""
+        yield f"**No deploy{of}{known} in that time.** [{seen.mark}]"
     else:
         yield f"**Deploys, newest first:** [{seen.mark}]"
         yield "\n".join(f"- {line}" for line in _deployed(found[:MOST_LINES], seen, named=is_named))
         if len(found) > MOST_LINES:
             yield "Older deploys are under Evidence."
+    if seen is not None:
+        yield from (f"{quoted(note).capitalize()}." for note in unread_deploys(seen))
 
 
 def _asked_for(case: Case) -> Sequence[DeployFact]:
@@ -162,7 +165,8 @@ def last_deploy(case: Case) -> Iterator[str]:
         yield f"deploys: no deploy source is connected [{read.mark}]"
         return
     if not found:
-        yield f"no deploys in that time [{read.mark}]"
+        known = " that are known" if unread_deploys(read) else ""
+        yield f"no deploys{known} in that time [{read.mark}]"
         return
     fact = (own or found)[0]
     words = "the last deploy was"

@@ -41,6 +41,10 @@ class RecordedDeploys:
         ]
         return sorted(found, key=lambda one: one.at, reverse=True)
 
+    def unread_sources(self) -> int:
+        """None: a recording is whole."""
+        return 0
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedBackends:

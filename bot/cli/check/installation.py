@@ -139,6 +139,9 @@ class _Unread:
         del product, interval
         return ()
 
+    def unread_sources(self) -> int:
+        return 0
+
     async def search(self, query: IncidentQuery) -> Sequence[PastIncident]:
         del query
         return ()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.fixtures_triage import Investigation, deploy, investigate, moved, world
-from tools.core.get_recent_deploys import NO_SOURCE
+from tools.core.get_recent_deploys import NO_SOURCE, UNREAD
 
 ENDED = {"product": "checkout", "roles": "errors latency", "since": "2026-04-07T14:28:00Z"}
 HOLE = {**ENDED, "until": "2026-04-07T14:31:00Z"}
@@ -101,3 +101,26 @@ async def test_without_a_deploy_source_no_deploys_is_not_said() -> None:
 
     assert "no deploy source is connected" in found.text
     assert "no deploys in that time" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("is checkout ok?", "I could not check: all deploys, because 1 source does not answer."),
+        ("what was deployed?", "Not all deploys could be read, because 1 source does not answer."),
+    ],
+)
+async def test_a_deploy_source_that_fails_is_told_and_forbids_the_all_clear(
+    question: str, words: str
+) -> None:
+    note = f"{UNREAD}, because 1 source does not answer"
+    none = {"deploys": [], "total_matches": 0, "notes": [note]}
+    sweep = {"shifts": [], "within": LOOKED}
+    found = await investigate(
+        world(around={"get_recent_deploys": none, "sweep_metrics": sweep}), question
+    )
+
+    assert words in found.text
+    assert "that is known in that time" in found.text.replace("that are known", "that is known")
+    assert "Nothing is wrong" not in found.text
+    assert [one["verdict"] for one in found.asked("core__report_findings")] != ["healthy"]

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 from adapters.errors import AdapterError, NotFound, RateLimited, Refused, Unreachable
 from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
+from bot.ports.ingested_events import FeedStates
 from bot.upkeep.deploy_feeds import FIRST_LOOK, LOOK, START_S, TICK_S, FeedRound, FeedSweep
 from tests.fakes.set_clock import SetClock
 from tests.fakes.stores import MemoryEvents
@@ -43,7 +44,16 @@ class Sweeping:
         self.feed, self.seconds = Feed(), 0.0
         events, clock = MemoryEvents(), SetClock(NOW)
         self.clock = clock
-        self.sweep = FeedSweep("github", self.feed, events, clock, EVERY_S, lambda: self.seconds)
+        self.states = FeedStates()
+        self.sweep = FeedSweep(
+            "github",
+            self.feed,
+            events,
+            clock,
+            EVERY_S,
+            self.states,
+            lambda: self.seconds,
+        )
         self.seconds = START_S
 
 
@@ -83,6 +93,31 @@ async def test_the_log_says_how_many_entries_of_a_feed_could_not_be_read(
     with capture_logs() as logged:
         await sweeping.sweep.run()
     assert [(one["feed"], one["count"]) for one in logged] == [("github", 2)]
+
+
+async def test_unread_entries_count_for_a_day_though_later_looks_do_not_reach_so_far(
+    sweeping: Sweeping,
+) -> None:
+    counts = []
+    for unread, hours in [(2, 0), (0, 1), (3, 2), (1, 3), (0, 20), (0, 50)]:
+        sweeping.feed.unread = unread
+        sweeping.clock.at = NOW + timedelta(hours=hours)
+        await sweeping.sweep.run()
+        counts.append(sweeping.states.unread)
+        sweeping.seconds += EVERY_S
+
+    assert counts == [2, 2, 3, 3, 3, 0]
+
+
+async def test_a_feed_that_fails_counts_until_it_answers(sweeping: Sweeping) -> None:
+    sweeping.feed.unread, failing = 1, []
+    for failure in (None, Unreachable("gone"), TimeoutError(), None):
+        sweeping.feed.fails = failure
+        await sweeping.sweep.run()
+        failing.append((sweeping.states.failing, sweeping.states.unread))
+        sweeping.seconds += EVERY_S
+
+    assert failing == [(0, 1), (1, 1), (1, 1), (0, 1)]
 
 
 @pytest.mark.parametrize("hours", [-3, 2, 30])
@@ -157,6 +192,7 @@ async def test_one_that_is_gone_hides_no_other_and_one_address_that_is_away_is_a
 
     await both.run()
     assert [len(each.feed.back) for each in (gone, there)] == asked_now
+    assert [each.states.failing for each in (gone, there)] == [1, 1 - asked_now[1]]
 
     gone.seconds += 1.0
     there.seconds += EVERY_S

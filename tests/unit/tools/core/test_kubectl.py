@@ -160,7 +160,7 @@ def test_a_rollout_that_an_event_tells_of_counts_once() -> None:
         (
             FakeDeploys(failure=UpstreamFailed("forbidden", 403)),
             ["v2"],
-            ["Kubernetes rollouts could not be read: forbidden"],
+            ["not all deploys could be read, because of Kubernetes: forbidden"],
         ),
     ],
 )
