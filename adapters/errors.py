@@ -59,11 +59,11 @@ class Refused(AdapterError):
 
 
 class NotFound(AdapterError):
-    """What was asked for does not exist there."""
+    """The requested object does not exist there."""
 
 
 class BadRequest(AdapterError):
-    """The other side rejects the request as it stands."""
+    """The other side rejects the request in this form."""
 
 
 class RateLimited(AdapterError):

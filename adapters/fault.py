@@ -1,6 +1,6 @@
-"""Which of the usual faults between two machines an error is: what mends it depends on that alone.
+"""The kind of network fault behind an error, which decides the remedy.
 
-Told by the error and by what it was raised from, never by anybody's words.
+Found by the error and its cause, never by its message.
 """
 
 import errno

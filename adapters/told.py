@@ -1,4 +1,4 @@
-"""What another system tells: a deploy, an incident, a finding."""
+"""Events of other systems: a deploy, an incident, a finding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from pydantic import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class IngestedEvent:
-    """One CloudEvent from outside, the same by (`source`, `id`) however often it is told.
+    """One CloudEvent from outside, the same by (`source`, `id`) for every delivery.
 
-    Some systems number nothing and tell the state of a thing again and again. Theirs belong to a
-    `course`, the thing, and are at a `step`, its state; the id begins with `course/step/`. What the
-    newest of a course says already is no news.
+    Some systems have no numbers and report an object's state repeatedly. Such events belong to a
+    `course`, the object, and are at a `step`, its state; the id begins with `course/step/`. A
+    repeat of the newest step of a course is not news.
     """
 
     id: str

@@ -98,7 +98,7 @@ class PageSet:
 
 
 class FolderPages:
-    """`tools.capabilities.Patterns` over the `.md` files of a folder, read anew when one changes."""
+    """`tools.capabilities.Patterns` over the `.md` files of a folder, read again when one changes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -104,9 +104,9 @@ def baseline(
 def sustained_from(
     points: Sequence[FinitePoint], usual: Baseline, spacing_s: float
 ) -> datetime | None:
-    """When the first run of anomalous samples began that stands for long enough, on one side.
+    """When the first long enough run of anomalous samples on one side began.
 
-    A run needs two samples (a window of one sample has no more to give) and may have gaps.
+    A run needs two samples (one suffices for a window of one sample) and may have gaps.
     """
     run: list[FinitePoint] = []
     for point in points:

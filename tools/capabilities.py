@@ -290,7 +290,7 @@ class TracesFound:
 class TraceSample:
     """Whole traces, the newest first. `calls` are further known (caller, called) pairs.
 
-    `more`: the backend has others that were not read.
+    `more`: the backend has further ones that were not read.
     """
 
     traces: Sequence[Trace]

@@ -16,7 +16,7 @@ _MAX_DEPTH: Final = 8
 
 
 def decoded(value: JsonValue, schema: JsonValue, depth: int = _MAX_DEPTH) -> JsonValue:
-    """A copy with texts decoded where the schema accepts an object or a list and no text.
+    """A copy with texts decoded where the schema accepts an object or a list, but not text.
 
     Any other text stays, so that validation refuses it.
     """

@@ -58,7 +58,7 @@ _PACKED: Final[tuple[tuple[bytes, Callable[[], _Unpacker]], ...]] = (
 
 
 def readings(text: str) -> Iterator[str | None]:
-    """The text and everything that it hides; None for what is packed and cannot be read."""
+    """The text and all its hidden texts; None for packed data that cannot be read."""
     seen: set[str] = set()
     left = [(_plain(text), 0)]
     while left:

@@ -101,7 +101,7 @@ def with_snaps(text: str) -> str:
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """`30m`, `1h30m`, `90 seconds`, `PT30M`, `P1D`; None when it is none of them.
+    """`30m`, `1h30m`, `90 seconds`, `PT30M`, `P1D`; None for any other text.
 
     Raises InvalidArguments for months and years.
     """

@@ -1,8 +1,8 @@
 """Log lines folded into templates, the constant part of similar lines. Pure.
 
 Masks instead of a learned tree (drain3 and its likes): the same line gives the same template in any
-order and in any process, no training or state is needed, and no dependency is added (drain3 0.9.11,
-the newest, pins releases of jsonpickle and cachetools of January 2021).
+order and in any process, it needs neither training nor state, nor a further dependency (drain3
+0.9.11, the newest, pins releases of jsonpickle and cachetools of January 2021).
 """
 
 import re

@@ -156,8 +156,8 @@ class OutsideModel(BaseModel):
 def set_instant(at: datetime | None) -> datetime | None:
     """The instant that a sender set; None for the zero of its clock, and for its last day.
 
-    Servers written in Go send the year 1 for an instant that nobody set, and others send 1970. The
-    last day of the calendar has no time in every zone.
+    Servers written in Go send the year 1 for an unset instant, and some send 1970. The last day of
+    the calendar has no time in every zone.
     """
     return at if at is not None and _UNIX_ZERO < at < _LAST_DAY else None
 
@@ -181,7 +181,7 @@ EpochSeconds = Annotated[float, Field(ge=0, lt=253_402_300_800)]
 
 
 def count_of(value: object) -> int | None:
-    """A count, which comes as text or as a number; None for what is neither, or too long."""
+    """A count from text or a number; None for another value, or a too long one."""
     text = str(value) if isinstance(value, str) or type(value) is int else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
@@ -251,7 +251,7 @@ def _log_unread(asked: Unread | None, counted: Unread) -> None:
 
 
 def in_whole_characters(body: bytes | str) -> bytes | None:
-    """JSON in UTF-8 whose halves of characters (lone surrogates) are `?`; None for what is no JSON.
+    """JSON in UTF-8 with `?` for lone surrogates; None for text that is not JSON.
 
     Bytes may be in UTF-16 or UTF-32, and begin with a byte order mark.
     """

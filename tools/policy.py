@@ -49,8 +49,8 @@ class ToolPolicy:
     `sessions` maps a tool id to globs of session names; a tool not listed there fits any session.
     `channels` are pairs of a channel's glob and tool globs, the first that matches narrows what the
     purpose gives; `denied` are globs of tools that no request has. `limits` are by purpose.
-    `purposes` are those of any channel: if the channel is unknown, a tool is allowed that each of
-    them has and no pair of `channels` takes away. `roles` maps a role to globs of the tools that
+    `purposes` are those of any channel: if the channel is unknown, a tool is allowed if each of
+    them has it and `channels` does not take it away. `roles` maps a role to globs of the tools that
     its holders may use of all that; `*` is every asker; an empty mapping narrows nothing.
     `granted_connections` are the connection ids the deployment grants; a call gets the intersection
     with what its request carries.

@@ -8,6 +8,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)  # slots and generics do not go together
 class Port(Generic[T]):
-    """Stands for an implementation of the protocol T. `name` is that of `[adapters.NAME]`."""
+    """Represents an implementation of the protocol T. `name` is that of `[adapters.NAME]`."""
 
     name: str

@@ -1,8 +1,8 @@
 """Text as words to search by, made the same way for documents and queries.
 
-The databases only match whole words, so both find the same and no text can break a query: a word is
-letters and digits alone. English endings are cut, accents dropped, scripts without blanks between
-words become pairs of letters. Words that begin with `_` are labels of ours.
+The databases only match whole words, so both find the same, and text cannot break a query: a word
+is letters and digits alone. English endings are cut, accents dropped, scripts without blanks
+between words become pairs of letters. Words that begin with `_` are labels of ours.
 """
 
 import hashlib

@@ -74,8 +74,8 @@ class Signal:
     `metric` is the backend's name, without the suffix of a histogram; `over` the divisor of a
     ratio. `where` and `over_where` are matchers that go with them, as PromQL. `unit` is that of the
     values as they are read, None when unknown. `spacing_s` is the time between two samples, None
-    when it could not be learned. `limit` is the value (in seconds, ratios or pieces) from which it
-    is bad for any product; None without such a value. If lower is worse, it is the value of an
+    when it could not be learned. `limit` is the value (in seconds, ratios or pieces) where it
+    becomes bad for any product; None without such a value. If lower is worse, it is the value of an
     outage. `is_inferred`: labels or values show the role; the name says nothing.
     """
 
@@ -122,7 +122,7 @@ class Discovered:
         return sorted(have, key=lambda one: (ROLES.index(one.role), one.rank, one.name))
 
     def best(self, product: str, role: Role) -> Signal | None:
-        """The most telling signal of a role, None when the product has none."""
+        """The signal that represents a role best, None when the product has none."""
         return next((one for one in self.of(product) if one.role == role), None)
 
 

@@ -51,7 +51,7 @@ class SpanForest:
 
     @property
     def primary(self) -> str | None:
-        """The root that stands for the trace: a real one before a missing one, then the longest."""
+        """The root that represents the trace: a real one before a missing one, then the longest."""
 
         def rank(key: str) -> tuple[bool, int]:
             node = self.nodes[key]

@@ -186,7 +186,7 @@ class GitLab:
 
 
 def _named(listed: JsonValue, fields: Sequence[str], key: str) -> Mapping[str, JsonValue] | None:
-    """The newest run whose name holds the key as a word of its own."""
+    """The newest run with the key in its name as a word of its own."""
     for run in listed if isinstance(listed, list) else ():
         if isinstance(run, dict) and any(key in str(run.get(f, "")).split() for f in fields):
             return run

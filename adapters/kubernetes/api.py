@@ -129,7 +129,7 @@ class KubernetesApi:
         """The rights that this identity should not have: `delete pods`, `get secrets in shop`.
 
         Checked for the whole cluster, the default namespace and each of `namespaces`: a right in
-        one of them does not show in the others. Raises as `may`.
+        one of them does not show in the rest. Raises as `may`.
         """
         places = ("", *dict.fromkeys((self.namespace, *namespaces)))
         try:

@@ -1,7 +1,7 @@
 """The readable kinds, by all their usual names, and their API paths.
 
-Kubernetes' own kinds are listed here; others come from the cluster's discovery. Neither contains
-Secrets: a kind whose name suggests secrets cannot be read.
+Kubernetes' own kinds are listed here; further ones come from the cluster's discovery. Neither
+contains Secrets: a kind with a name that suggests secrets cannot be read.
 """
 
 import re

@@ -79,7 +79,7 @@ _FENCE: Final = re.compile(FENCE)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A call as written. `is_text`: its values are text, whatever their types.
+    """A call as written. `is_text`: its values are text, of any type.
 
     `has_arguments` False: JSON with only a name, which may be other data.
     """
@@ -309,7 +309,7 @@ def _object(value: object) -> Json:
 
 
 def asked_in(call: Json) -> Written:
-    """Name and arguments in any of the usual spellings and no other keys. Raises NoCall."""
+    """Name and arguments in any of the usual spellings, without other keys. Raises NoCall."""
     own = {
         k: v
         for k, v in call.items()

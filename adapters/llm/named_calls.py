@@ -72,7 +72,7 @@ def named_end(text: str, start: re.Match[str]) -> int | None:
 
 
 def begins_word(text: str, at: int, names: frozenset[str]) -> int | None:
-    """Where the last word stands, if it may still become a call in Python."""
+    """Where the last word begins, if it may still become a call in Python."""
     end = len(text)
     start = _word_before(text, at, end)
     if text[start:end] in _beginnings(names):

@@ -1,4 +1,4 @@
-"""Who is on call, written as a note beside a question and parsed from there."""
+"""The people on call, written as a note beside a question and parsed from there."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -115,7 +115,9 @@ class MarkerReader:
         return "".join(shown)
 
     def close(self) -> str:
-        """The rest: a marker whose arguments never became JSON is a call with bad arguments."""
+        """The remaining text: a marker with arguments that never became JSON is a call with bad
+        arguments.
+        """
         rest, self._held = self._held, ""
         if self._skips_to:
             return ""
@@ -128,7 +130,7 @@ class MarkerReader:
         return rest
 
     def _taken(self, held: str, at: int) -> int | None:
-        """Where the marker that begins there ends: there too if it is none, None if more must come."""
+        """Where the marker at `at` ends; `at` itself if it is not one, None if more text must come."""
         head = _HEAD.match(held, at)
         if head is None:
             rest = held[at : at + _MAX_HEAD_CHARS]

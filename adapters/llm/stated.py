@@ -74,7 +74,7 @@ def is_statement(text: str) -> bool:
 
 
 def states_fact(text: str) -> bool:
-    """Whether it says what is not the cause, what was done, or when; thanks do not count."""
+    """Whether it says what is ruled out, done, or when; thanks do not count."""
     if not is_statement(text) or not len(text.split()) >= _FEWEST_WORDS or len(text) > _LONGEST:
         return False
     return any(_denied(text)) or bool(_CLOCK.search(text) or _DID.search(text))

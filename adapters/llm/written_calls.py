@@ -83,7 +83,7 @@ def written_calls(
 ) -> tuple[ToolCall, ...] | None:
     """The calls of a whole text; None when it is not one that calls. Never raises.
 
-    `has_thought`: other words stood before it. Time is linear in the text. The calls have no ids.
+    `has_thought`: other words precede it. Time is linear in the text. The calls have no ids.
     """
     if not request.tools or len(text) > MOST_CHARS:
         return None

@@ -94,8 +94,8 @@ class SdkConnection:
     async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> Answer:
         """Call a tool. Raises ToolError.
 
-        A plain request: the SDK's `call_tool` would also evaluate the server's output schema, whose
-        patterns may never finish and whose references may lead anywhere.
+        A plain request: the SDK's `call_tool` would also evaluate the server's output schema, with
+        patterns that may never finish and references that may lead anywhere.
         """
         params = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
         try:
@@ -222,9 +222,9 @@ async def _with_readable_tools(transport: Any) -> AsyncIterator[tuple[Any, Any]]
 
 
 def _readable(message: SessionMessage | Exception) -> SessionMessage | Exception:
-    """A list of tools without those that are none; any other message, and a list of none, as it is.
+    """A list of tools without invalid entries; any other message stays unchanged.
 
-    A cursor that is a number becomes text; any other that is no text is left out.
+    A cursor that is a number becomes text; any other that is not text is left out.
     """
     answer = message.message if isinstance(message, SessionMessage) else None
     if not isinstance(answer, types.JSONRPCResponse) or "tools" not in answer.result:

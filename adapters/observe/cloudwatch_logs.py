@@ -77,8 +77,8 @@ _log = structlog.stdlib.get_logger(__name__)
 class CloudWatchLogs:
     """Implements `LogSource`.
 
-    `log_groups` are what names begin with, such as `/ecs/prod-`: the rest of a name is the product;
-    without any it is what stands behind the last slash of any group. With `field` these groups are
+    `log_groups` are prefixes of names, such as `/ecs/prod-`: the rest of a name is the product;
+    without a prefix it is the part after the last slash of any group. With `field` these groups are
     shared: it names the product in them. `polls_s` are the waits for a query's end, for tests.
     """
 

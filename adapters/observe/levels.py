@@ -74,10 +74,9 @@ def at_least(minimum: str) -> frozenset[str]:
 
 
 def stated_in_lines(minimum: str) -> list[tuple[str, str]]:
-    """Patterns (RE2) by which a line states a level from a minimum up, the first that matches
-    counts.
+    """Patterns (RE2) for lines that state a level from a minimum up; the first that matches counts.
 
-    Of each the pattern of those levels, and that of any level. Raises as `at_least`.
+    Each pair is the pattern of those levels, and that of any level. Raises as `at_least`.
     """
     wanted, known = at_least(minimum), at_least(LEVELS[0])
     return [(_stating(one, wanted), _stating(one, known)) for one in (KEYED, WORD, KLOG)]

@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 class Newest:
     """The newest entries of one answer.
 
-    `unread` could not be parsed; `more`: there may be others.
+    `unread` could not be parsed; `more`: there may be further ones.
     """
 
     entries: Sequence[Entry]

@@ -42,7 +42,7 @@ class LogSource(Protocol):
         ...
 
     async def fields(self, interval: Interval) -> Sequence[str]:
-        """The existing fields, at least those that may hold products."""
+        """The existing fields, or at least the possible product fields."""
         ...
 
     async def values(self, field: str, interval: Interval) -> Mapping[str, str]:

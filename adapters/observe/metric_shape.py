@@ -62,8 +62,8 @@ def is_counter_by_name(metric: str, names: Collection[str], typed: MetricType) -
 def unit_of(metric: str) -> str | None:
     """The unit in which the values of a metric arrive, None when its name does not say.
 
-    Exporters almost never fill the metadata's unit, so the name's suffix is what there is.
-    Counters (`*_total`) are read as rates, hence per second.
+    Exporters almost never fill the metadata's unit, so the name's suffix is what there is. Counters
+    (`*_total`) are read as rates per second.
     """
     if metric.endswith("_per_second"):
         return "per second"

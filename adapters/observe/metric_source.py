@@ -1,6 +1,6 @@
 """The interface of a metrics backend without PromQL; `named_metrics` builds the Metrics port on it.
 
-A source selects series by a metric's name and equal labels, with one value a step, and no more.
+A source selects series by a metric's name and equal labels, with at most one value a step.
 """
 
 from collections.abc import Mapping, Sequence

@@ -67,7 +67,7 @@ class Kinds:
         return self.conventions.of(metric).type == "counter"
 
     async def spacing(self, selector: str, at: datetime) -> float | None:
-        """Seconds between two samples of what is selected, None when nothing is there."""
+        """Seconds between two samples of the selected series; None without any."""
         if self.scrape_s is not None:
             return self.scrape_s
         about = int(at.timestamp() // _TYPES_LAST.total_seconds())

@@ -1,4 +1,4 @@
-"""The owner of a series whose generic label (`type`, `name`) happens to hold a product's name.
+"""The owner of a series with a product's name in a generic label (`type`, `name`).
 
 `vm_rows{job="victoriametrics", type="prometheus"}` is not a series of Prometheus, because `job`
 names Prometheus on other series. That label shows that this series belongs to another product.

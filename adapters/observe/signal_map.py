@@ -178,7 +178,7 @@ def _plain(
 
 
 def _failing(known: Known, signal: Signal) -> Signal | None:
-    """The share of requests that fail, when a label of the counter tells; None when none does."""
+    """The share of requests that fail, if a label of the counter shows it; else None."""
     if signal.role != "traffic" or signal.reading != "rate":
         return None
     for label, pattern in STATUS_LABELS.items():

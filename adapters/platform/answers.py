@@ -174,7 +174,7 @@ def _all(body: bytes, name: str, read: Callable[[JsonValue], ValueT]) -> list[Va
 
 
 def _each(entries: Sequence[JsonValue], read: Callable[[JsonValue], ValueT]) -> list[ValueT]:
-    """Those that can be read; how many cannot is logged. Raises UpstreamFailed when none can."""
+    """The readable entries; the number of others is logged. Raises UpstreamFailed without any."""
     found: list[ValueT] = []
     for entry in entries:
         with suppress(UpstreamFailed):

@@ -79,7 +79,7 @@ class HttpPlatform:
     async def _get(
         self, path: str, params: Mapping[str, str], call: CallContext, asked_for: str = ""
     ) -> bytes:
-        """The body of a 2xx. A 404 is about what was asked for by name, where something was."""
+        """The body of a 2xx. A 404 names the requested object, if there was one."""
         status, body = await self._send(path, params, call)
         if status in {404, 410} and asked_for:
             raise InvalidArguments(f"{asked_for} is not known to the platform")

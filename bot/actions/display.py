@@ -103,7 +103,7 @@ class ProposalDisplay:
             await self.say(row.place, line(row), f"{row.id}:outcome")
 
     async def _painted(self, claim: CardClaim, *, may_retry: bool) -> bool | None:
-        """Whether the card shows what was claimed; None when it is worth another try at once."""
+        """Whether the card shows the claimed state; None when another try is worthwhile at once."""
         try:
             async with asyncio.timeout(self._call_timeout_s):
                 ts = await self._surface.show_card(claim.proposal)

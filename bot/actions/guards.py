@@ -339,9 +339,8 @@ class GuardLine:
     async def refusal_once_counted(
         self, confirmed: ConfirmedProposal, row: Proposal
     ) -> Refused | None:
-        """What is judged last, when the dispatch is already counted.
-
-        The rate, which only counts then; and the freeze, since reading the target takes its time.
+        """The last checks, after the dispatch was counted: the rate, which only counts then, and
+        the freeze, since reading the target takes time.
         """
         subject = await self._subject(confirmed, row)
         if isinstance(subject, Refused):

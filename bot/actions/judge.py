@@ -83,7 +83,7 @@ class Judge:
 
 
 def _misplaced(channel: Channel, proposal: Proposal, to: ProposalState) -> Refusal | None:
-    """Whose roles are asked has to be known; beyond that a rejection is always in place."""
+    """The channel that sets the roles must be known; otherwise a rejection is always allowed."""
     if channel.is_known and to is ProposalState.REJECTED:
         return None
     reason = out_of_place(channel, proposal.channel_name, proposal.product)

@@ -94,9 +94,9 @@ _WILDCARD = re.compile(r"[*\x00-\x1f\x7f\u2028\u2029]")
 
 
 def too_wide(params: Mapping[str, JsonValue], free_text: Collection[str] = ()) -> str | None:
-    """The first parameter that selects nothing in particular, in words; None when all do.
+    """The first parameter without a specific value, in words; None if all have one.
 
-    An empty selector is everything to most systems, and `*` to the others.
+    An empty selector, or `*`, means everything to most systems.
     """
     for name, value in params.items():
         if name in free_text:

@@ -38,13 +38,11 @@ Shown = Callable[[str], None]
 
 
 class _OpeningGone(Exception):
-    """A person deleted the message: a new one shows the firing alerts, and no question is asked
-    again.
-    """
+    """A person deleted the message: a new one shows the firing alerts, without another question."""
 
 
 class AlertThreads:
-    """Shows what is due. Any number of replicas may run it; one at a time owns each thread."""
+    """Shows the due threads. Any number of replicas may run it; one at a time owns each thread."""
 
     def __init__(
         self,

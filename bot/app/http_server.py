@@ -75,8 +75,8 @@ async def listen(
 ) -> int:
     """The port. Without `[http] api_token` no event is ingested. `closing` is set when it closes.
 
-    A `worker` shares the port with others, and serves its probes and metrics on its own. Raises
-    ConfigurationError when the address cannot be listened on.
+    A `worker` shares the port with other workers, and serves its probes and metrics on its own.
+    Raises ConfigurationError when the address cannot be listened on.
     """
     settings = base.settings
     secret = settings.slack.signing_secret.get_secret_value()

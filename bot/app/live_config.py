@@ -191,7 +191,7 @@ class LiveConfig:
         return Live(lambda: self._now.tenants.get(tenant, TenantRule()).admins)
 
     def roles_of(self, tenant: str) -> Mapping[str, RoleMembers]:
-        """The roles whose ids belong to that workspace."""
+        """The roles with ids of that workspace."""
         return LiveMapping(lambda: roles_in(self._now.roles, tenant))
 
     def daily_usd_micros(self, tenant: str) -> int:

@@ -317,7 +317,7 @@ def engine_database(url: str) -> str:
 
 
 def alert_wires(settings: Settings) -> tuple[AlertWire, ...]:
-    """The alert senders whose secret is set in `[http]`."""
+    """The alert senders with a secret in `[http]`."""
     return tuple(_let_in(settings))
 
 

@@ -1,7 +1,7 @@
 """The workspaces that installed the app: opened on demand, closed when the app is removed.
 
 Every replica follows the stored installations. At each tick, or when an event names a workspace, it
-opens what another replica installed. It closes what was removed and reopens what was installed again.
+opens installations of other replicas, closes removed ones and reopens repeated ones.
 """
 
 import asyncio

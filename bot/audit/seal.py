@@ -1,4 +1,4 @@
-"""A seal: a row by which a holder of the key accepts all rows before it as they were then.
+"""A seal: a row with which a holder of the key accepts all rows before it as they were then.
 
 It lets a trail continue that began without a key, or that was found broken: `audit.sealed`, whose
 `prev` is a digest of every earlier row in place of the last MAC. It does not prove those rows, only

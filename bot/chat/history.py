@@ -61,10 +61,10 @@ async def recall(
 ) -> Recalled:
     """The request with a summary of its oldest turns, if they exceed their share.
 
-    Their share is `history_tokens`, at most half of the window at most; the other half is for this
-    turn. Older results of the kept turns are folded. If the summary fails, all turns stay and each
-    round fits its own request. With `history_tokens` 0 only the window counts, and no result is
-    folded here.
+    Their share is `history_tokens`, half of the window at most; the other half is for this turn.
+    Older results of the kept turns are folded. If the summary fails, all turns stay and each round
+    fits its own request. With `history_tokens` 0 only the window counts, without folding results
+    here.
     """
     recalled = await _summarised(request, window_tokens, journal, ask, history_tokens)
     if not history_tokens:

@@ -157,7 +157,7 @@ class Rounds:
     def _candidates(self, prefer: str, notices: list[str], budget: RoundBudget) -> list[Provider]:
         """The providers to ask, in order.
 
-        If all are skipped, those that named no time are tried: an operator may have fixed the
+        If all are skipped, providers without a retry time are tried: an operator may have fixed the
         fault, and an answer is worth one failed request.
         """
         ready: list[Provider] = []

@@ -1,6 +1,6 @@
 """One question without Slack: the surface of `kortex ask` and `kortex demo --ask`, and its JSON.
 
-A proposal is printed and never stored: nobody can confirm it here.
+A proposal is printed and never stored: it cannot be confirmed here.
 """
 
 import asyncio

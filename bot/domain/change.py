@@ -66,9 +66,9 @@ def _version(facts: JsonValue | _NotJson, name: str) -> str:
 
 
 def values(text: str) -> Sequence[tuple[str, str]] | None:
-    """A JSON object as names and values; None for what is none, or has a name that is no word.
+    """A JSON object as names and values; None for another value, or for a name that is not a word.
 
-    A value that is no plain word or number is JSON text, so that nothing in it is lost.
+    A value that is not a plain word or number is JSON text, so that nothing in it is lost.
     """
     said = _loaded(text)
     if not isinstance(said, dict) or not all(_KEY.fullmatch(key) for key in said):

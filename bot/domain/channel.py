@@ -131,7 +131,10 @@ _UNREAD: Final = (
 
 
 def out_of_place(now: Channel, shown_in: str, product: str) -> str | None:
-    """Why what was shown there may not be decided on now; None when it may. `shown_in`: then."""
+    """Why a proposal shown there may not be decided on now; None when it may.
+
+    `shown_in`: the channel then.
+    """
     if not now.is_known:
         return _UNREAD
     if shown_in not in {UNKNOWN, now.name}:
@@ -164,9 +167,9 @@ def nobody_decides(channel: Channel) -> str:
 
 
 def rules_for(rules: Sequence[ChannelRule], tenant: str) -> Sequence[ChannelRule]:
-    """Those that hold for that tenant. Beyond its own rules another workspace gets nothing.
+    """The rules of that tenant. Beyond its own rules another workspace gets nothing.
 
-    What cannot be told to be of its products is not read there either: it may be home's.
+    Data that may not belong to its products is not read there either: it may be home's.
     """
     found = tuple(rule for rule in rules if holds_in(rule.workspace, tenant))
     if tenant == HOME:
@@ -181,7 +184,7 @@ def channel_of(rules: Sequence[ChannelRule], name: str) -> Channel:
 
 
 def rule_for(rules: Sequence[ChannelRule], channel_name: str) -> ChannelRule:
-    """The first rule whose glob matches the channel's name; the narrowest for no name."""
+    """The first rule with a glob that matches the channel's name; the narrowest for no name."""
     if channel_name == UNKNOWN:
         return narrowest(rules)
     return next((r for r in rules if fits_channel(channel_name, r.match)), UNMATCHED)

@@ -84,7 +84,7 @@ def _side_by_side(lines: Sequence[Line], most: int) -> tuple[Column, ...]:
 
 
 def marked(chart: Chart, drawn: Sequence[Column]) -> int | None:
-    """The column in which it became unusual; None where that lies outside or is not known."""
+    """The column of the onset; None if it is outside or unknown."""
     since = chart.since
     if since is None or not drawn or since < drawn[0].at:
         return None

@@ -203,7 +203,7 @@ def _number(value: JsonValue) -> float | None:
 
 
 def instant(value: JsonValue) -> datetime | None:
-    """A moment in UTC; None for what is none, or lies outside of this and the next century."""
+    """A moment in UTC; None for another value, or one outside of this and the next century."""
     if not isinstance(value, str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The outcome of an answer: its verdict, its suspects, what was and was not checked.
+"""The outcome of an answer: its verdict, its suspects, and the coverage of its checks.
 
 Read from the closing statement of the turn (`core__report_findings`). Without one, from the words
 of the answer, and then never surer than "symptoms".

@@ -31,7 +31,7 @@ def session_at(place: Place) -> SessionId:
 
 
 def place_of(session: str) -> Place | None:
-    """Where a session is; None for what is no id of one."""
+    """The place of a session; None for an invalid id."""
     kind, *parts = session.split(":", 3)
     if kind != "session" or len(parts) != 3:
         return None

@@ -86,7 +86,8 @@ class Proposal:
     and the dispatch checks it again. `decided_by` and the later fields are None until then. `votes`
     are kept if more than one of the `approvals` is wanted. `confirm_roles` are the channel's,
     `action_roles` the action's own: a decision needs one of each. `supersedes` is the proposal it
-    replaced. `channel_name` is the name whose rule made the card, empty when it was not known.
+    replaced. `channel_name` is the name with the rule that made the card, empty when it was not
+    known.
     """
 
     id: ProposalId

@@ -14,7 +14,7 @@ EVERYBODY = "*"
 
 @dataclass(frozen=True, slots=True)
 class HeldRoles:
-    """Of the requested roles: those held, and those that could not be read."""
+    """Of the requested roles: the held ones, and the unreadable ones."""
 
     held: frozenset[str] = frozenset()
     unread: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ def home_alone(_team: TeamId) -> str:
 def is_shared(team: TeamId) -> bool:
     """Whether the readers of one thread can read the channel's other threads.
 
-    A conversation over HTTP is only its owner's, even if others use the same channel.
+    A conversation over HTTP is only its owner's, even if other callers use the same channel.
     """
     return not team.startswith("@")
 

@@ -64,7 +64,7 @@ class ToolsetCost:
 
 @dataclass(frozen=True, slots=True)
 class ToolReport:
-    """The content of `/kortex tools`. `notes`: what was not loaded and why; MCP servers."""
+    """The content of `/kortex tools`. `notes`: failures to load, with reasons; MCP servers."""
 
     tools: Sequence[ToolStatus]
     toolsets: Sequence[ToolsetCost]

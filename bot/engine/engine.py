@@ -347,7 +347,7 @@ class Engine:
             yield
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
-        """Ask a running turn to stop, wherever it runs."""
+        """Ask a running turn to stop, on any replica."""
         return await self._stops.request(turn, by)
 
     def watch(self, turn: TurnId) -> StopSignal:

@@ -40,7 +40,7 @@ class Opened(NamedTuple):
 
 
 class TurnJournals:
-    """Opens the journals of the turns whose tickets belong to `owner`."""
+    """Opens the journals of turns with tickets of `owner`."""
 
     def __init__(self, tickets: Tickets, steps: TurnSteps, owner: str) -> None:
         self._tickets = tickets

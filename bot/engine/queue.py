@@ -120,7 +120,7 @@ class ThreadQueue:
         return True
 
     def forget(self, turn: TurnId) -> None:
-        """Drop what is known of a turn that ended, or that another replica runs."""
+        """Forget a turn that ended, or that another replica runs."""
         self._first_attempts.discard(turn)
 
     async def _entered(self, ask: Ask, waits: Callable[[Ask], None]) -> bool:

@@ -39,7 +39,7 @@ class EngineRecords:
         return await self._do(work, 0)
 
     async def delete(self, workflows: Collection[str]) -> int:
-        """Delete those that have ended, with their steps; how many."""
+        """Delete finished ones, with their steps; the number deleted."""
 
         def work(client: DBOSClient) -> int:
             deleted, wanted = 0, sorted(workflows)

@@ -1,4 +1,4 @@
-"""Starting a workflow once, and counting those that run in this process."""
+"""Start a workflow once, and count the running ones of this process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence

@@ -1,5 +1,5 @@
 """The interfaces of the conversation and the actions to the outside; one module per neighbour.
 
 Implementations: `bot.store` (rows), a chat platform's package (messages), `bot.engine`
-(durability). Every method may raise the errors named with it and no other errors.
+(durability). Every method may raise only the errors named with it.
 """

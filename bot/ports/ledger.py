@@ -98,7 +98,7 @@ class SpentBy:
 
 
 class Ledger(Protocol):
-    """Costs of rounds, and reservations of those that run. Atomic over all replicas."""
+    """Costs of rounds, and reservations of running ones. Atomic over all replicas."""
 
     async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
         """Hold the worst case, or return the limit that refuses it; then nothing new is held.

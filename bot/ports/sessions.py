@@ -17,7 +17,7 @@ class SessionStore(Protocol):
     async def begin_turn(self, ask: Ask, name: str, at: datetime, told: str = "") -> Session:
         """Store the turn and its user message, with its audit row. Idempotent by turn id.
 
-        A session for the ask's place is created if there is none, and its `active_at` moves. A
+        A session for the ask's place is created if it does not exist, and its `active_at` moves. A
         closed or idle session starts again with this ask. `told` is the text beside the question.
         """
         ...

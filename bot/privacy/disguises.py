@@ -1,8 +1,8 @@
-"""Undo disguises of a secret: another encoding, a cut, invisible characters, look-alikes.
+"""Undo disguises of a secret: another encoding, a cut, invisible characters, similar letters.
 
 Each encoded piece is decoded, and all pieces of a text are searched together; a piece with a secret
 is masked whole. Decoding is bounded, so hostile text costs little; a secret in deeper layers is not
-found. A text with invisible or look-alike characters next to ASCII ones is also searched in its
+found. A text with invisible or similar characters next to ASCII ones is also searched in its
 readable form. Other text, of any language, costs one search; ASCII costs nothing.
 """
 
@@ -258,7 +258,7 @@ class AsRead:
 
 
 def as_read(text: str) -> AsRead | None:
-    """The text without disguise; None where there is none."""
+    """The text without disguise; None if it has no disguise."""
     if text.isascii() or _SUSPECT.search(text) is None or HIDDEN.search(text) is None:
         return None
     unseen = [found.start() for found in _REMOVED.finditer(text)]

@@ -73,7 +73,7 @@ def _is_short(literals: Sequence[str]) -> bool:
 
 
 def pattern_filter(patterns: Sequence[bytes]) -> Filter:
-    """A filter of patterns: those that match the text pass."""
+    """A filter of patterns: only matching ones pass."""
     made = _filter(patterns)
     return lambda text: made.Match(text, False) or ()
 

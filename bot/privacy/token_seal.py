@@ -47,7 +47,7 @@ class TokenSeal:
                 raise SealBroken(f"what is kept as the token of {team} is another workspace's")
 
     def renewed(self, sealed: str) -> str | None:
-        """Sealed anew where the first key did not seal it; None where it did, or none of them."""
+        """Sealed again if another key than the first sealed it; else None, also if no key opens it."""
         try:
             self._first.decrypt(sealed.encode())
         except (self._invalid, ValueError):

@@ -27,7 +27,7 @@ _AS_THEY_ARE = (
 
 
 def change(before: sa.Row[Any] | None, filed: FiledAlert) -> Mapping[str, Any] | None:
-    """An alert's row after that report; None when nothing changes: told late, or over before."""
+    """An alert's row after that report; None for a late report, or one that changes nothing."""
     told = filed.alert
     row = _row(filed)
     if before is None:

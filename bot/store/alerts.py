@@ -62,7 +62,7 @@ class StoredAlerts:
         return await self._database.fetch(work)
 
     async def claim(self, thread: str, for_s: float) -> AlertClaim | None:
-        """One UPDATE: whoever wins it shows them."""
+        """One UPDATE: the winner shows them."""
 
         async def work(connection: AsyncConnection) -> AlertClaim | None:
             won = await connection.execute(

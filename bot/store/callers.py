@@ -127,7 +127,7 @@ class StoredCallers:
         return await self._database.fetch(work)
 
     async def shown(self, token: str) -> ShownToken | None:
-        """Whose token that is; None for one that was revoked, is over, or never was."""
+        """The token's caller; None for a revoked, expired or unknown one."""
         digest = _digest(token)
         statement = (
             sa.select(callers, caller_tokens.c.id, caller_tokens.c.digest, _used_lately())
@@ -146,7 +146,7 @@ class StoredCallers:
         return ShownToken(row.id, _caller(row))
 
     async def known(self, user: UserId) -> KnownCaller | None:
-        """Somebody with a live token, or of whom an identity provider told lately."""
+        """A caller with a live token, or with recent claims of an identity provider."""
         statement = sa.select(callers).where(callers.c.user_id == user, _IS_KNOWN)
 
         async def work(connection: AsyncConnection) -> KnownCaller | None:

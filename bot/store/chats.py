@@ -150,7 +150,7 @@ class StoredChats:
         return await self._database.transact(work)
 
     async def take(self, session_id: str, message: str, writer: str) -> Taken | None:
-        """Tell of that answer from now on, instead of whoever did; None when there is no such question."""
+        """Take the answer over from its writer; None for an unknown question."""
 
         async def work(connection: AsyncConnection) -> Taken | None:
             await _lock(connection, session_id)

@@ -91,7 +91,7 @@ class CleanText(TypeDecorator[str]):
         return _stored(value)
 
     def bind_processor(self, dialect: Dialect) -> Callable[[str | None], str | None] | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """The same, without the three calls around it: most of what is written are texts."""
+        """The same, without the three calls around it: most values are texts."""
         return _stored
 
 

@@ -66,7 +66,9 @@ class Dossiers:
         return None if found is None else SessionId(found)
 
     async def find_at(self, channel: str, thread_ts: str) -> SessionId | None:
-        """The session of that thread, of whichever workspace; where it has none, of the direct messages there."""
+        """The session of that thread, in any workspace; without one, that of the direct messages
+        there.
+        """
 
         async def work(connection: AsyncConnection) -> str | None:
             found: str | None = await connection.scalar(

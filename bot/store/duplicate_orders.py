@@ -39,9 +39,9 @@ async def order_in_the_way(connection: AsyncConnection, row: Proposal) -> Propos
 
 
 async def open_in_channel(connection: AsyncConnection, row: Proposal) -> Proposal | None:
-    """An identical order of the same channel that somebody may still confirm, or that is under way.
+    """An identical order of the same channel that is under way or may still be confirmed.
 
-    Of the same thread, where the channel's others are not everybody's to read.
+    Of the same thread, if not every reader may see the channel's other threads.
     """
     here = [proposals.c.team == row.place.team, proposals.c.channel == row.place.channel]
     if not is_shared(row.place.team):

@@ -24,7 +24,7 @@ class StoredOverview:
         self._scope = scope
 
     async def under_way(self, limit: int) -> Sequence[UnderWay]:
-        """Running turns, and tickets whose turn has not begun."""
+        """Running turns, and tickets of turns that have not begun."""
         running = (
             sa.select(turns, sessions.c.team, sessions.c.channel, sessions.c.thread_ts)
             .join(sessions, sessions.c.id == turns.c.session_id)

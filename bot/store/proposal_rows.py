@@ -75,7 +75,7 @@ class StoredCards:
         self._database = database
 
     async def claim(self, proposal_id: ProposalId, for_s: float) -> CardClaim | None:
-        """One UPDATE: whoever wins it paints."""
+        """One UPDATE: the winner paints."""
 
         async def work(connection: AsyncConnection) -> CardClaim | None:
             won = await connection.execute(

@@ -123,9 +123,10 @@ class Replicas:
         return Presence(self._database, replica, self.version, timeout_s)
 
     async def beat(self, replica: str) -> float | None:
-        """Renew the lease. Seconds since the last beat, None when there was no row.
+        """Renew the lease. Seconds since the last beat, None without a row.
 
-        Who overslept must not judge others: their rows may be old because everything stood still.
+        A replica that overslept must not judge other replicas: their rows may be old because
+        everything was frozen.
         """
 
         async def work(connection: AsyncConnection) -> float | None:
@@ -161,10 +162,10 @@ class Replicas:
         return await self._database.fetch(work)
 
     async def claim(self, replica: str, lease_s: float) -> datetime | None:
-        """Renew a dead replica's lease in its place; the beat that says so, None when it lives.
+        """Renew a dead replica's lease in its place; the beat, or None when it lives. One winner.
 
-        One of those who try at once. Dead is who is silent past its lease and whose connection is
-        gone too, or who is silent so long that it must have stood still.
+        Dead means: silent past its lease with a lost connection, or silent so long that it must be
+        frozen.
         """
 
         async def work(connection: AsyncConnection) -> datetime | None:

@@ -118,7 +118,7 @@ class StoredSessions:
     async def history(
         self, session: SessionId, before: TurnId, after_ts: str = ""
     ) -> Sequence[Message]:
-        """The finished turns whose message is older than that of `before`; empty if unknown."""
+        """The finished turns before the message of `before`; empty if unknown."""
         asked = {"session": session, "before": before, "after": after_ts}
 
         async def work(connection: AsyncConnection) -> Sequence[Message]:
@@ -185,7 +185,7 @@ class StoredSessions:
         await write_with_step(self._database, work)
 
     async def turn_of_answer(self, place: Place, ts: MessageTs) -> TurnId | None:
-        """The turn whose answer is that message; a message is one of its channel, in any thread."""
+        """The turn with that message as its answer; a message is one of its channel, in any thread."""
         return await self._one_turn(
             sessions.c.team == place.team,
             sessions.c.channel == place.channel,

@@ -24,7 +24,7 @@ _CUT_OFF: Final = ("CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
 @dataclass(frozen=True, slots=True)
 class StrandedTurn:
-    """A turn whose workflow is over.
+    """A turn with a finished workflow.
 
     `is_told`: people have seen its end, only the record has not.
     """
@@ -43,7 +43,7 @@ class StrandedTurns:
         self._database = database
 
     async def find(self, limit: int) -> Sequence[StrandedTurn]:
-        """Turns that block their thread, then those whose row says that they run."""
+        """Turns that block their thread, then turns that still count as running."""
 
         async def work(connection: AsyncConnection) -> Sequence[StrandedTurn]:
             dialect = connection.dialect.name

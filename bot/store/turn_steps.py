@@ -1,4 +1,4 @@
-"""The recorded steps of running turns, from which another replica can continue.
+"""The recorded steps of running turns, so that another replica can continue.
 
 A record is written in one transaction with the rows of its step, and only while the turn's ticket
 belongs to the writer: a replica that was given up records nothing. Records go with the ticket.

@@ -81,7 +81,8 @@ class _Redacting:
 
 
 def _redacted(redactor: Redactor, record: dict[str, JsonValue]) -> JsonValue:
-    """The id of our own session stands: by its field's name it would pass for a web session's secret.
+    """The id of our own session stays: by its field's name it would pass for a web session's
+    secret.
 
     In a list its text alone is judged, like that of any other field. Raises RedactionFailed.
     """

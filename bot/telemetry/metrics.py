@@ -151,7 +151,7 @@ class Metrics:
         self._tool_seconds.labels(tool).observe(record.latency_ms / 1000)
 
     def tool_broke(self, tool: str) -> None:
-        """A tool's bug, whose traceback is in the log."""
+        """A tool's bug; the traceback is in the log."""
         self._tool_bugs.labels(self._value("tool", tool)).inc()
 
     def tool_health(self) -> Mapping[str, ToolHealth]:
@@ -193,7 +193,7 @@ class Metrics:
         self._telemetry_dropped.inc(number)
 
     def job_failed(self, name: str) -> None:
-        """One run of a recurring job, whose traceback is in the log."""
+        """One run of a recurring job; the traceback is in the log."""
         self._jobs_failed.labels(self._value("name", name)).inc()
 
     def spent(self, provider: str, usd_micros: int) -> None:

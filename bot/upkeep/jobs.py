@@ -1,6 +1,6 @@
 """Recurring jobs of a replica, run by APScheduler.
 
-Each job is an idempotent query: rows of the database decide what is due, so every replica may run
+Each job is an idempotent query: rows of the database decide the due work, so every replica may run
 it at the same time. The scheduler keeps no state of its own.
 """
 
@@ -112,7 +112,7 @@ class _Runs:
         await asyncio.wait({task})
 
     async def drain(self) -> None:
-        """Wait for the runs under way, and cancel those that take longer than `DRAIN_S`."""
+        """Wait for the running runs, and cancel them after `DRAIN_S`."""
         if not self._under_way:
             return
         _, late = await asyncio.wait(self._under_way, timeout=DRAIN_S)

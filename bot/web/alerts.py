@@ -1,4 +1,4 @@
-"""`POST /alerts/v1/<sender>`: alerts of Alertmanager, Grafana, PagerDuty and others.
+"""`POST /alerts/v1/<sender>`: alerts of Alertmanager, Grafana, PagerDuty and further senders.
 
 A sender is admitted if its secret is configured. An answer of 200 means stored; senders repeat
 unanswered requests, and repeating is harmless.

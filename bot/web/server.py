@@ -86,7 +86,8 @@ def create_web_app(
 
 @web.middleware
 async def _refuse_unreadable(request: web.Request, handler: AiohttpHandler) -> web.StreamResponse:
-    """A body with a too large declared length is not read; others are capped while being read.
+    """A body with a too large declared length is not read; other bodies are capped while being
+    read.
 
     Refused in the usual form: `{"error": {"code", "message"}}`.
     """

@@ -43,9 +43,9 @@ def day_shift(
     worse: Worse,
     step_s: float,
 ) -> Shift | None:
-    """None unless the middle and the newest of [start, end] lie beyond what was usual in that day.
+    """None unless the middle and the newest of [start, end] are beyond that day's baseline.
 
-    They do so as well where that began long before `start`.
+    They also are if the change began long before `start`.
     """
     if len(course) < FEWEST:
         return None

@@ -1,4 +1,6 @@
-"""The label that explains a change: the series with one of its values changed, and no other did."""
+"""The label that explains a change: the series with one of its values changed, and the rest did
+not.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,7 +16,7 @@ _FIRST: Final = ("pod", "instance", "node", "zone", "region")
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """All series with this value of `label` changed, and no other did.
+    """All series with this value of `label` changed, and the rest did not.
 
     The label has `values` in all.
     """

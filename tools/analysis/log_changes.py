@@ -231,10 +231,10 @@ class _Comparing:
         return before * since / whole
 
     def _usual_in_a_day(self, key: _Key) -> tuple[int, float] | None:
-        """How many there were, and how many a stretch as long as the window holds nine times in ten.
+        """The day's count, and the count that a stretch like the window exceeds one time in ten.
 
-        None where the day's errors do not tell: gaps in the recording, or levels that lines state
-        in words alone.
+        None if the day's errors are unusable: gaps in the recording, or levels only in the text of
+        lines.
         """
         day, product = self._day, key[0]
         if day is None or not all(_is_told(line) for line in self._late[key]):

@@ -94,8 +94,8 @@ def shift(
 ) -> Shift | None:
     """None when there is nothing in [start, end) or too little before `start - guard_s`.
 
-    `guard_s` is the time between two samples. Of the way that is `worse` are `since` and `until`; of
-    either the further one. A trouble that is older than the window does not count as what was before.
+    `guard_s` is the time between two samples. Of the way that is `worse` are `since` and `until`;
+    of either the further one. A trouble that is older than the window does not count as baseline.
     """
     before = [value for at, value in points if at < start - guard_s]
     window = [(at, value) for at, value in points if start <= at < end]
@@ -160,7 +160,7 @@ def _extremes(window: Points, role: Role, step_s: float) -> tuple[float, float]:
 
 
 def _end(window: Points, unusual: Sequence[bool]) -> float | None:
-    """From when on all is usual again: one usual sample at the end tells no end."""
+    """From when on all is normal again: a single normal sample at the end proves nothing."""
     if not any(unusual) or any(unusual[-2:]):
         return None
     newest = max(at for at, one in enumerate(unusual) if one)

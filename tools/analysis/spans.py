@@ -1,4 +1,5 @@
-"""Compare the spans of a window with earlier ones: who calls whom, and whose own time or way grew.
+"""Compare the spans of a window with earlier ones: the calls between products, and growth of their
+own times and ways.
 
 Own time is a span without the union of its children. The way is the caller's wait beyond the called
 span: network, queue, a busy host. Both are compared by operation and by medians, so that another

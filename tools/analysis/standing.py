@@ -53,10 +53,10 @@ def standing(
     limit: float | None,
     step_s: float,
 ) -> Standing | None:
-    """None where there is nothing to say: too few samples, no limit passed, no clear way.
+    """None without a statement: too few samples, no limit passed, no clear trend.
 
-    `limit` is in seconds, ratios or pieces, whatever the series' own unit is. A series that is told
-    now and then only (less than half of its `step_s`) has no beginning to speak of.
+    `limit` is in seconds, ratios or pieces, for any unit of the series. A sparse series (samples in
+    less than half of its `step_s`) has no known begin.
     """
     is_short = len(points) < FEWEST or points[-1][0] - points[0][0] < _SHORTEST_S
     if is_short or points[-1][0] - points[0][0] > 2 * step_s * len(points):

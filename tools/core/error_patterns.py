@@ -22,7 +22,7 @@ _SILENT_S: Final = 180.0  # what comes by tens does so within it; lines arrive l
 
 
 class PatternsInput(SweepInput):
-    """Whose lines of which window, and what they are compared with."""
+    """The product, the window and the baseline."""
 
     product: Annotated[
         ProductOrNone,

@@ -159,7 +159,7 @@ def _scope(arguments: LogsInput, call: CallContext) -> CursorScope:
 
 
 async def _fitting_page(logs: Logs, query: LogQuery) -> LogPage:
-    """A page whose lines fit the result; read again, smaller, when the first does not.
+    """A page of lines that fit the result; read again, smaller, when the first does not.
 
     Cutting the page here would lose lines: its cursor is behind its last line.
     """

@@ -23,7 +23,7 @@ class DescribeInput(ToolInput):
 
 
 class DescribeOutput(ToolOutput):
-    """The object as the API returns it; `[hidden]` stands for values that may be secret."""
+    """The object as the API returns it; `[hidden]` replaces values that may be secret."""
 
     object: dict[str, JsonValue]
     events: list[EventEntry]

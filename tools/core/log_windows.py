@@ -60,7 +60,7 @@ class Reading:
 
     @property
     def partly(self) -> Sequence[str]:
-        """The products whose errors in the window were not all read."""
+        """The products with unread errors in the window."""
         return sorted(self.own.cut) if self.own else []
 
     def patterns(self, products: Sequence[str], *, by_load: bool) -> Sequence[Pattern]:

@@ -37,7 +37,7 @@ def understood(
 def units_of(
     signals: Mapping[str, Signal], series: Sequence[SweptSeries]
 ) -> Mapping[str, str | None]:
-    """Of durations without a unit the likely one, to tell a change that matters; never shown."""
+    """The likely unit of durations without one, to detect relevant changes; never shown."""
     return {
         name: unit_of_duration(points)
         for name, points in _by_signal(series).items()
@@ -48,7 +48,7 @@ def units_of(
 def request_signals(signals: Mapping[str, Signal], series: Sequence[SweptSeries]) -> frozenset[str]:
     """The signals that count a product's requests.
 
-    Without a telling name, it is the one whose values vary like counted requests.
+    Without a clear name, it is the one with values that vary like counted requests.
     """
     named = {
         name for name, one in signals.items() if one.role == "traffic" and one.rank in {MAIN, USUAL}

@@ -129,12 +129,12 @@ class MetricStanding(ToolOutput):
 class MetricSweep(ToolOutput):
     """The shifts, worst first, and the coverage: roles within the baseline by product.
 
-    `too_short` is measured, but lacks data of `least_before_s` before the range; `comparable` says
+    `too_short` is measured, but has no data of `least_before_s` before the range; `comparable` says
     when it will be comparable. `standing` are series without a comparison that are bad or have a
     clear trend, and high constant failures. `gaps` are times without data. An all-clear for a
     product needs all of this: `within` has its roles, and `unchecked`, the existing roles that were
-    not compared, lacks it. So do `disappeared` and `records`; `more_records` is the number of
-    products cut. `unnamed`, as `beyond/compared`, starts with 0 for it: these are the series of
+    not compared, does not list it. So do `disappeared` and `records`; `more_records` is the number
+    of products cut. `unnamed`, as `beyond/compared`, starts with 0 for it: these are the series of
     role `other`, beyond a robust bound in any unit. `truncated` is false, and `unread` is 0: the
     number of existing series that were not read, because the sweep reads a bounded number. Roles
     without a shift are also compared with the last day, from `day_from` on; `day_unread` says why

@@ -52,7 +52,7 @@ class IllObject(ToolOutput):
 
 
 class WarningSeen(ToolOutput):
-    """A warning event that `ill` lacks. `over`: its object is healthy now."""
+    """A warning event beyond `ill`. `over`: its object is healthy now."""
 
     ts: str | None = None
     object: str

@@ -1,4 +1,4 @@
-"""core__sweep_traces: who calls whom, and which own times or ways grew."""
+"""core__sweep_traces: calls between products, and their own times or ways that grew."""
 
 from datetime import timedelta
 from typing import Final

@@ -2,7 +2,7 @@
 
 `extra`: `region` (part of the address and the signature), `access_key_id`, `secret_access_key`,
 `session_token` (SigV4; used only without `api_key`), `profile`, `streaming` (false: Converse),
-`effort`, `local`. With a region or a profile and no key, botocore looks for credentials.
+`effort`, `local`. With a region or a profile but without a key, botocore looks for credentials.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence

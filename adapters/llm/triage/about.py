@@ -17,7 +17,7 @@ _MOST_NAMED: Final = 5
 def asked_first(case: Case, judgement: Judgement) -> str:
     """The first sentence about the product asked about: normal, or unknown.
 
-    Empty if another product stands out and this one has trouble too, and if no other stands out.
+    Empty if another product is more suspicious and this one has trouble too, and if no other is.
     """
     other, when = _other(case, judgement), period(case)
     if judgement.own_blind:
@@ -32,7 +32,7 @@ def asked_first(case: Case, judgement: Judgement) -> str:
 
 
 def asked_as_well(case: Case, judgement: Judgement) -> str:
-    """The changes of the product asked about, if another product stands out more; else empty."""
+    """The changes of the product asked about, if another product is more suspicious; else empty."""
     other, moved = _other(case, judgement), own_trouble(case, judgement.facts)
     if not other or not moved or judgement.own_blind:
         return ""

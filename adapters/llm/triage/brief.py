@@ -26,7 +26,7 @@ _SIGNALS: Final = frozenset({"latency", "errors"})
 
 
 def brief(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
-    """Paragraphs: a headline, at most five lines, and what is pending."""
+    """Paragraphs: a headline, at most five lines, and pending proposals."""
     match case.asked.part:
         case "over":
             yield from _over(case, judgement)

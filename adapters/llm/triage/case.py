@@ -177,7 +177,7 @@ def text_of(row: Mapping[str, JsonValue], name: str) -> str:
 
 
 def read_case(request: CompleteRequest) -> Case:
-    """The case as the conversation tells it, from the last question on."""
+    """The case of the conversation, from the last question on."""
     start = max((i for i, m in enumerate(request.messages) if m.role is Role.USER), default=0)
     turn = request.messages[start:]
     question, meta = turn[0].text if turn else "", request.meta
@@ -260,7 +260,7 @@ def _culprit(answered: str, products: Sequence[str]) -> str:
 
 
 def _of_culprit(asked: Asked, question: str) -> bool:
-    """Whether it is about what fails, rather than about what was asked about before."""
+    """Whether it is about the failing product, rather than the previous subject."""
     return asked.topic == "pods" or (asked.topic == "logs" and bool(_WHAT_FAILS.search(question)))
 
 

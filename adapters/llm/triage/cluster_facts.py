@@ -1,4 +1,4 @@
-"""Facts about products from core__sweep_cluster. No judgement and no text for people."""
+"""Facts about products from core__sweep_cluster, without judgement or text for people."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """Points and sentences of Kubernetes findings.
 
-An object that is down explains failures of others; a container that crashes may be a consequence.
+An object that is down explains failures of its callers; a container that crashes may be a
+consequence.
 """
 
 import re

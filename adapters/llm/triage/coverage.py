@@ -1,4 +1,4 @@
-"""What was checked and what was not: an all-clear needs every role of every product in question."""
+"""Coverage of the checks: an all-clear needs every role of every product in question."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Facts about products from the sweeps and the deploys. No judgement and no text for people."""
+"""Facts about products from the sweeps and the deploys, without judgement or text for people."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ class Moved:
 
     @property
     def over_since(self) -> datetime | None:
-        """None while it goes on, and where that cannot be told."""
+        """None while it continues, and if that is unknown."""
         return self.until if self.last_at is None else None
 
     @property
@@ -214,7 +214,9 @@ def facts_of(case: Case) -> Facts:
 
 
 def swept(case: Case, tool: str) -> Seen | None:
-    """The newest look at all products; at one product's lines alone, or some kinds, is none."""
+    """The newest look at all products; one at a single product's lines, or some kinds, does not
+    count.
+    """
     found = reversed(case.all_of(tool))
     return next((seen for seen in found if tool != LOGS or _is_of_all(seen.arguments)), None)
 

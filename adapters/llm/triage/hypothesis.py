@@ -77,7 +77,7 @@ def answer_to(case: Case, judgement: Judgement) -> str:
 
 
 def _no_deploys(case: Case) -> str:
-    """That no deploys are known here; empty where some source tells of them."""
+    """That no deploys are known here; empty if a source reports some."""
     seen = case.of(DEPLOYS)
     if seen is None:
         return "I cannot say whether it was a deploy: deploys could not be read."

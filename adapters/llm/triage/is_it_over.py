@@ -61,7 +61,7 @@ def _asks_if_ok(case: Case) -> bool:
 
 
 def _calm(case: Case, judgement: Judgement) -> Suspicion | None:
-    """Who was in trouble, where all of it is over and nothing that was looked at is missing."""
+    """The products with past trouble, if all of it is over and no check is missing."""
     top = next(iter(judgement.suspects), None)
     if judgement.verdict != "cause" or judgement.undone or top is None or case.is_past:
         return None

@@ -237,7 +237,7 @@ def _well(counted: str) -> str:
 
 
 def _failing(row: Mapping[str, JsonValue]) -> str:
-    """The finding's own sentence in full: the reason often stands at its end."""
+    """The finding's own sentence in full: the reason is often at its end."""
     state = ", ".join(
         filter(None, (quoted(text_of(row, "state")), quoted(text_of(row, "mechanism"))))
     )

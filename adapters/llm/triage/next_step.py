@@ -30,7 +30,7 @@ _RAISED_MEANWHILE: Final = re.compile(
 
 
 def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
-    """What is proposed, was proposed or decided already, or where to look. The cause is named."""
+    """The open or decided proposal, or where to look. The cause is named."""
     top = judgement.suspects[0]
     product = plain(top.product)
     over = over_text(top, case.now)

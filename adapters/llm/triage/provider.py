@@ -46,7 +46,7 @@ class Triage:
         return (Model("none", "no model was used", self.max_context_tokens, Tier.FAST),)
 
     def price_of(self, model: str) -> Price | None:  # noqa: ARG002 - the same for every name
-        """Free, whatever the name."""
+        """Free, with any name."""
         return Price(0, 0, 0, 0)
 
     async def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:

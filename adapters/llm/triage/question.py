@@ -219,7 +219,7 @@ def _named_in(
 
 
 def is_part_of(name: str, products: Sequence[str]) -> bool:
-    """Whether it is what everybody calls a part of a system, of which there is one here."""
+    """Whether it is a common word for a part of a system, and there is one such part here."""
     if name in _PLACES:
         return True
     kind = {"database": "db"}.get(name.removesuffix("s"), name.removesuffix("s"))

@@ -71,7 +71,7 @@ def errors_of(product: str, window: str) -> Mapping[str, JsonValue]:
 
 
 def new_errors(seen: Seen) -> Sequence[Mapping[str, JsonValue]]:
-    """Issues whose first event ever is within the range asked about."""
+    """Issues with their first event ever in the range asked about."""
     return [row for row in seen.rows("issues") if row.get("new") is True]
 
 

@@ -144,9 +144,9 @@ class Suspicion:
 
     @property
     def over_since(self) -> datetime | None:
-        """When the last of what counts ended; None where any of it goes on.
+        """When the last relevant trouble ended; None while any of it continues.
 
-        A figure has to tell: a log that is silent may be one of a product that nobody asks anything.
+        Only a figure proves an end: a silent log may belong to a product without requests.
         """
         timed = [p for p in self.points if p.counts and p.tells_time]
         ends = [p.until for p in timed if p.until is not None]

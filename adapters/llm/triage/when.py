@@ -80,10 +80,10 @@ def window_in(
     longest: timedelta = LONGEST_WINDOW,
     shortest: timedelta = SHORTEST,
 ) -> Window | None:
-    """What a question in lower case says; None when it says no time, or none that can be read.
+    """The time of a lower-case question; None without a readable one.
 
-    `zone` is the asker's, by name, or empty where it is not known: then times are UTC. What is
-    longer than `longest` is cut, what is shorter than `shortest` begins earlier, and that is said.
+    `zone` is the asker's, by name, or empty if unknown: then times are UTC. A range over `longest`
+    is cut, one under `shortest` begins earlier, and the answer says so.
     """
     fits = (shortest, longest)
     told_utc = _IN_UTC.search(text) is not None

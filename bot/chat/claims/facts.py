@@ -61,7 +61,7 @@ def numbers_of(row: object, keys: Sequence[str], family: str, size: float) -> tu
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a JSON value is a number; `true` is none."""
+    """Whether a JSON value is a number; `true` is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -1,6 +1,4 @@
-"""Facts of metrics: which signal of which product changed, in which direction, how far, and since
-when.
-"""
+"""Facts of metrics: the signal, the product, the direction, the size and the onset of a change."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -96,7 +96,7 @@ def rows_of(fields: Mapping[str, JsonValue]) -> Iterator[Row]:
 
 
 def disagreeing(words: str, claimed: list[tuple[str, bool]], own: list[Row]) -> Row | None:
-    """One of the rows of whom the sentence names that says otherwise; None where one bears it out."""
+    """A row of the sentence's subjects that contradicts it; None if one supports it."""
     roles = {role for role, pattern in ROLES.items() if pattern.search(words)}
     of_roles = [row for row in own if row.role in roles]
     told = of_roles if roles else own

@@ -42,9 +42,9 @@ _SENTENCE_CHARS = 3_000
 
 
 def judged(sentence: Sentence, known: Known) -> Finding | None:
-    """What is found of a sentence; None when it claims nothing that could be held against a result.
+    """The verdict on a sentence; None when it claims nothing that a result could contradict.
 
-    Those with a citation come first; so a sentence that stands again means what it meant before.
+    Cited sentences come first, so a repeated sentence keeps its meaning.
     """
     same = (sentence.text, sentence.cites, sentence.inherits, sentence.code)
     if same not in known.told:

@@ -47,7 +47,7 @@ class NewMessage(Request):
 
 
 class NewDecision(Request):
-    """Decide on a proposal. `reason` is kept of a rejection, and told to the model."""
+    """Decide on a proposal. The `reason` of a rejection is stored, and shown to the model."""
 
     reason: Annotated[str, Field(max_length=MOST_REASON_CHARS)] = ""
 
@@ -77,7 +77,7 @@ class Me(Told):
 
 
 class Session(Told):
-    """One conversation, and whose it is. A list has the beginning of its first question as well."""
+    """One conversation and its owner. A list also has the beginning of its first question."""
 
     id: str
     channel: str
@@ -101,7 +101,7 @@ def _state_of_an_older_record(state: object) -> object:
 
 
 class Claim(Told):
-    """One sentence of an answer, and how it stands to the evidence it cites."""
+    """One sentence of an answer, and whether the cited evidence supports it."""
 
     text: str
     evidence: list[str]
@@ -125,7 +125,7 @@ class EvidenceLine(Told):
 
 
 class ChartLine(Told):
-    """One series; its values stand where `at` of the chart says."""
+    """One series; its values belong to `at` of the chart."""
 
     name: str
     values: list[float]
@@ -173,7 +173,7 @@ class Usage(Told):
 
 
 class QuestionEvent(Told):
-    """What was asked. `message_id` numbers the questions of a session; later ones are greater."""
+    """A question. `message_id` numbers the questions of a session; later ones are greater."""
 
     message_id: str
     text: str
@@ -188,7 +188,7 @@ class TextEvent(Told):
 
 
 class ResetEvent(Told):
-    """All text of that answer so far is void; this stands in its place."""
+    """All text of that answer so far is void; this replaces it."""
 
     message_id: str
     text: str
@@ -204,7 +204,7 @@ class ToolStartEvent(Told):
 
 
 class ToolEndEvent(Told):
-    """A tool call ended. `evidence` is the number by which the answer cites it."""
+    """A tool call ended. `evidence` is the number of its citations in the answer."""
 
     message_id: str
     tool_call_id: str
@@ -243,7 +243,7 @@ class ClaimsEvent(Told):
 
 
 class DoneEvent(Told):
-    """The end of an answer, with the whole text: what was streamed before is a preview of it."""
+    """The end of an answer, with the whole text: the streamed text is only a preview of it."""
 
     message_id: str
     end: str
@@ -320,13 +320,13 @@ class Asked(Told):
 
 
 class Stopped(Told):
-    """`stopping`: a running answer was asked to end; it ends with what was found."""
+    """`stopping`: a running answer was asked to end; it ends with its findings so far."""
 
     stopping: bool
 
 
 class AsStored(Told):
-    """JSON as it is stored, and as it runs: for readers whose numbers have 53 bits. Empty: there is none."""
+    """JSON as it is stored, and as it runs: for readers with 53-bit numbers. Empty: no value."""
 
     params: str
     dry_run: str
@@ -336,10 +336,10 @@ class AsStored(Told):
 class Proposal(Told):
     """What a card shows: all that would run. `touches` are names of what it would touch.
 
-    `channel` and the names are as the chat platform told them, ids where it did not; `thread_url` opens the
-    thread on it, empty where that is not possible. `effect` says in one line what it does. `arguments`
-    and `preview` are `params` and `dry_run` as names and values, whole; null where they are no such list.
-    `warning` is of an open proposal whose version a person wrote: it was never deployed.
+    `channel` and the names are those of the chat platform, or ids if unknown; `thread_url` opens
+    the thread on it, or is empty. `effect` is its effect in one line. `arguments` and `preview` are
+    `params` and `dry_run` as names and values, whole; null if they are not such a list. `warning`
+    is set for an open proposal with a version that a person wrote: it was never deployed.
     """
 
     id: str
@@ -379,7 +379,7 @@ class Proposal(Told):
 
 
 class Proposals(Told):
-    """Those that are open and that the caller may see, the one that expires first at the top."""
+    """The open ones that the caller may see, the one that expires first at the top."""
 
     proposals: list[Proposal]
 
@@ -410,7 +410,7 @@ class Talk(Told):
 
 
 class UnderWay(Told):
-    """A question that is being answered; one that waits to be has no `asker` and no `since`."""
+    """A question that is being answered; a waiting one has neither `asker` nor `since`."""
 
     team: str
     channel: str
@@ -442,7 +442,7 @@ class Tools(Told):
 
 
 class Budget(Told):
-    """What was spent today (UTC), in micro-dollars, and how the day will end."""
+    """Today's spending (UTC), in micro-dollars, and a forecast for the day."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 

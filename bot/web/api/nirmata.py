@@ -168,7 +168,7 @@ def _final(form: Form, done: models.DoneEvent) -> Sequence[dict[str, JsonValue]]
 
 
 def _step(kind: ChatEventKind, data: JsonValue) -> dict[str, JsonValue] | None:
-    """A tool that was run here is told in plain words, as the shipped backend does."""
+    """A local tool call in plain words, as the shipped backend shows it."""
     if not isinstance(data, dict):
         return None
     match kind:

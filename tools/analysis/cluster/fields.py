@@ -44,7 +44,7 @@ def texts_at(value: KubernetesObject, *path: str) -> dict[str, str]:
 
 
 def instant_at(value: KubernetesObject, *path: str) -> datetime | None:
-    """A time with its zone; None for one that nobody set, such as the year 1."""
+    """A time with its zone; None for an unset one, such as the year 1."""
     try:
         found = datetime.fromisoformat(text_at(value, *path))
     except ValueError:

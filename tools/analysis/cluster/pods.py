@@ -103,7 +103,7 @@ def pod_trouble(pod: KubernetesObject, cluster: Inventory) -> Trouble | None:
 
 
 def _failed_alone(pod: KubernetesObject) -> Trouble | None:
-    """A failed pod that nothing replaces. Of others the Job or the workload lacks one."""
+    """A failed pod without a replacement by a Job or a workload."""
     if rows_at(pod, "metadata", "ownerReferences"):
         return None
     reason = text_at(pod, "status", "reason") or "Failed"

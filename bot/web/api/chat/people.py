@@ -37,7 +37,7 @@ class CallerRoles:
     async def refusal(
         self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
     ) -> str | None:
-        """See `RoleDirectory.refusal`. A service is refused whatever its roles."""
+        """See `RoleDirectory.refusal`. A service is refused, with any roles."""
         if not roles:
             return NOBODY
         caller = await self._known(person)
@@ -70,8 +70,8 @@ class CallerRoles:
 
 
 class HomeRoles:
-    """`RoleDirectory` of callers: people of the home workspace by its directory, others by their
-    tokens.
+    """`RoleDirectory` of callers: people of the home workspace by its directory, other callers by
+    their tokens.
 
     Another workspace's people hold no role here, even one with the same name.
     """

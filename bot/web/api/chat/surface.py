@@ -113,7 +113,7 @@ class ChatLogSurface:
             _log.info("chat.whisper.undelivered", error=str(error))
 
     async def show_waiting(self, ask: Ask) -> None:
-        """Show that others are answered first; best effort."""
+        """Show that other questions are answered first; best effort."""
         await self._wait(ask, WAITING)
 
     async def show_in_line(self, ask: Ask) -> None:
