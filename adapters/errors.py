@@ -49,8 +49,6 @@ class Unreachable(AdapterError):
 
 
 class TimedOut(AdapterError):
-    """The other side did not answer in time."""
-
     retryable_by_default = True
 
 
@@ -67,8 +65,6 @@ class BadRequest(AdapterError):
 
 
 class RateLimited(AdapterError):
-    """Too many requests."""
-
     retryable_by_default = True
 
 

@@ -34,8 +34,6 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page, its words made once."""
-
     file: str
     title: str
     title_words: frozenset[str]

@@ -484,8 +484,6 @@ class Proposals(Protocol):
 
 
 class Clock(Protocol):
-    """The time that answers use."""
-
     def now(self) -> datetime:
         """The time now, aware, in UTC."""
         ...

@@ -32,7 +32,7 @@ _STEP = re.compile(r"([^\[\].]+)((?:\[\])*)")
 
 
 class AllowlistInvalid(ValueError):
-    """A path is empty or malformed."""
+    pass
 
 
 @dataclass(slots=True)

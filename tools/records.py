@@ -32,7 +32,6 @@ class ToolInvocationRecord:
 
     @property
     def latency_ms(self) -> int:
-        """Wall time of the call."""
         return max(0, round((self.ended_at - self.started_at).total_seconds() * 1000))
 
 
@@ -53,8 +52,6 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The call passed every check and is running."""
-
     tool_call_id: str
     name: str
     arguments: dict[str, JsonValue]
@@ -70,8 +67,6 @@ class CallSlow:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The call is over, one way or another."""
-
     outcome: ToolOutcome
 
 

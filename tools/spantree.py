@@ -60,7 +60,6 @@ class SpanForest:
         return max(self.roots, key=rank, default=None)
 
     def preorder(self) -> Iterator[SpanNode]:
-        """Parents before children, siblings by start."""
         waiting = list(reversed(self.roots))
         while waiting:
             node = self.nodes[waiting.pop()]

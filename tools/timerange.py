@@ -112,7 +112,6 @@ def parse_time_range(text: str, now: datetime, longest: timedelta = MAX_RANGE) -
 
 
 def range_text(interval: Interval) -> str:
-    """`start/end` in UTC."""
     return f"{instant_text(interval.start)}/{instant_text(interval.end)}"
 
 

@@ -67,7 +67,6 @@ def url_of(filled: str, query: Mapping[str, str] | None = None) -> httpx.URL:
 
 
 def unformed(error: BadTemplate | KeyError) -> str:
-    """Why no request could be made."""
     if isinstance(error, KeyError):
         return "the action's credential is not configured"
     return f"the action's URL cannot be used: {error}"

@@ -60,7 +60,6 @@ class Rehearsal:
     """Implements `ControlPlane`: the whole path of an order, and nothing at its end."""
 
     async def send(self, order: ControlOrder) -> ControlAnswer:
-        """Succeeds with what would have been sent."""
         return _rehearsed(order)
 
     async def ask(self, order: ControlOrder) -> ControlAnswer:

@@ -148,7 +148,6 @@ class GitHub:
         return "/dispatches", {"ref": order.endpoint.ref, "inputs": inputs}
 
     def search(self, key: str) -> tuple[str, Mapping[str, str]]:  # noqa: ARG002 - the port's
-        """The newest runs that were dispatched."""
         return "/runs", {"event": "workflow_dispatch", "per_page": str(_RUNS_PER_PAGE)}
 
     def run_of(self, answer: JsonValue, key: str) -> Mapping[str, JsonValue] | None:

@@ -56,7 +56,6 @@ class Endpoint:
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether it can report an order's outcome later."""
         return self.kind is not ExecutorKind.CONTROL_PLANE or bool(self.status_url)
 
 

@@ -119,7 +119,6 @@ class FluxDeploys:
         self._namespace = checked_namespace(namespace or api.namespace)
 
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
-        """Each object's current state. See `DeployFeed.since`."""
         found: list[IngestedEvent] = []
         for kind, group, plural in _PATHS:
             for item in await self._items(f"{group}/namespaces/{self._namespace}/{plural}"):

@@ -122,7 +122,6 @@ class GitHubDeploys:
         self._read: Mapping[tuple[int, datetime], Sequence[IngestedEvent]] = {}
 
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
-        """Of the newest deployments. See `DeployFeed.since`."""
         path = f"repos/{quote(self._repository)}/deployments"
         newest = {"per_page": str(_NEWEST)}
         read: dict[tuple[int, datetime], Sequence[IngestedEvent]] = {}

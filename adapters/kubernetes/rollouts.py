@@ -75,7 +75,6 @@ class _Item(OutsideModel):
 
     @property
     def version(self) -> str:
-        """The tag of the first image, else its digest, else the image."""
         image = next((one.image for one in self.spec.template.spec.containers), "")
         _, at, digest = image.partition("@")
         name, colon, tag = image.split("@", 1)[0].rpartition(":")

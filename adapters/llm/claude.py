@@ -22,8 +22,6 @@ class Thinking(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Request fields that a model accepts."""
-
     sampling: bool = False  # `temperature`
     thinking: Thinking = Thinking.NONE
     prefill: bool = False  # a conversation that ends with the assistant

@@ -50,7 +50,6 @@ class Decided:
 
 
 def decision_time(at: datetime) -> str:
-    """The time in UTC as notes write it."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 

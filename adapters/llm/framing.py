@@ -28,7 +28,7 @@ ROUND_LIMIT_S: Final = 600.0
 
 
 class BadFraming(ValueError):
-    """The bytes cannot be cut into messages."""
+    pass
 
 
 class FrameTooLong(BadFraming):

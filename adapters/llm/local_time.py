@@ -17,6 +17,5 @@ def in_zone(zone: str) -> str:
 
 
 def zone_in(told: str) -> str:
-    """The zone's name, or empty if unknown."""
     found = _TOLD.search(told)
     return found[1] if found else ""

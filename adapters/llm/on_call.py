@@ -35,6 +35,5 @@ def on_call_note(by_role: Mapping[str, Sequence[str] | None]) -> str:
 
 
 def on_call_in(told: str) -> str:
-    """The note beside a question; empty without one."""
     found = _NOTE.search(told)
     return found[1] if found else ""

@@ -36,7 +36,6 @@ class Price:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing of it costs anything."""
         return not (self.input_uncached or self.cache_read or self.cache_write or self.output)
 
     def cost_usd_micros(self, usage: Usage) -> int:
@@ -80,8 +79,6 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole answer; `end` is its terminal chunk."""
-
     text: str
     tool_calls: tuple[ToolCall, ...]
     end: DoneChunk | ErrorChunk

@@ -67,7 +67,6 @@ def shown_call(call: ToolCall) -> str:
 
 
 def shown_result(result: ToolResult) -> str:
-    """A past result as text for the model."""
     word = "failed with" if result.is_error else "answered"
     return f"Tool {result.name} {word}:\n{result.content}"
 

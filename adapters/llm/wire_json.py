@@ -51,7 +51,6 @@ def dump(value: object) -> bytes:
 
 
 def dump_text(value: object) -> str:
-    """Compact JSON as text."""
     return dump(value).decode()
 
 

@@ -35,7 +35,6 @@ class AcceptedDefinitions:
         return _definition(known.get(sha256), sha256)
 
     async def keep(self, definitions: "Sequence[Definition]") -> None:
-        """Add the unknown ones."""
         async with self._one_at_a_time:
             await asyncio.to_thread(self._add, {each.sha256(): each for each in definitions})
 

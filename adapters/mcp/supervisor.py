@@ -178,7 +178,6 @@ class Supervisor:
         self._wake.set()
 
     def close(self) -> None:
-        """Ask `run` to end its connection and return."""
         self._stopped.set()
         self._wake.set()
 

@@ -25,7 +25,7 @@ class Caller(Protocol):
 
 
 class NotATool(ValueError):
-    """A definition that cannot be offered. Says why."""
+    pass
 
 
 class McpTool:

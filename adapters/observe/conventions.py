@@ -122,12 +122,10 @@ def meaning_of(base: str) -> Meaning:
 
 
 def families() -> tuple[tuple[str, str], ...]:
-    """The title and the sources of each family."""
     return tuple((family.title, family.source) for family in _FILE.family)
 
 
 def matchers() -> tuple[str, ...]:
-    """Every matcher that a row names, as PromQL."""
     rows = (row for family in _FILE.family for row in family.signals)
     return tuple(text for row in rows for text in (row.where, row.over_where) if text)
 

@@ -15,7 +15,6 @@ _RFC3339: Final = re.compile(
 
 
 def to_ns(instant: datetime) -> int:
-    """Nanoseconds since the epoch, exactly."""
     return (instant - _EPOCH) // timedelta(microseconds=1) * 1000
 
 

@@ -36,8 +36,6 @@ Counts = Callable[[Sequence[LogSweepQuery]], Awaitable[Sequence[Mapping[str, int
 
 
 class Ways(Protocol[WayT_co]):
-    """Says how products are found."""
-
     async def selecting(
         self, products: Sequence[str], interval: Interval
     ) -> Sequence[tuple[WayT_co, Sequence[str]]]:

@@ -33,7 +33,6 @@ class Remembered(Generic[T]):
 
     @property
     def held(self) -> int:
-        """How many answers are in memory."""
         return len(self._kept)
 
     async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:

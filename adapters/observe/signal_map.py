@@ -68,7 +68,6 @@ class Known:
 
 
 def signals_of(found: Sequence[Known], conventions: Conventions = SHIPPED) -> list[Signal]:
-    """Every signal of these metrics, each name once."""
     by_name = {known.metric: known for known in found}
     signals: dict[str, Signal] = {}
     for known in found:

@@ -165,7 +165,6 @@ def expression(signal: Signal, group: Group, step_s: float) -> str:
 
 
 def counted_metric(signal: Signal) -> str:
-    """A name under which the signal has samples."""
     return {"quantile": f"{signal.metric}_bucket", "mean": f"{signal.metric}_count"}.get(
         signal.reading, signal.metric
     )
@@ -249,7 +248,6 @@ def selected(metric: str, matchers: Sequence[str]) -> str:
 
 
 def any_of(metrics: Iterable[str]) -> str:
-    """A matcher of several names."""
     return f"__name__=~{quoted('|'.join(literal(name) for name in sorted(metrics)))}"
 
 

@@ -118,12 +118,10 @@ class Endpoint(_Part):
 
     @property
     def holes(self) -> frozenset[str]:
-        """Names of the parameters that the URL places."""
         return frozenset(_HOLE.findall(self.url))
 
     @property
     def body_holes(self) -> frozenset[str]:
-        """Names of the parameters that the body places."""
         return frozenset(holes_in(self.body))
 
 
@@ -134,7 +132,6 @@ def hole(value: object) -> str:
 
 
 def holes_in(value: JsonValue) -> Iterator[str]:
-    """Every parameter that a body places."""
     if isinstance(value, dict):
         for each in value.values():
             yield from holes_in(each)

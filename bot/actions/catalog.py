@@ -267,7 +267,6 @@ class OfferedOperations:
         self._catalog = catalog
 
     def offered(self, product: str) -> Sequence[Operation]:
-        """What may be proposed for the product, in the order declared."""
         return [
             Operation(
                 name=action.rule.name,

@@ -68,8 +68,6 @@ class _SendPermit:
 
 
 class Dispatch:
-    """Sends confirmed proposals to the control plane."""
-
     def __init__(
         self,
         catalog: ActionCatalog,

@@ -91,7 +91,6 @@ class ProposalDisplay:
         await self._told("unstored", self._surface.show_card(proposal))
 
     async def say(self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()) -> bool:
-        """One line in the thread, once per `key`."""
         return await self._told("say", self._surface.say(place, text, key, charts)) is not None
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:

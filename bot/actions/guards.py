@@ -78,7 +78,6 @@ class RequireApproval:
     name = "require_approval"
 
     async def judge(self, subject: Subject) -> Judgement:
-        """From the stored row."""
         row, rule = subject.row, subject.action.rule
         if row.state is not ProposalState.CONFIRMED:
             return Judgement("no confirmation is on record")
@@ -94,7 +93,6 @@ class SameDigest:
     name = "digest"
 
     async def judge(self, subject: Subject) -> Judgement:
-        """Computed again from the stored row."""
         row = subject.row
         now = digest(row.action, row.product, row.params)
         if now == row.digest == subject.confirmed.proposal.digest:
@@ -207,7 +205,6 @@ class WithinBlastRadius:
         self._target = target
 
     async def judge(self, subject: Subject) -> Judgement:
-        """From the stored row, and counted again."""
         reason = _in_words(subject)
         if reason is None:
             return await self._counted(subject)

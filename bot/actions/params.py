@@ -42,7 +42,6 @@ class ParamsSchema:
 
     @property
     def required(self) -> frozenset[str]:
-        """The parameters that must be given."""
         required = self._schema.get("required")
         return frozenset(map(str, required)) if isinstance(required, list) else frozenset()
 

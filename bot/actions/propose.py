@@ -58,8 +58,6 @@ VenueOf = Callable[[CallContext], Awaitable[Venue]]
 
 
 class ProposalDesk:
-    """Checks, stores and shows proposals."""
-
     def __init__(
         self,
         catalog: ActionCatalog,

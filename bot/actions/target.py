@@ -65,7 +65,6 @@ class Target:
         return text
 
     async def objects(self, action: Action, row: Proposal) -> Objects | None:
-        """What it would touch; None when the action does not count."""
         rule = action.rule
         if rule.count_param:
             return self._named(_in_params(rule.count_param, orjson.loads(row.params)))

@@ -88,7 +88,6 @@ class GroupWire:
     token: str
 
     def admits(self, headers: Headers, body: bytes) -> bool:  # noqa: ARG002 - as the port says
-        """Whether the request carries the token."""
         return has_token(headers, self.token)
 
     def read(

@@ -73,11 +73,9 @@ class CloudEventsWire:
 
     @property
     def source(self) -> str:
-        """`cloudevents`."""
         return CLOUDEVENTS
 
     def admits(self, headers: Headers, body: bytes) -> bool:  # noqa: ARG002 - as the port says
-        """Whether the request carries the token."""
         return has_token(headers, self.token)
 
     def read(self, headers: Headers, body: bytes, received_at: datetime) -> Sequence[Alert]:

@@ -62,7 +62,6 @@ class PagerDutyWire:
 
     @property
     def source(self) -> str:
-        """`pagerduty`."""
         return PAGERDUTY
 
     def admits(self, headers: Headers, body: bytes) -> bool:

@@ -122,7 +122,6 @@ def open_metrics(
     table: str,
     stack: AsyncExitStack,
 ) -> Metrics | None:
-    """As `open_logs`."""
     match backend.kind:
         case "none" | "recorded":
             return None
@@ -172,7 +171,6 @@ def conventions_of(metrics: MetricsBackend) -> "Conventions":
 
 
 def open_traces(backend: TracesBackend, table: str, stack: AsyncExitStack) -> Traces | None:
-    """As `open_logs`."""
     if backend.kind in ("none", "recorded"):
         return None
     client = _client(backend, table, stack)
@@ -186,7 +184,6 @@ def open_traces(backend: TracesBackend, table: str, stack: AsyncExitStack) -> Tr
 
 
 def open_errors(backend: ErrorsBackend, table: str, stack: AsyncExitStack) -> ErrorIssues | None:
-    """As `open_logs`."""
     if backend.kind == "none":
         return None
     from adapters.observe.sentry import Sentry

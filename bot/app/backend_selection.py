@@ -200,7 +200,6 @@ class SystemClock:
     """Wall time in UTC. Expiry and budgets are judged by the database's clock, not by this one."""
 
     def now(self) -> datetime:
-        """The time now, aware, in UTC."""
         return datetime.now(UTC)
 
 
@@ -224,7 +223,6 @@ class Observed:
     def capabilities(
         self, clock: Clock, operations: Operations, proposals: Proposals
     ) -> Capabilities:
-        """What the runner gives to tools."""
         seen = {field.name: getattr(self, field.name) for field in fields(self)}
         return Capabilities(clock=clock, operations=operations, proposals=proposals, **seen)
 

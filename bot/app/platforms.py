@@ -224,7 +224,6 @@ class RoutedSurface:
         return self._traits
 
     async def open_answer(self, ask: Ask) -> MessageTs:
-        """See `AnswerSurface.open_answer`. Raises SurfaceGone, SurfaceFailed."""
         return await (await self._platforms.reached(ask.place)).surface.open_answer(ask)
 
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:

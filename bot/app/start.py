@@ -169,7 +169,6 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
 
 
 def _engine(base: Base, lease_s: float, stack: AsyncExitStack) -> Engine:
-    """The engine, its turns traced. Reads certificates."""
     traces = open_telemetry(base.settings.otel, base.redactor, base.metrics, stack)
     path, database = rules.sqlite_file(base.settings), base.stores.database
     url = base.settings.database.url.get_secret_value()

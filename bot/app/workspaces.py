@@ -108,7 +108,6 @@ class Workspaces:
                 await self._open_one(found)
 
     async def sync(self) -> None:
-        """As the rows are now. Raises StorageUnavailable."""
         if self.installations is None:
             return
         stored = {

@@ -19,8 +19,6 @@ Publisher = Callable[[Checkpoint], Awaitable[None]]
 
 
 class CheckpointTrail(Protocol):
-    """`bot.store.audit_reading.StoredTrail`."""
-
     async def end(self) -> TrailEnd:
         """Its last row, beside its last checkpoint."""
         ...

@@ -46,8 +46,6 @@ class Sink:
 
 
 class Cursors(Protocol):
-    """`bot.store.audit_sinks.SinkCursors`."""
-
     async def is_behind(self, name: str) -> bool:
         """Whether there are rows that were not delivered."""
         ...
@@ -147,6 +145,5 @@ class EventFeed:
 
 
 async def to_log(entries: Sequence[TrailEntry]) -> None:
-    """One structured record per row."""
     for entry in entries:
         _log.info(EVENT, **entry.as_json())

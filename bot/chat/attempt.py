@@ -37,13 +37,11 @@ class Attempt:
     stopped: bool = False
 
     def say(self, text: str, emit: Emit) -> None:
-        """Text for people; empty is nothing."""
         if text:
             self.text.append(text)
             emit(TextDelta(text))
 
     def take_back(self, emit: Emit) -> None:
-        """The text so far was a thought."""
         if self.text:
             self.text.clear()
             emit(RoundReplaced(self.number))

@@ -18,8 +18,6 @@ from tools.records import ToolOutcome
 
 @dataclass(slots=True)
 class Conversation:
-    """What the loop has gathered so far."""
-
     request: CompleteRequest
     rounds: list[RoundRecord] = field(default_factory=list)
     outcomes: list[ToolOutcome] = field(default_factory=list)
@@ -74,7 +72,6 @@ class Conversation:
 
     @property
     def proposal_ids(self) -> tuple[ProposalId, ...]:
-        """What the turn proposed, in order."""
         return tuple(ProposalId(o.proposal_id) for o in self.outcomes if o.proposal_id)
 
 
@@ -117,7 +114,6 @@ def unique_ids(calls: Sequence[ToolCall], request: CompleteRequest) -> tuple[Too
 
 
 def question_of(request: CompleteRequest) -> str:
-    """The newest words of a person."""
     asked = (m.text for m in reversed(request.messages) if m.role is Role.USER)
     return next(asked, "")
 
@@ -136,5 +132,4 @@ def _candidate_ids(given: str) -> Iterator[str]:
 
 
 def stop_reason(talk: Conversation) -> StopReason:
-    """Why the last round stopped."""
     return talk.rounds[-1].stop_reason if talk.rounds else StopReason.ERROR

@@ -155,7 +155,6 @@ class HeldWords:
             self.release()
 
     def release(self) -> None:
-        """Show the held text, and hold nothing from now on."""
         self._holds = False
         text = "".join(self._held)
         self._held.clear()

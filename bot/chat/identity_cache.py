@@ -20,7 +20,6 @@ class IdentityCache(Generic[K, V]):
         self._made: dict[int, tuple[K, V]] = {}
 
     def __call__(self, value: K) -> V:
-        """As `make` has it."""
         kept = self._made.get(id(value))
         if kept is None:
             if len(self._made) >= MOST:

@@ -53,7 +53,6 @@ class ChannelPart:
     now: datetime
 
     def name(self, user: str) -> str:
-        """What people call them, inert."""
         return "an alert" if user == ALERTS else inert(self.names.get(user, "somebody"), _NAMED)
 
     @property

@@ -45,7 +45,6 @@ class RoundRecord:
     own_words: str = ""
 
     def as_message(self) -> Message:
-        """The assistant's entry in the conversation."""
         return Message(
             Role.ASSISTANT,
             text=self.text,

@@ -33,7 +33,6 @@ class ToolDesk:
         self._clock = clock
 
     def visible(self, context: CallContext) -> Sequence[ToolDescription]:
-        """What the model of that turn is shown."""
         return self._choose(context).catalog.visible(context)
 
     async def run(

@@ -80,8 +80,6 @@ class _Paid:
 
 
 class TurnBudget:
-    """One turn's rounds, priced and recorded."""
-
     def __init__(
         self, budget: Budget, ask: Ask, session: SessionId, purpose: str, limits: BudgetLimits
     ) -> None:

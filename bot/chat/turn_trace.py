@@ -109,7 +109,6 @@ def _request_ended(
 
 
 def usage_attributes(usage: Usage | None) -> dict[str, Value]:
-    """Billed tokens, by bucket."""
     if usage is None:
         return {}
     return {

@@ -32,7 +32,6 @@ def estimate_tokens(messages: Sequence[Message], system: str = "") -> int:
 
 
 def folded_tokens(turns: Iterable[Sequence[Message]], beside_bytes: int = 0) -> int:
-    """The estimate with all tool results folded."""
     size = beside_bytes
     for turn in turns:
         for message in turn:
@@ -62,7 +61,6 @@ def utf8_bytes(text: str) -> int:
 
 
 def tool_bytes(request: CompleteRequest) -> int:
-    """What the tools' descriptions and schemas take."""
     return _bytes_of(request.tools)
 
 

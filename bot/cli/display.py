@@ -28,12 +28,10 @@ _STYLES: Final[Mapping[str, str]] = {
 
 
 def print_json(value: JsonValue) -> None:
-    """Print an indented JSON document."""
     sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
 def print_json_line(value: JsonValue) -> None:
-    """Print one line of JSON."""
     sys.stdout.write(orjson.dumps(value).decode() + "\n")
 
 

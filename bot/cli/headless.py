@@ -37,7 +37,6 @@ class NamedByUser:
         self._users = users
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
-        """The roles that list the person by id."""
         return HeldRoles(frozenset(r for r in roles if person.user in self._users.get(r, ())))
 
 
@@ -58,7 +57,6 @@ class PlainJournal:
         self,
         parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
     ) -> Sequence[JsonValue]:
-        """Run them together."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_awaited(run)) for _, run in parts]
         return [task.result() for task in tasks]
@@ -91,11 +89,9 @@ class HeadlessStream:
         self,
         final: TurnFinished,
         on_part: OnPart = no_part,
-    ) -> None:
-        """Nothing to edit."""
+    ) -> None: ...
 
-    async def aclose(self) -> None:
-        """Nothing to stop."""
+    async def aclose(self) -> None: ...
 
 
 # A terminal shows anything whole; what would be proposed there is what may be proposed in a thread.
@@ -120,11 +116,9 @@ class HeadlessSurface:
 
     @property
     def traits(self) -> PlatformTraits:
-        """What a terminal can show."""
         return TRAITS
 
     async def open_answer(self, ask: Ask) -> MessageTs:
-        """A terminal needs no placeholder."""
         return ask.ts
 
     def stream(self, ask: Ask, ts: MessageTs) -> HeadlessStream:  # noqa: ARG002 - the port's
@@ -263,7 +257,6 @@ class NeverStopped:
     """`bot.ports.durability.Stops` where Ctrl-C is the only stop."""
 
     async def request(self, turn: TurnId, by: UserId) -> bool:  # noqa: ARG002 - the port's
-        """Nothing to stop."""
         return False
 
     def watch(self, turn: TurnId) -> _Never:  # noqa: ARG002 - the port's

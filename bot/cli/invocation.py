@@ -88,7 +88,6 @@ def _only(error: BaseException) -> BaseException:
 
 
 def complain(text: str) -> None:
-    """Print a line on standard error."""
     print(f"kortex: {text}", file=sys.stderr, flush=True)
 
 

@@ -59,7 +59,6 @@ class LazyGroup(click.Group):
     """A group that imports a command's module when that command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The names of TABLE, in its order."""
         return list(TABLE)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

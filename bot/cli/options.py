@@ -32,14 +32,12 @@ def instant(text: str) -> datetime:
 
 
 def words(text: str) -> str:
-    """A text that is not blank."""
     if not text.strip():
         raise click.BadParameter("is empty")
     return text
 
 
 def zone(text: str) -> str:
-    """The name of a time zone."""
     if not is_zone(text):
         raise click.BadParameter(f'{text}: write a name such as "Europe/Berlin" or "UTC"')
     return text

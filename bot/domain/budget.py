@@ -76,7 +76,6 @@ def projected_usd_micros(spent_usd_micros: int, elapsed_s: float) -> int:
 
 
 def is_alert_due(limits: BudgetLimits, used_usd_micros: int) -> bool:
-    """Whether to alert admins about today's spending."""
     limit = limits.daily_usd_micros
     return limit > 0 and used_usd_micros * 100 >= limit * limits.alert_at_pct
 

@@ -39,8 +39,6 @@ class DossierCost:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """One session, oldest first throughout."""
-
     session: Session
     turns: Sequence[DossierTurn]
     proposals: Sequence[Proposal]

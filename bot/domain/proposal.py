@@ -237,7 +237,6 @@ def confirmed_from_row(proposal: Proposal) -> ConfirmedProposal:
 
 
 def word(state: ProposalState) -> str:
-    """The state itself, in lower case."""
     match state:
         case ProposalState.PENDING:
             return "open"

@@ -81,7 +81,6 @@ class Evidence:
 
     @classmethod
     def of(cls, number: int, outcome: ToolOutcome) -> "Evidence":
-        """The evidence line of a finished call."""
         record = outcome.record
         return cls(
             number=number,

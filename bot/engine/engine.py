@@ -238,7 +238,6 @@ class Engine:
 
     @property
     def live(self) -> int:
-        """How many workflows run here."""
         return self._running.count
 
     async def start_turn(self, ask: Ask) -> None:
@@ -347,7 +346,6 @@ class Engine:
             yield
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
-        """Ask a running turn to stop, on any replica."""
         return await self._stops.request(turn, by)
 
     def watch(self, turn: TurnId) -> StopSignal:

@@ -86,7 +86,6 @@ class RunningWorkflows:
 
     @property
     def count(self) -> int:
-        """How many bodies run."""
         return len(self.turns) + len(self.decisions)
 
     @contextmanager
@@ -106,7 +105,6 @@ class RunningWorkflows:
                 self._idle.set()
 
     async def idle(self) -> None:
-        """Wait until no body runs."""
         await self._idle.wait()
 
     async def recorded(self, timeout_s: float) -> None:

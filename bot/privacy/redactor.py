@@ -314,7 +314,6 @@ def _beside(span: Span, marks: list[tuple[int, int]]) -> Iterator[Span]:
 
 
 def _whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """A rule sees bytes; a mask begins and ends between characters."""
     while start > 0 and data[start] & 0xC0 == 0x80:
         start -= 1
     while end < len(data) and data[end] & 0xC0 == 0x80:

@@ -23,7 +23,6 @@ class Finding:
 
     @property
     def fails(self) -> bool:
-        """Whether something configured does not work."""
         return not self.ok and self.configured and not self.warning
 
     @property

@@ -59,7 +59,6 @@ class ReportFacts:
 
 
 def people_in(dossier: Dossier) -> set[str]:
-    """The people whose names the report needs."""
     found = {turn.asker for turn in dossier.turns}
     found |= {str(entry.actor) for entry in dossier.trail}
     found |= {p.decided_by for p in dossier.proposals if p.decided_by}
@@ -67,7 +66,6 @@ def people_in(dossier: Dossier) -> set[str]:
 
 
 def report(dossier: Dossier, facts: ReportFacts) -> str:
-    """The whole file, ending in a newline."""
     sections: Sequence[Callable[[Dossier, ReportFacts], Iterator[str]]] = (
         _head,
         _page,

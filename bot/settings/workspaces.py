@@ -69,7 +69,6 @@ class InstallSettings(Section):
 
     @property
     def seal_keys(self) -> tuple[str, ...]:
-        """The configured ones, the sealing one first."""
         found = (key.get_secret_value().strip() for key in self.token_keys)
         return tuple(key for key in found if key)
 

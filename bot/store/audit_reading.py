@@ -115,7 +115,6 @@ class StoredTrail:
         return await self._rows(_ROW.where(_IS_SEAL).order_by(audit.c.seq))
 
     async def last_rows(self, count: int) -> Sequence[ChainRow]:
-        """The newest ones, in order."""
         found = await self._rows(_NEWEST, {"most": count})
         return found[::-1]
 
@@ -150,8 +149,6 @@ class StoredTrail:
         return await self._database.fetch(work)
 
     async def keep_checkpoint(self, checkpoint: Checkpoint) -> bool:
-        """Store it; False when another replica made one of that size. The winner publishes."""
-
         async def work(connection: AsyncConnection) -> bool:
             kept = await connection.execute(
                 insert_into(connection, audit_checkpoints)

@@ -38,16 +38,12 @@ class SinkCursors:
         return await self._database.fetch(work)
 
     async def is_behind(self, name: str) -> bool:
-        """Whether the trail has rows that were not delivered there."""
-
         async def work(connection: AsyncConnection) -> bool:
             return (await connection.execute(_NEWER, {"sink": name})).first() is not None
 
         return await self._database.fetch(work)
 
     async def claim(self, name: str, lease_s: float) -> int | None:
-        """The last row delivered, for who may deliver now; None while another replica does."""
-
         async def work(connection: AsyncConnection) -> int | None:
             await connection.execute(
                 insert_into(connection, audit_sinks)

@@ -89,7 +89,6 @@ class StoredChats:
         return await self._one(chat_sessions.c.id == session_id)
 
     async def at(self, place: Place) -> ChatSession | None:
-        """The conversation of that place."""
         if place.team != API:
             return None
         return await self._one(
@@ -234,7 +233,6 @@ class StoredChats:
         return await self._database.fetch(work)
 
     async def is_at_work(self, session: ChatSession, ts: str) -> bool:
-        """Whether that question's turn runs, or waits to."""
         turn = turn_of(session.place, MessageTs(ts))
         running = sa.exists().where(turns.c.id == turn, turns.c.ended_at.is_(None))
         waiting = sa.exists().where(tickets.c.id == turn)

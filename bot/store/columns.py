@@ -54,7 +54,6 @@ def to_micros(at: datetime) -> int:
 
 
 def from_micros(micros: int) -> datetime:
-    """The aware UTC datetime."""
     return _EPOCH + timedelta(microseconds=micros)
 
 

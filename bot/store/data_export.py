@@ -98,7 +98,6 @@ class SubjectRecords:
         await self._person.check_workspace(self._database)
 
     async def names(self) -> Collection[str]:
-        """The ids of its records in the engine."""
         wanted = (self._turns, sa.select(proposals.c.id).where(self._proposal))
 
         async def work(connection: AsyncConnection) -> Collection[str]:

@@ -137,7 +137,6 @@ INSERT: Final[Mapping[str, Callable[[sa.Table], sqlite.Insert | postgresql.Inser
 
 
 def insert_into(connection: AsyncConnection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-    """That of the connection's database."""
     return INSERT[connection.dialect.name](table)
 
 

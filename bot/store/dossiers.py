@@ -159,7 +159,6 @@ class Dossiers:
         return await self._database.fetch(work)
 
     async def read(self, session_id: SessionId) -> Dossier | None:
-        """All of it; None when there is no such session."""
         session = await StoredSessions(self._database).get(session_id)
         if session is None:
             return None

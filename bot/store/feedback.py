@@ -89,7 +89,6 @@ class StoredFeedback:
         return self._retain and await self._database.transact(work)
 
     async def judged(self, days: int) -> Sequence[Judged]:
-        """By provider, over the last days."""
         # Of each answer by its key: votes of all time are not read.
         votes = sa.select(sa.func.count()).where(feedback.c.turn_id == turns.c.id)
         up = votes.where(feedback.c.vote == Vote.UP.value)
@@ -119,13 +118,11 @@ class StoredFeedback:
         return await self._database.fetch(work)
 
     async def reasons(self, limit: int) -> Sequence[Opinion]:
-        """The latest that were given."""
         own = of_team(sessions.c.team, self._scope)
         wanted = _opinions().where(feedback.c.reason != sa.literal_column("''"), own)
         return await self._read(wanted.order_by(feedback.c.at.desc()).limit(limit))
 
     async def between(self, start: datetime, end: datetime) -> Sequence[Opinion]:
-        """Votes on answers to questions of that time."""
         wanted = _opinions().where(turns.c.started_at >= start, turns.c.started_at <= end)
         order = (turns.c.started_at, turns.c.id, feedback.c.at)
         return await self._read(wanted.order_by(*order).limit(_MOST))

@@ -134,7 +134,6 @@ class StoredLedger:
             )
 
     async def report(self, day: date | None, by: str) -> Sequence[SpentBy]:
-        """Totals of a day, the most expensive first. Raises ValueError for an unknown `by`."""
         if by not in _GROUPS:
             raise ValueError(f"no report by {by}; there are {', '.join(_GROUPS)}")
         # Not the column: SQLite would read all spending in the order of the column's index.

@@ -208,8 +208,6 @@ class StoredProposals:
         return await self._database.transact(work)
 
     async def due(self, limit: int) -> Sequence[ProposalId]:
-        """Pending ones past their time, longest past first."""
-
         async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
             found = await connection.execute(DUE, {"most": limit})
             return [ProposalId(each) for each in found.scalars()]

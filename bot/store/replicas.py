@@ -96,7 +96,6 @@ class Presence:
         return kept
 
     async def close(self) -> None:
-        """Let the lock go."""
         own, self._own = self._own, None
         if own is not None:
             with suppress(StorageUnavailable), storage_errors():

@@ -75,7 +75,6 @@ class SeenMark:
         return found.st_dev, found.st_ino
 
     def read(self) -> "Newest | None":
-        """None: there is none, or it cannot be read."""
         with suppress(OSError, ValueError):
             with self.path.open("rb") as kept:
                 seq, mac = kept.read(_MARK_BYTES).decode("ascii").split(" ")
@@ -200,7 +199,6 @@ class RestoreGuard:
         self._is_settled = True
 
     async def mark_copied(self) -> None:
-        """Mark it as a copy, for any state."""
         await self._write({"copied_at": now()})
 
     async def note(self) -> None:

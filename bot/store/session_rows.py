@@ -164,7 +164,6 @@ async def close_idle(connection: AsyncConnection, ttl: timedelta, most: int = 10
 
 
 def of_messages(turn: TurnId, messages: Sequence[Message], first: int) -> list[dict[str, Any]]:
-    """Rows numbered from `first`."""
     return [
         {
             "turn_id": turn,

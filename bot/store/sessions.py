@@ -98,8 +98,6 @@ class StoredSessions:
         return await self._database.transact(work)
 
     async def find(self, place: Place) -> Session | None:
-        """The session of that place."""
-
         async def work(connection: AsyncConnection) -> Session | None:
             found = await connection.execute(sa.select(sessions).where(_is_at(place)))
             row = found.first()
@@ -251,8 +249,6 @@ class StoredSessions:
         return await self._database.fetch(work)
 
     async def asked(self, turn: TurnId, tool_call_id: str) -> Mapping[str, JsonValue]:
-        """The arguments of a call of a finished turn, as they were written; empty if not kept."""
-
         async def work(connection: AsyncConnection) -> Mapping[str, JsonValue]:
             found = await connection.execute(
                 sa.select(messages_table.c.body).where(messages_table.c.turn_id == turn)

@@ -27,7 +27,6 @@ class StepRows:
         return bool(self.works or self.telling or self.events)
 
     def add(self, others: "StepRows") -> None:
-        """Append the rows of `others`."""
         self.works += others.works
         self.telling += others.telling
         self.events += others.events

@@ -143,8 +143,6 @@ def _is_told(status: str, state: str | None, *, delivered: bool) -> bool:
 
 
 class StrandedProposals:
-    """Reads the stranded proposals; changes nothing."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._workflows = workflow_status(database.dialect)

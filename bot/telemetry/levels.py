@@ -64,7 +64,6 @@ class Levels:
         self._slack_connected.clear()
 
     def database_answered(self, seconds: float) -> None:
-        """One look at the database."""
         self._database_up.set(1)
         self._database_seconds.observe(seconds)
 

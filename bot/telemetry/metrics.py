@@ -118,7 +118,6 @@ class Metrics:
         )
 
     def turn_ended(self, end: str) -> None:
-        """One turn, by its `TurnEnd`."""
         self._turns.labels(self._value("end", end)).inc()
 
     def round_ended(self, provider: str, outcome: str) -> None:

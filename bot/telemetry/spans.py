@@ -61,15 +61,13 @@ class NoSpans(Spans):
 
     @property
     def with_content(self) -> bool:
-        """Nothing is wanted."""
         return False
 
     def takes(self, trace_id: bytes) -> bool:  # noqa: ARG002 - the protocol's
         """None is kept."""
         return False
 
-    def ended(self, span: FinishedSpan) -> None:
-        """Never called, since there are no spans."""
+    def ended(self, span: FinishedSpan) -> None: ...
 
 
 NO_SPANS: Final = NoSpans()

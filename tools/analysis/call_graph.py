@@ -23,7 +23,6 @@ class CallGraph:
         return product in self._called or any(product in to for to in self._called.values())
 
     def reach(self, product: str) -> frozenset[str]:
-        """All products that its requests reach, itself included."""
         seen, waiting = {product}, [product]
         while waiting:
             for callee in self._called.get(waiting.pop(), ()):

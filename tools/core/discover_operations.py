@@ -26,8 +26,6 @@ class DiscoverOutput(ToolOutput):
 
 
 class DiscoverOperations:
-    """Lists the operator's catalogue."""
-
     contract = ToolContract(
         id="core__discover_operations",
         description=(

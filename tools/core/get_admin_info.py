@@ -29,8 +29,6 @@ class AdminInfoOutput(ToolOutput):
 
 
 class GetAdminInfo:
-    """Asks the control plane."""
-
     contract = ToolContract(
         id="core__get_admin_info",
         description=(

@@ -58,8 +58,6 @@ class ErrorsOutput(ToolOutput):
 
 
 class GetErrors:
-    """Lists issues of an error tracker."""
-
     contract = ToolContract(
         id="core__get_errors",
         description=(

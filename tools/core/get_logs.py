@@ -40,8 +40,6 @@ class LogsInput(ToolInput):
 
 
 class LogsOutput(ToolOutput):
-    """One page of lines, the newest first."""
-
     range: str
     lines: list[LogEntry]
     truncated: bool

@@ -22,8 +22,6 @@ class MetricsInput(ToolInput):
 
 
 class GetMetrics:
-    """Reads a metric over a time range."""
-
     contract = ToolContract(
         id="core__get_metrics",
         description=(

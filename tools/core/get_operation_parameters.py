@@ -26,8 +26,6 @@ class ParametersOutput(ToolOutput):
 
 
 class GetOperationParameters:
-    """Reads one entry of the operator's catalogue."""
-
     contract = ToolContract(
         id="core__get_operation_parameters",
         description="The parameters of one declared action, as JSON Schema.",

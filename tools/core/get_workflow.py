@@ -27,8 +27,6 @@ class StepEntry(ToolOutput):
 
 
 class WorkflowOutput(WorkflowEntry):
-    """The run and its steps in order."""
-
     steps: list[StepEntry]
     truncated: bool
 

@@ -31,8 +31,6 @@ class DescribeOutput(ToolOutput):
 
 
 class KubectlDescribe:
-    """Reads one object of the cluster."""
-
     contract = ToolContract(
         id="core__kubectl_describe",
         description=(

@@ -32,8 +32,6 @@ class GetInput(ToolInput):
 
 
 class GetOutput(ToolOutput):
-    """One line per object."""
-
     columns: list[str]
     rows: list[list[str]]
     truncated: bool
@@ -41,8 +39,6 @@ class GetOutput(ToolOutput):
 
 
 class KubectlGet:
-    """Lists objects of the cluster."""
-
     contract = ToolContract(
         id="core__kubectl_get",
         description=(

@@ -33,8 +33,6 @@ class PodLogsInput(ToolInput):
 
 
 class PodLogsOutput(ToolOutput):
-    """The lines, oldest first."""
-
     lines: list[str]
     truncated: bool
 

@@ -21,8 +21,6 @@ class WorkflowsInput(ToolInput):
 
 
 class WorkflowsOutput(ToolOutput):
-    """The runs, newest first."""
-
     workflows: list[WorkflowEntry]
     total: int
     truncated: bool

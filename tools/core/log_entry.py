@@ -12,8 +12,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LogEntry(ToolOutput):
-    """One log line, cut and redacted."""
-
     ts: str
     level: str | None = None
     host: str | None = None

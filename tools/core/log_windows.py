@@ -34,7 +34,6 @@ class Part:
 
     @property
     def cut(self) -> Sequence[str]:
-        """The products that were not read whole."""
         lines = self.swept.lines
         return [name for name, of in self.swept.counts.items() if of > len(lines.get(name, ()))]
 
@@ -60,7 +59,6 @@ class Reading:
 
     @property
     def partly(self) -> Sequence[str]:
-        """The products with unread errors in the window."""
         return sorted(self.own.cut) if self.own else []
 
     def patterns(self, products: Sequence[str], *, by_load: bool) -> Sequence[Pattern]:

@@ -34,8 +34,6 @@ FilterWord = Annotated[str, AfterValidator(_name)]
 
 
 class ResourceEntry(ToolOutput):
-    """One resource of an application."""
-
     name: str
     type: str | None = None
     app_name: str | None = None
@@ -44,8 +42,6 @@ class ResourceEntry(ToolOutput):
 
 
 class WorkflowEntry(ToolOutput):
-    """One run of a workflow."""
-
     id: str
     name: str
     app_name: str | None = None

@@ -50,8 +50,6 @@ class ProposeOutput(ToolOutput):
 
 
 class ProposeAction:
-    """Stores a proposal through the Proposals capability."""
-
     contract = ToolContract(
         id=PROPOSE_TOOL_ID,
         description=(

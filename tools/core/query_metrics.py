@@ -33,8 +33,6 @@ class QueryInput(ToolInput):
 
 
 class QueryMetrics:
-    """Asks the metrics backend in its own language."""
-
     contract = ToolContract(
         id="core__query_metrics",
         description=(

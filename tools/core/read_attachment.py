@@ -25,8 +25,6 @@ SAID_BY: Final = "the file that the asker attached; nothing in it was measured"
 
 
 class Attachments(Protocol):
-    """Reads the files attached to the current question."""
-
     async def read(self, file: AttachedFile, call: CallContext) -> FileText:
         """Its text, with secrets masked.
 
@@ -72,8 +70,6 @@ class AttachmentOutput(ToolOutput):
 
 
 class ReadAttachment:
-    """Reads the text of one attached file."""
-
     contract = ToolContract(
         id=READ_ATTACHMENT,
         description=(

@@ -20,8 +20,6 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class CapabilitiesInput(ToolInput):
-    """What the kinds should be good for."""
-
     query: Annotated[
         str, Field(min_length=1, max_length=500, description="Words: intent, kind or operator")
     ]
@@ -29,8 +27,6 @@ class CapabilitiesInput(ToolInput):
 
 
 class CapabilityEntry(ToolOutput):
-    """One kind that the cluster offers."""
-
     kind: str
     api_version: str
     namespaced: bool
@@ -46,8 +42,6 @@ class CapabilitiesOutput(ToolOutput):
 
 
 class SearchCapabilities:
-    """Ranks the cluster's kinds."""
-
     contract = ToolContract(
         id="core__search_capabilities",
         description=(

@@ -14,8 +14,6 @@ MAX_TEXT_CHARS = 2000
 
 
 class PatternsInput(ToolInput):
-    """What the written patterns should be about."""
-
     intent: Annotated[
         str, Field(min_length=1, max_length=500, description="Words: symptom, system or intent")
     ]
@@ -23,8 +21,6 @@ class PatternsInput(ToolInput):
 
 
 class PatternEntry(ToolOutput):
-    """The part of a page that answers best."""
-
     title: str
     file: str
     section: str | None = None

@@ -48,8 +48,6 @@ class SearchOutput(ToolOutput):
 
 
 class SearchTraces:
-    """Searches traces by product, duration, error and operation."""
-
     contract = ToolContract(
         id="core__search_traces",
         description=(

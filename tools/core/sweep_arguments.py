@@ -27,7 +27,6 @@ class SweepInput(ToolInput):
 
 
 def products_of(arguments: SweepInput, call: CallContext) -> tuple[str, ...]:
-    """The product asked about, then the channel's."""
     first = (arguments.product,) if arguments.product else ()
     return tuple(dict.fromkeys((*first, *call.products)))[:MOST_PRODUCTS]
 

@@ -132,8 +132,6 @@ read_error = error_reader(lambda answer: error_of(answer.get("error")))
 
 
 class AnthropicDecoder(EventDecoder):
-    """A fold over one Messages API answer."""
-
     provider: ClassVar[str] = "anthropic"
 
     def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:

@@ -73,7 +73,6 @@ def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
 
 
 def error_of(name: str, fields: Mapping[str, object]) -> VendorError:
-    """One exception by name, with its `message`."""
     words = as_text(fields.get("message")) or as_text(fields.get("Message"))
     kind = _KINDS.get(name.lower().removesuffix("exception"))
     if kind in {ErrorKind.BAD_REQUEST, None} and is_overflow(words):
@@ -82,8 +81,6 @@ def error_of(name: str, fields: Mapping[str, object]) -> VendorError:
 
 
 class BedrockDecoder(EventDecoder):
-    """A fold over one answer, streamed or whole."""
-
     provider: ClassVar[str] = "bedrock"
     framing = EventStreamSplitter
 

@@ -30,7 +30,6 @@ def look_calls(request: CompleteRequest) -> Sequence[ToolCall]:
 
 
 def is_of_look(call: ToolCall) -> bool:
-    """Whether Kortex made the call, not the model."""
     return call.id.startswith(_ID)
 
 

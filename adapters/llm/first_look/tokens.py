@@ -20,7 +20,6 @@ def most_tokens_of(text: str) -> int:
 
 
 def cut_to(text: str, most_tokens: int) -> str:
-    """The longest beginning within the limit."""
     spent = 0
     for found in _PIECES.finditer(text):
         spent += _of(found[0])

@@ -103,7 +103,6 @@ class NirmataDecoder(EventDecoder):
         self._ends_with_bytes = False
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """One line of any form."""
         kind = as_text(event.get("type")).lower().replace("_", "")
         match kind:
             case "content" | "text" | "inputtext" | "inputchoice":

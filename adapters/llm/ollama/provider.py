@@ -105,7 +105,6 @@ class OllamaServer:
         return _capabilities(await self._exchange.ask("POST", show, dump({"model": model})))
 
     def remember(self, model: str, has_tools: bool) -> bool:
-        """Cache and return the value."""
         self._has_tools[model] = (self._clock() + _REMEMBER_S, has_tools)
         return has_tools
 

@@ -24,7 +24,6 @@ def can_ask(case: Case) -> str:
 
 
 def help_lines(case: Case) -> Iterator[str]:
-    """What Kortex does without a model."""
     yield f"**{_ABLE}**"
     examples = (
         f"why is {plain(case.subject) or 'checkout'} slow?",

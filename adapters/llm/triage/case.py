@@ -36,8 +36,6 @@ _OPEN_PROPOSAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """The action to propose for a bad deploy."""
-
     rollback_action: str = ROLLBACK_ACTION
 
 
@@ -78,7 +76,6 @@ class Seen:
     is_own: bool
 
     def text(self, name: str) -> str:
-        """A string field, empty when absent."""
         value = self.result.get(name)
         return value if isinstance(value, str) else ""
 
@@ -87,17 +84,14 @@ class Seen:
         return number_of(self.result, name)
 
     def rows(self, name: str) -> Sequence[Mapping[str, JsonValue]]:
-        """A list of objects, empty when absent."""
         value = self.result.get(name)
         return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
     def texts(self, name: str) -> Sequence[str]:
-        """A list of strings, empty when absent."""
         value = self.result.get(name)
         return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
     def mapping(self, name: str) -> Mapping[str, JsonValue]:
-        """An object, empty when absent."""
         value = self.result.get(name)
         return value if isinstance(value, dict) else {}
 
@@ -140,11 +134,9 @@ class Case:
         return end is not None and self.now is not None and self.now - end > _STILL_NOW
 
     def of(self, tool: str) -> Seen | None:
-        """The latest successful result of a tool."""
         return next((s for s in reversed(self.seen) if s.tool == tool and s.ok), None)
 
     def all_of(self, tool: str) -> Sequence[Seen]:
-        """All successful results of a tool, in order."""
         return [s for s in self.seen if s.tool == tool and s.ok]
 
     def called(self, tool: str, arguments: Mapping[str, JsonValue] | None = None) -> bool:

@@ -24,7 +24,6 @@ _NOT_PLAIN: Final = re.compile(r"[^\w\s.,;%()'/=:+-]|_|://|:(?=[\w+'-]*[a-z][\w+
 
 
 def cluster_weight(fact: IllFact) -> float:
-    """Points of one finding against its product."""
     if fact.warned:
         return 0.0 if fact.over else _WARNED
     if fact.impact == "unsure":

@@ -28,7 +28,6 @@ class DeployFact:
 
 
 def deploys(case: Case) -> Sequence[DeployFact]:
-    """Every deploy seen, newest first."""
     facts = [
         DeployFact(
             product=plain(str(row.get("product") or seen.arguments.get("product", ""))),

@@ -21,7 +21,6 @@ _MOST_LACKING: Final = 2
 
 
 def details(case: Case, judgement: Judgement) -> Sequence[str]:
-    """Lines with their evidence, the most important first."""
     return list(dict.fromkeys(_details(case, judgement)))
 
 
@@ -66,7 +65,6 @@ def _is_repeated(point: Point, top: Suspicion) -> bool:
 
 
 def ruled_out(case: Case, judgement: Judgement) -> Iterator[str]:
-    """Deploys of other products that did not change."""
     blamed = {one.product for one in judgement.suspects if one.weight >= SUSPECTED}
     for fact in judgement.facts.deploys:
         if fact.product not in blamed:
@@ -77,7 +75,6 @@ def ruled_out(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def quiet(case: Case, judgement: Judgement) -> Iterator[str]:
-    """The checks that found no anomaly."""
     seen = [swept(case, tool) for tool in SWEEPS]
     marks = [f"[{one.mark}]" for one in seen if one is not None]
     looked = [

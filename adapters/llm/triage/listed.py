@@ -78,7 +78,6 @@ def _is_level(word: str) -> bool:
 
 
 def log_lines(case: Case) -> Iterator[str]:
-    """The newest lines of a product, verbatim."""
     seen, subject = case.of(GET_LOGS), plain(case.subject)
     if seen is None:
         failed = [one for one in case.seen if not one.ok]
@@ -116,7 +115,6 @@ def _verbatim(row: Mapping[str, JsonValue]) -> str:
 
 
 def deploy_lines(case: Case) -> Iterator[str]:
-    """Deploys, newest first, with who made them."""
     found, seen = _asked_for(case), case.of(DEPLOYS)
     is_named = bool(_VERSION.search(case.question))
     if seen is None:
@@ -211,7 +209,6 @@ def pod_lines(case: Case) -> Iterator[str]:
 
 
 def _event_lines(case: Case, cluster: Seen, subject: str) -> Iterator[str]:
-    """The warnings among the events, newest first, and whether they are over."""
     rows = [row for row in cluster.rows("warnings") if not subject or row.get("product") == subject]
     of = f" of {plain(subject)}" if subject else ""
     if not rows:
@@ -246,7 +243,6 @@ def _failing(row: Mapping[str, JsonValue]) -> str:
 
 
 def history_lines(case: Case) -> Iterator[str]:
-    """Past incidents that fit, the best first."""
     seen = case.of(HISTORY)
     if seen is None:
         yield f"Past incidents could not be read. {marks([s for s in case.seen if not s.ok])}".strip()

@@ -112,7 +112,6 @@ def _example(case: Case) -> str:
 
 
 def open_card(case: Case, action: str, product: str) -> bool:
-    """Whether the same is proposed and waits."""
     return any((one, of) == (action, product) for _, one, of, _ in case.open_proposals)
 
 

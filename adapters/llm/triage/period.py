@@ -17,6 +17,5 @@ def period(case: Case) -> str:
 
 
 def framed(case: Case, head: str) -> str:
-    """A headline with that time before it."""
     when = period(case).strip()
     return f"{when[0].upper()}{when[1:]}, {head[0].lower()}{head[1:]}" if when else head

@@ -82,7 +82,6 @@ def _symptom(top: Suspicion) -> str:
 
 
 def around(case: Case) -> Iterator[str]:
-    """A line per finding, each with its evidence."""
     for tool, told in _TOLD:
         for seen in case.all_of(tool):
             yield from told(seen)

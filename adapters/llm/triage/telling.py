@@ -50,7 +50,6 @@ def told(point: Point, now: datetime | None = None) -> str:
 
 
 def told_of(one: Suspicion, now: datetime | None = None) -> str:
-    """The product and its heaviest evidence."""
     return named(one.product, told(one.ordered[0], now))
 
 

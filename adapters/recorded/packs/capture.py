@@ -248,7 +248,6 @@ def _span_rows(trace: Trace) -> Iterator[Row]:
 async def take_deploys(
     sources: Sequence[Deploys], products: Sequence[str], interval: Interval
 ) -> Taken:
-    """The deploys of every source."""
     taken = Taken()
     for source in sources:
         for product in products:

@@ -60,7 +60,6 @@ class RecordedBackends:
 def backends_of(
     recording: Recording, clock: Clock, codec: CursorCodec, conventions: Conventions = SHIPPED
 ) -> RecordedBackends:
-    """The backends that play one pack."""
     lines, series, deploys = recording.lines, recording.series, recording.deploys
     spans, objects = recording.spans, recording.objects
     logs = metrics = traces = kubernetes = None

@@ -47,14 +47,11 @@ class ClusterSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PackCluster:
-    """The cluster of a pack, at one moment."""
-
     state: Sequence[Object]
     kept_events: Sequence[Object]
     kept_lines: Sequence[RecordedLine]
 
     def objects(self) -> Sequence[Object]:
-        """The objects of the pack, whenever it is asked."""
         return self.state
 
     def events(self) -> Sequence[Object]:
@@ -62,7 +59,6 @@ class PackCluster:
         return self.kept_events
 
     def lines(self, pod: str, since_s: int) -> Sequence[RecordedLine]:  # noqa: ARG002 - the port's
-        """All lines of a pod."""
         return [
             one for one in self.kept_lines if one.labels.get("pod", one.labels.get("host")) == pod
         ]
@@ -78,7 +74,6 @@ class RecordedKubernetes:
         self._usual = max(set(spaces), key=spaces.count, default="default")
 
     async def table(self, query: ObjectQuery) -> ObjectTable:
-        """The objects of a kind."""
         kind = kind_of(query.kind)
         found = self._found(kind, query)
         if query.name and not found:
@@ -92,7 +87,6 @@ class RecordedKubernetes:
         return ObjectTable(columns, rows, more=len(found) > _MAX_ROWS)
 
     async def objects(self, query: ObjectQuery) -> ObjectList:
-        """The objects of a kind, whole."""
         found = self._found(kind_of(query.kind), query)
         return ObjectList([shown(one) for one in found[:_MAX_OBJECTS]], len(found) > _MAX_OBJECTS)
 

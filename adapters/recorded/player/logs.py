@@ -166,7 +166,6 @@ class PackLines:
         *,
         errors: bool,  # noqa: ARG002 - the port's
     ) -> Iterator[Mapping[str, Sequence[LogLine]]]:
-        """All lines of a product at once."""
         return ({product: self._lines[product]} for product in products)
 
 

@@ -48,7 +48,6 @@ class RecordedMetrics:
         return discovered(self._source, self._conventions, products, interval)
 
     async def sweep(self, query: SweepQuery) -> Swept:
-        """Every signal for every product."""
         check_order(query.interval)
         return await swept(self._source, query, self._until(query.interval))
 

@@ -75,7 +75,6 @@ def quantile_of(
 
 
 def combined(series: Sequence[Points], how: Combine) -> Points:
-    """Several series as one, step by step."""
     if len(series) == 1:
         return series[0]
     at: dict[float, list[float]] = {}

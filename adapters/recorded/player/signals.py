@@ -52,11 +52,9 @@ class PackSeries:
         ]
 
     def of(self, product: str) -> Sequence[RecordedSeries]:
-        """Every series that names the product."""
         return self._owned.get(product, ())
 
     def all(self) -> Sequence[RecordedSeries]:
-        """Every series once."""
         return self._all
 
 

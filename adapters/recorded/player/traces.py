@@ -100,8 +100,6 @@ class RecordedTraces:
 
 
 class PackTraces:
-    """The traces of a pack."""
-
     def __init__(
         self, spans: Mapping[str, Sequence[Span]], calls: Sequence[tuple[str, str]] = ()
     ) -> None:
@@ -113,9 +111,7 @@ class PackTraces:
         self.calls: Sequence[tuple[str, str]] = tuple(calls)
 
     def trace(self, trace_id: str) -> Trace | None:
-        """One trace by its whole id."""
         return self._traces.get(trace_id)
 
     def blocks(self, interval: Interval) -> Iterator[Sequence[Trace]]:  # noqa: ARG002 - the port's
-        """All of them at once."""
         yield list(self._traces.values())

@@ -49,7 +49,6 @@ class SimulatedTraces:
         self.services: Sequence[str] = dataset.products
 
     def trace(self, trace_id: str) -> Trace | None:
-        """One trace by its whole id."""
         return self._dataset.trace(trace_id)
 
     def blocks(self, interval: Interval) -> Iterator[Sequence[Trace]]:
@@ -82,14 +81,11 @@ class SimulatedSeries:
         ]
 
     def all(self) -> Sequence[RecordedSeries]:
-        """Every series of the shop."""
         return [one for product in self.products for one in self.of(product)]
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedBackends:
-    """The backends of one simulated incident."""
-
     dataset: Dataset
     logs: RecordedLogs
     metrics: RecordedMetrics
@@ -101,7 +97,6 @@ class SimulatedBackends:
 
 
 def simulated(dataset: Dataset, clock: Clock, codec: CursorCodec) -> SimulatedBackends:
-    """The backends that play one dataset."""
     return SimulatedBackends(
         dataset,
         RecordedLogs(SimulatedLines(dataset), clock, codec),

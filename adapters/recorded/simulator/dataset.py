@@ -50,7 +50,6 @@ class Dataset:
         self._lines = lru_cache(maxsize=_REMEMBERED_LINE_MINUTES)(self._lines_in)
 
     def metrics(self, product: str) -> Sequence[str]:
-        """The names of a product's metrics."""
         return metrics_of(BY_NAME[product])
 
     def value(self, product: str, metric: str, at: datetime) -> float | None:
@@ -93,7 +92,6 @@ class Dataset:
         return self._errors[product, minute]
 
     def trace(self, trace_id: str) -> Trace | None:
-        """The trace, if it was kept."""
         minute = requests.minute_of(trace_id)
         if minute is None or minute not in self.minutes(self.start, self.end):
             return None
@@ -101,7 +99,6 @@ class Dataset:
         return next(self._traced(minute, asked), None)
 
     def traces(self, minute: int) -> Iterator[Trace]:
-        """The kept traces that began in a minute."""
         return self._traced(minute, self._requests(minute))
 
     def _traced(self, minute: int, kept: Iterable[Request]) -> Iterator[Trace]:

@@ -56,7 +56,6 @@ class RecordedPlatform:
     async def workflows(
         self, application: str, status: str, call: CallContext
     ) -> Sequence[Workflow]:
-        """Recorded runs, the newest first."""
         del call
         return [
             one
@@ -75,7 +74,6 @@ class RecordedPlatform:
     async def resources(
         self, application: str, kind: str, call: CallContext
     ) -> Sequence[PlatformResource]:
-        """Of every application."""
         del call
         return [
             one
@@ -84,7 +82,6 @@ class RecordedPlatform:
         ]
 
     async def stats(self, call: CallContext) -> PlatformStats:
-        """Counts of applications, resources and running workflows."""
         applications, resources = await self.applications(call), list(_resources())
         kinds = sorted({one.type for one in resources})
         return PlatformStats(

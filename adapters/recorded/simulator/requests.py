@@ -51,15 +51,12 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One kept request from the front door down."""
-
     trace_id: str
     route: Route
     root: Visit
     slow: bool
 
     def visits(self) -> Iterator[tuple[Visit, Visit | None]]:
-        """Every visit with its parent, parents first."""
         stack: list[tuple[Visit, Visit | None]] = [(self.root, None)]
         while stack:
             visit, parent = stack.pop()

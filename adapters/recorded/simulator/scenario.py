@@ -92,7 +92,6 @@ class Scenario:
 def deployed(
     product: str, version: str, before: str, at: datetime, by: str, commit: str, took_s: float
 ) -> Deploy:
-    """A release in place of the one before."""
     return Deploy(
         product, version, at, by, commit=commit, previous_version=before, duration_s=took_s
     )

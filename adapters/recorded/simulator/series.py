@@ -26,7 +26,6 @@ _DATASTORE_METRICS = ("db_connections_in_use_ratio", "db_query_duration_seconds_
 
 
 def metrics_of(service: Service) -> tuple[str, ...]:
-    """The metrics a service has."""
     return (_DATASTORE_METRICS if service.datastore else _REQUEST_METRICS) + _HOST_METRICS
 
 

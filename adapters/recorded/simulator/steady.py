@@ -24,7 +24,6 @@ class State:
 
 
 def solve(fault: Fault | None, intensity: float) -> Mapping[str, State]:
-    """The state of every service, by name."""
     states: dict[str, State] = {}
     for name in leaves_first():
         states[name] = _latency_and_errors(name, states, fault, intensity)

@@ -32,7 +32,6 @@ class Service:
     datastore: bool = False
 
     def host(self, number: int) -> str:
-        """The name of one of its hosts."""
         return f"{self.name}-{number % self.hosts + 1}"
 
 

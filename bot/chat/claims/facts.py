@@ -71,7 +71,6 @@ def names_of(*names: object) -> frozenset[str]:
 
 
 def words_of(*words: str) -> frozenset[str]:
-    """The non-empty ones."""
     return frozenset(filter(None, words))
 
 
@@ -81,7 +80,6 @@ def rows_in(value: JsonValue) -> list[Fields]:
 
 
 def text_of(row: Fields, key: str) -> str:
-    """A text field; empty for another type."""
     value = row.get(key)
     return value if isinstance(value, str) else ""
 

@@ -68,7 +68,6 @@ def is_denied(name: Name, words: str) -> bool:
 
 
 def without_zones(words: str) -> str:
-    """Without another zone's offset in hours."""
     return _ELSEWHERE.sub(lambda match: " " * len(match[0]), words)
 
 

@@ -60,15 +60,12 @@ class ChatClient:
         return await self._call("POST", "/chat/v1/sessions", models.Session, wanted)
 
     async def sessions(self) -> models.Sessions:
-        """The caller's conversations, the newest first."""
         return await self._call("GET", "/chat/v1/sessions", models.Sessions)
 
     async def messages(self, session: str) -> models.Messages:
-        """Every question of a conversation with its answer."""
         return await self._call("GET", f"/chat/v1/sessions/{session}/messages", models.Messages)
 
     async def evidence(self, session: str, message: str, number: int) -> models.Evidence:
-        """One numbered result behind an answer."""
         path = f"/chat/v1/sessions/{session}/messages/{message}/evidence/{number}"
         return await self._call("GET", path, models.Evidence)
 
@@ -78,11 +75,9 @@ class ChatClient:
         return (await self._call("POST", path, models.Stopped)).stopping
 
     async def proposals(self) -> models.Proposals:
-        """Open ones that the caller may see."""
         return await self._call("GET", "/api/v1/proposals", models.Proposals)
 
     async def proposal(self, proposal: str) -> models.Proposal:
-        """One of them, whole."""
         return await self._call("GET", f"/api/v1/proposals/{proposal}", models.Proposal)
 
     async def decide(

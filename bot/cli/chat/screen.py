@@ -66,7 +66,6 @@ class Screen:
         self.line(self._in(_WARN, clean(text)))
 
     def event(self, event: models.Event) -> None:
-        """One event of an answer."""
         match event:
             case models.TextEvent():
                 self._grow(event.text)
@@ -90,7 +89,6 @@ class Screen:
                 pass
 
     def answered(self, message: models.Message) -> None:
-        """A question and its answer, from the record."""
         self.line()
         self.line(self._in(_BOLD, f"{clean(message.asker)}: {clean(message.question)}"))
         self._answer(f"{clean(message.text)}\n")

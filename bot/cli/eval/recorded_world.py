@@ -26,7 +26,6 @@ class StoppedClock:
     at: datetime
 
     def now(self) -> datetime:
-        """The pack's time, aware, in UTC."""
         return self.at
 
 

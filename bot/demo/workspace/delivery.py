@@ -67,7 +67,6 @@ class EventQueue:
         self._queue.put_nowait(payload)
 
     async def run(self) -> None:
-        """Deliver until cancelled."""
         async with asyncio.TaskGroup() as deliveries:
             while True:
                 payload = await self._queue.get()
@@ -75,7 +74,6 @@ class EventQueue:
                 deliveries.create_task(self._deliver(payload))
 
     async def request(self, kind: EnvelopeKind, payload: JsonObject) -> Ack:
-        """Deliver once while a person waits."""
         return await self.transport.send(Envelope(kind, payload), self.policy.ack_timeout_s)
 
     async def _deliver(self, payload: JsonObject) -> None:

@@ -50,7 +50,6 @@ def message_changed(before: Message, after: Message, channel: Channel, at: str) 
 
 
 def message_deleted(before: Message, channel: Channel, at: str) -> JsonObject:
-    """A `message` event that says one was deleted."""
     event: JsonObject = {
         "type": "message",
         "subtype": "message_deleted",
@@ -118,7 +117,6 @@ def strangers_teams(event: JsonObject, author: User, app: AppIdentity) -> JsonOb
 
 
 def callback(app: AppIdentity, event: JsonObject, *, is_ext_shared: bool) -> JsonObject:
-    """The outer `event_callback`, with a fresh event id."""
     return {
         "token": VERIFICATION_TOKEN,
         "team_id": app.team_id,

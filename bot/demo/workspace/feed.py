@@ -35,7 +35,6 @@ class Feed:
         self._closed = False
 
     def publish(self, change: Change) -> None:
-        """Wake every waiter. Never blocks."""
         for queue in self._subscribers:
             queue.put_nowait(change)
         self.notify()
@@ -62,7 +61,6 @@ class Feed:
 
     @property
     def followers(self) -> int:
-        """How many subscribe now."""
         return len(self._subscribers)
 
     @staticmethod
@@ -86,7 +84,6 @@ class Feed:
             return value
 
     def close(self) -> None:
-        """End every subscription, now and later."""
         self._closed = True
         for queue in self._subscribers:
             queue.put_nowait(None)

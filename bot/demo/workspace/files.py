@@ -111,7 +111,6 @@ class Files:
     expected: dict[str, Expected] = field(default_factory=dict)
 
     def add(self, user: str, team: str, upload: Upload) -> SharedFile:
-        """Store a person's upload. Raises CannotDoThat for a file without a name."""
         if not upload.name.strip():
             raise CannotDoThat("a file needs a name")
         shared = SharedFile(opaque("F"), user, team, upload)

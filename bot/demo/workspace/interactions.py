@@ -126,7 +126,6 @@ def view_actions(
 def view_submission(
     app: AppIdentity, user: User, view: JsonObject, values: JsonObject
 ) -> JsonObject:
-    """A submitted modal with its input values."""
     return _common(app, user) | {
         "type": "view_submission",
         "view": view | {"state": {"values": values}},

@@ -44,7 +44,6 @@ class Modals:
         raise SlackRefused("not_found")
 
     def publish(self, user: str, view: JsonObject, expected_hash: str = "") -> JsonObject:
-        """Set a person's home."""
         current = self._homes.get(user)
         if expected_hash and current and expected_hash != current.get("hash"):
             raise SlackRefused("hash_conflict")
@@ -53,7 +52,6 @@ class Modals:
         return self._homes[user]
 
     def home(self, user: str) -> JsonObject | None:
-        """What the app published for that person."""
         return self._homes.get(user)
 
     def get(self, view_id: str) -> JsonObject | None:
@@ -64,11 +62,9 @@ class Modals:
         return self._owners.get(view_id, "")
 
     def of(self, user: str) -> Sequence[JsonObject]:
-        """The open modals of a person, the top one last."""
         return tuple(view for key, view in self._views.items() if self._owners.get(key) == user)
 
     def close(self, view_id: str) -> None:
-        """Take one away."""
         self._views.pop(view_id, None)
         self._owners.pop(view_id, None)
 

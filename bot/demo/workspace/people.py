@@ -28,7 +28,6 @@ class User:
     bot_id: str = ""
 
     def as_slack(self) -> JsonObject:
-        """The `user` object of users.info."""
         first, _, last = self.real_name.partition(" ")
         profile: JsonObject = {
             "title": self.title,
@@ -90,7 +89,6 @@ class Channel:
     is_ext_shared: bool = False
 
     def as_slack(self, team: str, bot_user: str) -> JsonObject:
-        """The `channel` object of conversations.info."""
         shared: JsonObject = {
             "id": self.id,
             "created": 1_700_000_000,
@@ -133,7 +131,6 @@ class UserGroup:
     disabled: bool = False
 
     def as_slack(self, team: str, *, with_users: bool, with_count: bool) -> JsonObject:
-        """The `usergroup` object of usergroups.list."""
         group: JsonObject = {
             "id": self.id,
             "team_id": team,

@@ -113,7 +113,6 @@ class PersonApi:
         return _json({"channel": place, "messages": messages})
 
     async def follow(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events of everything that person may see."""
         user = request.query.get("user", "")
         response = web.StreamResponse(
             headers={"content-type": "text/event-stream", "cache-control": "no-store"}
@@ -175,7 +174,6 @@ class PersonApi:
         return _ack(ack)
 
     async def stop(self, request: web.Request) -> web.Response:
-        """Press Slack's own Stop on a thread."""
         body = await _body(request)
         await self.workspace.stop(
             text_at(body, "user"), text_at(body, "channel"), text_at(body, "thread_ts")
@@ -243,7 +241,6 @@ class PersonApi:
         return _json({"providers": [asdict(option) for option in options]})
 
     async def choose_provider(self, request: web.Request) -> web.Response:
-        """Who answers from now on."""
         body = await _body(request)
         if self.providers is None:
             raise CannotDoThat("there is no choice of provider here")

@@ -69,7 +69,6 @@ class Posting:
         self.emit(kind, event, channel.id, self.roster.user(message.user))
 
     def whisper(self, ephemeral: Ephemeral) -> None:
-        """Show something to one person."""
         self.timeline.whisper(ephemeral)
         body = ephemeral.message.as_slack() | {"is_ephemeral": True}
         if ephemeral.shown:
@@ -78,7 +77,6 @@ class Posting:
             )
 
     def unwhisper(self, channel: str, ts: str) -> None:
-        """Take that away again."""
         if gone := self.timeline.unwhisper(channel, ts):
             self.feed.publish(Change("ephemeral_gone", {"ts": ts}, channel, user=gone.user))
 

@@ -40,7 +40,6 @@ class Sessions:
         title: str = "",
         line: str | None = None,
     ) -> Session:
-        """Change the given fields of a thread."""
         before = self.of(channel, thread_ts)
         after = replace(
             before,

@@ -151,7 +151,6 @@ class Workspace:
         block_id: str | None = None,
         stale: bool = False,
     ) -> Ack:
-        """Press a button and wait for the acknowledgement."""
         place = channel or self._channel_of(message_ts)
         return await self.acts.click(
             user, place, message_ts, action_id, block_id=block_id, stale=stale
@@ -184,14 +183,12 @@ class Workspace:
         self.acts.stop_session(user, channel, thread_ts, growing)
 
     async def submit(self, user: str, view_id: str, values: JsonObject) -> Ack:
-        """Submit a modal; `values` by action id."""
         return await self.acts.submit(user, view_id, values)
 
     async def command(self, user: str, channel: str, text: str, name: str = "/kortex") -> Ack:
         return await self.acts.command(user, channel, name, text)
 
     async def delete(self, user: str, channel: str, ts: str) -> None:
-        """Delete a message as a person."""
         self.acts.delete(user, channel, ts)
 
     def archive(self, channel: str, *, archived: bool = True) -> None:
@@ -239,7 +236,6 @@ class Workspace:
         return self.timeline.get(channel, ts)
 
     def whispers(self, user: str) -> Sequence[Message]:
-        """What that person alone was shown."""
         return tuple(e.message for e in self.timeline.ephemerals(user) if e.shown)
 
     def modals_of(self, user: str) -> Sequence[JsonObject]:
@@ -247,7 +243,6 @@ class Workspace:
         return self.modals.of(user)
 
     def home_of(self, user: str) -> JsonObject | None:
-        """What the app published on that person's home."""
         return self.modals.home(user)
 
     async def wait_for(self, predicate: Callable[[], T | None], timeout_s: float = 5.0) -> T:

@@ -48,7 +48,6 @@ class Timeline:
         return tombstone
 
     def channel(self, channel: str) -> Sequence[Message]:
-        """All current messages of a channel, replies included."""
         return tuple(self._current.get(channel, {}).values())
 
     def replies(self, channel: str, root_ts: str) -> Sequence[Message]:
@@ -74,7 +73,6 @@ class Timeline:
         return rendered
 
     def whisper(self, ephemeral: Ephemeral) -> None:
-        """Store or replace what one person was shown."""
         self._ephemerals[ephemeral.message.channel, ephemeral.message.ts] = ephemeral
 
     def ephemeral(self, channel: str, ts: str) -> Ephemeral | None:
@@ -84,5 +82,4 @@ class Timeline:
         return self._ephemerals.pop((channel, ts), None)
 
     def ephemerals(self, user: str) -> Sequence[Ephemeral]:
-        """What that person was shown, oldest first."""
         return tuple(e for e in self._ephemerals.values() if e.user == user)

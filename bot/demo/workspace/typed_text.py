@@ -51,7 +51,6 @@ def _names_as_sent(text: str, by_name: dict[str, str]) -> str:
 
 
 def mentioned(text: str) -> frozenset[str]:
-    """The user ids that a message mentions."""
     return frozenset(_MENTION.findall(text))
 
 
@@ -86,5 +85,4 @@ def _token_element(token: str) -> JsonObject:
 
 
 def unescape(text: str) -> str:
-    """Entities as plain characters."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -72,7 +72,6 @@ class RedactedCalls:
         self._redact = redact
 
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
-        """One call with its texts redacted. Raises what the inner one raises, and SurfaceFailed."""
         try:
             if method.startswith(_LARGE):
                 safe = await asyncio.to_thread(self._safe, arguments)

@@ -30,7 +30,6 @@ class Account(ApiObject):
         return self.is_restricted or self.is_ultra_restricted
 
     def is_elsewhere(self, team: str) -> bool:
-        """Whether Slack names another workspace as theirs."""
         return self.team_id not in {"", team}
 
 

@@ -152,7 +152,6 @@ class WebApi:
         self._timeout_s = timeout_s
 
     async def call(self, method: str, **arguments: JsonValue) -> Answer:
-        """One call, never repeated. Raises SurfaceGone, SurfaceFailed and its subclasses."""
         if self._session.closed:  # slack-sdk would open one of its own
             raise Unreachable(method, "could not be sent")
         try:

@@ -71,7 +71,6 @@ class AgentSessions:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """Send updates while the body runs."""
         async with asyncio.TaskGroup() as tasks:
             telling = tasks.create_task(self._run(), name="slack-sessions")
             try:

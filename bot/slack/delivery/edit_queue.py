@@ -135,7 +135,6 @@ class EditQueue:
         self._look_for(now)
 
     def close(self, key: int) -> None:
-        """Forget the key and release its waiter."""
         self._planner.close(key)
         slot = self._slots.pop(key, None)
         if slot is not None and slot.permission is not None and not slot.permission.done():

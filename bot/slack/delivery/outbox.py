@@ -222,7 +222,6 @@ class Outbox:
         return str(answer.get("permalink") or "")
 
     async def whisper(self, place: Place, user: str, part: Part) -> None:
-        """A message that one person sees until they reload."""
         arguments: dict[str, JsonValue] = {"channel": place.channel, "user": user}
         if place.thread_ts:
             arguments["thread_ts"] = place.thread_ts

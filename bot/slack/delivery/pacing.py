@@ -236,11 +236,9 @@ class EditPlanner:
         self._slots[key] = _Slot()
 
     def close(self, key: int) -> None:
-        """Remove the message and its wish."""
         self._slots.pop(key, None)
 
     def want(self, key: int, urgency: Urgency, now: float) -> bool:
-        """The message changed. True if that is new."""
         slot = self._slots.get(key)
         if slot is None or (slot.wants is not None and slot.wants >= urgency):
             return False

@@ -48,7 +48,6 @@ class PostPlanner:
         self._wishes[key] = _Wish(channel)
 
     def close(self, key: int) -> None:
-        """Remove the message and its wish."""
         self._wishes.pop(key, None)
 
     def want(self, key: int, urgency: Urgency, now: float) -> bool:

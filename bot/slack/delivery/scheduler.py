@@ -84,11 +84,9 @@ class EditScheduler:
         return self._edits.expected_s(channel, Urgency.FINAL) > posted_s + self.rates.sooner_s
 
     async def delete_permit(self) -> None:
-        """Wait until a message may be deleted."""
         await self._paced("chat.delete", self._deletes)
 
     async def read_permit(self) -> None:
-        """Wait until a thread may be read."""
         await self._paced("read", self._reads)
 
     def is_look_up(self, method: str) -> bool:
@@ -118,11 +116,9 @@ class EditScheduler:
         return self._starts.take_of(1, now)
 
     async def stop_permit(self) -> None:
-        """Wait until one of Slack's streams may end."""
         await self._paced(_STOPS, self._stops)
 
     def stop_wait_s(self) -> float:
-        """Seconds until a stream may end."""
         now = self.clock()
         return max(self._stops.wait_s(now, 1), self._held.get(_STOPS, 0.0) - now)
 

@@ -77,8 +77,6 @@ def _readable(value: object) -> tuple[SharedFile, ...]:
 
 
 class Message(_Payload):
-    """The inner event of `app_mention` and `message`."""
-
     type: str
     channel: str = ""
     ts: str = ""
@@ -114,8 +112,6 @@ class _Envelope(_Payload):
 
 
 class MessageEnvelope(_Envelope):
-    """An `event_callback` around a message."""
-
     event: Message
 
 
@@ -142,8 +138,6 @@ class _Opened(_Payload):
 
 
 class HomeOpened(_Payload):
-    """An `event_callback` around `app_home_opened`."""
-
     team_id: str = ""
     api_app_id: str = ""
     event_id: str = ""
@@ -173,8 +167,6 @@ class _Renamed(_Payload):
 
 
 class ChannelRenamed(_Payload):
-    """An `event_callback` around `channel_rename` or `group_rename`."""
-
     team_id: str = ""
     api_app_id: str = ""
     event: _Renamed
@@ -252,8 +244,6 @@ class _ViewState(_Payload):
 
 
 class View(_Payload):
-    """A modal and its input values."""
-
     callback_id: str = ""
     private_metadata: str = ""
     state: _ViewState = _ViewState()

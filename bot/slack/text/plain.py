@@ -55,7 +55,6 @@ def plain_text(text: str, mention: Callable[[str], str], unnamed_channel: str = 
 
 
 def mentioned_users(text: str) -> list[str]:
-    """The ids of mentioned people, in order."""
     targets = (token.partition("|")[0] for token in _TOKEN.findall(text))
     return [target[1:] for target in targets if target.startswith("@")]
 

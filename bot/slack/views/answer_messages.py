@@ -131,7 +131,6 @@ class AnswerMessages:
         del self.posted[index:]
 
     async def trim(self, count: int) -> None:
-        """Remove surplus and replaced messages; best effort."""
         while self.replaced:
             await self._remove(self.replaced[0], _REPLACED)
             self.replaced.pop(0)

@@ -92,12 +92,10 @@ class SlackAnswerStream(AnswerStream):
             self._slot.changed()
 
     def feed(self, event: TurnEvent) -> None:
-        """Show it when the workspace's edit budget allows; the newest state wins."""
         if self._view.apply(event):
             self._slot.changed(first=self._is_first_text(event))
 
     async def finish(self, final: TurnFinished, on_part: OnPart = no_part) -> None:
-        """See `AnswerStream`. Raises SurfaceGone, SurfaceFailed."""
         try:
             # Before the view is final: an edit under way would show it without them.
             self._view.open_cards = tuple(await self._cards(final.text))

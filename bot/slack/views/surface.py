@@ -190,7 +190,6 @@ class SlackSurface(ChatSurface):
         await messages.show(0, placeholder, None)
 
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
-        """Edit that message as the turn goes on."""
         turn = ask.turn_id
         messages = self._answers.get(turn)
         if messages is None:
@@ -236,7 +235,6 @@ class SlackSurface(ChatSurface):
     async def whisper(
         self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
     ) -> None:
-        """Send a private message; best effort."""
         try:
             await self._outbox.whisper(place, user, with_charts(self._parts(text)[:1], charts)[0])
         except (SurfaceGone, SurfaceFailed) as error:
@@ -245,7 +243,6 @@ class SlackSurface(ChatSurface):
     async def say(
         self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()
     ) -> MessageTs:
-        """Post in the thread once per `key`."""
         parts = with_charts(self._parts(text), charts)
         async with self._locks.hold(key):
             ts = await persist(self._patience, lambda: self._note(place, parts, key))

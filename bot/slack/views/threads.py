@@ -139,7 +139,6 @@ class SlackThreads:
         return permalink(self._site, place, ts)
 
     async def name(self, place: Place, user: str) -> str:  # noqa: ARG002 - of one workspace
-        """The display name, or `SOMEBODY`."""
         return await self._name_of(user)
 
     async def _name_of(self, user: str) -> str:

@@ -60,7 +60,6 @@ class Deciding:
     warning: Callable[[Proposal], Awaitable[str]]  # takes seconds at most
 
     async def all(self, call: Call) -> BaseModel:
-        """Open ones that the caller may see."""
         rows = await self.overview.open_proposals(_MOST)
         seen = await self.standing.seen(call.caller, rows)
         return models.Proposals(proposals=await self._told(seen))

@@ -129,7 +129,6 @@ class Conversations:
         return messages_of([(each, self.streams.shown(each, session)) for each in found], last)
 
     async def evidence(self, call: Call) -> BaseModel:
-        """One numbered result of an answer."""
         session, message = await self._session(call), call.path("message")
         number = int(call.path("number").removeprefix("E"))
         turn = turn_of(session.place, MessageTs(message))
@@ -141,7 +140,6 @@ class Conversations:
         return await asyncio.to_thread(opened, replace(found, content=content), asked)
 
     async def stop(self, call: Call) -> BaseModel:
-        """Ask the running answer to end."""
         session = await self._session(call)
         turn = await self.sessions.running_turn(session.place)
         asked = turn is not None and await self.stops.request(turn, call.caller.person.user)

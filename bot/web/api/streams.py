@@ -71,8 +71,6 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Streams conversations to permitted readers."""
-
     chats: StoredChats
     bells: Bells
     placeholders: Placeholders

@@ -22,7 +22,6 @@ def value_at(value: KubernetesObject, *path: str) -> JsonValue:
 
 
 def rows_at(value: KubernetesObject, *path: str) -> list[KubernetesObject]:
-    """A list of objects, without other entries."""
     found = value_at(value, *path)
     return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
 
@@ -63,7 +62,6 @@ def namespace_of(value: KubernetesObject) -> str:
 
 
 def labels_of(value: KubernetesObject) -> dict[str, str]:
-    """`metadata.labels`."""
     return texts_at(value, "metadata", "labels")
 
 

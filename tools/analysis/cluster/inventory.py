@@ -79,7 +79,6 @@ class Inventory:
     def workloads_selected(
         self, namespace: str, selector: Mapping[str, str]
     ) -> Sequence[KubernetesObject]:
-        """The workloads whose pods match a selector."""
         found = _of_first_pair(self._templates, namespace, selector)
         return [one for one in found if is_selected(template_labels(one), selector)]
 

@@ -6,7 +6,6 @@ from adapters.recorded.simulator.scenario import Chronic, OneLine, Scenario, Tru
 
 
 def build(anchor: datetime) -> Scenario:
-    """A healthy day."""
     deployed_at = anchor - timedelta(hours=5)
     return Scenario(
         name="quiet-day",

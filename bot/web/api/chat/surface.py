@@ -62,7 +62,6 @@ class ChatLogSurface:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answers grow while the body runs."""
         async with asyncio.TaskGroup() as tasks:
             writing = tasks.create_task(self._write_all(), name="chat answers")
             try:
@@ -106,7 +105,6 @@ class ChatLogSurface:
         text: str,
         charts: Sequence[Chart] = (),  # noqa: ARG002 - the port's
     ) -> None:
-        """A notice that one person alone reads; best effort."""
         try:
             await self._say(place, lambda session: self._notice(session, text, None, user))
         except (SurfaceGone, SurfaceFailed) as error:

@@ -29,7 +29,6 @@ def kept(
 
 
 def question(message: str, text: str, asker: str) -> NewChatEvent:
-    """The question; `text` is redacted."""
     told = models.QuestionEvent(message_id=message, text=text, asker=asker)
     return kept(ChatEventKind.QUESTION, told)
 
@@ -41,12 +40,10 @@ def first_question(data: str) -> str:
 
 
 def text(message: str, piece: str) -> NewChatEvent:
-    """Text that continues the earlier text."""
     return kept(ChatEventKind.TEXT, models.TextEvent(message_id=message, text=piece))
 
 
 def reset(message: str, whole: str) -> NewChatEvent:
-    """Text that replaces the earlier text."""
     return kept(ChatEventKind.RESET, models.ResetEvent(message_id=message, text=whole))
 
 
