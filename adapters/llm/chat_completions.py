@@ -95,6 +95,12 @@ class ToolDeltas:
 
     @property
     def calls(self) -> Sequence[OpenCall]:
+        """Each with the arguments that came at an index of their own, in the order of both."""
+        empty = [call for call in self._calls if call.name and not call.parts]
+        tails = [call for call in self._calls if call.parts and not call.name]
+        for head, tail in zip(empty[-len(tails) :] if tails else (), tails, strict=False):
+            head.add(tail.arguments)
+            tail.parts.clear()
         return [call for call in self._calls if _holds_something(call)]
 
     def add(self, delta: Mapping[str, object]) -> None:
@@ -110,6 +116,9 @@ class ToolDeltas:
 
     def _call(self, index: int | None, call_id: str, name: str) -> OpenCall:
         known = self._known(index, call_id, name)
+        is_tail = not (call_id or name or index is None or index in self._at)
+        if is_tail and sum(bool(each.name) and not each.parts for each in self._calls) > 1:
+            known = None  # of which of them is known at the end
         if known is None or _is_another(known, call_id, name):
             known = self._begin(call_id, name)
             self._calls.append(known)

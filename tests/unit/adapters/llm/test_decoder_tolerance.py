@@ -132,6 +132,25 @@ def call(name: str | None, text: str | None, **more: Any) -> Json:
         ),
         (
             sse(
+                chunk(call("t", "", index=0, id="1")), chunk(call("u", "", index=1, id="2")),
+                chunk(call(None, '{"a":', index=2)), chunk(call(None, "1}", index=2)),
+                chunk(call(None, '{"b":2}', index=3)), chunk({}, "tool_calls"), "[DONE]",
+            ),
+            [("t", {"a": 1}), ("u", {"b": 2}), "tool_use"],
+        ),
+        (
+            sse(
+                chunk(call("now", "", index=0, id="1")), chunk(call("u", None, index=1, id="2")),
+                chunk(call("", '{"b":2}', index=5)), chunk({}, "tool_calls"), "[DONE]",
+            ),
+            [("now", {}), ("u", {"b": 2}), "tool_use"],
+        ),
+        (
+            sse(chunk({"content": "a"}), "ping", "null", '""', "[]", "1", chunk({}, "stop")).replace(b"\n", b"\r"),
+            ["a", "end_turn"],
+        ),
+        (
+            sse(
                 chunk(call("t", "", index=0, id="1")), chunk(call("t", '{"a":1}', index=1, id="1")),
                 chunk(call("t", '{"a":2}', index=2, id="1")), chunk({}, "tool_calls"), "[DONE]",
             ),
