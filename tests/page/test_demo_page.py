@@ -8,7 +8,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
 from bot.demo.running import demo_running
-from bot.demo.workspace.seeds import ARCHIVED, BOTLESS, CHECKOUT
+from bot.demo.workspace.seeds import ARCHIVED, BOTLESS, CHECKOUT, PAYMENTS, QUIET
 from tests.fixtures_page import DESK, browser
 
 __all__ = ["browser"]
@@ -58,6 +58,35 @@ async def test_after_an_answer_its_headline_is_in_sight_and_the_thread_outlives_
     await page.locator("#person").select_option(index=1)
     await expect(page.locator("#thread")).to_be_visible()
     await expect(headline).to_be_attached()
+
+
+@pytest.mark.parametrize(
+    ("channel", "question", "charts"),
+    [
+        (CHECKOUT, "why is checkout slow?", 1),
+        (PAYMENTS, "why do payments time out?", 1),
+        (PAYMENTS, "show me the errors of payments-db", 0),
+        (QUIET, "is anything unusual here?", 0),
+    ],
+)
+async def test_the_text_of_an_answer_fits_a_phone_with_one_chart_and_one_row_of_buttons(
+    page: Page, origin: str, channel: str, question: str, charts: int
+) -> None:
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.goto(f"{origin}/?channel={channel}")
+    await page.locator("#composer-text").fill(f"@kortex {question}")
+    await page.locator("#composer-text").press("Enter")
+    answer = page.locator("#thread-messages > *", has=page.get_by_role("button", name="Evidence"))
+    await expect(answer).to_have_count(1)
+
+    text = answer.locator(".md:not(details .md)")
+    lines = await text.locator("li").count()
+    heights: list[int] = await text.evaluate_all("all => all.map(each => each.offsetHeight)")
+    room: int = await page.locator("#thread-scroll").evaluate("each => each.clientHeight")
+    assert lines <= 5
+    assert sum(heights) <= room
+    await expect(answer.locator("figure")).to_have_count(charts)
+    await expect(answer.get_by_role("button", name="Evidence")).to_have_count(1)
 
 
 async def test_the_lines_of_a_result_are_wrapped_so_that_none_is_out_of_sight(page: Page) -> None:

@@ -22,7 +22,7 @@ MOST_LINES: Final = 5  # more do not fit on a phone's screen; the rest is behind
 _MOST_MARKS: Final = 12
 _READ_LINES: Final = 20
 _EVENTS: Final = re.compile(r"\bevents?\b|\bwarnings?\b")
-_LINE_CHARS: Final = 300
+_LINE_CHARS: Final = 180  # five such lines fit a phone
 _LEVELS: Final = (
     ("fatal", r"\bfatal\b|\bpanics?\b"),
     ("error", r"\berrors?\b|\bexceptions?\b|\bstack ?traces?\b|\btrace ?backs?\b|\bfail"),

@@ -2,7 +2,8 @@
 
 import { h, s } from "/page/dom.js";
 
-const HEIGHT = 190, LEFT = 52, RIGHT = 12, TOP = 10, BOTTOM = 24;
+const LEFT = 52, RIGHT = 12, TOP = 10, BOTTOM = 24;
+const heightOf = (width) => width < 400 ? 130 : 190; // a phone shows the answer and its chart
 const LABEL_ROOM = 66; // pixels that a label on the axis of time needs
 export const PALETTE = 6;
 
@@ -42,7 +43,7 @@ function apart(places) {
 
 function drawing(chart, width) {
   const { categories } = chart;
-  const across = width - LEFT - RIGHT, down = HEIGHT - TOP - BOTTOM;
+  const height = heightOf(width), across = width - LEFT - RIGHT, down = height - TOP - BOTTOM;
   const marks = ticks(chart.series.flatMap((each) => each.values));
   const [low, high] = [marks[0], marks.at(-1)];
   const isBar = chart.type === "bar";
@@ -60,7 +61,7 @@ function drawing(chart, width) {
   categories.forEach((name, n) => {
     if (!shown[n]) return;
     const anchor = n === 0 ? "start" : n === categories.length - 1 ? "end" : "middle";
-    nodes.push(s("text", { class: "axis", x: x(n), y: HEIGHT - 6, "text-anchor": anchor }, name));
+    nodes.push(s("text", { class: "axis", x: x(n), y: height - 6, "text-anchor": anchor }, name));
   });
   chart.series.forEach((series, at) => {
     const { values } = series;
@@ -79,7 +80,7 @@ function drawing(chart, width) {
     values.forEach((value, n) => nodes.push(s("circle", { class: `point ${tone}`, cx: x(n), cy: y(value), r: 4 },
       s("title", {}, `${series.name}, ${categories[n]}: ${value}`))));
   });
-  return s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" }, ...nodes);
+  return s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" }, ...nodes);
 }
 
 function legend(chart) {
