@@ -15,7 +15,7 @@ from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import own_trouble
 from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.period import period
-from adapters.llm.triage.telling import cause_mark, cause_text, named, now_text, told
+from adapters.llm.triage.telling import cause_mark, cause_text, errors_told, named, now_text, told
 
 _MOST_NAMED: Final = 6
 _CUSTOMERS: Final = "The metrics do not count the affected customers."
@@ -116,7 +116,13 @@ def _state(case: Case, judgement: Judgement) -> Iterator[str]:
 def _own(case: Case, judgement: Judgement) -> Iterator[str]:
     name, troubles = plain(case.subject), own_trouble(case, judgement.facts)
     if not troubles:
+        changed = [
+            one
+            for one in judgement.facts.logs
+            if one.product == case.subject and one.change != "gone"
+        ]
         yield f"**{name}{period(case)}: {judgement.own_blind.removeprefix(f'{name}: ') or own_state(case)}.**"
+        yield "\n".join(f"- {errors_told(one, case.now)}" for one in changed[:MOST_LINES])
         return
     top = next(iter(judgement.suspects), None)
     if top is not None and top.product == case.subject and judgement.verdict == "cause":

@@ -277,7 +277,7 @@ def _continued(
     if asked.topic in _OF_ALL and not asked.stranger and not _OF_IT.search(question):
         return asked
     if culprit and not asked.subject and not asked.stranger and _of_culprit(asked, question):
-        words = f"this is about {plain(culprit)}, in which the cause was found"
+        words = f"you mean {plain(culprit)}, where the cause was found"
         return replace(asked, subject=culprit, assumed=(*asked.assumed, words))
     if asked.topic in _OF_NO_PRODUCT or asked.stranger:
         return told_apart(asked, question, meta)

@@ -92,7 +92,7 @@ _CLUSTER_TALK: Final = (
     r"\b(?:kube\w* )?events\b|\bdescribe\b|\bexit codes?\b|\boom ?\w*|\bout of memory\b|\bimages?\b.*\b(?:tags?|pull\w*|wrong|missing|found|exists?)\b"
     r"|\b(?:wrong|bad|missing) (?:image|tag)\b|\bendpoints?\b(?!.*\b(?:fail\w*|slow\w*|errors?)\b)|\bquotas?\b|\bpending\b|\bunschedul\w*|\b(?:crash|restart) ?loop\w*|\bprobes?\b"
     r"|\b(?:pvcs?|volume claims?|config ?maps?|service accounts?|namespaces?|kubelet|ingress(?:es)?|hpa|pdb)\b|\bservice (?:reachable|selector)\b|\bunhealthy\b|\bnot ready\b|\bevicted\b"
-    r"|\breachable\b|\bimage ?pull\w*"
+    r"|\breachable\b|\bimage ?pull\w*|\bvolumes?\b|\bstorage ?class\w*|\bsecrets?\b"
 )
 _TABLE: Final[Sequence[_Row]] = (
     # Courtesies and questions about Kortex.
@@ -100,12 +100,12 @@ _TABLE: Final[Sequence[_Row]] = (
          r"merci|danke|will do|noted|understood|makes sense|good (?:job|bot|work)|well done|np|no problem|done|lgtm|lol|yes|no|yep|nope|sure|"
          r"never ?mind|nvm|(?:i am |we are )?clos(?:e|ing) (?:this|it)|closing|bye|k|kk|you rock|that (?:helps|helped)|(?:i am |we are )?(?:going|off|back) to (?:bed|sleep)|good ?night|"
          r"(?:a lot|so much|very much|kortex|all|everyone|team|again|for (?:that|this|the help|now)))[ ,.!:;()-]*)+", whole=True),
-    _row("greeting", r"(?:hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!]*", whole=True),
+    _row("greeting", r"(?:hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!?]*", whole=True),
     _row("help", r"(?:help(?: me)?|what (?:can|do) you (?:do|see|know|look at)(?: here)?|what (?:can|should) (?:i|we) ask(?: you)?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
          r"are you (?:a )?(?:bot|human|ai|there|up|alive)|how (?:do|can|should) (?:i|we) (?:use|ask|talk to) (?:you|kortex|this)|commands?|usage|"
          r"menu|how do you work|what is kortex|how are you)[ ?.!]*", whole=True),
     _row("recap", _FILLER + r"(?:catch (?:me|us) up.*|(?:(?:give|write|get) (?:me|us) )?(?:an? |the )?(?:quick |short |brief )?(?:summary|recap|status|update|overview|tl ?;? ?dr|status update)"
-         r"(?: (?:of|on) (?:this|the|it)(?: (?:thread|incident|outage))?)?|summari[sz]e\b.*|(?:(?:give|write|get|send) (?:me|us) )?(?:a |the )?(?:quick |short )?summary for\b.*|sum (?:it |this )?up\b.*|what (?:is|was) (?:it|this)(?: (?:about|all about))?|where (?:are|do) we(?: stand)?(?: at)?|"
+         r"(?: (?:of|on) (?:this|the|it)(?: (?:thread|incident|outage))?)?(?: in (?:one|two|a few|three) \w+)?|which (?:service|product|component|deployment|one)|summari[sz]e\b.*|(?:(?:give|write|get|send) (?:me|us) )?(?:a |the )?(?:quick |short )?summary for\b.*|sum (?:it |this )?up\b.*|what (?:is|was) (?:it|this)(?: (?:about|all about))?|where (?:are|do) we(?: stand)?(?: at)?|"
          r"what is (?:the )?(?:status|state|situation|latest|new|going on here)|any (?:updates?|news)|what happened|"
          r"what did i miss|bring me up to speed|i just (?:joined|got here|woke up)\b.*|brief me)" + _END, whole=True, later=True),
     _row("beyond", r"\b(?:post ?mortem|incident report|rca|write ?up|retro(?:spective)?)\b", subject="write a report"),
@@ -123,7 +123,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("beyond", r"\bwho (?:owns|is responsible|maintains|is the owner|wrote|built)\b|\bwhich team\b", subject="say who owns a service"),
     # Orders: a card, never an action.
     _row("order", _FILLER + _POLITE + r"propose (?!it\b|that\b|this\b)[\w-]+.*", whole=True),
-    _row("order", _FILLER + _POLITE + _VERB + _OBJECT + _END, whole=True),
+    _row("order", _FILLER + _POLITE + r"(?!restart loops?\b)" + _VERB + _OBJECT + _END, whole=True),
     _row("order", r"\bpropose (?:it|that|this)? ?(?:again|once more|anew)\b|\b(?:re-?|another |new )(?:proposal|propose|card)\b", later=True),
     # A question for a cause, with any other content.
     _row("cause", r"\bwhy\b(?! (?:do|should) (?:you|i)| not\b| (?:are you|so) (?:so )?(?:sure|certain|confident))|\bwhat (?:is|was|are|were) (?:wrong|broken|failing|going on|up with|happening)|\bwhat (?:is|was|are) (?:the )?(?:root )?(?:cause|reason|problem|culprit)|\broot cause\b|"
@@ -132,6 +132,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("cause", r"^(?!is |are |was |what |how |show |any |does )[^?]*\b(?:is|are|went|has|have|keeps?|looks?|seems?|shot|getting) (?:\w+ )?(?:high|spik\w+|rising|elevated|climb\w+|through the roof|increas\w+|jump\w+|dropp\w+|up|too \w+)\b[^?]*", whole=True),
     _row("cause", r"^" + _FILLER + r"(?:it|this|we|users?|customers?|people|orders?|requests?|i|now|again|getting|seeing|new)\b[^?]*\b(?:slow|fail\w*|errors?|down|5\d\d|timing out|time ?outs?|broken|crash\w*)\b.*", later=True),
     # Parts of an investigation.
+    _row("pods", r"^" + _FILLER + r"(?:is|are) (?:all |any |the |our )*(?:pods?|nodes?|containers?|replicas?)\b|\bpod restarts\b", later=True),
     _row("cause", r"\b(?:is|are) (?:it|this|that|they|things) still\b|^" + _FILLER + r"(?:all|everything|things|(?:all|every) \w+) " + _FINE + r"\W*$|^" + _FILLER + r"(?:better|worse|slower|higher|lower) than\b|^" + _FILLER + r"(?:can (?:i|we) )?(?:close|resolve|end) (?:it|this|the incident) ?\?|\bstill\b.*\b" + _ILL + r"\b|\bany(?:thing)? (?:is )?still\b|\b(?:is|are) (?:it|things|we|they) (?:getting )?(?:any )?(?:better|worse)\b|\bback to (?:normal|usual|baseline)\b"
          r"|\bcan (?:i|we) (?:close|resolve|stand down|go (?:back )?to (?:bed|sleep))\b|\ball (?:good|clear|ok|fine|green)\b|\b(?:has|have|did) (?:it|this|that|things|the \w+) (?:\w+ )?(?:recover|stop|improve|end|go away|resolve|clear|been fixed|been resolved|calm)\w*"
          r"|\bhow (?:is|are) (?:it|things|we|that|this)(?: (?:now|looking|going|doing|today))*[ ?.!]*$|\bany (?:better|improvement)\b|\bfixed yet\b|\bstill (?:broken|slow|down)\b", part="over", later=True),
@@ -140,13 +141,14 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("cause", r"\bimpact(?:ed)?\b(?! of)|\bblast radius\b|\bhow bad\b|\bhow many (?:customers|users|people|clients|orders|buyers)\b|\bwho (?:is|else is|are) (?:affected|hit|impacted|suffering)"
          r"|\b(?:which|what) (?:\w+ )?(?:services?|products?|customers|users|apps?|else|others?|systems) (?:is|are|were|was) (?:also )?(?:affected|impacted|failing|slow|broken|hit|down)\b|\bseverity\b|\bsev ?\d\b|\b(?:what|anything) else (?:is )?(?:affected|broken|slow|failing|wrong|down|hit)\b|\bhow (?:serious|severe)\b"
          r"|\b(?:customers?|users?|people|clients|buyers|orders|carts|payments|requests)\b[^.?!]*\b(?:affected|impacted|notic\w+|complain\w*|lost|suffer\w*|stuck)\b|\b(?:los(?:e|es|ing)|dropping|hitting|hurting|affecting) (?:\w+ )?(?:customers?|users?|orders|money|revenue|carts|payments|requests)\b|\b(?:are|is) (?:customers|users|people|anyone|anybody|anything|others?|other (?:services|products)) (?:else )?(?:also )?(?:affected|impacted|hit|seeing)\b", part="impact"),
-    _row("cause", r"\bwhat happens (?:if|when)\b|\bwhy not (?:just |simply )?" + _VERB + r"\b|\bwhy not\W*$|\bwho (?:can|may|must|should|has to) (?:approve|confirm|decide|press)|\bis (?:it|this|that|the \w+(?: \w+)?|rolling back) (?:safe|reversible|risky|dangerous)\b|\bwhat (?:does|will|would) (?:the |that |this )?(?:card|button|roll back|confirm|it) do\b|\bcan (?:i|we) undo\b|\bsafe to\b", part="next"),
+    _row("cause", r"\bwhat happens (?:if|when)\b|\bwhy not (?:just |simply )?" + _VERB + r"\b|\bwhy not\W*$|\bwho (?:can|may|must|should|has to) (?:approve|confirm|decide|press)|\bis (?:it|this|that|the \w+(?: \w+)?|rolling back) (?:safe|reversible|risky|dangerous)\b|\bwhat (?:does|will|would) (?:the |that |this )?(?:card|button|roll back|confirm|it) do\b|\bcan (?:i|we) undo\b|\bsafe to\b|\bwhat is safe\b", part="next"),
     _row("cause", r"\bwhat (?:should|can|do|could|must|shall|would) (?:i|we|you|they)(?: need to| have to)? (?:do|try|recommend|suggest|propose|advise)\b|\bwhat now\b|\bwhat (?:is|are|next)(?: the)? (?:next|options)\b|\bnext steps?\b|\bwhat next\b|\bhow (?:do|can|to|should|could|would)(?: i| we| you)? ?(?:fix|mitigate|solve|resolve|stop|repair|remediate)\b"
          r"|\byou (?:recommend|suggest|advise|propose)\b|\b(?:any|your) (?:recommendations?|suggestions?|ideas?|advice|fix)\b|\brecommended\b|\b(?:should|shall|can|could) (?:i|we) (?:just |also |maybe )?(?!see|get|have|look|know|ask|do\b)\w+\b|^" + _FILLER + _POLITE + r"(?:fix|repair|solve|mitigate) (?:it|this|that)\b|\bis there (?:a )?(?:fix|workaround)\b|\bhow to (?:fix|mitigate)\b", part="next"),
     _row("cause", r"\b(?:are )?you (?:so |really )?(?:sure|certain|confident)\b|\bhow (?:sure|certain|confident|reliable)\b|\bwhat (?:did|have|else did|all did|didn't) you (?:not )?(?:look|check|see|seen|read|miss)\w*|\bdid you (?:look|check|consider|see)\b|\bwhere did you look\b|\b(?:what|show me|show) (?:is )?(?:the |your )?(?:evidence|proof)\b"
          r"|\bbased on what\b|\bhow do you know\b|\bwhy do you (?:think|say|believe)\b|\bprove it\b|\b(?:really|seriously)\b\?*$|\bwhat (?:is|are) (?:missing|not checked)\b|\bconfidence\b|\bcould (?:it|you) be (?:wrong|something else)\b", part="coverage", later=True),
     # Lines, deploys, figures: listed, not weighed.
     _row("beyond", r"\b(?:code|diff|commits?|pull requests?|pr|source) ?(?:change|changes)?\b.*\bv?\d|\b(?:show|what is|see|get) (?:me )?(?:the )?(?:code|diff|commits?|pull requests?)\b", subject="show the code of a change"),
+    _row("beyond", r"\berror budgets?\b|\bsl[oa]s?\b", subject="read error budgets or SLOs"),
     _row("beyond", r"\btraces?\b(?! ?backs?)|\bspans?\b", subject="show single traces"),
     _row("beyond", r"\b(?:what|who|which \w+) (?:is|are|was|were) (?:still )?(?:holding|blocking|locking|using up|hogging)\b|\b(?:long|slow|running|which|blocking) quer(?:y|ies)\b", subject="see single queries or who holds a connection"),
     _row("deploys", r"\bwhat (?:did|does|is|was)\b[^.?!]*\b(?:v\d+\.\d+|\d+\.\d+\.\d+)|\bwho (?:deploy|releas|ship|push|roll\w* out)\w*|\b(?:what|something|anything|stuff|things?) (?:got |has |have |was |were |been |is )*(?:recently |just |else )*(?:chang|deploy|releas|ship|roll\w* out)\w*|\b(?:did|has|have|was) (?:anything|something|any\w*|we|someone)\b[^.?!]*\b(?:chang|deploy|releas|ship)\w*"
@@ -163,10 +165,10 @@ _TABLE: Final[Sequence[_Row]] = (
          r"|\bhow many \w+ (?:have |has |are |were |did )?(?:fail\w*|errored)\b|\b" + ROLE_WORDS + r" per (?:pod|replica|instance|host|container)\b"),
     _row("figure", r"^" + _FILLER + ROLE_WORDS + r" (?:full|ok|okay|high|low|fine|bad)[ ?.!]*$", later=True),
     _row("pods", r"\b(?:how many|which|list|show(?: me)?|count|all) (?:the |of the )?(?:\w+ )?(?:pods?|replicas?|containers?|instances?)\b"),
-    _row("pods", r"\b(?:does|do|did|is|are|has|have|keeps?) (?:the )?[\w.-]+ (?:keep )?(?:restart|crash)\w*", later=True),
+    _row("pods", r"\b(?:does|do|did|is|are|has|have|keeps?) (?:the )?(?!not\b)[\w.-]+ (?:keep )?(?:restart|crash)\w*", later=True),
     _row("pods", r"\b(?:pods?|replicas?|containers?|instances?|nodes?|kubernetes|k8s|deployments?)\b", later=True),
     _row("runbook", r"\b(?:runbooks?|playbooks?|documentation|docs|procedure|wiki|sop)\b|\bhow do we usually\b"),
-    _row("history", r"\b(?:happened|happen|seen|had|have|occurred|did we have|same) (?:this |that |it |it happen |something )?(?:like this )?(?:before|ever|last (?:week|month|year)|previously|already|earlier|in the past)\b|\bever (?:happened|seen|had|been)\b|\blast time\b|\b(?:similar|past|previous|earlier|old|other) (?:incidents?|outages?|problems?|issues?)\b|\bfirst time\b|\brecurring\b|\bhistory\b"),
+    _row("history", r"\b(?:happened|happen|seen|had|have|occurred|did we have|same) (?:this |that |it |it happen |something )?(?:like this )?(?:before|ever|last (?:week|month|year)|previously|already|earlier|in the past)\b|\bever (?:happened|seen|had|been)\b|\blast time\b|\b(?:similar|past|previous|earlier|old|other) (?:incidents?|outages?|problems?|issues?)\b|\bfirst time\b|\bwhen did (?:this|it|that) last\b|\blast (?:happen|occur)\w*|\brecurring\b|\bhistory\b"),
 )  # fmt: skip
 # About a product, in a thread about another one: its state, not a new investigation.
 _ABOUT_PRODUCT: Final = re.compile(
@@ -198,7 +200,7 @@ def intents(text: str, names: Collection[str], *, later: bool) -> Sequence[Inten
     found = [one for part in parts if (one := _intent(part, later=later))] if parts[1:] else []
     several = list(dict.fromkeys(found))
     if any(one.part == "coverage" for one in several):
-        several = [one for one in several if one != Intent("cause")]  # no new report beside that
+        several = [one for one in several if one.part == "coverage"]  # no new report beside that
     if len(several) > 1:
         return several[:2]
     return (whole,) if whole is not None else several

@@ -14,7 +14,7 @@ from adapters.llm.triage.order import refusal
 from adapters.llm.triage.period import period
 from adapters.llm.triage.spelling import spelled_out
 from adapters.llm.triage.surroundings import HISTORY, PATTERNS, Wish, quoted, seen_before
-from adapters.llm.triage.telling import clock
+from adapters.llm.triage.telling import clock, plain_words
 from tools.core.get_recent_deploys import NO_SOURCE
 from tools.output import lines_of
 
@@ -204,6 +204,9 @@ def pod_lines(case: Case) -> Iterator[str]:
     else:
         yield f"**No pod of {whose} is failing.** [{cluster.mark}]"
     yield "\n".join(f"- {_failing(row)}" for row in ill[:MOST_LINES])
+    if "node" in case.question.lower():
+        nodes = plain_words(cluster.text("nodes"))
+        yield f"Nodes: {nodes}." if nodes[:2] not in {"", "0 "} else "I can see no nodes here."
     if len(ill) > MOST_LINES:
         yield f"{len(ill) - MOST_LINES} more are behind Evidence."
 

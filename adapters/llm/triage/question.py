@@ -36,6 +36,7 @@ _SLOW: Final = re.compile(
 )
 _ROLL_BACK: Final = re.compile(
     r"\W*(?:(?:please|pls|plz|now|just|can|could|would|will|should|shall|you|we|kortex)\W+)*"
+    r"(?:(?:prepare|start|trigger|make|create)\s+(?:the\s+|a\s+)?)?"
     r"(?:roll(?:ing)?(?:\s[\w.-]+)?[ -]?back|revert|undo)\b",
     re.IGNORECASE,
 )
@@ -67,7 +68,9 @@ _SPOKEN_OF: Final = re.compile(
     r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+)"
     r"|(?:what|how) about\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
 )
-_PLACES: Final = frozenset({"dns", "network", "disk", "disks", "cluster", "node", "nodes"})
+_PLACES: Final = frozenset(
+    {"dns", "registry", "network", "disk", "disks", "cluster", "node", "nodes"}
+)
 _STATE: Final = re.compile(r"crash\w*|fail\w*|broken|affected|previous|restart\w*")
 _IS_PLURAL: Final = re.compile(
     r"\b(?:are|were|many|lost|losing|any) (?:the |our |some )?$"

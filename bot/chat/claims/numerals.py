@@ -33,7 +33,7 @@ _RUN = re.compile(
     re.IGNORECASE,
 )
 _DOZEN = re.compile(r"\b(?:(a|one|two|three) dozen|a dozen|dozen)\b", re.IGNORECASE)
-_CHANGE = re.compile(rf"\b(?:{'|'.join(_CHANGES)})\b", re.IGNORECASE)
+_CHANGE = re.compile(rf"\b((?:more|less) than )?({'|'.join(_CHANGES)})\b", re.IGNORECASE)
 _PART = re.compile(
     r"\b(?:(a|one|two|three|four) )?(half|third|quarter|fifth|tenth)s?(?= (?:of|the|all|are|fail))",
     re.IGNORECASE,
@@ -69,10 +69,16 @@ def in_digits(text: str) -> tuple[str, dict[str, str]]:
         return figure
 
     text = _ONE_IN.sub(_one_in, text)
-    text = _CHANGE.sub(lambda m: kept(m, _CHANGES[m[0].lower()]), text)
+    text = _CHANGE.sub(lambda m: kept(m, _change(m)), text)
     text = _PART.sub(lambda m: kept(m, _share(m)), text)
     text = _DOZEN.sub(lambda m: kept(m, str(12 * _ONES.get((m[1] or "one").lower(), 1))), text)
     return _RUN.sub(lambda m: kept(m, _number(m)), text), words
+
+
+def _change(match: re.Match[str]) -> str:
+    """The bound stands at the figure: `rose more than 3 fold`, of "more than tripled"."""
+    change = _CHANGES[match[2].lower()]
+    return re.sub(r"(?=\d)", match[1] or "", change, count=1)
 
 
 def _one_in(match: re.Match[str]) -> str:

@@ -77,7 +77,7 @@ def holds(
     order: Order, facts: Sequence[Fact], subjects: Collection[str], quotes: Sequence[str]
 ) -> bool:
     earlier, later = _events(order, facts, subjects, quotes)
-    if not earlier or not later or max(earlier)[0] > min(later)[0] + _MARGIN:
+    if not earlier or not later or max(earlier)[0] >= min(later)[0]:
         return False
     return order.lapse is None or _lasts(
         order.lapse, [e for e, _ in earlier], [e for e, _ in later]

@@ -76,7 +76,7 @@ _DENIED = re.compile(
     r"(?:\bnever|\bnot?|n['’]t) (?:exceed\w*|over|above|more than)\s?$", re.IGNORECASE
 )
 _BOUND_REACH = 3.0  # "more than 2 s" is hardly said of 60 s
-_FOLD_SHARE = 0.25  # "doubled" is rounder than "2.0x"
+_FOLD_SHARE, _FOLD_HALF = 0.25, 0.5  # "doubled" is rounder than "2.0x", and 2.3 is not "tripled"
 _ONE_IN_SHARE = 0.15
 
 
@@ -159,7 +159,7 @@ def _figure(match: re.Match[str], before: str) -> Figure:
     if _stands_behind(before, _HEDGE, _HEDGES):
         half = max(half, abs(raw) * _HEDGE_SHARE)
     elif unit == "fold":
-        half = max(half, abs(raw) * _FOLD_SHARE)
+        half = max(half, min(abs(raw) * _FOLD_SHARE, max(_FOLD_HALF, raw / 10)))
     return Figure(
         match[0].strip(), raw, raw * size, family, half * size, half, match.start(), match.end(),
         _is_usual(before), _bound(before),

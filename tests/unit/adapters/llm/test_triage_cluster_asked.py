@@ -87,7 +87,7 @@ async def test_logs_of_what_fails_are_those_of_the_cause(question: str) -> None:
     found = await asked(question)
 
     assert [one["product"] for one in found.asked("core__get_logs")] == ["basket"]
-    assert "this is about basket, in which the cause was found" in found.text
+    assert "you mean basket, where the cause was found" in found.text
 
 
 async def test_a_deployment_that_fails_is_no_deploy() -> None:

@@ -114,6 +114,14 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("image tag wrong?", "pods", "all"),
         ("is the quota full", "pods", "all"),
         ("are the endpoints there", "pods", "all"),
+        ("restart loop?", "pods", "all"),
+        ("are all pods ok", "pods", "all"),
+        ("which secret", "pods", "all"),
+        ("dont restart anything, whats safe", "cause", "next"),
+        ("whats the error budget left", "beyond", "all"),
+        ("which service", "recap", "all"),
+        ("when did this last happen", "history", "all"),
+        ("hello?", "greeting", "all"),
     ],
 )
 def test_a_later_message_is_read_as_what_it_asks_for(text: str, topic: str, part: str) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -232,3 +233,40 @@ def test_an_answer_is_checked_in_little_time() -> None:
         _claims(answer, world)
 
     assert (time.process_time() - began) / 5 < 0.2  # 70 statements; an answer has ten
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("CPU of {} doubled [E1].", ClaimState.SUPPORTED),
+        ("CPU of {} tripled [E1].", ClaimState.CONTRADICTED),
+        ("CPU of {} more than tripled [E1].", ClaimState.CONTRADICTED),
+        ("CPU of {} more than doubled [E1].", ClaimState.SUPPORTED),
+    ],
+)
+def test_a_spelled_factor_is_that_factor_when_rounded(text: str, state: ClaimState) -> None:
+    world = release(3)
+    shift = {
+        "product": world.values["sick"], "role": "cpu", "signal": "cpu_utilization_ratio", "unit": "ratio",
+        "usual": 0.2077, "worst": 0.4684, "last": 0.43, "direction": "up", "score": 40.0,
+        "since": "2026-05-12T09:00:00Z", "requests": 20.0,
+    }  # fmt: skip
+    content = orjson.dumps({"shifts": [shift], "within": {}, "step_s": 60.0}).decode()
+    sweep = Evidence(1, "c1", "core__sweep_metrics", "", True, 9, truncated=False, content=content)
+
+    told = _state(text.format(shift["product"]), replace(world, evidence=(sweep,)))
+
+    assert told is state
+
+
+def test_what_began_in_the_same_sample_is_in_no_order() -> None:
+    world = recovered(2)
+
+    assert _state("The pool was full before latency rose [E1].", world) is ClaimState.UNCHECKED
+
+
+@pytest.mark.parametrize("verb", ["shows", "says", "keeps", "denies", "cannot", "still", "went"])
+def test_the_verb_behind_a_pod_is_no_name_of_a_pod(verb: str) -> None:
+    claims = _claims(f"The pod {verb} nothing unusual [E1].", crash(1))
+
+    assert not any(verb in claim.note for claim in claims)
