@@ -99,7 +99,6 @@ class KubernetesOffer:
         self._known_until = 0.0
 
     async def kinds(self) -> Sequence[OfferedKind]:
-        """What can be created, each in its preferred version."""
         if time.monotonic() >= self._known_until:
             described = await self._descriptions()
             self._kinds = [

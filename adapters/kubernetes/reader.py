@@ -252,7 +252,6 @@ class KubernetesReader:
         )
 
     async def logs(self, query: PodLogQuery) -> Sequence[str]:
-        """The newest lines, oldest first."""
         namespace = checked_namespace(self._namespace(query.namespace))
         params = {
             "tailLines": str(min(query.tail, MAX_LOG_LINES)),

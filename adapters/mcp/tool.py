@@ -43,13 +43,11 @@ class McpTool:
     async def execute(
         self, arguments: BaseModel, call: CallContext, caps: Capabilities
     ) -> McpOutput:
-        """Raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
         del call, caps
         given = arguments.model_dump(mode="json", exclude_none=True, exclude_unset=True)
         return output_of(await self._caller.call(self.definition.name, given))
 
     def summarise(self, output: McpOutput, arguments: BaseModel) -> str:
-        """`12 results`, or what else can be counted."""
         del arguments
         match output:
             case McpOutput(data=list() as found):

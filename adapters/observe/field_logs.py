@@ -79,11 +79,9 @@ class FieldLogs:
         return LogsFound(wanted, without, labels, requests=_OF_A_LOOK)
 
     async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
-        """How many lines match, by product; of a filter that the backend has not, of those read."""
         return await self._sweeps.count(queries)
 
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
-        """The lines of many products, in a few requests, and for a minute without any."""
         _check(query.filter, query.min_level)
         found = await self._sweeps.read(query)
         if self._source.filters(query.filter):

@@ -63,7 +63,6 @@ class FieldPlaces:
     async def selecting(
         self, products: Sequence[str], interval: Interval
     ) -> Sequence[tuple[FoundField, Sequence[str]]]:
-        """How products are selected, grouped by field. Products without lines are left out."""
         seen = await self._values(interval)
         sightings = [
             Sighting(_ANY, asked.label, name)

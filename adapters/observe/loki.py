@@ -102,7 +102,6 @@ class LokiLogs:
         return await self._sweeps.count(queries)
 
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
-        """The lines of many products, in a few requests, and for a minute without any."""
         return await self._sweeps.read(query)
 
     async def _newest_of(self, share: Share[Selecting], query: LogSweepQuery) -> Newest:

@@ -66,7 +66,6 @@ class LokiPlaces:
     async def selecting(
         self, products: Sequence[str], interval: Interval
     ) -> Sequence[tuple[Selecting, Sequence[str]]]:
-        """How products are selected, grouped by label. Products without lines are left out."""
         if self._template is not None:
             return [(self._template, products)]
         asked = await self._asked(interval)

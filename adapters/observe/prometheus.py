@@ -131,7 +131,6 @@ class PrometheusMetrics:
         return await self._sweeper.discover(products, interval)
 
     async def sweep(self, query: SweepQuery) -> Swept:
-        """Every signal for every product, in a few requests."""
         return await self._sweeper.sweep(query)
 
     async def _selectors(self, query: MetricQuery, metric: str) -> list[str]:

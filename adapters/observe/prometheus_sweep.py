@@ -34,14 +34,12 @@ class Sweeper:
         self._remembered: Remembered[Discovered] = Remembered(REMEMBERED_FOR)
 
     async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
-        """As the port says. The same products at about the same time are looked for once."""
         check_order(interval)
         about = int(interval.end.timestamp() // REMEMBERED_FOR.total_seconds())
         key = (tuple(sorted(set(products))), about)
         return await self._remembered.get(key, lambda: self._look(products, interval))
 
     async def sweep(self, query: SweepQuery) -> Swept:
-        """As the port says. Raises InvalidArguments for a step that is too fine."""
         check_order(query.interval)
         range_s = (query.interval.end - query.interval.start).total_seconds()
         if query.step_s <= 0 or range_s / query.step_s > MAX_STEPS:

@@ -21,7 +21,6 @@ class JsonOnCall:
         steps(self.path)
 
     async def people(self) -> frozenset[str]:
-        """The people on call now. Raises AdapterError."""
         async with reading(self.url, self.timeout_s, self.route) as client:
             answer = await get_json(client, self.url, {"Accept": "application/json"})
         return checked(texts_at(answer, steps(self.path)))

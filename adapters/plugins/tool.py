@@ -54,7 +54,6 @@ class PluginTool:
     async def execute(
         self, arguments: BaseModel, call: CallContext, caps: Capabilities
     ) -> PluginOutput:
-        """Raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
         del call, caps
         given: dict[str, JsonValue] = arguments.model_dump(exclude_none=True)
         url, body = placed(self.manifest.endpoint, given)
@@ -73,7 +72,6 @@ class PluginTool:
         return _output(answer)
 
     def summarise(self, output: PluginOutput, arguments: BaseModel) -> str:
-        """`12 results`, or what else can be counted."""
         del arguments
         if isinstance(output.data, list):
             return f"{len(output.data)} results"

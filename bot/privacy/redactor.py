@@ -94,7 +94,6 @@ class TextRedactor:
         self._known = _any_of(names) if names else None
 
     def redact(self, text: str) -> Redacted:
-        """The text that may leave. Raises RedactionFailed."""
         return Redacted(self._redacted(text, show_identifiers=False))
 
     @property
@@ -106,10 +105,6 @@ class TextRedactor:
         return self._redacted(text, show_identifiers=True)
 
     def redact_value(self, value: JsonValue) -> JsonValue:
-        """A JSON value with its texts redacted, and the values of secret fields masked.
-
-        Raises RedactionFailed.
-        """
         try:
             return fields.redacted(value, self.redact, self._masked)
         except RedactionFailed:

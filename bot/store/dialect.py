@@ -115,7 +115,6 @@ def ago(name: str) -> sa.ColumnElement[datetime]:
 
 
 def today() -> sa.ColumnElement[datetime]:
-    """Midnight UTC by the database's clock, fixed for the statement."""
     return _start_of(DAY_US)
 
 

@@ -217,8 +217,6 @@ class StoredProposals:
     async def of_session(
         self, session: SessionId, state: ProposalState | None = None
     ) -> Sequence[Proposal]:
-        """Those of a session, in one state or in any, oldest first."""
-
         async def work(connection: AsyncConnection) -> Sequence[Proposal]:
             return await of_session(connection, session, state)
 
@@ -240,8 +238,6 @@ class StoredProposals:
         return await self._database.fetch(work)
 
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
-        """How many of that action reached dispatch in the last seconds, over all replicas."""
-
         async def work(connection: AsyncConnection) -> int:
             found = await connection.execute(
                 sa.select(sa.func.count()).where(

@@ -175,8 +175,6 @@ class StoredSessions:
         await write_telling(self._database, work)
 
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
-        """Remember which message is edited."""
-
         async def work(connection: AsyncConnection) -> None:
             await connection.execute(_SET_ANSWER, {"turn": turn, "answer": ts})
 
@@ -224,8 +222,6 @@ class StoredSessions:
         return await self._database.fetch(work)
 
     async def notices(self, turn: TurnId) -> Sequence[str]:
-        """The notices beside a finished turn's text; empty when unknown."""
-
         async def work(connection: AsyncConnection) -> str:
             of_turn = sa.select(turns.c.notices).where(turns.c.id == turn)
             return await connection.scalar(of_turn) or "[]"
@@ -233,8 +229,6 @@ class StoredSessions:
         return [str(each) for each in json.loads(await self._database.fetch(work))]
 
     async def consulted(self, turn: TurnId) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:
-        """Each result with its call's arguments, by number; the contents stay in the database."""
-
         async def work(
             connection: AsyncConnection,
         ) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:

@@ -95,7 +95,6 @@ class Export(Spans):
 
     @property
     def with_content(self) -> bool:
-        """Whether the operator wants the messages as well."""
         return self._with_content
 
     def takes(self, trace_id: bytes) -> bool:

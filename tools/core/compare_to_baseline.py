@@ -62,7 +62,6 @@ class CompareToBaseline:
     async def execute(
         self, arguments: CompareInput, call: CallContext, caps: Capabilities
     ) -> CompareOutput:
-        """Raises InvalidArguments for a bad time range or a raw counter; what Metrics raises."""
         when = parse_time_range(arguments.time_range, call.now)
         window = when.interval
         if window.end - window.start > MAX_WINDOW:
@@ -85,7 +84,6 @@ class CompareToBaseline:
         return answer(worst, Told(when, range_text(usual), read.unit, notes, earlier), several)
 
     def summarise(self, output: CompareOutput, arguments: CompareInput) -> str:
-        """`p99 3.1x baseline, z 14`."""
         name = arguments.metric_name
         if output.window_mean is None or output.window_max is None:
             return f"{name}: no data, {arguments.time_range}"

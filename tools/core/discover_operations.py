@@ -45,7 +45,6 @@ class DiscoverOperations:
     async def execute(
         self, arguments: DiscoverInput, call: CallContext, caps: Capabilities
     ) -> DiscoverOutput:
-        """Reads memory only."""
         del call
         offered = bound(caps.operations, "operations").offered(arguments.product)
         return DiscoverOutput(
@@ -62,7 +61,6 @@ class DiscoverOperations:
         )
 
     def summarise(self, output: DiscoverOutput, arguments: DiscoverInput) -> str:
-        """`2 operations for checkout`."""
         number = len(output.operations)
         noun = "operation" if number == 1 else "operations"
         return f"{number or 'no'} {noun} for {arguments.product}"

@@ -106,7 +106,6 @@ class ErrorPatterns:
     async def execute(
         self, arguments: PatternsInput, call: CallContext, caps: Capabilities
     ) -> PatternsOutput:
-        """Raises InvalidArguments for a bad range or filter; what Logs raises."""
         logs = bound(caps.logs, "logs")
         window = window_of(arguments, call)
         is_one = bool(arguments.product) and not arguments.others
@@ -126,7 +125,6 @@ class ErrorPatterns:
         return _output(window, products, read, kept, requests, notes)
 
     def summarise(self, output: PatternsOutput, arguments: PatternsInput) -> str:
-        """`2 new kinds of errors, 5 changes`."""
         del arguments
         bad = sum(one.change == "new" and one.level in BAD_LEVELS for one in output.changes)
         changed = sum(one.change != "steady" for one in output.changes)

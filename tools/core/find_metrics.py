@@ -80,7 +80,6 @@ class FindMetrics:
     async def execute(
         self, arguments: FindInput, call: CallContext, caps: Capabilities
     ) -> FindOutput:
-        """Raises InvalidArguments for a bad time range; what Metrics raises."""
         when = parse_time_range(arguments.time_range, call.now)
         all_of_them = arguments.product == ANY_PRODUCT
         products = call.products if all_of_them else (arguments.product,)
@@ -102,7 +101,6 @@ class FindMetrics:
         )
 
     def summarise(self, output: FindOutput, arguments: FindInput) -> str:
-        """`12 metrics of checkout: latency, errors, cpu`."""
         roles = list(dict.fromkeys(one.role for one in output.found))
         return (
             f"{len(output.found)} metrics of {arguments.product}: {', '.join(roles[:6]) or 'none'}"

@@ -48,7 +48,6 @@ class GetAdminInfo:
     async def execute(
         self, arguments: AdminInfoInput, call: CallContext, caps: Capabilities
     ) -> AdminInfoOutput:
-        """Raises what AdminInfo raises."""
         found = await bound(caps.admin, "admin").info(arguments.product, call)
         try:
             return AdminInfoOutput.model_validate({**found, "product": arguments.product})
@@ -56,6 +55,5 @@ class GetAdminInfo:
             raise UpstreamFailed("not the envelope of /admin/info") from error
 
     def summarise(self, output: AdminInfoOutput, arguments: AdminInfoInput) -> str:
-        """`checkout v2.4.0, ok`."""
         health = f", {output.health}" if output.health else ""
         return f"{arguments.product} {output.version or 'unknown version'}{health}"

@@ -44,7 +44,6 @@ class GetApplication:
     async def execute(
         self, arguments: ApplicationInput, call: CallContext, caps: Capabilities
     ) -> ApplicationOutput:
-        """Raises what Platform raises."""
         found = await bound(caps.platform, "platform").application(arguments.app_name, call)
         shown, more = shown_of(found.resources)
         return ApplicationOutput(
@@ -57,7 +56,6 @@ class GetApplication:
         )
 
     def summarise(self, output: ApplicationOutput, arguments: ApplicationInput) -> str:
-        """`checkout: running, 2 resources`."""
         number = len(output.resources)
         noun = "resource" if number == 1 else "resources"
         return f"{arguments.app_name}: {output.status or 'no status'}, {number or 'no'} {noun}"

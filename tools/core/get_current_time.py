@@ -33,11 +33,9 @@ class GetCurrentTime:
     async def execute(
         self, arguments: CurrentTimeInput, call: CallContext, caps: Capabilities
     ) -> CurrentTimeOutput:
-        """Reads the injected clock."""
         del arguments, call
         return CurrentTimeOutput(now=instant_text(caps.clock.now()))
 
     def summarise(self, output: CurrentTimeOutput, arguments: CurrentTimeInput) -> str:
-        """`2026-04-07T14:35:00Z`."""
         del arguments
         return output.now

@@ -33,7 +33,6 @@ class GetDashboardStats:
     async def execute(
         self, arguments: StatsInput, call: CallContext, caps: Capabilities
     ) -> StatsOutput:
-        """Raises what Platform raises."""
         del arguments
         found = await bound(caps.platform, "platform").stats(call)
         return StatsOutput(
@@ -45,7 +44,6 @@ class GetDashboardStats:
         )
 
     def summarise(self, output: StatsOutput, arguments: StatsInput) -> str:
-        """`12 applications, 47 resources`."""
         del arguments
         told = [
             f"{number} {noun}"

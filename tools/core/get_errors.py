@@ -85,7 +85,6 @@ class GetErrors:
     async def execute(
         self, arguments: ErrorsInput, call: CallContext, caps: Capabilities
     ) -> ErrorsOutput:
-        """Raises InvalidArguments for a bad time range; what ErrorIssues raises."""
         when = parse_time_range(arguments.time_range, call.now)
         start, end = when.interval.start, when.interval.end
         query = IssueQuery(
@@ -102,7 +101,6 @@ class GetErrors:
         )
 
     def summarise(self, output: ErrorsOutput, arguments: ErrorsInput) -> str:
-        """`3 kinds of errors of checkout, 1 new`."""
         if not output.projects:
             return f"no error project of {arguments.product}"
         number = len(output.issues)

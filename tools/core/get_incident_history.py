@@ -89,7 +89,6 @@ class GetIncidentHistory:
     async def execute(
         self, arguments: HistoryInput, call: CallContext, caps: Capabilities
     ) -> HistoryOutput:
-        """Raises InvalidArguments for a bad time range or no words; what IncidentHistory raises."""
         when = (
             parse_time_range(arguments.time_range, call.now, LONGEST_RANGE)
             if arguments.time_range
@@ -115,7 +114,6 @@ class GetIncidentHistory:
         )
 
     def summarise(self, output: HistoryOutput, arguments: HistoryInput) -> str:
-        """`2 past incidents, 1 earlier answer (not confirmed), "pool exhausted"`."""
         number = len(output.incidents)
         noun = "past incident" if number == 1 else "past incidents"
         words = " ".join(clean_text(arguments.query).split())

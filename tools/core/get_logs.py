@@ -90,7 +90,6 @@ class GetLogs:
     async def execute(
         self, arguments: LogsInput, call: CallContext, caps: Capabilities
     ) -> LogsOutput:
-        """Raises InvalidArguments for a bad time range, filter or cursor; what Logs raises."""
         logs = bound(caps.logs, "logs")
         scope = _scope(arguments, call)
         query, when = self._query(arguments, scope, call.now)

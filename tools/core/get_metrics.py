@@ -42,7 +42,6 @@ class GetMetrics:
     async def execute(
         self, arguments: MetricsInput, call: CallContext, caps: Capabilities
     ) -> MetricsOutput:
-        """Raises InvalidArguments for a bad time range or step; what Metrics raises."""
         when = parse_time_range(arguments.time_range, call.now)
         query = MetricQuery(
             product=arguments.product,
@@ -55,5 +54,4 @@ class GetMetrics:
         return view(result, when.text, [when.assumed] if when.assumed else [])
 
     def summarise(self, output: MetricsOutput, arguments: MetricsInput) -> str:
-        """`p99_latency: 2 series, max 0.85 seconds`."""
         return told(arguments.metric_name, output, arguments.time_range)

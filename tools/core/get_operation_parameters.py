@@ -56,6 +56,5 @@ class GetOperationParameters:
         )
 
     def summarise(self, output: ParametersOutput, arguments: ParametersInput) -> str:
-        """`parameters of rollback-deploy`."""
         del arguments
         return f"parameters of {output.operation}"

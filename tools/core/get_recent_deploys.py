@@ -73,7 +73,6 @@ class GetRecentDeploys:
     async def execute(
         self, arguments: DeploysInput, call: CallContext, caps: Capabilities
     ) -> DeploysOutput:
-        """Raises InvalidArguments for a bad time range; what Deploys raises."""
         when = parse_time_range(arguments.time_range, call.now)
         stored = bound(caps.deploys, "deploys")
         events = await stored.between(arguments.product, when.interval)

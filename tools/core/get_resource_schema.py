@@ -77,7 +77,6 @@ class GetResourceSchema:
     async def execute(
         self, arguments: SchemaInput, call: CallContext, caps: Capabilities
     ) -> SchemaOutput:
-        """Raises what ClusterOffer raises."""
         del call
         offer = bound(caps.offer, "offer")
         found = await offer.schema(arguments.kind, arguments.api_version, arguments.field)
@@ -100,6 +99,5 @@ class GetResourceSchema:
         )
 
     def summarise(self, output: SchemaOutput, arguments: SchemaInput) -> str:
-        """`Deployment spec: 12 fields`."""
         below = f" {clean_text(arguments.field)}" if arguments.field else ""
         return f"{output.kind}{below}: {len(output.fields)} fields"

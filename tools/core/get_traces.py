@@ -139,7 +139,6 @@ class GetTraces:
         return _output(clean_text(trace.trace_id), forest, logs, notes)
 
     def summarise(self, output: TracesOutput, arguments: TracesInput) -> str:
-        """`136 spans, 412 ms, 2 errors`."""
         del arguments
         if output.duration_us is None:
             return "no such trace"

@@ -43,7 +43,6 @@ class GetWorkflow:
     async def execute(
         self, arguments: WorkflowInput, call: CallContext, caps: Capabilities
     ) -> WorkflowOutput:
-        """Raises InvalidArguments for another product's; what Platform raises."""
         found = await bound(caps.platform, "platform").workflow(arguments.workflow_id, call)
         if not within(call, found.application):
             raise InvalidArguments("workflow_id: of no application of this channel's products")
@@ -60,5 +59,4 @@ class GetWorkflow:
         )
 
     def summarise(self, output: WorkflowOutput, arguments: WorkflowInput) -> str:
-        """`workflow 17: failed`."""
         return f"workflow {arguments.workflow_id}: {output.status or 'no status'}"

@@ -64,7 +64,6 @@ class KubectlDescribe:
         )
 
     def summarise(self, output: DescribeOutput, arguments: DescribeInput) -> str:
-        """`pods checkout-1, 2 events`."""
         number = len(output.events)
         noun = "event" if number == 1 else "events"
         return f"{clean_text(arguments.kind)} {arguments.name}, {number or 'no'} {noun}"

@@ -65,7 +65,6 @@ class KubectlEvents:
     async def execute(
         self, arguments: EventsInput, call: CallContext, caps: Capabilities
     ) -> EventsOutput:
-        """Raises what Kubernetes raises."""
         del call
         query = ObjectQuery(arguments.kind, arguments.namespace, arguments.name)
         found = await bound(caps.kubernetes, "kubernetes").events(query)
@@ -76,7 +75,6 @@ class KubectlEvents:
         )
 
     def summarise(self, output: EventsOutput, arguments: EventsInput) -> str:
-        """`4 events, 2 warnings`."""
         del arguments
         warnings = sum(one.type == "Warning" for one in output.events)
         number = output.total_matches

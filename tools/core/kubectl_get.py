@@ -58,7 +58,6 @@ class KubectlGet:
     async def execute(
         self, arguments: GetInput, call: CallContext, caps: Capabilities
     ) -> GetOutput:
-        """Raises what Kubernetes raises."""
         del call
         cluster = bound(caps.kubernetes, "kubernetes")
         everywhere = arguments.namespace == ALL_NAMESPACES
@@ -80,7 +79,6 @@ class KubectlGet:
         return GetOutput(columns=columns, rows=rows, truncated=found.more, notes=notes or None)
 
     def summarise(self, output: GetOutput, arguments: GetInput) -> str:
-        """`3 pods`."""
         number = len(output.rows)
         more = "+" if output.truncated else ""
         return f"{number or 'no'}{more} {clean_text(arguments.kind)}"

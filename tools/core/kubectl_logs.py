@@ -57,7 +57,6 @@ class KubectlLogs:
     async def execute(
         self, arguments: PodLogsInput, call: CallContext, caps: Capabilities
     ) -> PodLogsOutput:
-        """Raises what Kubernetes raises."""
         del call
         since_s = step_seconds(arguments.since)
         found = await bound(caps.kubernetes, "kubernetes").logs(
@@ -74,7 +73,6 @@ class KubectlLogs:
         return PodLogsOutput(lines=lines, truncated=len(found) >= arguments.tail)
 
     def summarise(self, output: PodLogsOutput, arguments: PodLogsInput) -> str:
-        """`100 lines of checkout-1`."""
         number = len(output.lines)
         before = ", before its restart" if arguments.previous else ""
         return f"{number or 'no'} line{'' if number == 1 else 's'} of {arguments.pod}{before}"

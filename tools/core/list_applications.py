@@ -39,7 +39,6 @@ class ListApplications:
     async def execute(
         self, arguments: ApplicationsInput, call: CallContext, caps: Capabilities
     ) -> ApplicationsOutput:
-        """Raises what Platform raises."""
         del arguments
         everybodys = await bound(caps.platform, "platform").applications(call)
         found = [one for one in everybodys if within(call, one.name)]
@@ -59,6 +58,5 @@ class ListApplications:
         )
 
     def summarise(self, output: ApplicationsOutput, arguments: ApplicationsInput) -> str:
-        """`3 applications`."""
         del arguments
         return counted(output.total, "application")

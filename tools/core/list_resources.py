@@ -41,7 +41,6 @@ class ListResources:
     async def execute(
         self, arguments: ResourcesInput, call: CallContext, caps: Capabilities
     ) -> ResourcesOutput:
-        """Raises what Platform raises."""
         platform = bound(caps.platform, "platform")
         everybodys = await platform.resources(arguments.app_name, arguments.type, call)
         found = [one for one in everybodys if within(call, one.application)]
@@ -51,7 +50,6 @@ class ListResources:
         )
 
     def summarise(self, output: ResourcesOutput, arguments: ResourcesInput) -> str:
-        """`2 postgres resources of checkout`."""
         kind = f"{arguments.type} " if arguments.type else ""
         words = counted(output.total, f"{kind}resource")
         return f"{words} of {arguments.app_name}" if arguments.app_name else words

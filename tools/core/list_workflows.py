@@ -40,7 +40,6 @@ class ListWorkflows:
     async def execute(
         self, arguments: WorkflowsInput, call: CallContext, caps: Capabilities
     ) -> WorkflowsOutput:
-        """Raises what Platform raises."""
         platform = bound(caps.platform, "platform")
         everybodys = await platform.workflows(arguments.app_name, arguments.status, call)
         found = [one for one in everybodys if within(call, one.application)]
@@ -50,7 +49,6 @@ class ListWorkflows:
         )
 
     def summarise(self, output: WorkflowsOutput, arguments: WorkflowsInput) -> str:
-        """`2 failed workflows of checkout`."""
         status = f"{arguments.status} " if arguments.status else ""
         words = counted(output.total, f"{status}workflow")
         return f"{words} of {arguments.app_name}" if arguments.app_name else words

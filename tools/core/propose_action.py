@@ -73,7 +73,6 @@ class ProposeAction:
     async def execute(
         self, arguments: ProposeInput, call: CallContext, caps: Capabilities
     ) -> ProposeOutput:
-        """Raises InvalidArguments listing what may be proposed."""
         draft = ProposalDraft(
             action=arguments.action,
             product=arguments.product,

@@ -52,7 +52,6 @@ class QueryMetrics:
     async def execute(
         self, arguments: QueryInput, call: CallContext, caps: Capabilities
     ) -> MetricsOutput:
-        """Raises InvalidArguments for a bad time range or query; what Metrics raises."""
         when = parse_time_range(arguments.time_range, call.now)
         result = await bound(caps.metrics, "metrics").promql(
             arguments.query,
@@ -63,5 +62,4 @@ class QueryMetrics:
         return view(result, when.text, [when.assumed] if when.assumed else [])
 
     def summarise(self, output: MetricsOutput, arguments: QueryInput) -> str:
-        """`sum(rate(x[5m])): 2 series, max 0.85`."""
         return told(" ".join(arguments.query.split())[:40], output, arguments.time_range)

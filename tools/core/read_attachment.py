@@ -95,7 +95,6 @@ class ReadAttachment:
     async def execute(
         self, arguments: AttachmentInput, call: CallContext, caps: Capabilities
     ) -> AttachmentOutput:
-        """Raises InvalidArguments for an unknown file, and what Attachments raises."""
         at = arguments.file - 1
         if at >= min(len(call.files), MAX_FILES):
             there = min(len(call.files), MAX_FILES)
@@ -106,7 +105,6 @@ class ReadAttachment:
         return await asyncio.to_thread(_told, file.name, read, arguments.from_line, _share(call))
 
     def summarise(self, output: AttachmentOutput, arguments: AttachmentInput) -> str:
-        """`attached app.log: 1204 lines, 3 kinds of error`."""
         del arguments
         kinds = len(output.errors)
         errors = f", {kinds} kind{'' if kinds == 1 else 's'} of error" if kinds else ""

@@ -79,7 +79,6 @@ class ReportFindings:
         )
 
     def summarise(self, output: FindingsOutput, arguments: FindingsInput) -> str:
-        """`cause: checkout`, `cause: checkout (over)`."""
         del output
         names = ", ".join(
             f"{one.product}{' (over)' if one.until else ''}" for one in arguments.suspects[:3]

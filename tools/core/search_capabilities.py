@@ -61,7 +61,6 @@ class SearchCapabilities:
     async def execute(
         self, arguments: CapabilitiesInput, call: CallContext, caps: Capabilities
     ) -> CapabilitiesOutput:
-        """Raises InvalidArguments (no word to search by); what ClusterOffer raises."""
         del call
         asked = words_of(arguments.query)
         if not asked:
@@ -84,7 +83,6 @@ class SearchCapabilities:
         )
 
     def summarise(self, output: CapabilitiesOutput, arguments: CapabilitiesInput) -> str:
-        """`4 kinds for "postgres"`."""
         number = output.total_matches
         noun = "kind" if number == 1 else "kinds"
         return f'{number or "no"} {noun} for "{clean_text(arguments.query)[:60]}"'

@@ -53,7 +53,6 @@ class SearchPatterns:
     async def execute(
         self, arguments: PatternsInput, call: CallContext, caps: Capabilities
     ) -> PatternsOutput:
-        """Raises what Patterns raises."""
         del call
         found = await bound(caps.patterns, "patterns").search(arguments.intent, arguments.limit)
         return PatternsOutput(
@@ -69,7 +68,6 @@ class SearchPatterns:
         )
 
     def summarise(self, output: PatternsOutput, arguments: PatternsInput) -> str:
-        """`2 pages on "cache"`."""
         number = len(output.patterns)
         noun = "page" if number == 1 else "pages"
         return f'{number or "no"} {noun} on "{clean_text(arguments.intent)[:60]}"'

@@ -69,7 +69,6 @@ class SearchTraces:
     async def execute(
         self, arguments: SearchInput, call: CallContext, caps: Capabilities
     ) -> SearchOutput:
-        """Raises InvalidArguments for a bad time range or duration; what Traces raises."""
         when = parse_time_range(arguments.time_range, call.now)
         query = TraceQuery(
             product=arguments.product,
@@ -86,7 +85,6 @@ class SearchTraces:
         )
 
     def summarise(self, output: SearchOutput, arguments: SearchInput) -> str:
-        """`20 failed traces of checkout, slowest 1830 ms`."""
         kind = "failed traces" if arguments.errors else "traces"
         slowest = f", slowest {output.traces[0].duration_ms:g} ms" if output.traces else ""
         return f"{len(output.traces) or 'no'} {kind} of {arguments.product}{slowest}"

@@ -113,7 +113,6 @@ class SweepCluster:
     async def execute(
         self, arguments: SweepInput, call: CallContext, caps: Capabilities
     ) -> ClusterSweep:
-        """Raises InvalidArguments for a bad range; what Kubernetes raises."""
         cluster = bound(caps.kubernetes, "kubernetes")
         window, products = window_of(arguments, call), products_of(arguments, call)
         reading = ClusterReading(cluster)
@@ -150,7 +149,6 @@ class SweepCluster:
         )
 
     def summarise(self, output: ClusterSweep, arguments: SweepInput) -> str:
-        """`2 objects ill, 3 warnings`."""
         del arguments
         ill, warned = len(output.ill), len(output.warnings)
         return f"{ill or 'nothing'} ill, {warned or 'no'} warning{'' if warned == 1 else 's'}"

@@ -64,7 +64,6 @@ class SweepMetrics:
     async def execute(
         self, arguments: SweepInput, call: CallContext, caps: Capabilities
     ) -> MetricSweep:
-        """Raises InvalidArguments for a bad range; what Metrics raises."""
         metrics = bound(caps.metrics, "metrics")
         window, products = window_of(arguments, call), products_of(arguments, call)
         found = await metrics.discover(

@@ -80,7 +80,6 @@ class SweepTraces:
     async def execute(
         self, arguments: SweepInput, call: CallContext, caps: Capabilities
     ) -> TraceSweep:
-        """Raises InvalidArguments for a bad range; what Traces raises."""
         traces = bound(caps.traces, "traces")
         window, products = window_of(arguments, call), products_of(arguments, call)
         before = Interval(window.start - BASELINE, window.start)
@@ -115,7 +114,6 @@ class SweepTraces:
         )
 
     def summarise(self, output: TraceSweep, arguments: SweepInput) -> str:
-        """`120 traces, 3 operations slower`."""
         del arguments
         number = output.traces_before + output.traces_after
         return f"{number} traces, {len(output.shifts)} operations changed"

@@ -27,7 +27,6 @@ _NO_SCHEMA: Final[Mapping[str, object]] = {"type": "object", "properties": {}}
 def encode(
     request: CompleteRequest, model: str, max_tokens: int, extra: Mapping[str, object]
 ) -> bytes:
-    """The request body; equal requests give equal bytes."""
     conversation = turns(request.messages)
     caching = any(family in model for family in _CACHING)
     body: Json = {"messages": _messages(conversation, caching=caching)}

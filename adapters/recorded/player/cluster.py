@@ -55,7 +55,6 @@ class PackCluster:
         return self.state
 
     def events(self) -> Sequence[Object]:
-        """The events of the pack, whenever it is asked."""
         return self.kept_events
 
     def lines(self, pod: str, since_s: int) -> Sequence[RecordedLine]:  # noqa: ARG002 - the port's

@@ -86,7 +86,6 @@ class RecordedLogs:
         return LogPage(tuple(lines), cursor, total)
 
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
-        """Which of these products have lines; all products with lines when none is given."""
         check_order(interval)
         known = self._source.products
         wanted = tuple(dict.fromkeys(products)) or tuple(known)
@@ -95,11 +94,9 @@ class RecordedLogs:
         return LogsFound(wanted, without, {self._source.label: count} if count else {})
 
     async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
-        """How many lines match, by product, of each query."""
         return [(await self.sweep(query)).counts for query in queries]
 
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
-        """The lines of many products, the newest of each."""
         check_order(query.interval)
         known = self._source.products
         products = [one for one in dict.fromkeys(query.products) if one in known]

@@ -248,7 +248,6 @@ class EditPlanner:
         return True
 
     def grant(self, now: float) -> int | None:
-        """The message to edit now; it is in flight until `finished`."""
         if now < self._held_until:
             return None
         for urgency in _MOST_URGENT_FIRST:
@@ -260,7 +259,6 @@ class EditPlanner:
         return None
 
     def unused(self, _key: int) -> None:
-        """A grant led to no call."""
         self._bucket.give_back()
 
     def finished(self, key: int, now: float) -> None:
@@ -276,7 +274,6 @@ class EditPlanner:
         self._held_until = max(self._held_until, until)
 
     def wait_s(self, now: float) -> float | None:
-        """Seconds until the next possible grant; None without a wish."""
         times = [
             max(
                 self._ready_at(urgency, head) - now,
@@ -290,7 +287,6 @@ class EditPlanner:
         return min(times, default=None)
 
     def expected_s(self, _channel: str, urgency: Urgency, now: float) -> float:
-        """Seconds that one more of that urgency would wait, behind those asked before."""
         before = sum(
             slot.wants is not None and slot.wants >= urgency and not slot.in_flight
             for slot in self._slots.values()

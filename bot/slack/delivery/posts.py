@@ -64,7 +64,6 @@ class PostPlanner:
         return True
 
     def grant(self, now: float) -> int | None:
-        """The message to post now; it is in flight until `finished`."""
         heads = [
             (head, channel)
             for channel in self._channels.values()
@@ -81,7 +80,6 @@ class PostPlanner:
         return key
 
     def unused(self, key: int) -> None:
-        """A grant led to no call."""
         if (wish := self._wishes.get(key)) is not None:
             self._channels[wish.channel].bucket.give_back()
             self._all.give_back()
@@ -100,7 +98,6 @@ class PostPlanner:
         held.held_until = max(held.held_until, until)
 
     def wait_s(self, now: float) -> float | None:
-        """Seconds until the next possible grant; None without a wish."""
         times = [
             max(channel.bucket.wait_s(now, 1), channel.held_until - now)
             for channel in self._channels.values()
@@ -109,7 +106,6 @@ class PostPlanner:
         return max(0.0, min(times), self._all.wait_s(now, 1)) if times else None
 
     def expected_s(self, channel: str, urgency: Urgency, now: float) -> float:
-        """Seconds that one more of that urgency would wait there, behind those asked before."""
         ahead = [
             wish.channel
             for wish in self._wishes.values()

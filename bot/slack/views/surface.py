@@ -121,7 +121,6 @@ class SlackSurface(ChatSurface):
         return TRAITS
 
     async def open_answer(self, ask: Ask) -> MessageTs:
-        """Post the placeholder, or find the one an earlier attempt posted; empty: not soon."""
         ts = await self._opened(ask, AnswerView(ask.turn_id, question=ask.text))
         if self._sessions is not None:
             self._sessions.begins(ask)
