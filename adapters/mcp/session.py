@@ -64,8 +64,8 @@ class SdkConnection:
         """Every tool that the server announces, page by page. Raises AdapterError.
 
         Some servers send `nextCursor: ""` at the end, or the same cursor for ever. An empty cursor, a
-        cursor that was used before, a page that only repeats earlier tools, and two pages without tools
-        are the end.
+        cursor that was used before or is refused, a page that only repeats the names of earlier tools,
+        and two pages without tools are the end.
         """
         found: list[Definition] = []
         cursor: str | None = None
@@ -77,9 +77,12 @@ class SdkConnection:
                     params=types.PaginatedRequestParams(cursor=cursor) if cursor else None
                 )
             except (MCPError, ValidationError) as error:
+                if cursor and isinstance(error, MCPError) and error.code == INVALID_PARAMS:
+                    return found  # it refuses its own cursor
                 raise BadAnswer(f"its tools cannot be listed: {_words(error)}") from error
             listed = [_definition(tool) for tool in page.tools]
-            added = [each for each in listed if cursor is None or each not in found]
+            names = {each.name for each in found}
+            added = [each for each in listed if each.name not in names]
             found += added
             if len(found) > MAX_TOOLS:
                 raise BadAnswer(f"it announces more than {MAX_TOOLS} tools")

@@ -177,6 +177,14 @@ PAGES: dict[str, Callable[[str], dict[str, Any]]] = {
     "null instead of a page": lambda at: (
         {"tools": None} if at else {"tools": [TOOL, SECOND], "nextCursor": "2"}
     ),
+    "new words for the same page": lambda at: {
+        "tools": [TOOL, SECOND] if not at else [TOOL | {"description": f"read at {at}"}],
+        "nextCursor": f"{at}x",
+    },
+    "a longer cursor every time": lambda at: {
+        "tools": [TOOL, SECOND],
+        "nextCursor": (at or "x") * 40,
+    },
     "no cursor but null": lambda _: {"tools": [TOOL, SECOND], "nextCursor": None},
 }
 
@@ -191,6 +199,19 @@ async def test_every_tool_is_listed_once_however_the_pages_end(
 
     assert (status.state, status.reason) == ("connected", "runbooks 7; 1 tools on, 1 off")
     assert len([method for method, _ in runbooks.asked if method == "tools/list"]) <= 4
+
+
+async def test_a_server_that_refuses_its_own_cursor_keeps_its_tools(
+    runbooks: McpHttp, opened: Opened
+) -> None:
+    def pages(at: str) -> dict[str, Any] | None:
+        return None if at else {"tools": [TOOL, SECOND], "nextCursor": "2"}
+
+    runbooks.pages = pages
+    async with opened() as servers:
+        status, *_ = servers.status()
+
+    assert (status.state, status.reason) == ("connected", "runbooks 7; 1 tools on, 1 off")
 
 
 async def test_a_list_of_tools_without_end_is_a_reason(runbooks: McpHttp, opened: Opened) -> None:

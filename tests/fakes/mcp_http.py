@@ -21,7 +21,8 @@ class McpHttp:
     instead: Callable[[str], web.StreamResponse | None] = lambda _method: None
     tool: Mapping[str, Any] = field(default_factory=lambda: TOOL)
     answer: Callable[[Mapping[str, Any]], str] = lambda _arguments: "Restart it."
-    pages: Callable[[str], Mapping[str, Any]] | None = None  # a list of tools, by its cursor
+    # A list of tools, by its cursor; None refuses the cursor.
+    pages: Callable[[str], Mapping[str, Any] | None] | None = None
     asked: list[tuple[str, str]] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -36,7 +37,8 @@ class McpHttp:
             return web.Response(status=202)
         result = self._result(method, message.get("params", {}))
         if result is None:
-            error = {"code": -32601, "message": "no such method"}
+            code = -32602 if method == "tools/list" else -32601
+            error = {"code": code, "message": "no such method, or no such cursor"}
             return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error})
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
@@ -50,7 +52,8 @@ class McpHttp:
                 }
             case "tools/list":
                 if self.pages is not None:
-                    return dict(self.pages(params.get("cursor", "")))
+                    page = self.pages(params.get("cursor", ""))
+                    return None if page is None else dict(page)
                 return {"tools": [self.tool]}
             case "tools/call":
                 text = self.answer(params["arguments"])
