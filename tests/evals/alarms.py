@@ -303,7 +303,7 @@ def _rolled_out(system: System) -> None:
         for old, new in ((0, 2), (1, 3)):
             system.change(role, _since(25, _at(None)), f"{system.ill}/{old}")
             system.change(
-                role, lambda usual, before: usual if before <= 26 else None, f"{system.ill}/{new}"
+                role, lambda usual, before: usual if before <= 25 else None, f"{system.ill}/{new}"
             )
 
 
@@ -370,7 +370,8 @@ def _read(
 ) -> Row:
     by_chance = random.Random(f"{system.by_chance.random()}/{service}/{role}/{number}")
     low, high, noise = _LEVELS.get(role, (1.0, 1.0, 0.0))
-    level = math.exp(by_chance.uniform(math.log(low), math.log(high)))
+    alike = random.Random(f"{system.services}/{service}/{role}")  # of all pods of a service
+    level = math.exp(alike.uniform(math.log(low), math.log(high)))
     noise = system.rough.get(role, noise)
     change = system.changes.get((f"{service}/{number}", role)) or system.changes.get(
         (service, role)

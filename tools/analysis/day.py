@@ -11,10 +11,13 @@ from typing import Final
 
 from tools.analysis.shift import CAP, MIN_BASELINE, Points, Shift, fall_of, shift
 from tools.analysis.trend import DAY_S
-from tools.analysis.usual import UNUSUAL, Usual, least_spread
+from tools.analysis.usual import UNUSUAL, Usual, least_spread, usual_of
 from tools.signals import Role, Worse
 
 _HALF: Final = 0.5  # of what came at the same time yesterday: less is no chance
+_SIDE: Final = 3  # samples on each side of a step; as many times two tell what was usual before it
+_OTHER_STEPS: Final = 0.5  # of the step: the day has none that large beside it
+_STAYS: Final = 0.9  # of the samples since the step lie beyond what was usual before it
 FEWEST: Final = 24  # of the day; fewer do not show a baseline
 
 
@@ -83,25 +86,74 @@ def fall_since_yesterday(
     low = min(value for _, value, _ in newest)
     spread = max(noise, least_spread(usual, role, unit))
     down = min(CAP, (usual - low) / spread * (usual / (2 * low) if low > 0 else CAP))
-    high = max(value for _, value, _ in newest)
-    return Shift(
-        usual=usual,
-        spread=spread,
-        high=high,
-        low=low,
-        middle=median(value for _, value, _ in newest),
-        last=newest[-1][1],
-        last_at=newest[-1][0],
+    moved = _moved([(at, value) for at, value, _ in newest], before, Usual(usual, spread, spread))
+    return replace(
+        moved,
         up=0.0,
         down=max(UNUSUAL, down),
+        least=min(expected for *_, expected in newest),
         since=since,
         from_start=since < start,
         began_before=is_all,
+    )
+
+
+def held_step(
+    course: Points,
+    start: float,
+    end: float,
+    role: Role,
+    unit: str | None,
+    worse: Worse,
+    step_s: float,
+) -> Shift | None:
+    """None unless the level changed at once before `start`, by the most of all the day, and stayed there.
+
+    A rhythm changes slowly, and what comes each hour has more than one such step.
+    """
+    known = [point for point in course if point[0] <= end + 1]
+    values = [value for _, value in known]
+    newest = [point for point in known if point[0] > start - step_s / 2]
+    steps = {
+        at: median(values[at : at + _SIDE]) - median(values[at - _SIDE : at])
+        for at in range(2 * _SIDE, len(values) - max(_SIDE, len(newest)) + 1)
+    }
+    if len(values) < FEWEST or not steps or not newest:
+        return None
+    begin = max(steps, key=lambda at: abs(steps[at]))
+    upwards, size = steps[begin] > 0, abs(steps[begin])
+    others = (abs(step) for at, step in steps.items() if abs(at - begin) > _SIDE)
+    if worse == ("down" if upwards else "up") or max(others, default=0.0) > _OTHER_STEPS * size:
+        return None
+    usual = usual_of(values[begin - 2 * _SIDE : begin], role, unit)
+    beyond = [usual.is_unusual(value, upwards=upwards) for value in values[begin:]]
+    if not all(beyond[-len(newest) :]) or sum(beyond) < _STAYS * len(beyond):
+        return None
+    since = known[begin][0]
+    return replace(_moved(newest, values[:begin], usual), since=since, from_start=True)
+
+
+def _moved(newest: Points, before: Sequence[float], usual: Usual) -> Shift:
+    """The newest samples, which all lie beyond usual, against it. It began with the first."""
+    values = [value for _, value in newest]
+    return Shift(
+        usual=usual.middle,
+        spread=usual.spread,
+        high=max(values),
+        low=min(values),
+        middle=median(values),
+        last=values[-1],
+        last_at=newest[-1][0],
+        up=min(CAP, (max(values) - usual.middle) / usual.spread),
+        down=min(CAP, fall_of(usual, min(values), min(before))),
+        since=newest[0][0],
+        from_start=False,
+        began_before=False,
         until=None,
         n=len(before),
         most=max(before),
-        least=min(expected for *_, expected in newest),
-        own_spread=spread,
+        least=min(before),
+        own_spread=usual.own_spread,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import or_
 from statistics import median
 from typing import Final, Literal
 
@@ -18,11 +19,15 @@ _AT_TOP: Final = 0.9  # of the whole: most samples of a share of successes are a
 _NEARLY_ALL: Final = 0.99
 _ROUNDING: Final = 0.01  # of the whole: a CPU's share of a window may exceed it by that
 _STAYS: Final = 3  # samples in a row
+FULL: Final = (
+    0.9  # of a whole: what queues does so from here on; AWS recommends that alarm for a CPU
+)
 _MOSTLY: Final = 0.75
 _RESET: Final = 0.1  # of the value before: a counter starts again from nought
 _GROWS: Final = 0.8  # of the steps of a counter that is in use
 _FEWEST_STEPS: Final = 10
 _CHI: Final = 2 * 0.455  # the median square of a difference, over the variance of a sample
+_PEERS: Final = 3  # products of which one is unlike the others
 _COUNTED: Final = 3  # products with samples, to take a metric for a count of requests
 _OVER_POISSON: Final = (0.2, 100.0)  # variance over mean of requests that arrive by themselves
 # From this usual value on a duration is hardly in seconds: requests that take 20 s have timed out.
@@ -33,12 +38,14 @@ _UNITS_OF_DURATIONS: Final = ((2e7, "nanoseconds"), (2e4, "microseconds"), (20.0
 class Shape:
     """`good` of a share: its usual value is the good end. None where the values do not show it.
 
-    `is_usage`: parts of a whole that is mostly far from full and gets full, as a CPU's does.
+    `is_usage`: parts of a whole that is mostly far from full and gets full, as a CPU's does. `is_full`:
+    one product is nearly full all the time, and the others are far from it.
     """
 
     kind: Kind
     good: bool | None = None
     is_usage: bool = False
+    is_full: bool = False
 
 
 def shape_of(series: Sequence[Points]) -> Shape:
@@ -52,11 +59,18 @@ def shape_of(series: Sequence[Points]) -> Shape:
         return share
     if max(values) <= 1 + _ROUNDING:
         return _usage(series, "ratio", 1.0)
-    if all(is_counter(points) for points in series if len(points) > 1):
+    if _are_counters([points for points in series if len(points) > 1]):
         return Shape("counter")
     if max(values) <= 100 and (share := _share(values, "percent", 100.0)).kind:
         return share
     return _usage(series, "percent", 100.0) if max(values) <= 100 * (1 + _ROUNDING) else Shape("")
+
+
+def _are_counters(series: Sequence[Points]) -> bool:
+    """Whether all of them grow; one that stands still at what it counted may have stopped."""
+    stands = [min(points)[1] > 0 and len({value for _, value in points}) == 1 for points in series]
+    grows = [is_counter(points) for points in series]
+    return any(grows) and all(map(or_, grows, stands))
 
 
 def is_counter(points: Points) -> bool:
@@ -88,7 +102,8 @@ def with_shape(signal: Signal, series: Sequence[Points]) -> Signal:
         return signal
     shape = shape_of(series)
     if shape.is_usage and signal.unit is None and _is_of_usage(signal):
-        return replace(signal, unit=shape.kind)
+        known = replace(signal, unit=shape.kind)
+        return replace(known, worse="up", limit=FULL) if shape.is_full else known
     if signal.rank < USUAL:
         return signal
     if shape.kind not in ("ratio", "percent") or shape.good is None:
@@ -150,6 +165,9 @@ def _share(values: Sequence[float], kind: Literal["ratio", "percent"], whole: fl
 def _usage(series: Sequence[Points], kind: Literal["ratio", "percent"], whole: float) -> Shape:
     values = [value for points in series for _, value in points]
     is_partly = any(value % 1 for value in values) and median(values) <= whole / 2
+    least = sorted(quantile(sorted(value for _, value in points), 1 - _MOSTLY) for points in series)
+    if is_partly and len(least) >= _PEERS and least[-2] <= whole / 2 and least[-1] >= FULL * whole:
+        return Shape(kind, is_usage=True, is_full=True)
     stays = (
         all(value >= _NEARLY_ALL * whole for value in three)
         for points in series

@@ -4,6 +4,7 @@ The scorer is BARO's (https://arxiv.org/abs/2405.09330, |max(post) - median(pre)
 two-sided and with a spread that never falls below what matters to people.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,6 +20,11 @@ MIN_BASELINE: Final = 10  # samples before; fewer do not show a baseline
 CAP: Final = 999.0  # a constant baseline makes any change infinite
 _GAP_STEPS: Final = 3  # without a sample between two, the time between is unknown
 _LONG_S: Final = 180.0  # from here on one sample is of so many requests that it is no chance spike
+
+_FEWEST_BURSTS: Final = 3  # samples before that were as far away; fewer may be chance
+_CHANCE: Final = 2.0  # standard deviations of how often they come
+_AS_LARGE: Final = 1.25  # of the largest before
+_AS_BEFORE: Final = 1.0  # spreads that such a burst counts as, at most
 
 _FILLING: Final = frozenset[Role]({"cpu", "memory", "disk", "pool", "queue", "restarts"})
 
@@ -103,7 +109,7 @@ def shift(
         return None
     before = before[: untroubled(before, role, unit, worse)]
     usual = usual_of(before, role, unit)
-    high, low = _extremes(window, role, guard_s)
+    high, low = _extremes(window, role, guard_s, before, usual)
     least = min(before)
     up, down = (high - usual.middle) / usual.spread, fall_of(usual, low, least)
     upwards = worse == "up" or (worse == "either" and up >= down)
@@ -135,6 +141,20 @@ def shift(
     )
 
 
+def _is_as_before(
+    before: Sequence[float], window: Sequence[float], usual: Usual, *, upwards: bool
+) -> bool:
+    # Unusual samples came before, hardly smaller, and come no more often than chance has it.
+    earlier = [value for value in before if usual.is_unusual(value, upwards=upwards)]
+    now = [value for value in window if usual.is_unusual(value, upwards=upwards)]
+    if len(earlier) < _FEWEST_BURSTS or not now:
+        return False
+    largest, size = (max(abs(value - usual.middle) for value in of) for of in (earlier, now))
+    expected = len(earlier) * len(window) / len(before)
+    is_as_often = len(now) <= expected + _CHANCE * math.sqrt(expected)
+    return is_as_often and size <= _AS_LARGE * largest
+
+
 def fall_of(usual: Usual, low: float, least: float) -> float:
     """Spreads below the baseline. A fall to a third counts like a rise to three times; a fall to
     zero is unbounded.
@@ -149,13 +169,20 @@ def fall_of(usual: Usual, low: float, least: float) -> float:
     return CAP if low == 0 else min(CAP, fall * usual.middle / (2 * low))
 
 
-def _extremes(window: Points, role: Role, step_s: float) -> tuple[float, float]:
+def _extremes(
+    window: Points, role: Role, step_s: float, before: Sequence[float], usual: Usual
+) -> tuple[float, float]:
     values = sorted(value for _, value in window)
     skipped = 1 if len(values) >= 3 and step_s < _LONG_S else 0
     high, low = values[-1 - skipped], values[skipped]
     if role in _FILLING:
         newest = window[-1][1]
         high, low = max(high, newest), min(low, newest)
+    near = _AS_BEFORE * usual.spread
+    if _is_as_before(before, values, usual, upwards=True):
+        high = min(high, usual.middle + near)
+    if _is_as_before(before, values, usual, upwards=False):
+        low = max(low, usual.middle - near)
     return high, low
 
 

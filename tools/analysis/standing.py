@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from tools.analysis.series_shape import FULL
 from tools.analysis.shift import CAP, Points, Shift
 from tools.analysis.usual import least_spread, scale_of
 from tools.signals import Role, Worse
@@ -19,7 +20,6 @@ CLEAR: Final = 3.0  # spreads from how it began
 _TIMES: Final = 1.5  # how it began, at least
 _SHARE: Final = 4  # of the series: its beginning and its end
 MANY_FAIL: Final = 0.05  # of requests: no service calls that usual
-_FULL: Final = 0.9  # what queues when it is full; AWS recommends an alarm at 90 % of a CPU
 _QUEUES: Final = frozenset[Role]({"cpu", "pool", "disk"})
 _WHOLE: Final = frozenset({"percent", "%", "ratio"})
 # https://github.com/prometheus/node_exporter/blob/master/docs/node-mixin/alerts/alerts.libsonnet
@@ -89,7 +89,7 @@ def _over(now: float, role: Role, unit: str | None, limit: float | None) -> floa
     if role == "latency" and unit is None:
         return None  # seconds or milliseconds: no limit is known
     if limit is None and role in _QUEUES and (unit or "").lower() in _WHOLE:
-        limit = _FULL
+        limit = FULL
     if limit is None or now < limit * scale_of(unit):
         return None
     return limit * scale_of(unit)
@@ -101,13 +101,14 @@ def _runs_out(points: Points, first: float) -> float | None:
     return left_s if left_s < _RUNS_OUT_S else None
 
 
-def many_fail(moved: Shift, unit: str | None) -> Standing | None:
-    """A share of failures that is bad for everybody and that did not change; None for any less.
+def at_limit(moved: Shift, role: Role, unit: str | None, limit: float | None) -> Standing | None:
+    """A share of failures that is bad for everybody, or what is full, that did not change; None for any less.
 
-    `moved` is its range against the time before.
+    `moved` is its range against the time before; `limit` as for `standing`, and only of a part of a whole.
     """
-    limit = MANY_FAIL * scale_of(unit)
-    is_share = (unit or "").lower() in _WHOLE
-    if not is_share or moved.up >= CLEAR or min(moved.middle, moved.last) < limit:
+    if (unit or "").lower() not in _WHOLE or moved.up >= CLEAR:
         return None
-    return Standing(moved.usual, 0.0, moved.middle, 0.0, False, limit, None)
+    limit = MANY_FAIL if role == "errors" else FULL if role in _QUEUES else limit
+    if limit is None or min(moved.middle, moved.last) < limit * scale_of(unit):
+        return None
+    return Standing(moved.usual, 0.0, moved.middle, 0.0, False, limit * scale_of(unit), None)

@@ -6,6 +6,7 @@ from typing import Final
 
 from tools.analysis.shift import Shift
 from tools.analysis.usual import UNUSUAL
+from tools.core.metric_day import has_stopped
 from tools.core.metric_sweep import Disappeared, MetricGap, MetricSweep, Record
 from tools.core.sweep_arguments import at_text
 from tools.output import clean_text
@@ -16,7 +17,6 @@ Shifted = tuple[str, Signal, Shift]
 
 MOST_DISAPPEARED: Final = 20
 MOST_RECORDS: Final = 8
-_GONE: Final = 0.02  # of the baseline: less traffic counts as none
 
 
 def with_coverage(
@@ -96,8 +96,7 @@ def _records(shifted: Sequence[Shifted]) -> Iterator[Record]:
 def _fallen(shifted: Sequence[Shifted], start: datetime) -> Iterator[Disappeared]:
     """Traffic, or growth of a counter, that fell to nothing and is still there, as never before."""
     for product, signal, moved in shifted:
-        fell = moved.down >= UNUSUAL and moved.last <= _GONE * moved.usual < moved.least
-        if fell and (signal.role == "traffic" or _is_steady_counter(signal)):
+        if moved.down >= UNUSUAL and has_stopped(signal, moved):
             yield Disappeared(
                 product=clean_text(product),
                 role=signal.role,
@@ -107,10 +106,6 @@ def _fallen(shifted: Sequence[Shifted], start: datetime) -> Iterator[Disappeared
                 unit=signal.unit,
                 since=None if moved.since is None else at_text(moved.since, start),
             )
-
-
-def _is_steady_counter(signal: Signal) -> bool:
-    return signal.role == "other" and signal.reading == "rate"
 
 
 def _ended(gaps: Sequence[MetricGap], shifted: Sequence[Shifted]) -> Iterator[Disappeared]:

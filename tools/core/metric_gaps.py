@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final
 
 from tools.analysis.gaps import Gap, gap_in
@@ -48,9 +49,10 @@ def with_gaps(
         gaps |= _ended_before(product, own, signals, past, Interval(window.start, end))
         found.extend(_told(product, gaps, window.start))
         found.extend(_down(product, own, signals, end, past))
-        found.extend(
-            _unnamed_ended(product, own, signals, Interval(window.start, end), output.step_s)
+        unnamed = _unnamed_ended(
+            product, own, signals, past, Interval(window.start, end), output.step_s
         )
+        found.extend(islice(unnamed, _MOST_UNNAMED))
         ended = {
             role
             for role, gap in gaps.items()
@@ -95,20 +97,27 @@ def _unnamed_ended(
     product: str,
     own: Sequence[SweptSeries],
     signals: Mapping[str, Signal],
+    past: History,
     window: Interval,
     step_s: float,
 ) -> Iterator[MetricGap]:
     start, end = window.start.timestamp(), window.end.timestamp()
-    unnamed = [one for one in own if signals[one.signal].role == "other"]
-    ends = [(one, gap_in(one.points, start, end, step_s)) for one in unnamed]
-    ended = [(one, gap) for one, gap in ends if gap is not None and gap.until is None]
-    for one, gap in ended[:_MOST_UNNAMED]:
-        yield MetricGap(
-            product=clean_text(product),
-            roles="other",
-            signal=clean_text(one.signal),
-            since=at_text(gap.since, window.start),
-        )
+    read = {one.signal: one.points for one in own}
+    day = {name: points for (name, of), points in past.points.items() if of == product}
+    for name in (*read, *(one for one in day if one not in read)):
+        if signals[name].role != "other":
+            continue
+        if name in read:
+            gap, late_s = gap_in(read[name], start, end, step_s), 0.0
+        else:
+            gap, late_s = gap_in(day[name], start, end, past.step_s), past.step_s
+        if gap is not None and gap.until is None:
+            yield MetricGap(
+                product=clean_text(product),
+                roles="other",
+                signal=clean_text(name),
+                since=at_text(min(gap.since + late_s, end), window.start),
+            )
 
 
 def _ended_before(

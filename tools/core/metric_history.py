@@ -17,7 +17,7 @@ from tools.core.metric_sweep import MetricShift
 from tools.core.sweep_arguments import at_text
 from tools.errors import ToolError
 from tools.output import clean_text
-from tools.signals import ROLES, UNKNOWN, Role, Signal
+from tools.signals import ROLES, Role, Signal
 from tools.statistics import rounded
 
 Shifted = tuple[str, Signal, Shift]
@@ -39,7 +39,7 @@ class History:
 
     points: Mapping[tuple[str, str], Points] = field(default_factory=dict)
     week_ago: Mapping[tuple[str, str], Points] = field(default_factory=dict)
-    counters: frozenset[str] = frozenset()  # signals without a name that are read as they are here
+    counters: frozenset[str] = frozenset()  # signals that only their values show to be one
     requests: int = 0
     notes: Sequence[str] = ()
     step_s: float = STEP_S
@@ -110,9 +110,9 @@ async def read_history(
     step_s: float,
     shifted: Sequence[Shifted],
     recent: Sequence[SweptSeries],
+    counters: frozenset[str],
 ) -> History:
     step_s = max(STEP_S, step_s)
-    counters = frozenset(name for name, one in signals.items() if _is_unnamed_counter(one))
     chosen = [
         replace(one, reading="gauge") if one.name in counters else one
         for one in _most_telling(signals, shifted, recent)
@@ -189,11 +189,6 @@ async def _read(
     wide = Interval(interval.start, interval.end + timedelta(seconds=1))
     swept = await metrics.sweep(SweepQuery(signals, wide, step_s, products))
     return {(one.signal, one.product): one.points for one in swept.series}, swept.requests
-
-
-def _is_unnamed_counter(signal: Signal) -> bool:
-    is_rate = signal.role == "other" and signal.reading == "rate"
-    return is_rate and signal.rank == UNKNOWN and not signal.metric.endswith("_total")
 
 
 def _drifts(series: SweptSeries, signal: Signal) -> bool:

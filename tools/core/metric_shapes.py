@@ -34,6 +34,11 @@ def understood(
     return by_name, [one for one in read if one.points]
 
 
+def counted_by_shape(signals: Sequence[Signal], by_name: Mapping[str, Signal]) -> frozenset[str]:
+    """The names of those that no name, but their values show to be counters."""
+    return frozenset(one.name for one in signals if by_name[one.name].reading != one.reading)
+
+
 def units_of(
     signals: Mapping[str, Signal], series: Sequence[SweptSeries]
 ) -> Mapping[str, str | None]:
@@ -74,8 +79,10 @@ def _counts(points: Points, signal: Signal) -> Points:
 
 
 def _is_counter(signal: Signal, series: Sequence[Points]) -> bool:
-    is_unnamed = signal.role == "other" and signal.rank == UNKNOWN and signal.reading == "gauge"
-    return is_unnamed and shape_of(series).kind == "counter"
+    """Whether it only grows, where no convention says what its values are."""
+    is_unnamed = signal.rank == UNKNOWN if signal.role == "other" else signal.rank >= USUAL
+    is_counted = signal.role in {"other", "traffic"} and signal.reading == "gauge"
+    return is_unnamed and is_counted and shape_of(series).kind == "counter"
 
 
 def _by_signal(series: Sequence[SweptSeries]) -> Mapping[str, Sequence[Points]]:

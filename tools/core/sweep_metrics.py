@@ -7,7 +7,7 @@ from typing import Final
 from tools.analysis.comparable import least_before_s
 from tools.analysis.gaps import STALE_STEPS
 from tools.analysis.shift import Shift
-from tools.analysis.standing import Standing, many_fail
+from tools.analysis.standing import Standing, at_limit
 from tools.capabilities import (
     CallContext,
     Capabilities,
@@ -23,7 +23,7 @@ from tools.core.metric_gaps import with_gaps
 from tools.core.metric_history import read_history, with_week_ago
 from tools.core.metric_labels import LabelLook
 from tools.core.metric_reading import LONGEST_BASELINE, Judged, read_at
-from tools.core.metric_shapes import units_of
+from tools.core.metric_shapes import counted_by_shape, units_of
 from tools.core.metric_sweep import (
     Comparable,
     MetricShift,
@@ -77,7 +77,10 @@ class SweepMetrics:
             requests += read.requests
         by_name, series, judged = read.signals, read.series, read.judged
         start, step_s = read.start, read.step_s
-        past = await read_history(metrics, by_name, window, products, step_s, judged.shifts, series)
+        counters = counted_by_shape(signals, by_name)
+        past = await read_history(
+            metrics, by_name, window, products, step_s, judged.shifts, series, counters
+        )
         recent = {(one.signal, one.product): one.points for one in series}
         look = DayLook(past, recent, window, units_of(by_name, series))
         judged.growing = list(past.trends(by_name, window.end))
@@ -126,8 +129,8 @@ def _lasting(
     shifted: Sequence[tuple[str, Signal, Shift]],
 ) -> Iterator[tuple[str, Signal, Standing]]:
     for product, signal, moved in shifted:
-        is_named = signal.role == "errors" and signal.worse == "up" and not signal.is_inferred
-        stands = many_fail(moved, signal.unit) if is_named else None
+        is_told = signal.worse == "up" and not (signal.role == "errors" and signal.is_inferred)
+        stands = at_limit(moved, signal.role, signal.unit, signal.limit) if is_told else None
         if stands is not None:
             yield product, signal, stands
 

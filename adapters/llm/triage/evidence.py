@@ -81,7 +81,8 @@ class Moved:
 class StandingFact:
     """A signal without an earlier baseline; fields as core__sweep_metrics names them.
 
-    `is_alone`: no other signal of the product without a known role had a clear trend.
+    `is_alone`: no other signal of the product without a known role had a clear trend. `is_usual`: it has a
+    baseline after all, and always was so.
     """
 
     product: str
@@ -97,6 +98,7 @@ class StandingFact:
     runs_out_s: float | None
     mark: str
     is_alone: bool = True
+    is_usual: bool = False
 
     @property
     def is_bad(self) -> bool:
@@ -296,9 +298,10 @@ def _standings(seen: Seen, subject: str, asked: str, name: _Names) -> Iterator[S
 
 
 def _standing(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> StandingFact:
+    product, role = text_of(row, "product"), text_of(row, "role")
     return StandingFact(
-        product=name.of(text_of(row, "product")),
-        role=text_of(row, "role"),
+        product=name.of(product),
+        role=role,
         signal=plain(text_of(row, "signal")),
         unit=text_of(row, "unit"),
         first=number_of(row, "first") or 0.0,
@@ -309,6 +312,7 @@ def _standing(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Standin
         limit=number_of(row, "limit"),
         runs_out_s=number_of(row, "runs_out_s"),
         mark=seen.mark,
+        is_usual=role in text_of(seen.mapping("within"), product).split(),
     )
 
 

@@ -139,6 +139,7 @@ def _is_doubted(case: Case, facts: Facts, found: Sequence[Suspicion]) -> bool:
         or _has_vanished(case, facts)
         or bool(unexplained(case, facts))
         or _has_moved(case, facts)
+        or any(one.is_bad and _is_in_question(case, one.product) for one in facts.standing)
     )
 
 

@@ -191,7 +191,7 @@ def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Poi
     yield from _log_points(facts)
     yield from _span_points(facts)
     for one in facts.standing:
-        yield one.product, _standing_point(one, facts.standing)
+        yield one.product, _standing_point(one, facts.standing, subject)
     for gone in facts.gone:
         yield gone.product, _gone_point(gone)
     for fact in facts.ill:
@@ -238,8 +238,10 @@ def _capacity_points(moved: Moved) -> Iterator[tuple[str, Point]]:
         yield moved.product, Point(moved.role, points, True, True, moved, moved.over_since)
 
 
-def _standing_point(fact: StandingFact, found: Sequence[StandingFact]) -> Point:
+def _standing_point(fact: StandingFact, found: Sequence[StandingFact], subject: str) -> Point:
     """Something that queues at its limit may be a cause; anything else only shows that there is one.
+
+    What always was so is no cause, and hardly counts unless its product is asked about.
 
     What travels along calls counts by its growth, compared with the largest of the same signal.
     """
@@ -250,8 +252,10 @@ def _standing_point(fact: StandingFact, found: Sequence[StandingFact]) -> Point:
         points *= abs(fact.now - fact.first) / max(alike) if max(alike) > 0 else 1.0
     elif fact.role in _LOAD:
         points *= _OF_LOAD
-    firm = fact.is_bad and fact.role in _AT_THE_END
+    firm = fact.is_bad and fact.role in _AT_THE_END and not fact.is_usual
     at_limit = _AT_LIMIT if fact.is_bad else 0.0
+    if fact.is_usual and fact.role in _AT_THE_END and fact.product != subject:
+        at_limit /= 2
     return Point(fact.role, points + at_limit, travels, not firm, fact)
 
 

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.analysis.day import day_course, day_shift, fall_since_yesterday, medians
+from tools.analysis.day import (
+    day_course,
+    day_shift,
+    fall_since_yesterday,
+    held_step,
+    medians,
+)
 from tools.analysis.shift import Points, Shift
 from tools.analysis.usual import UNUSUAL
 from tools.signals import Role, Worse
@@ -119,3 +125,50 @@ def test_any_values_give_finite_scores(values: list[float], newest: float) -> No
     found = [against_day(points, "other", "either"), since_yesterday(points)]
 
     assert all(math.isfinite(one.size) for one in found if one is not None)
+
+
+def step_of(points: Points, worse: Worse = "either") -> Shift | None:
+    return held_step(points, END - HALF_HOUR, END, "traffic", None, worse, STEP_S)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 3.0])
+@pytest.mark.parametrize("hours", [1.5, 5.0, 14.0])
+def test_a_level_that_changed_at_once_and_stayed_is_found_with_its_onset(
+    hours: float, share: float
+) -> None:
+    found = step_of(day(lambda ago: 40.0 * (share if ago <= hours else 1.0)))
+
+    assert found is not None
+    assert found.size > UNUSUAL
+    assert found.usual == pytest.approx(40.0, rel=0.05)
+    assert found.since == pytest.approx(END - hours * 3600, abs=STEP_S)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda ago: 40 * (1 + 0.8 * math.cos(ago / 24 * 2 * math.pi)),  # a rhythm
+        lambda ago: 90.0 if ago % 12 < 6 else 40.0,  # each of several steps alike
+        lambda ago: 90.0 if 4 < ago < 8 else 40.0,  # over
+        lambda ago: 40.0 + 2 * max(0.0, 20 - ago),  # slow growth
+        lambda ago: 40.0 if ago > 3 else 44.0,  # small
+    ],
+)
+def test_what_changes_slowly_or_often_or_a_little_is_no_step(
+    value: Callable[[float], float],
+) -> None:
+    assert step_of(day(value)) is None
+
+
+def test_a_step_the_good_way_is_none() -> None:
+    points = day(lambda ago: 10.0 if ago <= 5 else 40.0)
+
+    assert step_of(points, "up") is None
+    assert step_of(points, "down") is not None
+
+
+@given(st.lists(st.floats(-1e300, 1e300), max_size=200))
+def test_any_course_has_a_finite_step_or_none(values: list[float]) -> None:
+    found = step_of([(END - STEP_S * n, value) for n, value in enumerate(values)][::-1])
+
+    assert found is None or (math.isfinite(found.up) and math.isfinite(found.down))

@@ -186,3 +186,23 @@ def test_a_slow_fall_that_began_before_the_window_is_clear(last: float) -> None:
     assert found is not None
     assert found.down >= 3
     assert found.record >= 3
+
+
+def bursts(every: int, height: float) -> list[tuple[float, float]]:
+    values = [height if n % every == 3 else 0.1 + 0.001 * (n % 7) for n in range(120)]
+    return [(n * STEP, value) for n, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("height", "times", "unusual"),
+    [(0.9, 2, False), (1.0, 3, False), (2.5, 2, True), (0.9, 12, True)],
+)
+def test_bursts_count_where_they_are_larger_or_come_more_often_than_before(
+    height: float, times: int, unusual: bool
+) -> None:
+    window = [height] * times + [0.1] * (30 - times)
+    points = bursts(30, 0.9) + [(START + n * STEP, value) for n, value in enumerate(window)]
+    found = shift(points, START, START + 30 * STEP, "latency", "seconds", STEP, "up")
+
+    assert found is not None
+    assert (found.up >= 3, found.record > 0) == (unusual, height > 2)

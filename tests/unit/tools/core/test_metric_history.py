@@ -147,3 +147,55 @@ async def test_a_share_of_failures_that_is_high_all_the_time_is_told(
     found = await swept(series("http_request_error_ratio", lambda ago: share + 0.0001 * (ago % 5)))
 
     assert [one["limit"] for one in found["standing"]] == told
+
+
+@pytest.mark.parametrize("ended", [60, 400, 1000])
+async def test_an_unknown_gauge_that_ended_is_told_however_long_ago(ended: int) -> None:
+    points = [(at, 900.0 + n % 5) for n, at in enumerate(minutes(2160)[:-ended])]
+    fill = {"name": "tank_7", "labels": {"service": "web"}, "points": points}
+    found = await swept(fill, series(P99, lambda ago: 0.2 + ago % 5 / 1000))
+
+    (gone,) = found["disappeared"]
+    assert (gone["signal"], gone["how"]) == ("tank_7", "ended")
+
+
+@pytest.mark.parametrize("name", ["jobs_done_total", "grains_sorted"])
+@pytest.mark.parametrize("hours", [4, 11])
+async def test_a_counter_that_stopped_is_told_however_long_ago(name: str, hours: int) -> None:
+    found = await swept(
+        series(name, lambda ago: 9.0 * (2000 - max(ago, 60 * hours))),
+        series(name, lambda ago: 5.0 * (2000 - ago), product="cart"),
+    )
+
+    (gone,) = found["disappeared"]
+    assert (gone["signal"], gone["how"]) == (name, "zero")
+
+
+async def test_requests_that_only_their_values_show_to_be_counted_are_read_as_a_rate() -> None:
+    half = lambda ago: 600.0 * (2000 - max(ago, 480)) + 240.0 * max(0, 480 - ago)  # noqa: E731
+    found = await swept(series("hits_seen", half))
+
+    (told,) = found["shifts"]
+    assert (told["unit"], told["direction"]) == ("per second", "down")
+    assert (told["usual"], told["last"]) == (pytest.approx(10), pytest.approx(4))
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "told"),
+    [
+        ("db_pool_usage_ratio", 0.97, "pool"),
+        ("process_cpu_usage", 0.95, "cpu"),
+        ("busy_part", 0.96, "other"),
+        ("db_pool_usage_ratio", 0.6, ""),
+        ("memory_usage_ratio", 0.97, ""),
+    ],
+)
+async def test_what_is_nearly_full_all_the_time_is_told(name: str, level: float, told: str) -> None:
+    rows = [series(name, lambda ago: level + ago % 5 / 1000)]
+    for product in ("cart", "db"):
+        usual = series(name, lambda ago: 0.2 + ago % 7 / 100)
+        rows.append({**usual, "labels": {"service": product}})
+    found = await sweep(SweepMetrics, metrics=rows)
+
+    assert "".join(one["role"] for one in found["standing"]) == told
+    assert found["shifts"] == []
