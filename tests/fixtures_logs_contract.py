@@ -93,7 +93,7 @@ class LogsContract:
         with pytest.raises(InvalidArguments, match="cursor"):
             await logs.query(replace(query, min_level="error", cursor=page.next_cursor))
 
-    async def test_products_with_lines_are_told(self, logs: Logs, query: LogQuery) -> None:
+    async def test_products_with_lines_are_reported(self, logs: Logs, query: LogQuery) -> None:
         found = await logs.discover([PRODUCT, "nowhere"], query.interval)
         assert (list(found.without), list(found.labels.values())) == (["nowhere"], [1])
 

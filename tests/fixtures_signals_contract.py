@@ -47,7 +47,7 @@ class SignalsContract:
         assert set(PRODUCTS) <= set(found.products)
         assert list(found.without) == []
 
-    async def test_label_that_products_were_found_by_is_told(
+    async def test_label_that_products_were_found_by_is_reported(
         self, metrics: Metrics, hour: Interval
     ) -> None:
         found = await metrics.discover(PRODUCTS, hour)

@@ -86,7 +86,7 @@ def test_a_package_file_holds_its_docstring_only() -> None:
     assert _names(each for each in packages if each.statements != 1) == []
 
 
-def test_a_tool_is_executed_by_the_runner_and_by_nobody_else() -> None:
+def test_a_tool_is_executed_by_the_runner_and_by_no_one_else() -> None:
     callers = {
         each.path
         for each in sources()

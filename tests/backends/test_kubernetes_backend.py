@@ -57,7 +57,7 @@ async def test_what_is_not_there_or_not_shown_is_refused(api: KubernetesApi) -> 
         await reader.table(ObjectQuery("secrets"))
 
 
-async def test_its_kinds_and_their_fields_are_told(api: KubernetesApi) -> None:
+async def test_its_kinds_and_their_fields_are_reported(api: KubernetesApi) -> None:
     offer = KubernetesOffer(api)
     kinds = {one.kind: one for one in await offer.kinds()}
     assert kinds["Deployment"].api_version == "apps/v1"

@@ -160,7 +160,7 @@ async def metrics_of(
 
 
 @pytest.mark.parametrize("server", sorted(SERVERS))
-async def test_a_series_of_another_job_is_not_a_products_by_a_label_that_names_nobody(
+async def test_a_series_of_another_job_is_not_a_products_by_a_label_that_names_no_one(
     tmp_path: Path, server: str
 ) -> None:
     shop = Shop(NOW)

@@ -52,7 +52,7 @@ class Plane:
 class AdminInfoContract:
     """Run against every implementation, which knows checkout v2.4.0."""
 
-    async def test_a_product_tells_its_version_and_health(self, admin: AdminInfo) -> None:
+    async def test_a_product_shows_its_version_and_health(self, admin: AdminInfo) -> None:
         found = await admin.info("checkout", CALL)
         assert (found["product"], found["version"], found["health"]) == ("checkout", "v2.4.0", "ok")
 

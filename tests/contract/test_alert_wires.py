@@ -70,7 +70,7 @@ def test_nothing_is_believed_without_a_header_or_with_odd_ones(sender: Sender) -
     assert not sender.wire.admits(odd, sender.body)
 
 
-def test_an_empty_secret_admits_nobody() -> None:
+def test_an_empty_secret_admits_no_one() -> None:
     admitted = [
         name
         for name, each in senders(secret="").items()

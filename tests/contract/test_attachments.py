@@ -126,7 +126,7 @@ async def test_a_large_file_is_refused_before_it_is_sent_for(workspace: Workspac
     assert workspace.files.fetched == []
 
 
-async def test_a_file_that_is_deleted_meanwhile_is_told_so(workspace: Workspace) -> None:
+async def test_a_file_that_is_deleted_in_the_meantime_is_told_so(workspace: Workspace) -> None:
     file = await uploaded(workspace, Upload("app.log", b"x"))
     workspace.files.delete(file.id)
     async with reader(workspace.origin, workspace.bot_token) as files:
@@ -282,7 +282,7 @@ async def test_a_sign_in_page_is_not_the_file() -> None:
 
 
 @pytest.mark.parametrize(("status", "words"), [(429, "limits how often"), (503, "HTTP 503")])
-async def test_a_download_that_slack_puts_off_is_told(status: int, words: str) -> None:
+async def test_a_download_that_slack_puts_off_is_reported(status: int, words: str) -> None:
     async def refuse(_request: web.Request) -> web.Response:
         return web.Response(status=status)
 
@@ -292,7 +292,7 @@ async def test_a_download_that_slack_puts_off_is_told(status: int, words: str) -
     assert words in told.message
 
 
-async def test_a_description_that_slack_puts_off_is_told() -> None:
+async def test_a_description_that_slack_puts_off_is_reported() -> None:
     assert "limits how often" in (await failure(OddSlack(plain, status=429))).message
     assert "did not say where" in (await failure(OddSlack(plain, status=500))).message
 

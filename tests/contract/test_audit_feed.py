@@ -198,7 +198,7 @@ async def test_others_have_their_turn_between_two_pieces(database: Database) -> 
     assert (burning.pieces, burning.rested) == ([4, 4, 2], [0, 0, 0])
 
 
-async def test_a_sink_that_is_behind_takes_its_share_of_a_core_and_no_more(
+async def test_a_sink_that_is_behind_takes_its_share_of_a_core_but_not_more(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit_feed, "BATCH_ROWS", 10)

@@ -126,7 +126,7 @@ def body(text: bytes) -> Write:
     ],
     ids=["1e999", "infinity", "5000 digits", "depth", "UTF-16", "surrogate", "twice", "2**70"],
 )
-async def test_json_that_is_none_comes_as_text_and_says_so(
+async def test_an_invalid_json_comes_as_text_and_says_so(
     monkeypatch: pytest.MonkeyPatch, text: bytes, words: str
 ) -> None:
     async with raw_server(body(text)) as url:

@@ -79,7 +79,7 @@ def _texts(events: Sequence[ChatEvent]) -> list[str]:
     return [orjson.loads(event.data).get("text", "") for event in events]
 
 
-async def test_an_answer_is_told_in_order_and_ends_once(world: World) -> None:
+async def test_an_answer_is_reported_in_order_and_ends_once(world: World) -> None:
     ask, surface = await world.ask(), world.surface()
     stream = surface.stream(ask, await surface.open_answer(ask))
     stream.feed(RoundStarted(1, "anthropic", "m"))
@@ -117,7 +117,7 @@ async def test_a_page_of_long_events_is_short_and_the_next_goes_on(world: World)
     assert pages == [[1, 2, 3, 4], [5, 6, 7], [8]]
 
 
-async def test_what_a_dead_replica_began_is_told_on_by_its_successor(world: World) -> None:
+async def test_what_a_dead_replica_began_is_reported_on_by_its_successor(world: World) -> None:
     ask = await world.ask()
     dead = world.surface().stream(ask, ask.ts)
     for event in (CALL, TextDelta("The old half "), Notice("failing over")):
@@ -191,7 +191,7 @@ async def test_ten_writers_lose_nothing_and_number_without_a_gap(world: World) -
     assert sorted(_texts(told), key=int) == [str(n) for n in range(10)]
 
 
-async def test_a_card_tells_each_state_once(world: World) -> None:
+async def test_a_card_shows_each_state_once(world: World) -> None:
     surface, ask = world.surface(), await world.ask()
     row = replace(proposal(), place=ask.place, turn_id=ask.turn_id)
     await surface.show_card(row)
@@ -277,7 +277,7 @@ async def test_answers_grow_while_the_surface_runs(world: World) -> None:
     assert _kinds(await world.told()) == ["question", "text"]
 
 
-async def test_a_write_that_was_due_when_the_answer_ended_tells_nothing(world: World) -> None:
+async def test_a_write_that_was_due_when_the_answer_ended_reports_nothing(world: World) -> None:
     ask = await world.ask()
     stream = world.surface().stream(ask, ask.ts)
     stream.feed(TextDelta("The new version leaks conn"))
@@ -288,7 +288,7 @@ async def test_a_write_that_was_due_when_the_answer_ended_tells_nothing(world: W
     assert _kinds(await world.told())[-1] == "done"
 
 
-async def test_nothing_is_told_after_an_end_of_which_its_teller_does_not_know(
+async def test_nothing_is_reported_after_an_end_of_which_its_teller_does_not_know(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask, tell = await world.ask(), StoredChats.tell

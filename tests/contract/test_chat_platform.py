@@ -112,7 +112,7 @@ async def test_an_answer_that_moved_elsewhere_is_left_without_an_end(platform: P
         await stream.aclose()
 
 
-async def test_a_proposal_has_one_card_that_tells_its_newest_state(platform: Platform) -> None:
+async def test_a_proposal_has_one_card_that_shows_its_newest_state(platform: Platform) -> None:
     row = proposal()
     ts = await platform.surface.show_card(row)
     before = set(platform.seen())

@@ -35,7 +35,7 @@ class ClusterOfferContract:
         assert found["PostgresCluster"].api_version == "data.shop.example/v1"
         assert "Postgres" in found["PostgresCluster"].description
 
-    async def test_a_kind_tells_two_levels_of_its_fields(self, offer: ClusterOffer) -> None:
+    async def test_a_kind_shows_two_levels_of_its_fields(self, offer: ClusterOffer) -> None:
         found = await offer.schema("Deployment", "apps/v1", "")
         fields = {one.path: one for one in found.fields}
         assert next(one.path for one in found.fields) == "spec"
@@ -216,7 +216,7 @@ async def test_a_reader_who_may_not_see_custom_definitions_sees_their_kinds(open
     assert found.description == ""
 
 
-async def test_an_api_server_without_discovery_in_one_piece_is_told(opened: Open) -> None:
+async def test_an_api_server_without_discovery_in_one_piece_is_reported(opened: Open) -> None:
     offer, _ = await opened(objects(**{"/api": {"kind": "APIVersions", "versions": ["v1"]}}))
     with pytest.raises(UpstreamFailed, match=r"older than Kubernetes 1\.26"):
         await offer.kinds()

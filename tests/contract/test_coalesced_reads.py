@@ -52,7 +52,7 @@ async def test_silence_after_a_fast_answer_is_a_timeout(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_fast_answer_that_is_cut_tells_all_that_came(wire: str) -> None:
+async def test_a_fast_answer_that_is_cut_shows_all_that_came(wire: str) -> None:
     async with serving(wire, [Round(text=WORDS, pace_s=0.001, cut_at=200)]) as (provider, _):
         chunks = await everything(provider, ASKED)
 

@@ -113,7 +113,7 @@ async def feeds(systems: Systems) -> AsyncIterator[Mapping[str, DeployFeed]]:
         ("flux", "cart", "1.2.0", "flux", "failed"),
     ],
 )
-async def test_what_was_deployed_is_told(
+async def test_what_was_deployed_is_reported(
     feeds: Mapping[str, DeployFeed],
     kind: str,
     product: str,
@@ -134,7 +134,7 @@ async def test_what_ended_before_is_left_out(feeds: Mapping[str, DeployFeed], ki
     assert not await feeds[kind].since(AT + timedelta(minutes=1))
 
 
-async def test_gitlab_is_told_from_when_on(
+async def test_gitlab_is_reported_from_when_on(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
     await feeds["gitlab"].since(DAY)
@@ -174,7 +174,7 @@ async def test_two_instances_of_argo_that_count_alike_tell_two_deploys() -> None
 @pytest.mark.parametrize(
     "unset", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "1970-01-01T00:00:00Z", None]
 )
-async def test_an_instant_that_nobody_set_is_not_the_year_1(unset: str | None) -> None:
+async def test_an_instant_that_no_one_set_is_not_the_year_1(unset: str | None) -> None:
     app: Any = json.loads(json.dumps(told.ARGO_APPLICATION))
     first = app["status"]["history"][0]
     app["status"]["history"] = [
@@ -194,7 +194,7 @@ async def test_an_instant_that_nobody_set_is_not_the_year_1(unset: str | None) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_revision_that_is_none_hides_no_other(
+async def test_an_invalid_revision_hides_no_other(
     feeds: Mapping[str, DeployFeed], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     text = json.dumps(ANSWERS)
@@ -232,7 +232,7 @@ def by_webhook(read: Any, body: object) -> Callable[[], list[IngestedEvent]]:
     ],
 )
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_a_deploy_told_by_webhook_and_asked_for_is_one_deploy(
+async def test_a_deploy_reported_by_webhook_and_asked_for_is_one_deploy(
     feeds: Mapping[str, DeployFeed],
     database: Database,
     kind: str,
@@ -264,7 +264,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("body", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_odd_answer_is_an_error_of_ours_or_tells_nothing(
+async def test_an_odd_answer_is_an_error_of_ours_or_reports_nothing(
     feeds: Mapping[str, DeployFeed], systems: Systems, kind: str, body: bytes
 ) -> None:
     systems.said = (200, body)
@@ -351,7 +351,7 @@ async def _limited(feeds: Mapping[str, DeployFeed], systems: Systems, reset: str
     return refused.value.retry_after_s
 
 
-async def test_a_limit_that_is_told_as_forbidden_is_waited_for(
+async def test_a_limit_that_is_reported_as_forbidden_is_waited_for(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
     waits_s = await _limited(feeds, systems, f"{time.time() + 900:.0f}")
@@ -367,7 +367,7 @@ async def test_the_end_of_a_limit_may_be_past_or_no_time(
     assert await _limited(feeds, systems, reset) == waits_s
 
 
-async def test_a_cluster_without_flux_tells_nothing(
+async def test_a_cluster_without_flux_reports_nothing(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
     systems.said = (404, b'{"kind": "Status", "message": "not found"}')

@@ -104,7 +104,7 @@ async def test_logs_and_traces_go_the_same_way(grafana: tuple[Grafana, str]) -> 
 @pytest.mark.parametrize(
     "known", [{}, [], {"uid": 2**127}, {"uid": "../../admin"}, {"uid": ""}, "\ud800"]
 )
-async def test_uid_that_is_none_is_never_asked(grafana: tuple[Grafana, str], known: object) -> None:
+async def test_an_invalid_uid_is_never_asked(grafana: tuple[Grafana, str], known: object) -> None:
     standing, url = grafana
     standing.known = known
     async with AsyncExitStack() as stack:

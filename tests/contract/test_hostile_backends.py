@@ -222,7 +222,7 @@ async def test_waiting_for_a_query_ends_with_who_waits() -> None:
 
 @pytest.mark.parametrize("text", ["half \ud800 a character", '|~ "("', "{app}", "x" * 2001])
 @pytest.mark.parametrize("kind", KINDS[:3])
-async def test_filter_that_is_none_is_never_sent(kind: str, text: str) -> None:
+async def test_an_invalid_filter_is_never_sent(kind: str, text: str) -> None:
     def never(_request: httpx.Request) -> httpx.Response:
         raise AssertionError("asked")
 

@@ -137,7 +137,7 @@ async def test_an_error_is_not_called_new_by_its_first_time_within_the_range(
     assert (issue.first_seen.date().isoformat() if issue.first_seen else None) == first
 
 
-async def test_a_release_that_cannot_be_read_is_told_and_keeps_the_issues() -> None:
+async def test_a_release_that_cannot_be_read_is_reported_and_keeps_the_issues() -> None:
     found = await Server(whole=httpx.Response(429)).sentry().search(asked_for())
 
     assert [issue.release for issue in found.issues] == [""]
@@ -239,7 +239,7 @@ async def test_endless_projects_are_not_taken_for_all_of_them() -> None:
     [("150", 150), (150, 150), ("9" * 5000, None), (HUGE, None), ("-1", None), (True, None),
      ("\u0663", None), (1.5, None), (None, None), ({}, None)],
 )  # fmt: skip
-async def test_a_count_that_is_none_is_not_known(value: Any, told: int | None) -> None:
+async def test_an_invalid_count_is_not_known(value: Any, told: int | None) -> None:
     found = await Server(issues=[{**ISSUE, "count": value}]).sentry().search(asked_for())
 
     assert [issue.count for issue in found.issues] == [told]
@@ -271,7 +271,7 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
-async def test_an_odd_entry_hides_no_other_and_is_told_of() -> None:
+async def test_an_odd_entry_hides_no_other_and_is_reported() -> None:
     found = await Server(issues=[*ODD, ISSUE]).sentry().search(asked_for())
 
     assert len(found.issues) == 1
@@ -300,7 +300,7 @@ async def test_no_answer_raises_what_tools_do_not_know(part: str) -> None:
             await made(answer, {}).discover([])
 
 
-async def test_what_is_too_large_is_not_read() -> None:
+async def test_data_that_is_too_large_is_not_read() -> None:
     sent = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -324,7 +324,7 @@ async def test_what_is_too_large_is_not_read() -> None:
         (httpx.Response(404, json={"detail": "The requested resource does not exist"}), "not exist"),
     ],
 )  # fmt: skip
-async def test_a_refusal_is_told_in_sentry_s_words(answer: httpx.Response, why: str) -> None:
+async def test_a_refusal_is_reported_in_sentry_s_words(answer: httpx.Response, why: str) -> None:
     with pytest.raises(UpstreamFailed, match=why):
         await Server(issues=answer).sentry().search(asked_for())
     with pytest.raises(UpstreamFailed, match=why):
@@ -375,7 +375,7 @@ async def ask(server: Server, **arguments: object) -> ToolOutcome:
     return await b.run(orjson.dumps(given).decode(), "core__get_errors")
 
 
-async def test_the_tool_tells_an_issue_with_what_tells_it_apart() -> None:
+async def test_the_tool_shows_an_issue_with_what_shows_it_apart() -> None:
     hostile = {
         **ISSUE,
         "title": "\x1b[31mboom\u202e",

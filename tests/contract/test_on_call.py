@@ -151,7 +151,7 @@ async def test_addresses_that_are_not_told_at_all_are_a_failure(rota: Open) -> N
         await (await pagerduty(rota, PagerDuty(entry(None)))).people()
 
 
-async def test_a_wrong_token_is_refused_and_never_told(rota: Open) -> None:
+async def test_a_wrong_token_is_refused_and_never_reported(rota: Open) -> None:
     wrong = "wrong-token-1"
     with pytest.raises(Refused) as refused:
         await (await pagerduty(rota, PagerDuty(), token=wrong)).people()
@@ -260,7 +260,7 @@ def test_what_is_no_path_is_said(path: str) -> None:
 
 
 @pytest.mark.parametrize("odd", [None, 7, "x", {}, 2**64, {"user": None}, {"user": {"id": 7}}])
-async def test_an_on_call_that_cannot_be_read_adds_nobody_and_hides_nobody(
+async def test_an_on_call_that_cannot_be_read_adds_no_one_and_hides_no_one(
     rota: Open, odd: JsonValue
 ) -> None:
     server = PagerDuty(odd, entry("mira@x.io"), odd)
@@ -274,7 +274,7 @@ async def test_unreadable_on_calls_alone_are_an_error_and_no_empty_rota(rota: Op
         await (await pagerduty(rota, PagerDuty(None, entry("eve@x.io", "POTHER1")))).people()
 
 
-async def test_half_a_character_in_an_on_call_hides_nobody(rota: Open) -> None:
+async def test_half_a_character_in_an_on_call_hides_no_one(rota: Open) -> None:
     sound = orjson.dumps(entry("mira@x.io")).decode()
     body = f'{{"more": false, "oncalls": [{sound}, {{"user": {{"id": "\\ud800"}}}}]}}'.encode()
 
@@ -286,6 +286,6 @@ async def test_half_a_character_in_an_on_call_hides_nobody(rota: Open) -> None:
 
 
 @pytest.mark.parametrize("odd", [None, 7, {}, "Mira"])
-async def test_a_rota_in_json_with_an_odd_name_confirms_nobody(rota: Open, odd: JsonValue) -> None:
+async def test_a_rota_in_json_with_an_odd_name_confirms_no_one(rota: Open, odd: JsonValue) -> None:
     with pytest.raises(BadAnswer):
         await (await from_json(rota, ["mira@x.io", odd])).people()

@@ -173,7 +173,7 @@ async def test_a_state_that_is_not_this_browsers_is_refused(page: Page, state: s
     assert told == (302, FAILED, "")
 
 
-async def test_a_code_that_somebody_elses_browser_began_is_refused(page: Page) -> None:
+async def test_a_code_that_another_persons_browser_began_is_refused(page: Page) -> None:
     theirs = await page.start()
     code = page.provider.code_for(theirs)
     page.browser.session.cookie_jar.clear()
@@ -217,7 +217,7 @@ async def test_whom_the_api_does_not_know_is_not_signed_in(page: Page) -> None:
     ],
     ids=["an error", "a page", "nothing", "another type", "brackets"],
 )
-async def test_a_provider_that_gives_no_token_signs_nobody_in(
+async def test_a_provider_that_gives_no_token_signs_no_one_in(
     page: Page, answer: web.Response
 ) -> None:
     page.provider.answer = answer

@@ -46,7 +46,7 @@ async def test_the_best_section_of_the_best_page_answers(
     assert not found.text.startswith("#")
 
 
-async def test_what_nobody_wrote_about_is_not_found(patterns: Patterns) -> None:
+async def test_what_no_one_wrote_about_is_not_found(patterns: Patterns) -> None:
     assert list(await patterns.search("blockchain", 5)) == []
     with pytest.raises(InvalidArguments, match="name words"):
         await patterns.search("???", 5)

@@ -40,7 +40,7 @@ class PlatformContract:
         )
         assert found["checkout"].resource_count == 1
 
-    async def test_an_application_tells_its_resources_and_nothing_secret(
+    async def test_an_application_shows_its_resources_and_nothing_secret(
         self, platform: Platform
     ) -> None:
         found = await platform.application("checkout", CALL)
@@ -57,7 +57,7 @@ class PlatformContract:
         assert (done.application, done.status) == ("checkout", "completed")
         assert list(await platform.workflows("checkout", "failed", CALL)) == []
 
-    async def test_a_workflow_is_told_step_by_step(self, platform: Platform) -> None:
+    async def test_a_workflow_is_reported_step_by_step(self, platform: Platform) -> None:
         (done,) = await platform.workflows("checkout", "", CALL)
         found = await platform.workflow(done.id, CALL)
         assert found.id == done.id
@@ -70,7 +70,7 @@ class PlatformContract:
         assert [one.name for one in await platform.resources("checkout", "", CALL)] == ["orders-db"]
         assert list(await platform.resources("checkout", "redis", CALL)) == []
 
-    async def test_the_platform_is_told_in_numbers(self, platform: Platform) -> None:
+    async def test_the_platform_is_reported_in_numbers(self, platform: Platform) -> None:
         found = await platform.stats(CALL)
         assert found.applications == len(await platform.applications(CALL))
         assert found.resources == len(await platform.resources("", "", CALL))
@@ -152,7 +152,7 @@ async def test_without_one_connection_that_has_a_token_nothing_is_asked(
     [(503, "try later"), (401, "invalid token"), (302, ""), (200, "<html>"), (200, '"x"'),
      (200, '{"applications": 3}'), (200, '{"applications": [3]}')],
 )  # fmt: skip
-async def test_an_answer_that_is_none_is_a_failure(opened: Open, status: int, body: str) -> None:
+async def test_an_invalid_answer_is_a_failure(opened: Open, status: int, body: str) -> None:
     platform = await opened(PlatformServer((status, body)))
     with pytest.raises(UpstreamFailed):
         await platform.applications(CALL)

@@ -104,7 +104,7 @@ async def test_the_wait_comes_from_the_headers(
         ("nirmata", "prompt is too long: 210000 tokens > 200000 maximum"),
     ],
 )
-async def test_a_prompt_that_does_not_fit_is_told_apart(wire: str, message: str) -> None:
+async def test_a_prompt_that_does_not_fit_is_distinguished(wire: str, message: str) -> None:
     error = await failure(wire, Round(failure=Failure(400, message)))
     assert error.kind is ErrorKind.CONTEXT_OVERFLOW
 

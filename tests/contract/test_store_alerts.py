@@ -202,11 +202,11 @@ async def test_an_old_start_does_not_undo_an_end(database: Database) -> None:
     assert thread.firing == 1
 
 
-async def test_the_end_of_what_was_never_told_opens_nothing(database: Database) -> None:
+async def test_the_end_of_what_was_never_reported_opens_nothing(database: Database) -> None:
     assert await file(StoredAlerts(database), alert("a", RESOLVED)) == []
 
 
-async def test_replicas_that_are_told_at_once_open_one_thread(
+async def test_replicas_that_are_reported_at_once_open_one_thread(
     database: Database, other: Database
 ) -> None:
     stores = [StoredAlerts(database), StoredAlerts(other)] * 4
@@ -273,7 +273,7 @@ async def test_words_of_alerts_go_when_messages_do(database: Database) -> None:
     assert [(each.title, each.labels) for each in after.listed] == [("", {})]
 
 
-async def test_one_caller_shows_it_at_a_time_and_what_came_meanwhile_is_shown_after(
+async def test_one_caller_shows_it_at_a_time_and_what_came_in_the_meantime_is_shown_after(
     database: Database, other: Database
 ) -> None:
     store, second = StoredAlerts(database), StoredAlerts(other)

@@ -70,7 +70,7 @@ async def test_neither_the_database_nor_the_trail_holds_a_token(database: Databa
 
 
 @pytest.mark.parametrize("guess", ["", "kortex_", "\ud800", "x" * 100_000, "{made}x", "'"])
-async def test_what_is_no_token_is_nobodys(database: Database, guess: str) -> None:
+async def test_what_is_no_token_is_no_ones(database: Database, guess: str) -> None:
     stored = StoredCallers(database)
     made = await stored.create(ALICE, None, "cli:op")
 

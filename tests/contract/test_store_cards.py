@@ -161,7 +161,7 @@ async def test_a_press_ends_the_wait_of_a_card_that_lies(stores: Stores) -> None
     assert await stores.cards.due(10) == [ID]
 
 
-async def test_a_press_tells_which_message_the_card_is_and_never_changes_it(
+async def test_a_press_shows_which_message_the_card_is_and_never_changes_it(
     stores: Stores,
 ) -> None:
     await stores.proposals.create(a_proposal(), CREATED)

@@ -22,7 +22,7 @@ async def names(request: pytest.FixtureRequest, database: Database) -> NameStore
     return kinds[request.param]
 
 
-async def test_what_nobody_read_is_not_known(names: NameStore) -> None:
+async def test_what_no_one_read_is_not_known(names: NameStore) -> None:
     assert await names.get(HERE) is None
 
 
@@ -59,7 +59,7 @@ async def test_a_first_reading_that_a_rename_overtook_is_not_kept(names: NameSto
     assert not await names.keep(HERE, "old", asked_for)
 
 
-async def test_the_last_reading_of_several_channels_is_told_at_once(database: Database) -> None:
+async def test_the_last_reading_of_several_channels_is_reported_at_once(database: Database) -> None:
     names = StoredNames(database)
     await names.keep(HERE, "incident-checkout", None)
     await names.keep(ELSEWHERE, "theirs", None)

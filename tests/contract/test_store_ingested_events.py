@@ -59,7 +59,9 @@ def state(step: str, minute: int) -> IngestedEvent:
     )
 
 
-async def test_a_course_that_is_told_again_at_the_step_it_is_at_is_no_news(stores: Stores) -> None:
+async def test_a_course_that_is_reported_again_at_the_step_it_is_at_is_no_news(
+    stores: Stores,
+) -> None:
     told = [state("v1", 0), state("v1", 1), state("v2", 2), state("v2", 90), state("v1", 91)]
 
     assert [await stores.events.add([each]) for each in told] == [1, 0, 1, 0, 1]

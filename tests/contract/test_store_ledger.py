@@ -145,7 +145,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("limit", list(LIMITS))
 @pytest.mark.parametrize("spent", [True, False], ids=["spent", "held"])
-async def test_each_limit_holds_for_its_own_and_for_nobody_else(
+async def test_each_limit_holds_for_its_own_and_for_no_one_else(
     stores: Stores, limit: Limit, spent: bool
 ) -> None:
     limits, elsewhere = LIMITS[limit]

@@ -25,7 +25,7 @@ __all__ = ["database", "database_url"]
 EVENT = AuditEvent(AuditKind.DISPATCH_INTENT, "U1", {})
 
 
-async def test_what_waits_is_told_by_how_long_the_oldest_has_waited(database: Database) -> None:
+async def test_what_waits_is_reported_by_how_long_the_oldest_has_waited(database: Database) -> None:
     levels, store = StoredLevels(database), StoredProposals(database)
     nothing = await levels.stuck_s()
     late = datetime.now(UTC) - timedelta(minutes=5)

@@ -60,7 +60,9 @@ async def test_only_what_can_still_be_decided_is_open(database: Database) -> Non
     assert [row.id for row in found] == ["p_soon", "p_late"]
 
 
-async def test_conversations_are_told_newest_first_with_who_asked_last(database: Database) -> None:
+async def test_conversations_are_reported_newest_first_with_who_asked_last(
+    database: Database,
+) -> None:
     later = NOW + timedelta(minutes=5)
     await begun(database, ask("1.1", "C1"))
     await begun(database, ask("2.2", "C2"), later)

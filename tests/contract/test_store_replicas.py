@@ -131,7 +131,7 @@ async def present(postgres_url: str) -> AsyncIterator[tuple[Database, Presence]]
 
 
 @pytest.mark.parametrize(("silence_s", "taken"), [(7, False), (17, False), (19, True)])
-async def test_a_slow_one_whose_connection_is_there_is_not_dead_before_it_must_stand_still(
+async def test_a_slow_one_whose_connection_is_there_is_not_dead_before_it_must_freeze(
     present: tuple[Database, Presence], silence_s: float, taken: bool
 ) -> None:
     opened, presence = present
@@ -164,7 +164,7 @@ async def test_one_that_was_cut_off_says_so_and_is_there_again(
     assert await Replicas(opened).claim("slow", LEASE_S) is None
 
 
-async def test_a_beat_waits_for_nobody_who_holds_every_other_connection(
+async def test_a_beat_waits_for_no_one_who_holds_every_other_connection(
     present: tuple[Database, Presence],
 ) -> None:
     opened, presence = present

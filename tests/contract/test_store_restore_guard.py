@@ -73,7 +73,7 @@ async def test_a_database_knows_itself_from_the_first_start_on(
     assert await RestoreGuard(other, origin._mark).judge() is Standing.ITSELF
 
 
-async def test_what_somebody_called_a_copy_is_one_until_it_is_settled(origin: RestoreGuard) -> None:
+async def test_what_someone_called_a_copy_is_one_until_it_is_settled(origin: RestoreGuard) -> None:
     await origin.settle()
     await origin.mark_copied()
     assert await origin.judge() is Standing.COPY
@@ -308,7 +308,7 @@ async def test_a_file_that_another_replaced_is_neither_read_nor_written(
     await database.close()
 
 
-async def test_a_copy_ends_what_was_open_and_shows_nobody_anything_new(
+async def test_a_copy_ends_what_was_open_and_shows_no_one_anything_new(
     database: Database, origin: RestoreGuard
 ) -> None:
     store, event = StoredProposals(database), AuditEvent(AuditKind.PROPOSAL_CREATED, "U1")

@@ -275,7 +275,7 @@ async def _read(stores: Stores, ask: Ask, at: datetime) -> list[str]:
     [(WEEK, ["why?", "the pool"]), (WEEK + timedelta(seconds=1), [])],
     ids=["a week", "longer"],
 )
-async def test_a_session_idle_for_too_long_begins_anew(
+async def test_a_session_idle_for_too_long_begins_again(
     stores: Stores, silence: timedelta, read: list[str]
 ) -> None:
     await begin(stores)

@@ -83,7 +83,7 @@ async def test_what_a_dead_decision_left_is_found(
 
 
 @pytest.mark.parametrize("status", ALIVE)
-async def test_what_somebody_carries_on_is_left_alone(
+async def test_what_someone_carries_on_is_left_alone(
     database: Database, engine: Engine, status: str
 ) -> None:
     await confirmed(database, "p1", S.DISPATCHING)

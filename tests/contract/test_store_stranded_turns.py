@@ -79,7 +79,7 @@ def stranded(*, told: bool, open_: bool) -> StrandedTurn:
 @pytest.mark.parametrize(
     ("status", "told"), list(zip(OVER, [False, False, False, True], strict=True))
 )
-async def test_a_turn_that_never_began_is_told_of(rows: Rows, status: str, told: bool) -> None:
+async def test_a_turn_that_never_began_is_reported(rows: Rows, status: str, told: bool) -> None:
     await rows.ticket()
     await rows.workflow(ASK.turn_id, status)
     assert await rows.found() == [stranded(told=told, open_=True)]
@@ -88,7 +88,7 @@ async def test_a_turn_that_never_began_is_told_of(rows: Rows, status: str, told:
 @pytest.mark.parametrize(
     ("status", "told"), list(zip(OVER, [False, False, True, True], strict=True))
 )
-async def test_a_turn_cut_off_in_the_midst_is_told_of_and_one_that_failed_is_recorded(
+async def test_a_turn_cut_off_in_the_midst_is_reported_and_one_that_failed_is_recorded(
     rows: Rows, status: str, told: bool
 ) -> None:
     await rows.ticket()
@@ -98,7 +98,7 @@ async def test_a_turn_cut_off_in_the_midst_is_told_of_and_one_that_failed_is_rec
 
 
 @pytest.mark.parametrize("status", OVER[:2])
-async def test_a_turn_cut_off_before_its_answer_was_delivered_is_told_of(
+async def test_a_turn_cut_off_before_its_answer_was_delivered_is_reported(
     rows: Rows, status: str
 ) -> None:
     await rows.ticket()
@@ -133,7 +133,7 @@ async def test_a_turn_whose_start_is_under_way_is_not_stranded(rows: Rows) -> No
     assert await rows.found() == []
 
 
-async def test_work_of_versions_that_nobody_knows_is_found_while_it_is_to_go_on(rows: Rows) -> None:
+async def test_work_of_versions_that_no_one_knows_is_found_while_it_is_to_go_on(rows: Rows) -> None:
     for number, status in enumerate(["PENDING", "ENQUEUED", "DELAYED", *OVER]):
         await rows.workflow(f"w{number}", status, "2")
     await rows.workflow("mine", "PENDING", "1")

@@ -60,7 +60,9 @@ async def test_one_caller_of_many_has_it_and_a_dead_one_gives_it_up(
     assert len(await stores[1].claim(10, HOUR_S)) == 1
 
 
-async def test_what_is_too_old_to_be_shown_is_only_found_as_overdue(database: Database) -> None:
+async def test_data_that_is_too_old_to_be_shown_is_only_found_as_overdue(
+    database: Database,
+) -> None:
     store = StoredUndelivered(database)
     await store.keep(ASK, final())
     assert await store.overdue(10, HOUR_S) == []

@@ -81,7 +81,7 @@ def collecting(app: AsyncApp) -> list[dict[str, Any]]:
     ("user", "channel"),
     [(DEACTIVATED, CHECKOUT), (RESPONDER, ARCHIVED), (MEMBER, DIRECT), ("U0NOBODY", CHECKOUT)],
 )
-async def test_nobody_speaks_where_slack_would_not_let_them(
+async def test_no_one_speaks_where_slack_would_not_let_them(
     workspace: Workspace, user: str, channel: str
 ) -> None:
     with pytest.raises(CannotDoThat):

@@ -195,7 +195,7 @@ async def test_a_whisper_shows_only_in_a_thread_that_exists(
     assert workspace.whispers(MEMBER) == ()
 
 
-async def test_a_whisper_needs_somebody_in_the_channel(client: AsyncWebClient) -> None:
+async def test_a_whisper_needs_someone_in_the_channel(client: AsyncWebClient) -> None:
     error = await refusal(client, "chat.postEphemeral", channel=DIRECT, user=GUEST, text="x")
     assert error == "user_not_in_channel"
 

@@ -55,7 +55,7 @@ def test_it_is_small(image: Image) -> None:
     assert image.size <= MOST_BYTES
 
 
-def test_it_says_what_it_is_and_runs_as_nobody(image: Image) -> None:
+def test_it_says_what_it_is_and_runs_as_no_one(image: Image) -> None:
     version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
     told = image.config["Labels"]
     assert image.config["User"] == "65532:65532"

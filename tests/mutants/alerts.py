@@ -22,7 +22,7 @@ ALERT_MUTANTS = (
         "bot/store/alerts.py",
         "            await lock_alerts(connection)\n",
         "",
-        (f"{_STORE}test_replicas_that_are_told_at_once_open_one_thread[postgresql]",),
+        (f"{_STORE}test_replicas_that_are_reported_at_once_open_one_thread[postgresql]",),
     ),
     Mutant(
         "the message stored last is the thread's",
@@ -31,7 +31,7 @@ ALERT_MUTANTS = (
         "where(this).values(thread_ts=ts)",
         (
             f"{_STORE}test_the_first_message_stays_the_threads_and_is_found_by_its_place",
-            f"{_THREADS}test_a_process_that_stood_still_takes_its_second_message_back",
+            f"{_THREADS}test_a_process_that_was_frozen_takes_its_second_message_back",
         ),
     ),
     Mutant(

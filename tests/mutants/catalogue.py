@@ -108,7 +108,7 @@ MUTANTS = (
         "if False:",
         (
             "tests/contract/test_chat_log.py::"
-            "test_what_a_dead_replica_began_is_told_on_by_its_successor",
+            "test_what_a_dead_replica_began_is_reported_on_by_its_successor",
         ),
     ),
     # Dispatch.
@@ -326,7 +326,7 @@ MUTANTS = (
         "bot/engine/stranded.py",
         "            await DBOS.cancel_workflows_async(lost)",
         "            pass",
-        (f"{_ENGINE}test_turns_of_a_version_that_nobody_knows_are_ended_with_a_word[sqlite-up]",),
+        (f"{_ENGINE}test_turns_of_a_version_that_no_one_knows_are_ended_with_a_word[sqlite-up]",),
     ),
     Mutant(
         "turns of another version are ended though a process knows them",
@@ -354,7 +354,7 @@ MUTANTS = (
         "bot/engine/stranded.py",
         "            if each.is_open or not each.is_told:",
         "            if each.is_told:",
-        (f"{_ENGINE}test_turns_of_a_version_that_nobody_knows_are_ended_with_a_word[sqlite-up]",),
+        (f"{_ENGINE}test_turns_of_a_version_that_no_one_knows_are_ended_with_a_word[sqlite-up]",),
     ),
     Mutant(
         "a replay is told as it was the first time",
@@ -373,7 +373,7 @@ MUTANTS = (
         "bot/engine/queue.py",
         "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.set()",
         "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.clear()",
-        (f"{_ORDER}test_who_leaves_wakes_the_next_and_nobody_else[sqlite]",),
+        (f"{_ORDER}test_who_leaves_wakes_the_next_and_no_one_else[sqlite]",),
     ),
     Mutant(
         "nobody hears of a turn that ended on another replica",
@@ -424,7 +424,7 @@ MUTANTS = (
         "bot/engine/workflows.py",
         "await asyncio.shield(self._join(name, begin, background))",
         "self._join(name, begin, background) and None",
-        ("tests/unit/bot/engine/test_starts.py::test_everybody_who_asked_is_told_of_a_failure",),
+        ("tests/unit/bot/engine/test_starts.py::test_everybody_who_asked_is_reported_a_failure",),
     ),
     Mutant(
         "what an earlier release accepted and did not start is forgotten",
@@ -556,7 +556,7 @@ MUTANTS = (
         "        pass\n",
         (
             "tests/unit/bot/store/test_database.py::"
-            "test_a_statement_that_takes_too_long_holds_up_nobody",
+            "test_a_statement_that_takes_too_long_holds_up_no_one",
         ),
     ),
     *GUARD_MUTANTS,
@@ -577,7 +577,7 @@ MUTANTS = (
         "tools/recent_calls.py",
         "context.actor,",
         "",
-        ("tests/unit/tools/test_cache.py::test_nobody_reads_what_another_was_answered",),
+        ("tests/unit/tools/test_cache.py::test_no_one_reads_what_another_was_answered",),
     ),
     Mutant(
         "the runner believes that the catalog has hidden what is not allowed",

@@ -73,7 +73,7 @@ GUARD_MUTANTS = (
         "bot/actions/revise.py",
         "        asked_by=Person(row.place.team, UserId(decision.by)),\n",
         "",
-        (f"{_REVISE}test_whoever_edits_under_four_eyes_is_the_asker",),
+        (f"{_REVISE}test_anyone_who_edits_under_four_eyes_is_the_asker",),
     ),
     Mutant(
         "guard: approvals count presses, not people",

@@ -15,7 +15,7 @@ RIGHTS_MUTANTS = (
         "bot/domain/channel.py",
         "        return narrowest(rules)\n",
         '        channel_name = "unknown"\n',
-        (f"{_STANDING}test_a_channel_without_a_name_uses_what_every_channel_may_and_is_told",),
+        (f"{_STANDING}test_a_channel_without_a_name_uses_what_every_channel_may_and_is_reported",),
     ),
     Mutant(
         "rights: the star is direct messages too",
@@ -43,7 +43,7 @@ RIGHTS_MUTANTS = (
         "bot/actions/judge.py",
         "self._lacking(proposal, person, channel.rule.confirm)",
         "self._lacking(proposal, person, proposal.confirm_roles)",
-        (f"{_LOOKING_UP}test_what_is_wrong_at_the_press_runs_nothing_and_is_told",),
+        (f"{_LOOKING_UP}test_what_is_wrong_at_the_press_runs_nothing_and_is_reported",),
     ),
     Mutant(
         "rights: the channel is not looked at before the order leaves",
@@ -71,7 +71,7 @@ RIGHTS_MUTANTS = (
         "bot/slack/roles/directory.py",
         "frozenset(each for each, why in lacking.items() if why is None)",
         "frozenset(each for each, why in lacking.items() if why in (None, CANNOT_CHECK))",
-        (f"{_ROLES}test_a_role_that_cannot_be_looked_up_is_not_held_and_is_told",),
+        (f"{_ROLES}test_a_role_that_cannot_be_looked_up_is_not_held_and_is_reported",),
     ),
     Mutant(
         "rights: the runner asks nobody",

@@ -395,7 +395,7 @@ async def test_hostile_text_stays_text(stage: Stage, visit: Visit) -> None:
         assert took_ms < 3_000  # one of them took minutes
 
 
-async def test_nobody_is_kept_out_by_light_dark_or_a_phone(
+async def test_no_one_is_kept_out_by_light_dark_or_a_phone(
     stage: Stage, visit: Visit, http: aiohttp.ClientSession
 ) -> None:
     await _proposed(stage, http, "v1.0.5")

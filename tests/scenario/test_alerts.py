@@ -111,7 +111,7 @@ async def test_an_alert_opens_a_thread_and_is_answered_there(shared_stage: Stage
     assert '"title":"Latency is slow"' in question.raw.decode().replace("\\", "")
 
 
-async def test_nobody_is_looked_up_or_streamed_to_for_an_alert(shared_stage: Stage) -> None:
+async def test_no_one_is_looked_up_or_streamed_to_for_an_alert(shared_stage: Stage) -> None:
     stage = shared_stage
     await send(stage, group(alert("Silent")))
     await stage.answer(await opening(stage, "Silent is slow"))
@@ -119,7 +119,7 @@ async def test_nobody_is_looked_up_or_streamed_to_for_an_alert(shared_stage: Sta
     assert "@alert" not in named
 
 
-async def test_a_thread_of_an_alert_is_told_without_asking_slack_who_that_is(
+async def test_a_thread_of_an_alert_is_reported_without_asking_slack_who_that_is(
     shared_stage: Stage,
 ) -> None:
     stage = shared_stage
@@ -134,7 +134,7 @@ async def test_a_thread_of_an_alert_is_told_without_asking_slack_who_that_is(
     assert {"user": "@alert"} not in looked_up
 
 
-async def test_repeats_and_ends_are_told_in_the_same_thread(shared_stage: Stage) -> None:
+async def test_repeats_and_ends_are_reported_in_the_same_thread(shared_stage: Stage) -> None:
     stage = shared_stage
     await asyncio.gather(*(send(stage, group(alert("Disk"))) for _ in range(20)))
     asked = await opening(stage, "Disk is slow")

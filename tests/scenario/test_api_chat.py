@@ -219,7 +219,7 @@ async def test_a_question_that_could_not_be_begun_is_begun_when_it_is_sent_again
     assert [_names(events)[0], _names(events)[-1]] == ["question", "done"]
 
 
-async def test_whoever_asks_too_fast_is_told_to_wait(
+async def test_anyone_who_asks_too_fast_is_told_to_wait(
     stage: Stage, http: aiohttp.ClientSession
 ) -> None:
     hasty = await caller(stage, http, "hasty", "responder")
@@ -290,7 +290,7 @@ async def test_a_revoked_token_is_refused_at_once_and_its_streams_end(
     assert (await alice.call("GET", "/api/v1/me"))[0] == 200
 
 
-async def test_a_person_with_the_role_confirms_and_the_conversation_is_told(
+async def test_a_person_with_the_role_confirms_and_the_conversation_is_reported(
     stage: Stage, alice: Api
 ) -> None:
     session = await alice.open()
@@ -317,7 +317,7 @@ async def test_a_person_with_the_role_confirms_and_the_conversation_is_told(
     assert len(_orders(stage, proposal)) == 1
 
 
-async def test_whoever_lacks_the_role_decides_nothing(
+async def test_anyone_who_lacks_the_role_decides_nothing(
     stage: Stage, alice: Api, lead: Api, http: aiohttp.ClientSession
 ) -> None:
     proposal = await _proposed(alice)
@@ -458,7 +458,7 @@ async def test_reports_are_for_admins(stage: Stage, alice: Api, lead: Api, path:
         assert told
 
 
-async def test_what_goes_on_in_slack_is_told_by_names_and_with_links(
+async def test_what_goes_on_in_slack_is_reported_by_names_and_with_links(
     stage: Stage, alice: Api, lead: Api
 ) -> None:
     asked = await stage.ask("@kortex propose v2.1.5", RESPONDER)
@@ -488,7 +488,7 @@ async def test_the_trail_is_read_on_and_verified(alice: Api, lead: Api) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "kortex_unknown", "eyJ.e30.", "é", "x" * 5_000])
-async def test_without_a_live_token_nothing_is_told(
+async def test_without_a_live_token_nothing_is_reported(
     stage: Stage, http: aiohttp.ClientSession, token: str
 ) -> None:
     status, told = await Api(http, stage.service.http_port, token).call("GET", "/api/v1/me")
@@ -496,7 +496,7 @@ async def test_without_a_live_token_nothing_is_told(
     assert (status, told["error"]["code"]) == (401, "unauthorized")
 
 
-async def test_what_was_carried_out_in_slack_is_told_beside_a_question_over_http(
+async def test_what_was_carried_out_in_slack_is_reported_beside_a_question_over_http(
     stage: Stage, alice: Api
 ) -> None:
     asked = await stage.ask("@kortex propose a rollback to v2.9.1")

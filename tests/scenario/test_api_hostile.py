@@ -149,7 +149,7 @@ async def test_the_cookie_is_taken_from_our_own_page_alone(
     assert await _sent(alice, line, f"Cookie: kortex={alice.token}", *headers) == taken
 
 
-async def test_whoever_has_no_stream_left_is_told_so_before_anything_is_asked(
+async def test_anyone_who_has_no_stream_left_is_told_so_before_anything_is_asked(
     shared_stage: Stage, alice: Api
 ) -> None:
     busy = await caller(shared_stage, alice.http, "busy", "responder")
@@ -179,7 +179,7 @@ async def test_an_admin_no_longer_follows_others_once_the_role_is_gone(
             assert [each async for each in events] == []
 
 
-async def test_a_token_that_is_revoked_meanwhile_is_not_given_the_answer(
+async def test_a_token_that_is_revoked_in_the_meantime_is_not_given_the_answer(
     shared_stage: Stage, alice: Api
 ) -> None:
     leaver = await caller(shared_stage, alice.http, "gone", "responder")
@@ -216,7 +216,7 @@ async def _proposed(api: Api) -> str:
     return next(str(e.data["proposal_id"]) for e in events if e.name == "proposal")
 
 
-async def test_a_vote_taken_back_is_told_as_a_rejection(alice: Api) -> None:
+async def test_a_vote_taken_back_is_reported_as_a_rejection(alice: Api) -> None:
     path = f"/api/v1/proposals/{await _proposed(alice)}"
     told = [(await alice.call("POST", f"{path}/{wish}", {}))[1] for wish in ("confirm", "reject")]
 
@@ -224,7 +224,7 @@ async def test_a_vote_taken_back_is_told_as_a_rejection(alice: Api) -> None:
     assert told[1]["proposal"]["state"] == "rejected"
 
 
-async def test_whoever_edited_a_proposal_did_not_confirm_it(
+async def test_anyone_who_edited_a_proposal_did_not_confirm_it(
     shared_stage: Stage, alice: Api
 ) -> None:
     proposal = await _proposed(alice)
@@ -257,7 +257,7 @@ async def test_a_reader_that_takes_nothing_is_let_go_with_what_was_for_it(
     writer.close()
 
 
-async def test_nobody_is_sent_a_stream_who_wants_its_head_alone(alice: Api) -> None:
+async def test_no_one_is_sent_a_stream_who_wants_its_head_alone(alice: Api) -> None:
     path = f"{CHAT}/{await alice.open()}/events"
     shown = {"Authorization": f"Bearer {alice.token}"}
     async with alice.http.head(f"http://127.0.0.1:{alice.port}{path}", headers=shown) as answer:

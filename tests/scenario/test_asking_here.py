@@ -107,7 +107,7 @@ def stored(folder: Path) -> list[tuple[str, ...]]:
         return connection.execute("SELECT id, state FROM proposals").fetchall()
 
 
-async def test_what_would_be_proposed_is_told_and_waits_for_nobody(
+async def test_what_would_be_proposed_is_reported_and_waits_for_no_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with ModelServer(proposes) as models:

@@ -60,7 +60,7 @@ async def test_what_runs_in_a_private_channel_is_told_to_its_members_in_both_tra
     assert "You cannot confirm proposals" in json.dumps(bot.workspace.home_of(GUEST))
 
 
-async def test_a_whole_bot_tells_what_waits_with_links_that_lead_there(stage: Start) -> None:
+async def test_a_whole_bot_shows_what_waits_with_links_that_lead_there(stage: Start) -> None:
     async with stage(script) as running:
         asked = await running.ask("@kortex roll it back", RESPONDER)
         await running.answer(asked)

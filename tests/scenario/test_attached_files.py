@@ -124,7 +124,7 @@ async def test_more_files_than_are_read_are_named(shared_stage: Stage) -> None:
     assert "part-6.log" in answer
 
 
-async def test_a_name_that_is_all_marks_mentions_nobody(shared_stage: Stage) -> None:
+async def test_a_name_that_is_all_marks_mentions_no_one(shared_stage: Stage) -> None:
     name = "<!channel> <@U0RESPOND1> *x* `y` <https://evil.example|app>\n.zip"
     asked = await ask(shared_stage, "@kortex what is this?", Upload(name, b"PK\x03\x04"))
     answer = await shared_stage.answer(asked)
@@ -172,7 +172,7 @@ async def test_an_image_that_cannot_be_shown_is_said(shared_stage: Stage) -> Non
     assert isinstance(turn_of(shared_stage.models.requests[-1])[0]["content"], str)
 
 
-async def test_somebody_elses_file_cannot_be_named_by_the_model(shared_stage: Stage) -> None:
+async def test_another_persons_file_cannot_be_named_by_the_model(shared_stage: Stage) -> None:
     asked = await ask(shared_stage, "@kortex what is this?", user=MEMBER)
     await shared_stage.answer(asked)
 

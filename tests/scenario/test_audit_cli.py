@@ -140,7 +140,7 @@ def test_a_trail_put_back_is_found_by_the_checkpoint_file(
     assert "the tail was cut" in capsys.readouterr().err
 
 
-def test_what_does_not_hold_is_not_continued_until_somebody_seals_it(
+def test_what_does_not_hold_is_not_continued_until_someone_seals_it(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spoil(config, "UPDATE audit SET prev = NULL, mac = NULL, key_id = NULL, body_hash = NULL")

@@ -135,7 +135,7 @@ async def _refusal(chosen: Settings) -> str:
     return "started"
 
 
-def test_what_nobody_touched_is_continued(trail: Trail, tmp_path: Path) -> None:
+def test_what_no_one_touched_is_continued(trail: Trail, tmp_path: Path) -> None:
     file = tmp_path / "kortex.db"
     file.write_bytes(trail.file)
     found = asyncio.run(verified(_settings(file)))

@@ -89,7 +89,7 @@ async def test_a_request_begins_with_all_of_the_one_before(bots: Bots, wire: str
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_the_time_is_told_with_each_question_and_nowhere_before(
+async def test_the_time_is_reported_with_each_question_and_nowhere_before(
     bots: Bots, wire: str
 ) -> None:
     asked_at = [bots.clock.at + n * timedelta(minutes=7, seconds=13) for n in range(3)]

@@ -64,7 +64,7 @@ def links(digest: str) -> list[str]:
 
 
 @pytest.mark.parametrize("stream", ["edit", "native"])
-async def test_a_thread_is_told_line_by_line_with_its_links(stage: Start, stream: str) -> None:
+async def test_a_thread_is_reported_line_by_line_with_its_links(stage: Start, stream: str) -> None:
     more = {"slack": {"stream": stream, "follow_up": "mention"}}
     async with stage(script, more) as running:
         thread = await incident(running)
@@ -88,7 +88,7 @@ async def test_a_thread_is_told_line_by_line_with_its_links(stage: Start, stream
         assert {link.removeprefix(site).partition("?")[0] for link in links(digest)} <= ts
 
 
-async def test_nobody_s_words_become_more_than_a_quote_and_nobody_is_pinged(stage: Start) -> None:
+async def test_no_ones_words_become_more_than_a_quote_and_no_one_is_pinged(stage: Start) -> None:
     async with stage(script, MENTION) as running:
         thread = await incident(running)
         digest = await told(running, "@kortex summary so far", thread)
@@ -102,7 +102,7 @@ async def test_nobody_s_words_become_more_than_a_quote_and_nobody_is_pinged(stag
         assert "\u202e" not in digest
 
 
-async def test_decisions_and_their_reasons_are_told_and_nothing_is_left_open(
+async def test_decisions_and_their_reasons_are_reported_and_nothing_is_left_open(
     stage: Start,
 ) -> None:
     async with stage(script) as running:
@@ -118,7 +118,7 @@ async def test_decisions_and_their_reasons_are_told_and_nothing_is_left_open(
         assert "- nothing that I know of" in digest.partition("What is open")[2]
 
 
-async def test_a_channel_is_told_by_its_recent_threads(stage: Start) -> None:
+async def test_a_channel_is_reported_by_its_recent_threads(stage: Start) -> None:
     async with stage(script) as running:
         nothing = await told(running, "@kortex catch me up")
         await incident(running)
@@ -149,7 +149,7 @@ async def test_a_model_reads_of_a_digest_only_that_there_was_one(stage: Start) -
         assert "did you touch the pool" not in asked
 
 
-async def test_a_direct_message_is_told_too(stage: Start) -> None:
+async def test_a_direct_message_is_reported_too(stage: Start) -> None:
     async with stage(script) as running:
         await running.answered("why is checkout slow?", RESPONDER, channel=DIRECT)
         digest = await told(running, "catch me up", channel=DIRECT)
@@ -168,7 +168,7 @@ async def test_a_stop_while_it_is_read_ends_it(stage: Start) -> None:
             assert "Stopped by" in await running.answer(asked)
 
 
-async def test_an_app_that_slack_gives_few_messages_tells_what_it_got_and_asks_once(
+async def test_an_app_that_slack_gives_few_messages_says_what_it_got_and_asks_once(
     stage: Start,
 ) -> None:
     few = Setup(limits=RateLimits.outside_marketplace())

@@ -225,7 +225,7 @@ async def test_what_cannot_be_done_is_said_and_the_conversation_goes_on(
     assert not bob.talk.failed  # its exit code is of questions
 
 
-async def test_where_somebody_may_not_ask_they_are_told(stage: Stage) -> None:
+async def test_where_someone_may_not_ask_they_are_told(stage: Stage) -> None:
     async for nobody in terminals(stage, "nobody"):
         told = await nobody.type("why is checkout slow?")
 

@@ -169,7 +169,7 @@ async def test_a_slow_start_makes_every_wait_shorter_by_as_much(
     assert within(PROBE_S) / within(PART_S) == pytest.approx(PROBE_S / PART_S)
 
 
-async def test_who_is_silent_is_told_with_the_wait_there_was(
+async def test_who_is_silent_is_reported_with_the_wait_there_was(
     tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_budget, "LEAST_S", 0.9)
@@ -189,7 +189,7 @@ def test_the_age_of_this_process_is_known() -> None:
     assert age_s() - before == pytest.approx(time.monotonic() - at, abs=0.02)
 
 
-async def test_who_is_silent_hides_nobody_of_the_same_part(
+async def test_who_is_silent_hides_no_one_of_the_same_part(
     tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_budget, "PROBE_S", 0.3)
@@ -207,7 +207,7 @@ async def test_who_is_silent_hides_nobody_of_the_same_part(
     }  # fmt: skip
 
 
-def test_a_name_server_that_is_away_keeps_nobody_waiting(
+def test_a_name_server_that_is_away_keeps_no_one_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(time_budget, "PART_S", 3.0)
@@ -246,7 +246,7 @@ async def test_each_part_that_is_refused_has_a_row_of_its_own(tmp_path: Path) ->
     assert bad["audit checkpoints"].detail.endswith("cannot be written by this user")
 
 
-async def test_whoever_orders_and_sinks_is_reached_and_given_nothing(tmp_path: Path) -> None:
+async def test_anyone_who_orders_and_sinks_is_reached_and_given_nothing(tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -338,7 +338,7 @@ async def test_offline_no_packet_leaves(
          "l.test is not declared local"),
     ],
 )  # fmt: skip
-async def test_offline_tells_what_can_be_read(wrong: str, words: str) -> None:
+async def test_offline_shows_what_can_be_read(wrong: str, words: str) -> None:
     bad = failed(await examine(parse(wrong, "kortex.toml", {}), offline=True))
 
     assert [each.mend != "" for each in bad.values() if words in each.detail] == [True]
@@ -359,7 +359,7 @@ async def test_a_database_whose_variable_is_not_loaded_says_how_it_is_loaded() -
     ("provider", "name", "warned"),
     [("triage", "undo", True), ("triage", "rollback-deploy", False), ("ollama", "undo", False)],
 )
-async def test_a_triage_that_could_propose_no_action_is_told(
+async def test_a_triage_that_could_propose_no_action_is_reported(
     provider: str, name: str, *, warned: bool
 ) -> None:
     action = f'[[actions]]\nname = "{name}"\ndescription = "d"\nendpoint = {{ kind = "rehearsal" }}'
@@ -373,7 +373,7 @@ async def test_a_triage_that_could_propose_no_action_is_told(
     ) == warned
 
 
-async def test_the_reference_copied_as_it_is_asks_nobody_and_fails_nowhere(tmp_path: Path) -> None:
+async def test_the_reference_copied_as_it_is_asks_no_one_and_fails_nowhere(tmp_path: Path) -> None:
     text = EXAMPLE.read_text(encoding="utf-8").replace("port = 3000", "port = 0")
     text = text.replace(
         "sqlite+aiosqlite:///kortex.db", f"sqlite+aiosqlite:///{tmp_path}/kortex.db"
@@ -404,7 +404,7 @@ def test_every_part_says_how_it_is_mended() -> None:
     assert [part.name for part in PARTS if not (part.ask or part.read)] == []
 
 
-async def test_the_door_is_free_ours_or_somebody_elses() -> None:
+async def test_the_door_is_free_ours_or_another_persons() -> None:
     async def other(_request: web.Request) -> web.StreamResponse:
         return web.Response(text="hello")
 

@@ -185,7 +185,7 @@ async def test_a_database_that_is_away_is_no_question_of_its_schema(url: str, fa
 @pytest.mark.parametrize(
     ("name", "fault"), [("nobody@/postgres", Fault.CREDENTIAL), ("postgres@/none", Fault.ABSENT)]
 )
-async def test_a_database_that_lets_nobody_in_is_no_question_of_its_schema(
+async def test_a_database_that_lets_no_one_in_is_no_question_of_its_schema(
     postgres_url: str, name: str, fault: Fault
 ) -> None:
     address = f"postgresql://{name}?{postgres_url.partition('?')[2]}"

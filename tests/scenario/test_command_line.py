@@ -129,7 +129,7 @@ tools = ["*"]
 """
 
 
-def test_slips_in_a_configuration_are_told_by_line_with_what_was_meant(
+def test_slips_in_a_configuration_are_reported_by_line_with_what_was_meant(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "kortex.toml"
@@ -199,7 +199,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         ("", "xapp-1", "slack.bot_token: is empty. Use the Bot User OAuth Token (xoxb-…)"),
     ],
 )  # fmt: skip
-def test_tokens_are_told_apart_without_asking_slack(
+def test_tokens_are_distinguished_without_asking_slack(
     tmp_path: Path,
     variables: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

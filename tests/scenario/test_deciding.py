@@ -180,7 +180,7 @@ async def test_only_admins_freeze(stage: Stage) -> None:
     assert "Actions are not frozen." in await command(stage, "freeze")
 
 
-async def test_in_quiet_hours_nothing_is_proposed_and_the_model_is_told_why(stage: Stage) -> None:
+async def test_in_quiet_hours_nothing_is_proposed_and_the_model_learns_why(stage: Stage) -> None:
     asked = await stage.ask("@kortex propose never", stage.newcomer())
     await stage.answer(asked)
     assert stage.cards(asked) == []
@@ -223,7 +223,7 @@ async def test_an_edited_proposal_takes_the_place_of_the_old_one(stage: Stage) -
     await stage.card(asked, "; failed.")
 
 
-async def test_an_edit_that_does_not_fit_is_told_in_the_form(stage: Stage) -> None:
+async def test_an_edit_that_does_not_fit_is_reported_in_the_form(stage: Stage) -> None:
     _, card = await proposed(stage, "editable")
     assert "nothing was changed" in await edited(stage, card, "v1")
     assert state_of(stage, card) == "pending"

@@ -170,7 +170,7 @@ def test_a_folder_that_others_can_reach_is_neither_read_nor_written(
         assert folder.parent == tmp_path / f"kortex-demo-{os.geteuid()}"
 
 
-def test_a_link_that_somebody_laid_is_not_followed(
+def test_a_link_that_someone_laid_is_not_followed(
     state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -183,7 +183,7 @@ def test_a_link_that_somebody_laid_is_not_followed(
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_database_that_is_none_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_database_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with kept() as folder:
         (folder / "kortex.toml").touch()
         (folder / "kortex.db").write_bytes(b"no database at all, " * 100)

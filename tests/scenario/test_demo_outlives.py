@@ -45,7 +45,7 @@ async def test_a_demo_on_postgresql_starts_again_on_its_own_trail(
         "sqlite+aiosqlite://",
     ],
 )
-def test_an_address_that_is_none_is_said_without_its_password(
+def test_an_invalid_address_is_said_without_its_password(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

@@ -85,7 +85,7 @@ async def test_a_dispatch_survives_a_kill(world: World, point: Point) -> None:
     await _ended_truthfully(world, asked, point)
 
 
-async def test_an_answer_that_nobody_could_record_is_asked_for(world: World) -> None:
+async def test_an_answer_that_no_one_could_record_is_asked_for(world: World) -> None:
     first = await world.start()
     asked = await world.propose("restart it")
     await _answer_on_its_way(world, asked)

@@ -24,7 +24,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
-async def test_a_model_asked_anew_is_told_what_was_looked_at_before_the_process_died(
+async def test_a_model_asked_again_is_told_what_was_looked_at_before_the_process_died(
     world: World,
 ) -> None:
     hold = world.hold_round(ASK, AFTER_LOOK, at=-1)

@@ -192,7 +192,7 @@ def fallback_of(wire: str) -> str:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_the_same_investigation_is_told_the_same_whoever_answers(
+async def test_the_same_investigation_is_reported_the_same_whoever_answers(
     bots: Bots, wire: str
 ) -> None:
     seen = await bots.begin([wire], script).run(MemoryJournal())
@@ -203,7 +203,7 @@ async def test_the_same_investigation_is_told_the_same_whoever_answers(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_turn_killed_within_a_round_goes_on_and_is_told_the_same(
+async def test_a_turn_killed_within_a_round_goes_on_and_is_reported_the_same(
     bots: Bots, wire: str
 ) -> None:
     """What is killed keeps nothing but its journal, which is text."""

@@ -69,7 +69,7 @@ async def kortex(running: Stage, arguments: Sequence[str]) -> object:
         return await asyncio.get_running_loop().run_in_executor(thread, run)
 
 
-async def test_a_report_tells_the_incident_and_is_posted_once(
+async def test_a_report_shows_the_incident_and_is_posted_once(
     stage: Start, tmp_path: Path, detector: BlockBuster
 ) -> None:
     # What people say there is no question of its own, whose answer would come at any moment.

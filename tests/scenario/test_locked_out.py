@@ -116,7 +116,7 @@ async def held_back(stage: Stage, count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_slack_being_away_closes_neither_page_nor_api_and_a_refusal_is_told(
+async def test_slack_being_away_closes_neither_page_nor_api_and_a_refusal_is_reported(
     shared_stage: Stage, door: Locked
 ) -> None:
     door.app_code = "internal_error"

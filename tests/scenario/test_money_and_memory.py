@@ -91,7 +91,7 @@ async def test_a_person_gets_so_many_answers_of_a_model_an_hour(stage: Start) ->
     assert len(running.models.requests) == 2
 
 
-async def test_whoever_returns_to_a_closed_conversation_is_told_that_it_starts_anew(
+async def test_anyone_who_returns_to_a_closed_conversation_is_told_that_it_starts_again(
     stage: Start,
 ) -> None:
     async with stage([Round(text=("It was the pool.",)), Round(text=("Fresh eyes.",))]) as running:

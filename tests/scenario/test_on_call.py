@@ -127,7 +127,7 @@ def called(card: Message) -> list[str]:
     return re.findall(r"<[@!]([^>|]*)", line)
 
 
-async def test_whoever_is_on_call_is_called_by_the_card_and_nobody_else_for_the_rota(
+async def test_anyone_who_is_on_call_is_called_by_the_card_and_no_one_else_for_the_rota(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     _, card = await proposed(shared_stage, "on-call")
@@ -143,7 +143,7 @@ async def test_a_card_whose_rota_cannot_be_read_calls_the_groups_and_says_so(
     assert UNREAD in shown(card)
 
 
-async def test_somebody_on_call_who_is_no_responder_is_not_called(
+async def test_someone_on_call_who_is_no_responder_is_not_called(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     rotas.people["mine"] = ["priya"]
@@ -189,13 +189,13 @@ async def test_a_rota_that_cannot_be_read_refuses_until_it_can(
     await shared_stage.card(asked, "rehearsed, nothing sent.")
 
 
-async def test_an_address_of_nobody_here_lets_nobody_in(shared_stage: Stage, rotas: Rotas) -> None:
+async def test_an_address_of_no_one_here_lets_no_one_in(shared_stage: Stage, rotas: Rotas) -> None:
     rotas.people["outside"] = ["nobody", "lee", "alex.partner"]  # deactivated; another workspace
     _, card = await proposed(shared_stage, "outside")
     assert "You don't have the role for this." in await refused(shared_stage, RESPONDER, card)
 
 
-async def test_a_group_emptied_since_the_card_was_shown_lets_nobody_in(
+async def test_a_group_emptied_since_the_card_was_shown_lets_no_one_in(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     groups = shared_stage.workspace.roster.groups

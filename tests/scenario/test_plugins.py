@@ -66,7 +66,7 @@ def asks_both(request: Recorded) -> Round:
     return Round(calls=tuple(Call(name, {"product": "checkout"}) for name in (NAME, OTHER)))
 
 
-async def test_a_reload_reads_the_folder_anew_and_every_place_says_what_is_bad(
+async def test_a_reload_reads_the_folder_again_and_every_place_says_what_is_bad(
     stage: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
@@ -149,7 +149,7 @@ async def test_check_tries_a_plugin_and_names_what_is_wrong(
     assert "timeout: " in written.err
 
 
-async def test_check_says_that_somebody_is_there_and_asks_nothing(
+async def test_check_says_that_someone_is_there_and_asks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)

@@ -16,7 +16,7 @@ def channels(reading: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("reading", ["products", "strict"])
-async def test_another_channels_product_is_named_as_such_and_nothing_is_told_of_it(
+async def test_another_channels_product_is_named_as_such_and_nothing_is_reported_it(
     stage: Start, reading: str
 ) -> None:
     async with stage(says("never asked"), channels(reading)) as running:

@@ -101,7 +101,7 @@ def _whispered_calls(stage: Stage) -> list[str]:
     ]
 
 
-async def test_a_confirmation_is_one_post_and_the_thread_tells_its_answer(stage: Stage) -> None:
+async def test_a_confirmation_is_one_post_and_the_thread_shows_its_answer(stage: Stage) -> None:
     asked, card = await proposed(stage)
 
     await stage.press(RESPONDER, card, CONFIRM)
@@ -127,7 +127,7 @@ async def test_a_confirmation_is_one_post_and_the_thread_tells_its_answer(stage:
     assert after.ts == card.ts
 
 
-async def test_what_a_card_tells_opens_as_the_json_that_is_stored(stage: Stage) -> None:
+async def test_what_a_card_shows_opens_as_the_json_that_is_stored(stage: Stage) -> None:
     asked, card = await proposed(stage)
     await stage.press(RESPONDER, card, CONFIRM)
     after = await stage.card(asked, "succeeded.")
@@ -225,7 +225,7 @@ async def test_two_confirmations_at_once_are_one_effect(stage: Stage) -> None:
     ],
     ids=["422", "401", "503", "302", "silence", "hangs up"],
 )
-async def test_a_control_plane_that_does_not_say_yes_is_told_as_it_is(
+async def test_a_control_plane_that_does_not_say_yes_is_reported_as_it_is(
     stage: Stage, answer: Answer, title: str, note: str, state: str
 ) -> None:
     asked, card = await proposed(stage)

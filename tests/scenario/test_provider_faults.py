@@ -95,7 +95,7 @@ async def test_a_provider_that_dies_in_mid_sentence_ends_honestly_with_what_ther
     assert "says the other" not in answer
 
 
-async def test_when_nobody_answers_people_learn_why_and_that_nothing_was_changed(
+async def test_when_no_one_answers_people_learn_why_and_that_nothing_was_changed(
     shared_stage: Stage,
 ) -> None:
     answer = await answered(shared_stage, "both-refuse")
@@ -117,7 +117,7 @@ async def test_the_thread_goes_on_after_a_failure(shared_stage: Stage) -> None:
     assert "All is well, says the other." in again
 
 
-async def test_after_eight_rounds_of_tools_the_limit_is_told_and_the_evidence_kept(
+async def test_after_eight_rounds_of_tools_the_limit_is_reported_and_the_evidence_kept(
     shared_stage: Stage,
 ) -> None:
     before = len(shared_stage.models.requests)

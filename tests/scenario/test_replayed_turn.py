@@ -175,7 +175,7 @@ async def test_a_replay_shows_nothing_until_something_runs(behind: int) -> None:
 
 
 @pytest.mark.parametrize("step", [step for step in STEPS if step not in ("keep", "deliver")])
-async def test_a_step_that_is_given_up_ends_the_turn_and_people_are_told_which(step: str) -> None:
+async def test_a_step_that_is_given_up_ends_the_turn_and_people_learn_which(step: str) -> None:
     processes = Processes(journal=GivesUp())
     processes.journal.at = step  # type: ignore[attr-defined]
     await processes.live()
@@ -211,7 +211,7 @@ async def test_what_was_gathered_before_the_step_that_is_given_up_is_shown(
 
 
 @pytest.mark.parametrize("tick", range(2 * len(STEPS)))
-async def test_a_turn_that_nobody_carries_on_is_ended_with_a_word_once(tick: int) -> None:
+async def test_a_turn_that_no_one_carries_on_is_ended_with_a_word_once(tick: int) -> None:
     processes = Processes()
     await processes.live(dies_at=tick)
     processes.journal = Unhurried()  # a workflow of its own

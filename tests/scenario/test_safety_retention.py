@@ -63,7 +63,7 @@ def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
 
 
 @pytest.mark.usefixtures("_starting_may_block")
-async def test_what_nobody_reads_goes_after_a_week_though_messages_are_kept_for_good(
+async def test_what_no_one_reads_goes_after_a_week_though_messages_are_kept_for_good(
     tmp_path: Path,
 ) -> None:
     async with on_stage(tmp_path, script) as before:

@@ -101,7 +101,7 @@ async def test_a_message_with_a_file_is_answered_from_it(shared_stage: Stage) ->
     assert f"{FILE} (from the attached file)" in answer
 
 
-async def test_a_thread_is_told_again(shared_stage: Stage) -> None:
+async def test_a_thread_is_reported_again(shared_stage: Stage) -> None:
     question, _ = await measured(shared_stage)
 
     digest = await shared_stage.answered("@kortex catch me up", thread=question.thread)

@@ -216,7 +216,7 @@ async def test_a_start_that_fails_once_is_delivered_again_and_is_one_turn(bot: B
     assert bot.workspace.outbox.undelivered == []
 
 
-async def test_the_asker_is_told_that_nothing_was_started(bot: Bot) -> None:
+async def test_the_asker_learns_that_nothing_was_started(bot: Bot) -> None:
     bot.workflows.failures += [StorageUnavailable("locked")] * 20
     await bot.say(MEMBER, "@kortex why is checkout slow?")
     assert bot.asks() == []
@@ -278,7 +278,7 @@ async def test_a_responder_confirms(bot: Bot) -> None:
 
 
 @pytest.mark.parametrize("user", [MEMBER, GUEST, STRANGER])
-async def test_nobody_else_does_and_the_card_stays(bot: Bot, user: str) -> None:
+async def test_no_one_else_does_and_the_card_stays(bot: Bot, user: str) -> None:
     card = await bot.with_card()
     before = bot.workspace.message(CHECKOUT, str(card.card_ts))
     await bot.press(user, card, "proposal:confirm")

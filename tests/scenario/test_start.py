@@ -114,7 +114,7 @@ async def test_a_second_process_on_one_sqlite_file_is_refused(
 @pytest.mark.parametrize(
     ("changes", "code", "slack_works"), [({}, 0, True), ({"bot": "xoxb-wrong-token"}, 1, False)]
 )
-async def test_check_tells_each_part_and_its_exit_code_tells_the_whole(
+async def test_check_shows_each_part_and_its_exit_code_shows_the_whole(
     tmp_path: Path,
     workspace: Workspace,
     capsys: pytest.CaptureFixture[str],

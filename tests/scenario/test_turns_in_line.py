@@ -12,7 +12,9 @@ from tests.stage import STOP, question_of
 __all__ = ["stage"]
 
 
-async def test_whoever_asks_beyond_the_limit_waits_is_told_and_is_answered(stage: Start) -> None:
+async def test_anyone_who_asks_beyond_the_limit_waits_is_reported_and_is_answered(
+    stage: Start,
+) -> None:
     held: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     def script(request: Recorded) -> Round:

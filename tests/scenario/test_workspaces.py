@@ -226,7 +226,7 @@ async def test_an_address_of_nobodys_making_is_not_passed_on(two: Two) -> None:
     assert "team" not in parse_qs(urlsplit(address).query)
 
 
-async def test_a_workspace_that_nobody_named_is_turned_away_and_keeps_no_app(two: Two) -> None:
+async def test_a_workspace_that_no_one_named_is_turned_away_and_keeps_no_app(two: Two) -> None:
     status, page = await two.install(EVIL)
     assert (status, "cannot install this app" in page) == (403, True)
     evil = two.slack.others[1]
@@ -326,7 +326,7 @@ async def test_beyond_its_rules_nothing_is_looked_at(installed: Two) -> None:
     assert len(installed.home.models.requests) == before
 
 
-async def test_removed_and_installed_again_with_what_was_said_between_lost_to_nobody(
+async def test_removed_and_installed_again_with_what_was_said_between_lost_to_no_one(
     installed: Two,
 ) -> None:
     two, acme = installed, installed.slack.others[0]

@@ -68,7 +68,7 @@ def test_the_charts_configuration_is_one() -> None:
     assert settings.http.host == "0.0.0.0"
 
 
-def test_the_chart_may_read_what_the_tools_read_and_no_more() -> None:
+def test_the_chart_may_read_what_the_tools_read_but_not_more() -> None:
     # Of a path, `api/v1` or `apis/apps/v1`.
     kinds = {("".join(kind.group.split("/")[1:-1]), kind.plural) for kind in KINDS}
     rules = rules_of_chart()

@@ -89,7 +89,7 @@ async def test_a_query_of_64_kb_is_sent_and_a_longer_one_is_a_bad_request() -> N
             await client.get("/", params={"query": "x" * 70_000})
 
 
-async def test_a_connection_that_was_closed_meanwhile_is_made_anew() -> None:
+async def test_a_connection_that_was_closed_in_the_meantime_is_made_again() -> None:
     accepted = 0
 
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -115,7 +115,7 @@ async def test_gitlab_is_given_variables_of_their_own_prefix(
     ],
     ids=["422", "401", "500", "302", "hangs up"],
 )
-async def test_a_start_that_is_not_taken_is_told_as_it_is(
+async def test_a_start_that_is_not_taken_is_reported_as_it_is(
     server: ControlPlaneServer, client: httpx.AsyncClient, answer: Answer, kind: AnswerKind
 ) -> None:
     server.post = answer
@@ -200,7 +200,7 @@ async def test_a_gitlab_pipeline_is_known_by_its_name(
     assert server.received[0].raw_path == "/it/pipelines?name=p_1"
 
 
-async def test_a_pipeline_that_nobody_tells_of_is_lost(
+async def test_a_pipeline_that_no_one_tells_of_is_lost(
     server: ControlPlaneServer, client: httpx.AsyncClient
 ) -> None:
     server.get = silence
@@ -226,7 +226,7 @@ async def test_a_rehearsal_sends_nothing_and_shows_what_it_would(
 
 
 @pytest.mark.parametrize("kind", list(ExecutorKind))
-async def test_a_kind_that_nobody_carries_out_is_not_sent_and_says_where_to_look(
+async def test_a_kind_that_no_one_carries_out_is_not_sent_and_says_where_to_look(
     kind: ExecutorKind,
 ) -> None:
     lonely = order("https://c.example", kind)

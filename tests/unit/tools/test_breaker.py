@@ -42,7 +42,7 @@ async def test_a_tool_that_hangs_is_left_alone_and_others_run_on() -> None:
 @pytest.mark.parametrize(
     "error", [UpstreamFailed("busy", 503), InvalidArguments("no"), RuntimeError("bug")], ids=repr
 )
-async def test_whoever_answers_is_asked_again(error: Exception) -> None:
+async def test_anyone_who_answers_is_asked_again(error: Exception) -> None:
     def answer(_arguments: object) -> object:
         raise error
 
@@ -54,7 +54,7 @@ async def test_whoever_answers_is_asked_again(error: Exception) -> None:
     assert len(tool.calls) == FAILURES + 2
 
 
-async def test_who_has_nobody_to_ask_is_told_so_each_time_and_is_nothing_to_others() -> None:
+async def test_who_has_no_one_to_ask_is_told_so_each_time_and_is_nothing_to_others() -> None:
     def answer(_arguments: object) -> object:
         raise NobodyToAsk("no connection of their own")
 
@@ -65,7 +65,7 @@ async def test_who_has_nobody_to_ask_is_told_so_each_time_and_is_nothing_to_othe
     assert "no connection of their own" in (await b.run()).content
 
 
-def test_a_try_that_asked_nobody_leaves_the_next_one_free() -> None:
+def test_a_try_that_asked_no_one_leaves_the_next_one_free() -> None:
     hand = Hand()
     breaker = Breaker(hand)
     for _ in range(FAILURES):
@@ -79,7 +79,7 @@ def test_a_try_that_asked_nobody_leaves_the_next_one_free() -> None:
     assert breaker.refusal("core__echo") is not None
 
 
-async def test_an_answer_between_failures_starts_the_count_anew() -> None:
+async def test_an_answer_between_failures_starts_the_count_again() -> None:
     answers: list[object] = [CapabilityUnavailable("gone")] * (FAILURES - 1)
     answers += [EchoOutput(text="back"), *answers]
 

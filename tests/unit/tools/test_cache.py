@@ -40,7 +40,7 @@ async def test_the_same_read_is_answered_from_the_cache_and_says_so() -> None:
     ],
     ids=lambda other: next(iter(other)),
 )
-async def test_nobody_reads_what_another_was_answered(other: dict[str, Any]) -> None:
+async def test_no_one_reads_what_another_was_answered(other: dict[str, Any]) -> None:
     tool = FakeTool()
     b = bench([tool], ToolPolicy({"investigate": ("core__*",), "recommend": ("core__*",)}))
 

@@ -220,7 +220,7 @@ def test_a_malformed_path_is_refused(path: str) -> None:
         Allowlist({path})
 
 
-def test_what_was_shown_before_is_shown_again_to_nobody_else() -> None:
+def test_what_was_shown_before_is_shown_again_to_no_one_else() -> None:
     """Each part of a question that decides is another's: asked again, and asked of a new catalog."""
     policy = ToolPolicy(
         toolsets={"investigate": ("core__*",), "recommend": ("core__get_*",)},

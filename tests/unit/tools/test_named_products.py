@@ -334,7 +334,7 @@ def test_full_width_letters_hide_nothing(name: str) -> None:
     assert refused(full_width(FORMS[name]("payments"))) is not None
 
 
-def test_what_cannot_be_told_is_refused_with_the_way_to_ask() -> None:
+def test_what_is_unknown_is_refused_with_the_way_to_ask() -> None:
     words = refused({"filter": {"service": "check*"}}) or ""
     assert "this channel's products (checkout, web)" in words
     assert 'name one product in full, such as service="NAME"' in words

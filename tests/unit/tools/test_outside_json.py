@@ -48,7 +48,7 @@ def test_what_is_no_json_is_still_refused(body: bytes | str) -> None:
         "9999-12-31T00:00:00Z",
     ],
 )  # fmt: skip
-def test_an_instant_that_nobody_set_is_none(unset: str) -> None:
+def test_an_instant_that_no_one_set_is_none(unset: str) -> None:
     assert set_instant(datetime.fromisoformat(unset)) is None
     assert instant_at({"at": unset}, "at") is None
 

@@ -447,7 +447,7 @@ async def test_the_tool_and_the_record_know_the_call_by_the_same_id() -> None:
     assert (tool.calls[0][1].tool_call_id, outcome.record.tool_call_id) == ("call1", "call1")
 
 
-async def test_a_call_by_nobody_is_denied() -> None:
+async def test_a_call_by_no_one_is_denied() -> None:
     outcome = await bench([FakeTool()]).run(actor="")
     assert outcome.record.error_code is ToolErrorCode.AUTHZ_DENIED
 
@@ -466,7 +466,7 @@ async def test_a_tool_that_needs_a_connection_is_denied_without_one() -> None:
     assert (outcome.record.error_code, tool.calls) == (ToolErrorCode.POLICY_DENIED, [])
 
 
-async def test_a_capability_nobody_configured_is_named() -> None:
+async def test_a_capability_no_one_configured_is_named() -> None:
     tool = FakeTool(contract(capabilities=frozenset({"logs"})))
     outcome = await bench([tool], caps=fake_capabilities(logs=None)).run()
     assert orjson.loads(outcome.content) == {

@@ -31,7 +31,7 @@ async def never_answered(of: Timeouts, **options: Any) -> tuple[Told, dict[str, 
     return told, json.loads(outcome.content)
 
 
-def test_a_query_is_told_of_after_thirty_seconds_and_cut_after_five_minutes() -> None:
+def test_a_query_is_reported_after_thirty_seconds_and_cut_after_five_minutes() -> None:
     told, answer = in_set_time(never_answered(QUERY))
 
     assert told == [("CallStarted", 0.0), ("CallSlow", SLOW_AFTER_S), ("CallEnded", 300.0)]

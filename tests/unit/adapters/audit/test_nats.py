@@ -139,7 +139,7 @@ async def test_a_cancelled_batch_leaves_no_connection() -> None:
             await nats.gone.wait()
 
 
-async def test_nobody_there_is_unreachable() -> None:
+async def test_no_one_there_is_unreachable() -> None:
     async with nats_server() as nats:
         url = nats.url
     with pytest.raises(Unreachable):

@@ -225,7 +225,7 @@ async def test_who_is_refused_for_good_is_told_so_without_a_run_each_time(
         answer(token=CANARY, expirationTimestamp="tomorrow"),
     ],
 )
-async def test_an_answer_that_is_none_is_refused_without_being_repeated(said: str) -> None:
+async def test_an_invalid_answer_is_refused_without_being_repeated(said: str) -> None:
     with pytest.raises(BadAnswer) as refused:
         await Runs(said).credentials().now()
 
@@ -241,7 +241,7 @@ async def test_an_answer_that_is_none_is_refused_without_being_repeated(said: st
         ("head -c 2000000 /dev/zero >&2; exit 3", "ended with 3"),
     ],
 )
-async def test_a_program_that_fails_is_told_of_in_few_words(
+async def test_a_program_that_fails_is_reported_in_few_words(
     text: str, words: str, tmp_path: Path
 ) -> None:
     command = tmp_path / program(tmp_path, text)

@@ -172,7 +172,7 @@ async def test_events_old_and_new_say_when_and_how_often(
     assert (found.at.hour, found.count) == (hour, count)
 
 
-async def test_an_identity_that_may_write_is_told_loudly(open_api: Open) -> None:
+async def test_an_identity_that_may_write_is_reported_loudly(open_api: Open) -> None:
     allowed = [("delete", "pods"), ("create", "pods/exec")]
     api = await open_api(KubernetesServer({}, allowed=allowed))
     with capture_logs() as logs:
@@ -188,7 +188,7 @@ async def test_an_identity_that_may_write_is_told_loudly(open_api: Open) -> None
 
 
 @pytest.mark.parametrize("status", [0, 401, 503])
-async def test_a_cluster_that_does_not_answer_is_told_of_and_stops_no_start(status: int) -> None:
+async def test_a_cluster_that_does_not_answer_is_reported_and_stops_no_start(status: int) -> None:
     async def refuse(_request: web.Request) -> web.StreamResponse:
         return web.Response(status=status, text="<html>")
 

@@ -88,7 +88,9 @@ def test_what_one_call_answers_is_read_before_a_model_is_asked(question: str, to
     assert [call.name for call in look_calls(asked(question))] == [tool]
 
 
-def test_what_moved_by_how_much_and_since_when_is_told_with_what_could_not_be_looked_at() -> None:
+def test_what_moved_by_how_much_and_since_when_is_reported_with_what_could_not_be_looked_at() -> (
+    None
+):
     read = results(as_read(looked(SICK)))
 
     metrics = read[METRICS]["result"]

@@ -155,7 +155,7 @@ async def test_a_length_that_was_read_needs_no_word() -> None:
     assert "Assumed" not in found.text
 
 
-async def test_deploys_are_told_of_all_of_the_time_that_is_said() -> None:
+async def test_deploys_are_reported_all_of_the_time_that_is_said() -> None:
     found = await investigate(world(), "what was deployed in the last 3 days?")
 
     (asked,) = {one["time_range"] for one in found.asked("core__get_recent_deploys")}

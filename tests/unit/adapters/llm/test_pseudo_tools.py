@@ -107,7 +107,7 @@ def test_arguments_no_parser_takes_are_a_call_all_the_same(arguments: str) -> No
 
 
 @pytest.mark.parametrize("piece_chars", [1_000_000, 4096, 1000])
-def test_arguments_longer_than_any_tool_takes_are_cut_and_shown_to_nobody(piece_chars: int) -> None:
+def test_arguments_longer_than_any_tool_takes_are_cut_and_shown_to_no_one(piece_chars: int) -> None:
     written = f'<<TOOL name="ping" args=\'{{"a": "{"x" * 200_000}"}}\'>> ok'
     pieces = [written[at : at + piece_chars] for at in range(0, len(written), piece_chars)]
     text, calls = read(pieces)

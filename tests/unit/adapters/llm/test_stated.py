@@ -54,7 +54,7 @@ def test_the_question_that_began_it_is_no_fact_and_an_author_may_be_unknown() ->
     assert [(said.author, said.denied) for said in found] == [("", ("database",))]
 
 
-def test_what_somebody_writes_does_not_make_it_anothers() -> None:
+def test_what_someone_writes_does_not_make_it_anothers() -> None:
     (said,) = stated([ASKED, told(f"{FAILED_OVER}\n- {said_by('U1')}")])
 
     assert said.author == "U7"

@@ -203,7 +203,7 @@ async def test_a_log_line_is_quoted_verbatim(line: str, quoted: str) -> None:
     assert f"`{quoted}`" in found.text
 
 
-async def test_new_errors_beside_calm_figures_are_told_plainly() -> None:
+async def test_new_errors_beside_calm_figures_are_reported_plainly() -> None:
     found = await investigate(world(around=more_errors("cart", 11, since_before=True)))
 
     assert verdict(found) == ("symptoms", [])
@@ -217,7 +217,7 @@ async def test_errors_of_whom_the_question_cannot_reach_are_no_contradiction() -
     assert verdict(found)[0] == "healthy"
 
 
-async def test_whoever_asks_about_nobody_is_told_of_errors_anywhere() -> None:
+async def test_anyone_who_asks_about_no_one_is_told_of_errors_anywhere() -> None:
     told = more_errors("search", 2)
     found = await investigate(world(calls=PATH, around=told), "what is wrong?")
 
@@ -225,7 +225,7 @@ async def test_whoever_asks_about_nobody_is_told_of_errors_anywhere() -> None:
 
 
 @pytest.mark.parametrize("unseen", ["search", "batch"])
-async def test_nothing_is_wrong_with_nobody_in_particular_only_if_all_were_seen(
+async def test_nothing_is_wrong_with_no_one_in_particular_only_if_all_were_seen(
     unseen: str,
 ) -> None:
     all_of_them = ("checkout", "cart", "payments")
@@ -268,7 +268,7 @@ async def test_a_previous_version_that_is_not_known_is_said_and_never_made_up() 
     assert found.marks == ()
 
 
-async def test_where_nobody_can_confirm_it_is_told_what_would_be_proposed_and_how_to_get_a_card() -> (
+async def test_where_no_one_can_confirm_it_is_told_what_would_be_proposed_and_how_to_get_a_card() -> (
     None
 ):
     row = deploy("checkout", "2026-04-07T14:09:00Z")
@@ -299,7 +299,7 @@ FROZEN = (
         (LookupError(FROZEN), "every action is frozen since 2026-04-07 14:12 UTC, by mira ( testing here )"),
     ],
 )  # fmt: skip
-async def test_a_proposal_that_was_refused_is_told_with_the_reason(
+async def test_a_proposal_that_was_refused_is_reported_with_the_reason(
     refusal: Exception, reason: str
 ) -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
@@ -530,7 +530,7 @@ async def test_without_a_time_before_the_rest_is_a_symptom(row: Mapping[str, obj
     assert found.marks == ()
 
 
-async def test_space_that_runs_out_is_told_with_when() -> None:
+async def test_space_that_runs_out_is_reported_with_when() -> None:
     row = stands(
         "checkout", "disk", unit="bytes", first=5e10, now=8e9, direction="down", limit=None,
         runs_out_s=1260,
@@ -919,7 +919,7 @@ async def test_with_the_only_suspect_ruled_out_nothing_is_said_to_be_well() -> N
     assert "Nothing is wrong" not in found.text
 
 
-async def test_a_fact_that_rules_nobody_out_is_said_to_change_nothing() -> None:
+async def test_a_fact_that_rules_no_one_out_is_said_to_change_nothing() -> None:
     found = await investigate(world(SLOW), "we failed over the cache at 14:02", earlier=ASKED)
 
     assert "This rules out none of the suspects" in found.text
@@ -950,7 +950,7 @@ SHOP = ("checkout", "cart", "payments", "payments-db", "redis-cache")
         ("is it the moon?", 'I cannot check "moon": I have no data with that name.'),
     ],
 )  # fmt: skip
-async def test_what_somebody_thinks_it_is_is_answered_first(question: str, answer: str) -> None:
+async def test_what_someone_thinks_it_is_is_answered_first(question: str, answer: str) -> None:
     calls = ["checkout > payments-db"]
     looked = dict.fromkeys(SHOP, "errors latency traffic")
     played = world(POOL, calls=calls, within=looked)
@@ -968,7 +968,7 @@ async def test_a_thought_is_not_denied_when_not_all_was_looked_at() -> None:
     assert "but I could not check everything" in found.text
 
 
-async def test_a_question_that_names_nobody_goes_on_about_whoever_was_named_before() -> None:
+async def test_a_question_that_names_no_one_goes_on_about_whoever_was_named_before() -> None:
     lines = {"lines": [{"ts": "2026-04-07T14:34:00Z", "message": "up"}]}
     found = await investigate(
         world(around={"get_logs": lines}), "show me the logs", before=["is cart fine?", "thanks"]

@@ -167,7 +167,7 @@ async def test_without_data_of_its_own_the_calm_of_others_is_not_told_as_its_own
 
 
 @pytest.mark.parametrize("question", ["why is it slow?", "what is wrong?"])
-async def test_a_question_that_names_nobody_is_answered_about_all_by_name(question: str) -> None:
+async def test_a_question_that_names_no_one_is_answered_about_all_by_name(question: str) -> None:
     found = await asked(question, [moved("web", "latency", ONSET)])
 
     assert "begin in web" in found.text
@@ -175,14 +175,14 @@ async def test_a_question_that_names_nobody_is_answered_about_all_by_name(questi
     assert "Assumed: you mean checkout and web." in found.text
 
 
-async def test_nobody_named_and_all_calm_tells_of_each() -> None:
+async def test_no_one_named_and_all_calm_tells_of_each() -> None:
     found = await asked("what is wrong?")
 
     assert "with checkout and web, as far as I can see.**" in found.text
     assert f"checked metrics (checkout: {ALL}; web: {ALL})" in found.text
 
 
-async def test_who_is_beyond_the_first_products_reach_is_found_when_nobody_is_named() -> None:
+async def test_who_is_beyond_the_first_products_reach_is_found_when_no_one_is_named() -> None:
     shifts = [moved("web", "latency", ONSET, score=30.0)]
     small = [moved("checkout", "latency", ONSET, worst=9.0, score=30.0)]
     played = world([*shifts, *small], calls=["checkout > db", "web > db"], within={})
@@ -194,7 +194,7 @@ async def test_who_is_beyond_the_first_products_reach_is_found_when_nobody_is_na
     assert "web" not in named.text
 
 
-async def test_logs_of_nobody_are_those_of_the_first_and_that_is_said() -> None:
+async def test_logs_of_no_one_are_those_of_the_first_and_that_is_said() -> None:
     found = await asked("show me the logs", around={"get_logs": {"lines": []}})
 
     assert "Assumed: you mean checkout, the first product of this channel." in found.text
@@ -224,7 +224,7 @@ def young(**more: object) -> Mapping[str, object]:
     }
 
 
-async def test_what_is_measured_for_too_short_a_time_is_told_with_when_to_ask_again() -> None:
+async def test_what_is_measured_for_too_short_a_time_is_reported_with_when_to_ask_again() -> None:
     found = await asked("is web slow?", around=young())
 
     assert found.text.startswith(
@@ -236,14 +236,14 @@ async def test_what_is_measured_for_too_short_a_time_is_told_with_when_to_ask_ag
     assert found.marks == ()
 
 
-async def test_whoever_named_a_time_is_told_which_time_to_name_instead() -> None:
+async def test_anyone_who_named_a_time_is_told_which_time_to_name_instead() -> None:
     found = await asked("is web slow since 14:05 UTC?", around=young())
 
     assert "42 minutes of data); ask about the time since 14:21 UTC [E1].\n\n" in found.text
     assert "ask again" not in found.text
 
 
-async def test_of_a_time_that_is_over_nobody_is_told_to_wait() -> None:
+async def test_of_a_time_that_is_over_no_one_is_told_to_wait() -> None:
     ended = {"web": {"range_from": "2026-04-07T14:33:00Z"}}
     found = await asked("is web slow?", around=young(comparable=ended))
 

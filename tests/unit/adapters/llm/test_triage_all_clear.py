@@ -213,7 +213,7 @@ async def test_failures_that_always_were_as_many_are_a_symptom(question: str) ->
     assert found.marks == ()
 
 
-async def test_failures_of_a_product_that_nobody_asked_about_are_no_symptom_of_it() -> None:
+async def test_failures_of_a_product_that_no_one_asked_about_are_no_symptom_of_it() -> None:
     found = await asked(standing=[{**FAILS, "product": "cart"}])
 
     assert verdict(found) == "healthy"

@@ -61,7 +61,7 @@ def test_error_lines_are_named_as_from_the_file_and_stay_plain_words() -> None:
     assert "://" not in said
 
 
-def test_a_file_with_errors_makes_nobody_a_suspect() -> None:
+def test_a_file_with_errors_makes_no_one_a_suspect() -> None:
     assert "suspect" not in told("why is checkout slow?").lower()
 
 

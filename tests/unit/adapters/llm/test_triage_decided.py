@@ -40,7 +40,7 @@ async def asked(told: str, row: object = DEPLOYED) -> Investigation:
          "was rejected by U7 at 14:20 UTC, nothing was run, with no deploy since"),
     ],
 )  # fmt: skip
-async def test_what_was_decided_is_told_and_not_proposed_again(became: str, words: str) -> None:
+async def test_what_was_decided_is_reported_and_not_proposed_again(became: str, words: str) -> None:
     told = noted(became)
     found = await asked(told)
     _, claims = checked(found.text, found.evidence, {}, decisions_said(told))
@@ -85,7 +85,7 @@ def elsewhere(became: str, *, stands: bool = True) -> str:
     return noted(became, stands=stands).replace("{}):", "{}) in another thread of this channel:")
 
 
-async def test_what_was_decided_in_another_thread_is_told_and_not_proposed_again() -> None:
+async def test_what_was_decided_in_another_thread_is_reported_and_not_proposed_again() -> None:
     found = await asked(elsewhere(f"{CONFIRMED}; succeeded"))
 
     assert found.asked("core__propose_action") == []
@@ -129,7 +129,7 @@ async def test_what_was_done_and_by_whose_word_is_answered_from_what_was_decided
     assert [one.note for one in claims if one.note] == []
 
 
-async def test_what_waits_or_was_rejected_is_no_answer_to_what_was_done_but_is_told() -> None:
+async def test_what_waits_or_was_rejected_is_no_answer_to_what_was_done_but_is_reported() -> None:
     told = (
         noted("rejected by U7 at 2026-04-07T14:20:00Z, nothing was run")
         + "\n- Proposal p-8 (restart checkout {}): open until 14:40 UTC; do not propose it again."
@@ -183,7 +183,9 @@ FAR_AWAY = (
 )
 
 
-async def test_what_was_carried_out_from_another_channel_is_told_and_not_proposed_again() -> None:
+async def test_what_was_carried_out_from_another_channel_is_reported_and_not_proposed_again() -> (
+    None
+):
     found = await asked(FAR_AWAY)
     _, claims = checked(found.text, found.evidence, {}, decisions_said(FAR_AWAY))
 

@@ -23,7 +23,7 @@ def tracked(*issues: object) -> Mapping[str, object]:
     return {"get_errors": {"issues": list(issues), "projects": ["checkout"]}}
 
 
-async def test_a_new_error_forbids_an_all_clear_and_is_told() -> None:
+async def test_a_new_error_forbids_an_all_clear_and_is_reported() -> None:
     around = tracked(issue(), issue(title="other"))
     found = await investigate(world(around=around), tools=WITH)
 
@@ -55,7 +55,7 @@ async def test_a_tracker_that_cannot_be_read_is_never_an_all_clear() -> None:
 TABLES = (("errors", "observe.errors.eu"), ("metrics", "observe.metrics.prom"))
 
 
-async def test_what_could_not_be_read_is_told_by_the_table_that_the_channel_chose() -> None:
+async def test_what_could_not_be_read_is_reported_by_the_table_that_the_channel_chose() -> None:
     def answer(tool: str, arguments: Mapping[str, object]) -> object:
         failed = tool in ("core__sweep_metrics", "core__sweep_traces", "core__get_errors")
         return LookupError("503") if failed else world()(tool, arguments)
@@ -80,7 +80,7 @@ async def test_a_product_without_a_project_is_not_said_to_be_looked_at() -> None
     assert "errors of" not in str(stated["looked_at"])
 
 
-async def test_a_cause_is_told_with_the_new_error_of_whoever_is_blamed() -> None:
+async def test_a_cause_is_reported_with_the_new_error_of_whoever_is_blamed() -> None:
     shifts = [moved("payments", "latency", ONSET), moved("payments", "errors", ONSET, worst=0.08)]
     deploys = [deploy("payments", "2026-04-07T14:09:00Z")]
     found = await investigate(world(shifts, deploys, around=tracked(issue())), tools=WITH)
@@ -103,14 +103,14 @@ async def test_without_a_tracker_nothing_is_asked_or_missed() -> None:
     "row",
     [{}, issue(first_seen=7), issue(title=None), issue(release=["x"]), issue(title="*<@U1>*")],
 )
-async def test_a_hostile_entry_is_told_as_plain_words(row: dict[str, object]) -> None:
+async def test_a_hostile_entry_is_reported_as_plain_words(row: dict[str, object]) -> None:
     found = await investigate(world(around=tracked({**row, "new": True})), tools=WITH)
 
     assert "<@" not in found.text
     assert found.asked("core__report_findings")[-1]["verdict"] == "unknown"
 
 
-async def test_a_first_look_tells_the_new_errors_first_and_can_be_cited() -> None:
+async def test_a_first_look_shows_the_new_errors_first_and_can_be_cited() -> None:
     request = asked(tools=tuple(ToolSpec(name, "", {}) for name in WITH))
     body = {
         "range": "2026-04-07T14:05:00Z/2026-04-07T14:35:00Z", "projects": ["checkout"],

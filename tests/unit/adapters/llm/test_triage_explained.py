@@ -24,7 +24,7 @@ def test_only_a_label_of_the_other_end_names_a_called_service(only_at: str, call
     assert called_of(only_at) == called
 
 
-def test_part_is_told_with_how_many_there_are() -> None:
+def test_part_is_reported_with_how_many_there_are() -> None:
     assert part_of("pod=search-7 (1 of 12)") == "only pod=search-7, 1 of 12"
     assert part_of("") == ""
 

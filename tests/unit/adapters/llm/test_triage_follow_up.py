@@ -20,7 +20,7 @@ async def asked(question: str, *shifts: object, before: tuple[str, ...] = BEFORE
 
 
 @pytest.mark.parametrize("question", ["what was deployed?", "what was deployed before that?"])
-async def test_deploys_of_nobody_are_those_of_all_whoever_was_asked_about_before(
+async def test_deploys_of_no_one_are_those_of_all_whoever_was_asked_about_before(
     question: str,
 ) -> None:
     found = await asked(question, before=("why is checkout slow?", "and cart?"))
@@ -90,13 +90,13 @@ async def test_since_when_is_of_the_time_that_was_asked_about_before() -> None:
     )
 
 
-async def test_an_onset_before_what_was_looked_at_is_told_as_that() -> None:
+async def test_an_onset_before_what_was_looked_at_is_reported_as_that() -> None:
     found = await asked("since when?", {**SLOW, "since_before": True})
 
     assert found.text.startswith("**checkout: since before 14:10 UTC.**")
 
 
-async def test_what_is_over_is_told_with_both_its_ends() -> None:
+async def test_what_is_over_is_reported_with_both_its_ends() -> None:
     found = await asked(
         "since when?",
         {**SLOW, "until": "2026-04-07T14:25:00Z"},

@@ -181,7 +181,7 @@ async def test_a_guess_is_answered_as_one(question: str) -> None:
     assert "I see no sign that it is" in (await later(question)).text
 
 
-async def test_what_about_another_product_tells_how_that_is_and_the_thread_stays() -> None:
+async def test_what_about_another_product_shows_how_that_is_and_the_thread_stays() -> None:
     found = await later("what about payments?")
 
     assert found.text.startswith("**payments: its errors, latency, traffic are as usual [E")

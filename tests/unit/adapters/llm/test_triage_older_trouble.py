@@ -45,7 +45,7 @@ async def asked(
         ("between 09:20 and 09:30", "failed from"),
     ],
 )
-async def test_trouble_is_told_in_full_wherever_the_range_begins(when: str, fail: str) -> None:
+async def test_trouble_is_reported_in_full_wherever_the_range_begins(when: str, fail: str) -> None:
     found = await asked(f"why is checkout slow {when}?")
 
     assert (
@@ -82,7 +82,7 @@ async def test_an_all_clear_says_which_trouble_would_pass_for_usual() -> None:
     assert found.marks == ()
 
 
-async def test_every_figure_that_moved_is_told_where_it_is_too_little_to_blame() -> None:
+async def test_every_figure_that_moved_is_reported_where_it_is_too_little_to_blame() -> None:
     def a_little(when: datetime) -> Minute:
         return Minute(0.146, 0.0056) if when >= at("09:20") else Minute()
 
@@ -114,7 +114,7 @@ async def test_the_onset_of_the_first_sentence_is_that_of_the_figure_it_names(
     assert f"The trouble seems to begin in checkout {said}; the reason is not known." in found.text
 
 
-async def test_what_moved_first_is_told_right_after_what_was_asked_about() -> None:
+async def test_what_moved_first_is_reported_right_after_what_was_asked_about() -> None:
     rows = [
         moved("checkout", "latency", "2026-04-07T14:10:00Z"),
         moved("checkout", "errors", "2026-04-07T14:10:00Z", worst=0.5),

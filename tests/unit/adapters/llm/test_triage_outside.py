@@ -33,7 +33,7 @@ async def test_another_channels_product_is_said_and_nothing_is_looked_at(questio
     assert found.marks == ()
 
 
-async def test_logs_of_nobody_known_are_not_another_products() -> None:
+async def test_logs_of_no_one_known_are_not_another_products() -> None:
     found = await bounded("show me the logs of orders")
 
     assert '"orders" is not one of' in found.text
@@ -62,7 +62,7 @@ async def test_a_word_that_is_also_a_products_name_elsewhere_is_a_word(question:
 @pytest.mark.parametrize(
     "question", ["why are orders failing?", "is the database slow?", "what changed in orders?"]
 )
-async def test_a_name_nobody_knows_stops_no_investigation_and_is_said_first(question: str) -> None:
+async def test_a_name_no_one_knows_stops_no_investigation_and_is_said_first(question: str) -> None:
     found = await bounded(question)
 
     assert "is not one of this channel's products" in found.text.splitlines()[0]

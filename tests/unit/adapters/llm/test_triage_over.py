@@ -111,7 +111,7 @@ async def test_who_is_in_trouble_now_comes_before_who_was(question: str) -> None
     )
 
 
-async def test_whoever_is_asked_about_comes_first_where_it_moved_too_little_to_blame() -> None:
+async def test_anyone_who_is_asked_about_comes_first_where_it_moved_too_little_to_blame() -> None:
     shifts = [
         moved("checkout", "latency", ONSET, **HEALED),
         moved("checkout", "errors", ONSET, worst=0.9, **HEALED),
@@ -186,14 +186,14 @@ async def test_a_card_that_is_open_for_what_is_over_is_pointed_to_with_that() ->
     )
 
 
-async def test_saturation_that_is_over_is_told_in_the_past() -> None:
+async def test_saturation_that_is_over_is_reported_in_the_past() -> None:
     full = moved("checkout", "pool", ONSET, worst=0.99, **HEALED)
     found = await investigate(world([full]))
 
     assert "Most likely cause: checkout was saturated from 14:10 UTC (pool)." in found.text
 
 
-async def test_one_usual_sample_is_told_and_is_no_end() -> None:
+async def test_one_usual_sample_is_reported_and_is_no_end() -> None:
     row = moved("checkout", "errors", ONSET, worst=0.9, last=0.21)
     found = await investigate(world([row]))
 
@@ -202,7 +202,7 @@ async def test_one_usual_sample_is_told_and_is_no_end() -> None:
     assert found.marks == ()
 
 
-async def test_errors_that_come_no_more_are_told_as_that() -> None:
+async def test_errors_that_come_no_more_are_reported_as_that() -> None:
     around = {"error_patterns": {"changes": [{**LINE, "until": "2026-04-07T14:29:00Z"}]}}
     found = await investigate(world(around=around))
 

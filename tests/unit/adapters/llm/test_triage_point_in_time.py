@@ -16,7 +16,7 @@ async def asked(question: str, **more: object) -> Investigation:
     return await investigate(world(SHIFTS, [DEPLOYED], within=ALL, **more), question)  # type: ignore[arg-type]
 
 
-async def test_a_cause_from_after_the_point_asked_about_is_told_as_later() -> None:
+async def test_a_cause_from_after_the_point_asked_about_is_reported_as_later() -> None:
     found = await asked("what was wrong with checkout at 13:50 UTC?")
     first, shown, second, *_ = found.text.split("\n\n")
 
@@ -32,7 +32,7 @@ async def test_a_cause_from_after_the_point_asked_about_is_told_as_later() -> No
 
 
 @pytest.mark.parametrize("when", ["at 14:20 UTC", "around 14:20", "at 2026-04-07T14:20Z"])
-async def test_what_was_under_way_at_that_point_is_told_first_with_the_minutes_looked_at(
+async def test_what_was_under_way_at_that_point_is_reported_first_with_the_minutes_looked_at(
     when: str,
 ) -> None:
     found = await asked(f"what was wrong with checkout {when}?")
@@ -97,7 +97,7 @@ async def test_what_moved_a_little_then_is_not_called_usual() -> None:
     assert line in found.text
 
 
-async def test_where_nobody_is_named_each_is_told() -> None:
+async def test_where_no_one_is_named_each_is_reported() -> None:
     found = await asked("what was wrong at 13:50 UTC?")
 
     assert found.text.startswith(

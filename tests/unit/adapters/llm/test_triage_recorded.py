@@ -129,7 +129,7 @@ async def test_the_bad_deploy_is_found_and_its_rollback_proposed(question: str) 
     assert (proposed["product"], proposed["params"]) == ("checkout", {"version": "v2.3.7"})
 
 
-async def test_a_bad_deploy_of_another_is_told_and_not_proposed_to_whoever_asks_of_a_calm_one() -> (
+async def test_a_bad_deploy_of_another_is_reported_and_not_proposed_to_whoever_asks_of_a_calm_one() -> (
     None
 ):
     found = await look_into("incident-checkout", "payments?")
@@ -182,7 +182,7 @@ async def test_errors_that_come_every_day_leave_a_quiet_day_quiet() -> None:
     assert found.text.startswith("**Nothing is wrong with")
 
 
-async def test_what_stands_around_the_cause_is_told_the_most_helpful_first() -> None:
+async def test_what_stands_around_the_cause_is_reported_the_most_helpful_first() -> None:
     deployed = await look_into("incident-checkout", "why is checkout slow?")
     saturated = await look_into("incident-payments", "why is checkout slow?")
     quiet = await look_into("incident-quiet", "why is checkout slow?")

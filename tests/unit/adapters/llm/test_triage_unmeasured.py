@@ -32,7 +32,7 @@ async def asked(
     ids=["ended", "a hole", "down"],
 )
 @pytest.mark.parametrize("question", ["is checkout ok?", "what is wrong?"])
-async def test_what_was_not_measured_is_told_and_forbids_the_all_clear(
+async def test_what_was_not_measured_is_reported_and_forbids_the_all_clear(
     gap: Mapping[str, object], words: str, question: str
 ) -> None:
     found = await asked(gap, question)
@@ -73,7 +73,7 @@ async def test_a_product_whose_samples_all_ended_has_metrics_of_its_own() -> Non
     assert "neither latency nor errors" not in found.text
 
 
-async def test_a_cause_is_told_with_what_was_not_measured_since() -> None:
+async def test_a_cause_is_reported_with_what_was_not_measured_since() -> None:
     slow = moved("checkout", "latency", "2026-04-07T14:10:00Z")
     found = await asked(ENDED, shifts=[slow])
 

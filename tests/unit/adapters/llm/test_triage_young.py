@@ -48,7 +48,7 @@ async def test_what_is_measured_but_young_is_not_called_missing() -> None:
     assert "none of web" not in found.text
 
 
-async def test_nobody_is_the_first_to_look_at_for_its_traffic_alone() -> None:
+async def test_no_one_is_the_first_to_look_at_for_its_traffic_alone() -> None:
     row = {"product": "web", "role": "traffic", "signal": "requests", "unit": "per second"}
     row |= {"first": 29.0, "now": 128.0, "direction": "up", "size": 60.0}  # type: ignore[dict-item]
     swept = {"shifts": [], "within": {}, "too_short": {"checkout": "latency", "web": "traffic"}}

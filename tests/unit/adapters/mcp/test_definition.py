@@ -91,7 +91,7 @@ def test_an_entry_under_another_name_accepts_nothing() -> None:
     assert states == [ToolState.GONE, ToolState.NEW]
 
 
-def test_a_tool_that_is_no_longer_announced_is_told() -> None:
+def test_a_tool_that_is_no_longer_announced_is_reported() -> None:
     assert state_of([], ON) is ToolState.GONE
 
 

@@ -168,7 +168,7 @@ async def test_a_call_that_is_cancelled_returns_at_once_and_is_cancelled_there()
     assert again == Answer(("done",))
 
 
-async def test_a_server_that_breaks_off_is_connected_anew_and_its_tools_stay() -> None:
+async def test_a_server_that_breaks_off_is_connected_again_and_its_tools_stay() -> None:
     server = FakeServer([SEARCH])
     watched = Watched(server)
     async with watched.running():

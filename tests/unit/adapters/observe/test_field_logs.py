@@ -197,7 +197,7 @@ async def test_levels_are_found_by_field_by_number_or_in_the_line() -> None:
 @pytest.mark.parametrize(
     ("message", "notes"), [("no word of it", ["states a level"]), ("INFO all is well", [])]
 )
-async def test_nothing_of_a_level_is_told_from_lines_without_one(
+async def test_nothing_of_a_level_is_reported_from_lines_without_one(
     message: str, notes: list[str]
 ) -> None:
     row = {"_time": at(1), "_msg": message, "app": "checkout"}
@@ -280,7 +280,7 @@ async def test_time_of_cloudwatch_is_read_as_it_and_its_stand_ins_write_it(at: s
     assert (entry.ts_ns, entry.line) == (ns_of("2026-11-21T14:01:00Z"), "")
 
 
-async def test_groups_that_are_shared_are_told_apart_by_a_field() -> None:
+async def test_groups_that_are_shared_are_distinguished_by_a_field() -> None:
     events = [
         {"@timestamp": at(1), "@message": "mine / yours", "app": "checkout"},
         {"@timestamp": at(2), "@message": "other", "app": "payments"},

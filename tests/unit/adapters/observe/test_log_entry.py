@@ -32,7 +32,7 @@ async def test_lines_are_newest_first_and_those_alike_are_numbered(entries: list
 
 
 @given(ENTRIES)
-def test_lines_that_share_their_labels_are_told_as_each_alone(entries: list[Entry]) -> None:
+def test_lines_that_share_their_labels_are_reported_as_each_alone(entries: list[Entry]) -> None:
     shared = [entry._replace(labels=entries[0].labels) for entry in entries]
     for some in (entries, shared):
         assert lines_of(some) == tuple(line_of(entry) for entry in some)

@@ -60,7 +60,7 @@ def test_what_the_operator_says_comes_first() -> None:
     assert chosen(("svc", SERVICES, 30), ("zone_name", ["a1"], 1), told=told) == "zone_name"
 
 
-def test_label_with_one_value_tells_nothing_apart() -> None:
+def test_label_with_one_value_reports_nothing_apart() -> None:
     assert chosen(("zq", ["prod"], 30), ("job", ["shop", "bank"], 20)) == "job"
 
 

@@ -74,7 +74,7 @@ def test_nothing_is_asked_where_there_is_no_doubt(seen: Sequence[Sighting]) -> N
     assert owners(*seen).doubts() == []
 
 
-def test_only_what_tells_is_asked_for() -> None:
+def test_only_what_shows_is_asked_for() -> None:
     seen = (OWN, BY_TYPE, Sighting("m", "dialer_name", "web"), Sighting("m2", "service", "web"))
 
     found = owners(*seen, products=("checkout", "web"))

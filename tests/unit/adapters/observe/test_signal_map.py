@@ -83,7 +83,7 @@ def test_counter_is_not_read_raw(one: Known, reading: str) -> None:
         ("envoy_response_code_class", {"2"}, 'envoy_response_code_class=~"5"'),
     ],
 )
-def test_share_that_fails_is_told_by_a_status_label(
+def test_share_that_fails_is_reported_by_a_status_label(
     label: str, values: set[str], where: str
 ) -> None:
     found = named(known("http_requests_total", "counter", {label: frozenset(values)}))

@@ -39,7 +39,7 @@ def test_gauges_share_one_term() -> None:
     assert [set(term.signals) for term in together] == [{"a", "b"}]
 
 
-def test_terms_of_a_query_are_told_apart() -> None:
+def test_terms_of_a_query_are_distinguished() -> None:
     query = joined(terms_of([gauge("a", "x"), gauge("b", "y")], None, 60.0))
     assert '"kortex_term", "0"' in query
     assert '"kortex_term", "1"' in query

@@ -122,7 +122,7 @@ def nested(depth: int) -> dict[str, object]:
     ],
     ids=["deep", "very deep", "large", "128 bits", "half a character", "a list"],
 )
-def test_a_query_that_nobody_should_send_is_refused_in_words(query: object) -> None:
+def test_a_query_that_no_one_should_send_is_refused_in_words(query: object) -> None:
     with pytest.raises(ValidationError):
         arguments(ELASTICSEARCH, {"query": query})
 
@@ -131,7 +131,7 @@ def test_a_query_at_the_limit_passes() -> None:
     assert orjson.dumps(arguments(ELASTICSEARCH, {"query": nested(MAX_FREE_DEPTH - 1)})["query"])
 
 
-def test_of_a_free_query_it_cannot_be_told_whose_data_it_reads() -> None:
+def test_of_a_free_query_it_is_unknown_whose_data_it_reads() -> None:
     both = ELASTICSEARCH.replace("parameters:", "parameters:\n  product: {type: string}")
     assert not contract_of(manifest(both)).products.can_be_told
 

@@ -80,7 +80,7 @@ async def test_any_other_rollback_changes_no_figure(
     assert await last(incidents, clock, P99) > bad / 2
 
 
-async def test_an_incident_that_nobody_looked_at_has_just_happened() -> None:
+async def test_an_incident_that_no_one_looked_at_has_just_happened() -> None:
     incidents, clock = opened()
     clock.advance(7 * HOUR.total_seconds())
 

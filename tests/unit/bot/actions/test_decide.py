@@ -81,7 +81,7 @@ async def test_a_rejection_keeps_its_reason_and_sends_nothing() -> None:
 
 
 @pytest.mark.parametrize("winner", [confirm, reject])
-async def test_the_loser_is_told_privately_who_won_and_is_on_the_trail(winner: object) -> None:
+async def test_the_loser_is_reported_privately_who_won_and_is_on_the_trail(winner: object) -> None:
     world = World()
     row = await world.proposed()
     await world.carry(row, winner(row))  # type: ignore[operator]
@@ -197,7 +197,7 @@ async def test_a_lost_answer_is_settled_by_asking() -> None:
     assert world.row(row.id).state is S.SUCCEEDED
 
 
-async def test_a_lost_answer_that_nobody_can_settle_is_unknown_and_says_what_to_check() -> None:
+async def test_a_lost_answer_that_no_one_can_settle_is_unknown_and_says_what_to_check() -> None:
     world = World(control=FakeControlPlane(LOST, [LOST] * 3))
     row = await world.proposed()
 
@@ -314,7 +314,7 @@ async def test_a_card_whose_place_was_gone_is_true_once_it_is_back() -> None:
         (ControlAnswer(AnswerKind.FAILED, "no"), S.FAILED),
     ],
 )
-async def test_an_end_that_could_not_be_told_is_told_once_the_platform_is_open_again(
+async def test_an_end_that_could_not_be_told_is_reported_once_the_platform_is_open_again(
     answer: ControlAnswer, state: ProposalState
 ) -> None:
     world = World(control=FakeControlPlane(answer))
@@ -331,7 +331,7 @@ async def test_an_end_that_could_not_be_told_is_told_once_the_platform_is_open_a
     assert list(world.wall.lines) == [f"{row.id}:outcome"]
 
 
-async def test_a_card_that_somebody_deleted_is_left_alone() -> None:
+async def test_a_card_that_someone_deleted_is_left_alone() -> None:
     world = World()
     row = await world.proposed()
     world.wall.failures = [MessageGone("message_not_found")]

@@ -30,7 +30,7 @@ from tests.fixtures_actions import (
 from tools.products import Reading
 
 
-async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason() -> None:
+async def test_open_confirmed_and_rejected_are_reported_oldest_first_with_the_reason() -> None:
     world = World()
     rows = []
     for number in range(3):
@@ -52,7 +52,7 @@ async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason
     assert "open until 12:10 UTC" in still_open
 
 
-async def test_who_decided_is_told_by_name_and_who_did_not_is_not_asked_for() -> None:
+async def test_who_decided_is_reported_by_name_and_who_did_not_is_not_asked_for() -> None:
     world = World()
     asked = list[str]()
     gone = await world.proposed(number=1)
@@ -171,7 +171,9 @@ async def told_at(world: World, place: Place, channel: Channel = HERE) -> list[s
     return list(await proposal_notes(world.store, session_at(place), place, channel))
 
 
-async def test_what_another_channel_carried_out_is_told_without_its_name_people_or_words() -> None:
+async def test_what_another_channel_carried_out_is_reported_without_its_name_people_or_words() -> (
+    None
+):
     world = World()
     await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
 
@@ -249,7 +251,7 @@ BOUND = ChannelRule("*", products=("web",), confirm=("responder",))
     ],
     ids=["another product", "reads all", "its product", "shut"],
 )
-async def test_only_what_the_channel_may_read_of_is_told(rule: ChannelRule, notes: int) -> None:
+async def test_only_what_the_channel_may_read_of_is_reported(rule: ChannelRule, notes: int) -> None:
     world = World()
     await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
 

@@ -61,7 +61,7 @@ async def test_the_other_cards_are_over_as_the_order_goes_out_with_a_row_of_the_
     assert world.came_into.count(S.SUPERSEDED) == 3
 
 
-async def test_whoever_presses_on_such_a_card_is_told_that_nobody_confirmed_it() -> None:
+async def test_anyone_who_presses_on_such_a_card_is_told_that_no_one_confirmed_it() -> None:
     world = World()
     first, second = await equal_cards(world)
     await world.carry(first, confirm(first))
@@ -197,7 +197,7 @@ async def test_another_parameter_is_another_order() -> None:
     assert len(world.control.posts) == 2
 
 
-async def test_one_that_was_rejected_or_expired_stands_in_nobodys_way() -> None:
+async def test_one_that_was_rejected_or_expired_stands_in_no_ones_way() -> None:
     world = World()
     gone = await world.proposed()
     world.later(minutes=11)
@@ -255,7 +255,7 @@ async def test_what_runs_in_the_channel_is_not_proposed_beside_it() -> None:
         await world.proposed(DRAFT, 2)
 
 
-async def test_what_expired_in_the_channel_is_proposed_anew_before_any_clock_told() -> None:
+async def test_what_expired_in_the_channel_is_proposed_again_before_any_clock_told() -> None:
     world = World()
     first = await world.proposed()
     world.later(minutes=10)
@@ -272,7 +272,7 @@ async def test_a_retried_call_gets_its_own_card_again() -> None:
     assert (await world.proposed()).id == first.id
 
 
-async def test_a_conversation_over_http_is_told_of_its_own_cards_alone() -> None:
+async def test_a_conversation_over_http_is_reported_its_own_cards_alone() -> None:
     world = World()
     http = replace(PLACE, team=TeamId("@http"))
     await world.proposed(DRAFT, 1, http)

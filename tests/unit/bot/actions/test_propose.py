@@ -129,7 +129,7 @@ async def test_equal_params_have_one_digest_whatever_their_order() -> None:
         (replace(DRAFT, blast_radius="The  Whole Cluster, sadly"), "at most one service"),
     ],
 )
-async def test_what_cannot_be_proposed_is_told_and_leaves_nothing(
+async def test_what_cannot_be_proposed_is_reported_and_leaves_nothing(
     draft: ProposalDraft, said: str
 ) -> None:
     world = World()
@@ -184,7 +184,7 @@ async def test_room_comes_back_when_proposals_run_out_or_belong_elsewhere() -> N
 
 
 @pytest.mark.parametrize("failure", [SurfaceGone(), SurfaceFailed("down", retryable=True)])
-async def test_a_card_that_cannot_be_shown_is_told_and_the_proposal_stays(
+async def test_a_card_that_cannot_be_shown_is_reported_and_the_proposal_stays(
     failure: Exception,
 ) -> None:
     world = World()
@@ -231,7 +231,7 @@ async def test_storage_that_is_gone_is_said_as_unavailable() -> None:
         (channel_of((), DIRECT), 'of direct messages; .* match = "@direct"'),
     ],
 )
-async def test_where_nobody_may_confirm_no_card_is_raised_and_whom_to_name_is_said(
+async def test_where_no_one_may_confirm_no_card_is_raised_and_whom_to_name_is_said(
     channel: Channel, said: str
 ) -> None:
     world = World(channel=channel)
@@ -242,7 +242,7 @@ async def test_where_nobody_may_confirm_no_card_is_raised_and_whom_to_name_is_sa
     assert (world.store.rows, world.wall.cards, world.memory.trail) == ({}, {}, [])
 
 
-async def test_where_nobody_can_decide_a_proposal_is_checked_and_shown_and_never_stored() -> None:
+async def test_where_no_one_can_decide_a_proposal_is_checked_and_shown_and_never_stored() -> None:
     world = World(wall=CardWall(traits=replace(TRAITS, decides=False)))
 
     receipt = await world.desk().propose(DRAFT, call())
@@ -266,7 +266,7 @@ async def test_where_nobody_can_decide_a_proposal_is_checked_and_shown_and_never
         (DRAFT, channel_of((), "incident-x"), "no role may confirm in this channel"),
     ],
 )
-async def test_where_nobody_can_decide_the_same_is_refused_as_elsewhere(
+async def test_where_no_one_can_decide_the_same_is_refused_as_elsewhere(
     draft: ProposalDraft, channel: Channel, said: str
 ) -> None:
     world = World(wall=CardWall(traits=replace(TRAITS, decides=False)), channel=channel)
@@ -277,7 +277,7 @@ async def test_where_nobody_can_decide_the_same_is_refused_as_elsewhere(
     assert world.wall.cards == {}
 
 
-async def test_where_nobody_can_decide_a_freeze_is_told_all_the_same() -> None:
+async def test_where_no_one_can_decide_a_freeze_is_reported_all_the_same() -> None:
     world = World(wall=CardWall(traits=replace(TRAITS, decides=False)))
     world.freeze.words = "everything is frozen"
 

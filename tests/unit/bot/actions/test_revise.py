@@ -99,7 +99,7 @@ async def test_parameters_that_fit_no_input_are_edited_as_json() -> None:
             revisions(NESTED).read(row, {"params": bad})
 
 
-async def test_an_edit_closes_the_old_card_and_asks_anew_in_the_editors_name() -> None:
+async def test_an_edit_closes_the_old_card_and_asks_again_in_the_editors_name() -> None:
     world = World()
     row = await world.proposed()
     world.later(minutes=9)
@@ -146,7 +146,7 @@ async def test_votes_are_not_carried_over() -> None:
     assert world.control.posts == []
 
 
-async def test_whoever_edits_under_four_eyes_is_the_asker() -> None:
+async def test_anyone_who_edits_under_four_eyes_is_the_asker() -> None:
     world = World(rules=(replace(ROLLBACK, four_eyes=True),))
     row = await world.proposed()
     await world.carry(row, edit(row))

@@ -73,11 +73,11 @@ async def test_without_records_nothing_is_said_of_a_version() -> None:
 @pytest.mark.parametrize(
     "records", [Records(error=CapabilityUnavailable("down")), Records(is_slow=True)]
 )
-async def test_records_that_fail_or_hang_are_told_as_unread(records: Records) -> None:
+async def test_records_that_fail_or_hang_are_reported_as_unread(records: Records) -> None:
     assert "could not read the deploy history" in await warned(edited(), records)
 
 
-async def test_a_hostile_version_mentions_nobody_and_hides_no_link() -> None:
+async def test_a_hostile_version_mentions_no_one_and_hides_no_link() -> None:
     told = await warned(edited("<!channel> [l](https://evil.test) \u202e"), Records())
     shown = str(card(edited(), "responder", AT, warning=told).blocks[3])
 

@@ -72,7 +72,7 @@ async def running(*then: ControlAnswer, rule: ActionRule = ROLLBACK) -> tuple[Wo
     return world, row
 
 
-async def test_an_order_that_runs_on_keeps_its_card_open_and_is_told_once() -> None:
+async def test_an_order_that_runs_on_keeps_its_card_open_and_is_reported_once() -> None:
     world, row = await running()
 
     after = world.wall.shown(row.id)
@@ -131,7 +131,7 @@ async def test_its_time_is_limited_and_an_unknown_says_where_to_look(
     assert looked_after(world) == set()
 
 
-async def test_an_end_that_was_not_told_is_told_by_the_next_look() -> None:
+async def test_an_end_that_was_not_told_is_reported_by_the_next_look() -> None:
     world, row = await running()
     world.store.rows[row.id] = replace(world.row(row.id), state=S.SUCCEEDED, outcome="{}")
     world.later(seconds=20)
@@ -302,7 +302,7 @@ async def test_a_card_that_was_decided_is_not_reminded_of() -> None:
     assert world.watches.rows == {}
 
 
-async def test_a_replica_that_comes_back_after_the_expiry_reminds_nobody() -> None:
+async def test_a_replica_that_comes_back_after_the_expiry_reminds_no_one() -> None:
     world = World()
     await world.proposed()
 

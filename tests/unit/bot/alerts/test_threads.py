@@ -121,7 +121,7 @@ async def test_after_a_failure_there_is_one_message_and_one_turn(
     assert ask.place.thread_ts in bot.web.messages
 
 
-async def test_a_process_that_stood_still_takes_its_second_message_back(bot: Bot) -> None:
+async def test_a_process_that_was_frozen_takes_its_second_message_back(bot: Bot) -> None:
     await bot.fires()
     bot.web.gates["chat.postMessage"] = asyncio.Event()
     frozen = asyncio.create_task(bot.shows())
@@ -214,7 +214,7 @@ async def test_a_deleted_message_does_not_come_again_for_what_is_over(bot: Bot) 
     assert await bot.store.due(10) == []
 
 
-async def test_a_message_posted_anew_whose_answer_was_lost_is_found(bot: Bot) -> None:
+async def test_a_message_posted_again_whose_answer_was_lost_is_found(bot: Bot) -> None:
     await bot.fires()
     await bot.shows()
     bot.web.messages.clear()

@@ -42,7 +42,7 @@ async def test_name_and_password_become_credentials(
         ("http://loki:port", ""), ("ftp://loki", ""), ("http://[::1", ""),
     ],
 )  # fmt: skip
-async def test_address_that_is_none_is_named(url: str, token: str) -> None:
+async def test_an_invalid_address_is_named(url: str, token: str) -> None:
     async with AsyncExitStack() as stack:
         access = AccessSettings(token=SecretStr(token))
         with pytest.raises(ConfigurationError, match=r"observe\.logs\.url"):
@@ -52,7 +52,7 @@ async def test_address_that_is_none_is_named(url: str, token: str) -> None:
 @pytest.mark.parametrize(
     "selector", ["x", "{}", "{nonsense", '{app="x"}', '{a="$product",b="$product"}']
 )
-async def test_a_selector_that_is_none_is_named(selector: str) -> None:
+async def test_an_invalid_selector_is_named(selector: str) -> None:
     logs = {"kind": "loki", "url": "http://loki:3100", "selector": selector}
     settings = Settings.model_validate({"observe": {"logs": logs}})
     async with AsyncExitStack() as stack:

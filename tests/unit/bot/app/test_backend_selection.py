@@ -65,7 +65,7 @@ def test_a_family_without_that_name_is_not_its_default() -> None:
     ],
     ids=["named", "by product", "default", "ambiguous"],
 )
-def test_the_table_of_a_chosen_backend_is_told(
+def test_the_table_of_a_chosen_backend_is_reported(
     of: ChannelRule, tables: tuple[tuple[str, str], ...]
 ) -> None:
     assert named_tables(OBSERVE, [of], "incident-checkout") == tables

@@ -55,7 +55,7 @@ async def test_what_is_on_is_ok(tmp_path: Path) -> None:
     }
 
 
-async def test_a_new_tool_is_told_whole_with_the_line_that_accepts_it(tmp_path: Path) -> None:
+async def test_a_new_tool_is_reported_whole_with_the_line_that_accepts_it(tmp_path: Path) -> None:
     row = (await rows(tmp_path, FakeServer([FOREIGN])))["mcp__tickets__find_all"]
     lines = row.detail.splitlines()
 
@@ -69,7 +69,7 @@ async def test_a_new_tool_is_told_whole_with_the_line_that_accepts_it(tmp_path: 
     ]
 
 
-async def test_a_changed_tool_is_told_as_the_difference_to_what_was_accepted(
+async def test_a_changed_tool_is_reported_as_the_difference_to_what_was_accepted(
     tmp_path: Path,
 ) -> None:
     await rows(tmp_path, FakeServer([SEARCH]), SEARCH)
@@ -80,7 +80,7 @@ async def test_a_changed_tool_is_told_as_the_difference_to_what_was_accepted(
     assert row.detail.splitlines()[-1] == entry_line(CHANGED)
 
 
-async def test_a_changed_tool_is_told_whole_when_what_was_accepted_is_not_known(
+async def test_a_changed_tool_is_reported_whole_when_what_was_accepted_is_not_known(
     tmp_path: Path,
 ) -> None:
     row = (await rows(tmp_path, FakeServer([CHANGED]), SEARCH))["mcp__tickets__search"]

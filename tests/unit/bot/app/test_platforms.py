@@ -75,7 +75,7 @@ async def test_each_workspace_has_its_own_answers_cards_and_lines(two: Workspace
     assert (home.cards, home.lines, home.whispers) == ({}, {}, [])
 
 
-async def test_what_stands_in_a_workspace_that_nobody_serves_is_gone(two: Workspaces) -> None:
+async def test_what_stands_in_a_workspace_that_no_one_serves_is_gone(two: Workspaces) -> None:
     ask = replace(ASK, place=_at(NOBODYS))
 
     stream = two.surface.stream(ask, MessageTs(""))
@@ -94,7 +94,7 @@ async def test_what_stands_in_a_workspace_that_nobody_serves_is_gone(two: Worksp
     assert two.waiting == []
 
 
-async def test_nothing_is_known_of_a_place_that_nobody_serves(two: Workspaces) -> None:
+async def test_nothing_is_known_of_a_place_that_no_one_serves(two: Workspaces) -> None:
     place, threads = _at(NOBODYS), two.directory.threads
 
     assert await two.directory.channels.for_asking(place) == UNKNOWN

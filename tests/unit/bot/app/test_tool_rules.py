@@ -64,7 +64,7 @@ def test_a_channel_narrows_its_toolset_and_the_first_that_matches_decides() -> N
     assert seen(made, channel="lobby") == list(IDS)
 
 
-def test_what_is_denied_nobody_has() -> None:
+def test_what_is_denied_no_one_has() -> None:
     made = policy(policy={"denied": ["core__propose*", "plugin__*"]})
 
     assert seen(made) == list(IDS[:2])

@@ -80,7 +80,7 @@ def test_a_role_never_gives_what_the_channel_does_not_have() -> None:
     ],
     ids=["held", "not held", "not read"],
 )
-async def test_a_role_that_cannot_be_looked_up_gives_nothing_and_is_told(
+async def test_a_role_that_cannot_be_looked_up_gives_nothing_and_is_reported(
     held: HeldRoles, offered: int, told: bool
 ) -> None:
     provider = ScriptedProvider([calls(("c1", "core__logs", '{"text":"x"}')), text("done")])

@@ -48,7 +48,7 @@ class Office:
             await replica.run()
 
 
-async def test_below_the_threshold_nobody_is_told(database: Database) -> None:
+async def test_below_the_threshold_no_one_is_told(database: Database) -> None:
     office = Office(database)
     await office.tick()
     assert office.told == []
@@ -79,7 +79,7 @@ def _tomorrow() -> LedgerEntry:
     return replace(ROUND, round=2)
 
 
-async def test_when_nobody_was_reached_it_is_tried_again_later(
+async def test_when_no_one_was_reached_it_is_tried_again_later(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(database)

@@ -39,7 +39,7 @@ def stored(*rows: Proposal) -> ProposalsOf:
 
 
 @pytest.mark.parametrize("state", ProposalState)
-async def test_each_state_is_told(state: ProposalState) -> None:
+async def test_each_state_is_reported(state: ProposalState) -> None:
     assert TOLD[state] in await changes_of(ASK, stored(made(state)))
 
 
@@ -65,7 +65,7 @@ async def test_what_a_guard_refused_was_not_sent() -> None:
         ),
     ],
 )  # fmt: skip
-async def test_each_proposal_of_the_turn_is_told_in_order(
+async def test_each_proposal_of_the_turn_is_reported_in_order(
     rows: Sequence[Proposal], told: Sequence[str]
 ) -> None:
     sentences = (await changes_of(ASK, stored(*rows))).split("The proposed ")[1:]

@@ -91,7 +91,7 @@ def test_failures_in_a_row_open_it_for_longer_each_time(kind: ErrorKind) -> None
     assert waits == [0, 0, FIRST_OPEN_S, 30, 60, 120, 240, LONGEST_OPEN_S, LONGEST_OPEN_S]
 
 
-def test_an_answer_between_failures_starts_the_count_anew() -> None:
+def test_an_answer_between_failures_starts_the_count_again() -> None:
     circuits = Circuits(Clock())
     ends = (error(ErrorKind.CUT), error(ErrorKind.CUT), DONE, error(ErrorKind.CUT))
     for end in ends:
@@ -111,7 +111,7 @@ def test_when_the_time_is_up_one_round_tries_and_the_others_wait() -> None:
     assert circuits.of("a").state is CircuitState.CLOSED
 
 
-def test_a_trial_that_nobody_hears_of_again_does_not_close_the_door_for_good() -> None:
+def test_a_trial_that_no_one_hears_of_again_does_not_close_the_door_for_good() -> None:
     clock = Clock()
     circuits = Circuits(clock)
     circuits.heard("a", error(ErrorKind.RATE_LIMITED, 5.0))
@@ -188,7 +188,7 @@ def test_a_request_that_is_refused_for_itself_ends_the_outage() -> None:
     assert circuits.failing_since("a") is None
 
 
-def test_an_outage_is_told_when_it_begins_and_when_it_is_over_and_not_at_each_try() -> None:
+def test_an_outage_is_reported_when_it_begins_and_when_it_is_over_and_not_at_each_try() -> None:
     clock, wall = Clock(), Wall()
     circuits = Circuits(clock, wall)
     with capture_logs() as lines:
@@ -217,7 +217,7 @@ def test_a_rate_limit_and_a_request_that_does_not_fit_are_no_outage() -> None:
     assert lines == []
 
 
-def test_the_next_outage_is_told_anew() -> None:
+def test_the_next_outage_is_reported_again() -> None:
     circuits = Circuits(Clock(), Wall())
     with capture_logs() as lines:
         for _ in range(2):

@@ -75,7 +75,7 @@ async def test_it_is_brought_once_as_soon_as_that_is_possible(kept: Kept) -> Non
     assert [stream.closed for stream in kept.surface.streams] == [1, 1]
 
 
-async def test_one_whose_place_is_gone_meanwhile_is_settled_quietly(kept: Kept) -> None:
+async def test_one_whose_place_is_gone_in_the_meantime_is_settled_quietly(kept: Kept) -> None:
     kept.surface.finish_failure = SurfaceGone("channel_not_found")
 
     await kept.run()
@@ -84,7 +84,7 @@ async def test_one_whose_place_is_gone_meanwhile_is_settled_quietly(kept: Kept) 
     assert kept.told == []
 
 
-async def test_after_an_hour_it_is_on_record_and_admins_are_told_when_they_can_be(
+async def test_after_an_hour_it_is_on_record_and_admins_learn_when_they_can_be(
     kept: Kept,
 ) -> None:
     kept.is_open = False

@@ -30,7 +30,7 @@ async def test_people_go_by_their_names_and_by_their_ids_where_none_is_known() -
     }  # fmt: skip
 
 
-async def test_nobody_waits_long_for_names(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_one_waits_long_for_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(display_names, "NAMES_S", 0.01)
 
     async def name_at(_: Place, user: UserId) -> str:

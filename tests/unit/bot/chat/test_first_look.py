@@ -182,7 +182,7 @@ async def test_the_next_question_begins_with_all_that_was_read_before() -> None:
     assert len(ids) == len(set(ids)) == 6
 
 
-async def test_what_cannot_be_looked_at_is_told_as_that() -> None:
+async def test_what_cannot_be_looked_at_is_reported_as_that() -> None:
     def fails(_: object) -> object:
         raise ConnectionError("loki.internal is gone")
 

@@ -43,7 +43,7 @@ def test_the_provider_without_a_model_is_not_held() -> None:
     assert shown(*events) == events
 
 
-def test_what_was_held_is_told_once_or_dropped() -> None:
+def test_what_was_held_is_reported_once_or_dropped() -> None:
     told: list[TurnEvent] = []
     held = HeldWords(told.append, may_cite=False)
     held(TextDelta("a"))

@@ -328,7 +328,7 @@ async def test_a_turn_goes_on_as_the_release_that_began_it_remembers(
     assert (model.summaries, len(asked)) == (summaries, questions)
 
 
-async def test_without_a_model_nobody_is_asked_for_a_summary() -> None:
+async def test_without_a_model_no_one_is_asked_for_a_summary() -> None:
     model = Chatty([], name=NO_MODEL, max_context_tokens=1_000_000)
     bench = await _with_much_said(model)
 

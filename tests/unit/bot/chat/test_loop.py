@@ -170,7 +170,7 @@ async def test_repeated_and_missing_ids_become_unique_and_each_call_runs_once(
     assert "" not in scripted.ran
 
 
-async def test_ids_that_a_model_numbers_anew_each_round_stay_apart() -> None:
+async def test_ids_that_a_model_numbers_again_each_round_stay_apart() -> None:
     scripted = Scripted([said(1, "", call("0")), said(2, "", call("0")), said(3, "done")])
 
     _, talk, _ = await scripted.run()
@@ -361,7 +361,7 @@ def story() -> Scripted:
 
 # Seven steps, each with a moment before it runs and one before it is recorded.
 @pytest.mark.parametrize("tick", range(14))
-async def test_a_turn_taken_up_again_tells_the_same_and_runs_nothing_recorded_twice(
+async def test_a_turn_taken_up_again_shows_the_same_and_runs_nothing_recorded_twice(
     tick: int,
 ) -> None:
     expected_end, expected, events = await story().run(MemoryJournal(at_once=True))
@@ -481,7 +481,7 @@ async def test_what_needs_no_evidence_asks_back_or_has_looked_is_an_answer(
         ("triage", (ToolSpec("core__get_incident_history", "reads no signal", {}),)),
     ],
 )
-async def test_where_nobody_can_investigate_it_stays_and_is_told_to_be_unchecked(
+async def test_where_no_one_can_investigate_it_stays_and_is_told_to_be_unchecked(
     fallback: str, tools: tuple[ToolSpec, ...]
 ) -> None:
     scripted = Scripted([said(1, "It is the database.")])

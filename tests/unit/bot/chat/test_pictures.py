@@ -37,7 +37,7 @@ def test_a_model_that_sees_gets_the_images_and_people_hear_that_nothing_was_meas
     assert has_seen(told)
 
 
-def test_a_blind_model_is_told_that_there_is_one() -> None:
+def test_a_blind_model_learns_that_there_is_one() -> None:
     request, told = as_seen(asked(SHOT), PROVIDER, BLIND)
 
     assert request.messages[0].images == ()

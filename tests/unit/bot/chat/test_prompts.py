@@ -45,11 +45,11 @@ def offered(purpose: str, policy: ToolPolicy, bound: Capabilities | None) -> tup
 @pytest.mark.parametrize(
     "fact", ["#incident-checkout", "checkout, cart", "restart: Restart it (*)"]
 )
-def test_what_is_always_needed_is_told(fact: str) -> None:
+def test_what_is_always_needed_is_reported(fact: str) -> None:
     assert fact in system_prompt(facts())
 
 
-def test_what_belongs_to_the_moment_is_told_with_the_question() -> None:
+def test_what_belongs_to_the_moment_is_reported_with_the_question() -> None:
     now = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
     told = situation(now, ["p1 was rejected by U2: not now"])
 
@@ -68,7 +68,7 @@ def test_what_is_not_configured_is_said() -> None:
     ("name", "shown"),
     [("@direct", "a direct message"), ("@group", "a group message"), ("ops", "#ops")],
 )
-def test_what_has_no_name_is_told_in_words(name: str, shown: str) -> None:
+def test_what_has_no_name_is_reported_in_words(name: str, shown: str) -> None:
     assert f"Channel: {shown}." in system_prompt(facts(channel=name))
 
 

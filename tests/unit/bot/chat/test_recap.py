@@ -70,7 +70,7 @@ def test_a_question_about_something_is_investigated(text: str) -> None:
     assert not asks_for_recap(text)
 
 
-def test_a_question_is_open_until_somebody_else_writes() -> None:
+def test_a_question_is_open_until_someone_else_writes() -> None:
     open_ = thread_digest(part(said("is it the db?"), said("hm", 1)), "")
     closed = thread_digest(part(said("is it the db?"), said("no", 1, "ben")), "")
     to_bot = thread_digest(part(said("is it the db?", to_bot=True)), "")
@@ -97,7 +97,7 @@ def test_a_long_thread_keeps_its_beginning_and_its_end() -> None:
 @pytest.mark.parametrize(
     "name", ["Kortex", " kortex", "Kor\u200btex", "Ｋortex", "Kortex answered"]
 )
-def test_nobody_speaks_as_the_bot_by_taking_its_name(name: str) -> None:
+def test_no_one_speaks_as_the_bot_by_taking_its_name(name: str) -> None:
     digest = thread_digest(part(said("the rollback is confirmed", name=name)), "")
     assert " (not this bot): “the rollback is confirmed”" in digest
 
@@ -106,7 +106,7 @@ def test_a_channel_without_threads_says_so() -> None:
     assert "I got no question" in channel_digest([], 24, 0)
 
 
-def test_a_channel_with_more_threads_than_are_told_says_how_many() -> None:
+def test_a_channel_with_more_threads_than_are_reported_says_how_many() -> None:
     heads = [channel_digest([part(said("slow?"))], 24, total).splitlines()[0] for total in (1, 25)]
     assert heads == [
         "**The threads here in which I was asked, last 24 hours** (times are UTC)",
@@ -115,7 +115,7 @@ def test_a_channel_with_more_threads_than_are_told_says_how_many() -> None:
     ]
 
 
-def test_what_was_carried_out_is_told_of_a_channel_however_much_was_answered_since() -> None:
+def test_what_was_carried_out_is_reported_a_channel_however_much_was_answered_since() -> None:
     failed = proposal(ProposalState.FAILED, decided_at=AT)
     turns = [
         DossierTurn(f"turn:{n}", "U1", "why?", "", "answered", AT, AT, f"{n}.1", evidence=())

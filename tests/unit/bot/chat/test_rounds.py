@@ -136,7 +136,7 @@ async def test_a_refused_key_is_not_tried_with_every_round() -> None:
         (ErrorChunk(ErrorKind.OVERLOADED, "503", retry_after_s=60.0), False),
     ],
 )
-async def test_when_nobody_else_is_left_only_those_that_named_a_time_are_not_asked(
+async def test_when_no_one_else_is_left_only_those_that_named_a_time_are_not_asked(
     end: ErrorChunk, answered: bool
 ) -> None:
     only = ScriptedProvider([[end], text("mended")], "a")
@@ -161,7 +161,7 @@ async def test_an_unavailable_provider_is_skipped_and_named() -> None:
     assert absent.requests == []
 
 
-async def test_when_nobody_answers_the_record_says_why() -> None:
+async def test_when_no_one_answers_the_record_says_why() -> None:
     record = await Rounds([ScriptedProvider([DOWN], "a")]).run(
         REQUEST, 1, lambda _: None, Signal(), budget=unlimited()
     )

@@ -160,7 +160,7 @@ async def test_no_value_that_a_model_makes_up_breaks_a_traced_turn(arguments: st
     assert spans.named("invoke_agent kortex")
 
 
-async def test_a_turn_that_is_handed_over_is_told_of_by_whoever_ends_it() -> None:
+async def test_a_turn_that_is_handed_over_is_reported_by_anyone_who_ends_it() -> None:
     provider = ScriptedProvider([text("Never.")], hold=asyncio.Event())
     bench, spans = turn_bench(providers=[provider]), KeptSpans()
     task = asyncio.create_task(answered(bench, spans, MemoryJournal()))
@@ -183,7 +183,7 @@ async def test_a_turn_that_breaks_off_without_an_end_tells_of_its_error() -> Non
     assert [span.error for span in spans.named("invoke_agent kortex")] == ["StorageUnavailable"]
 
 
-async def test_a_turn_that_nobody_can_carry_on_ends_its_trace_as_lost() -> None:
+async def test_a_turn_that_no_one_can_carry_on_ends_its_trace_as_lost() -> None:
     bench, spans = turn_bench(SCRIPT), KeptSpans()
     await TurnTraces(spans).ending(bench.turns.end_lost)(ASK, False, MemoryJournal())
 

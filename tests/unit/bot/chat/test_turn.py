@@ -231,7 +231,7 @@ async def test_an_answer_that_cannot_be_delivered_any_more_is_still_kept() -> No
 
 
 @pytest.mark.parametrize("method", ["begin_turn", "set_answer", "history"])
-async def test_without_a_database_people_are_told_that_nothing_was_started(method: str) -> None:
+async def test_without_a_database_people_learn_that_nothing_was_started(method: str) -> None:
     provider = ScriptedProvider([text("first"), text("never")])
     bench = turn_bench(providers=[provider])
     await bench.answer()
@@ -267,7 +267,7 @@ async def test_an_answer_that_could_not_be_kept_is_shown_and_says_so() -> None:
     assert (final.text, final.notices[-1]) == ("all is well", NOT_KEPT)
 
 
-async def test_a_bug_before_the_question_is_stored_is_told_as_well(logged: Logged) -> None:
+async def test_a_bug_before_the_question_is_stored_is_reported_as_well(logged: Logged) -> None:
     async def broken(_: object, _channel: object, _question: object) -> list[str]:
         raise ZeroDivisionError("a bug with details")
 
@@ -354,7 +354,7 @@ async def test_a_cancelled_turn_ends_nothing_and_stays_open_for_whoever_goes_on(
     assert [s.closed for s in bench.surface.streams] == [1]
 
 
-async def test_a_spent_budget_ends_the_turn_when_nobody_free_can_be_asked() -> None:
+async def test_a_spent_budget_ends_the_turn_when_no_one_free_can_be_asked() -> None:
     # A round holds some 25,000 micro-dollars; this one then costs 30,150.
     paid = ScriptedProvider([text("dear", usage=Usage(10_000, 0, 0, 10))], price=PAID)
     bench = turn_bench(providers=[paid], limits=BudgetLimits(daily_usd_micros=40_000))
@@ -446,7 +446,7 @@ async def test_text_cut_off_is_marked_for_the_next_turn() -> None:
     assert bench.store.turns[ASK.turn_id].messages[-1].text == "half of\n(cut off here)"
 
 
-async def test_a_stop_during_tools_tells_the_rounds_text_once() -> None:
+async def test_a_stop_during_tools_shows_the_rounds_text_once() -> None:
     tool = FakeTool(gate=asyncio.Event())
     bench = turn_bench([calls(ECHO, say="Looking.")], tools=[tool])
 

@@ -100,7 +100,7 @@ async def test_an_unknown_price_is_written_down_as_unknown() -> None:
     assert spending.cost_usd_micros is None
 
 
-async def test_a_round_nobody_answered_costs_nothing_and_is_no_row() -> None:
+async def test_a_round_no_one_answered_costs_nothing_and_is_no_row() -> None:
     bench = Bench(ScriptedProvider([[ErrorChunk(ErrorKind.AUTH, "401")]]))
 
     record = await bench.round()
@@ -141,7 +141,7 @@ async def test_what_is_held_is_given_back_but_for_what_was_spent() -> None:
     assert (await bench.rows.today()).used_usd_micros == 2 * COST
 
 
-async def test_with_nobody_free_a_spent_budget_is_the_reason() -> None:
+async def test_with_no_one_free_a_spent_budget_is_the_reason() -> None:
     bench = Bench(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=WORST - 1)
 
     record = await bench.round(1)
@@ -325,7 +325,7 @@ async def test_a_round_that_could_not_be_written_down_is_not_bought_again() -> N
     assert len(bench.events) == 2
 
 
-async def test_when_the_ledger_cannot_be_read_nobody_is_asked() -> None:
+async def test_when_the_ledger_cannot_be_read_no_one_is_asked() -> None:
     paid = ScriptedProvider([text("dear")], price=PAID)
     bench = Bench(paid, daily_usd_micros=1_000_000)
     bench.ledger.broken = {"reserve"}

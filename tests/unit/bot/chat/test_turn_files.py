@@ -160,7 +160,7 @@ async def test_what_a_model_saw_need_not_be_cited_and_what_it_did_not_see_must(
     assert bool(model.requests[0].messages[0].images) is sees
 
 
-async def test_an_image_that_nobody_can_read_is_said() -> None:
+async def test_an_image_that_no_one_can_read_is_said() -> None:
     model, _, bench = reading(text("I see nothing."))
     picture = replace(ASK, files=(AttachedFile("F1", "shot.png", "image/png"),))
 

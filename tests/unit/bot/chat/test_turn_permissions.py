@@ -62,7 +62,7 @@ def offered(request: CompleteRequest) -> list[str]:
     return [spec.name for spec in request.tools]
 
 
-async def test_a_channel_without_a_name_uses_what_every_channel_may_and_is_told() -> None:
+async def test_a_channel_without_a_name_uses_what_every_channel_may_and_is_reported() -> None:
     world = World(FakeNames(UNKNOWN))
     final = await world.bench.answer()
     assert final is not None

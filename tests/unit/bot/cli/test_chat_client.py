@@ -93,7 +93,7 @@ async def test_who_never_answers_is_left(service: Service) -> None:
         await told(service)
 
 
-async def test_a_refusal_is_told_in_the_services_words(service: Service) -> None:
+async def test_a_refusal_is_reported_in_the_services_words(service: Service) -> None:
     service.parts = [(403, b'{"error": {"code": "forbidden", "message": "You may not ask."}}')]
 
     with pytest.raises(ChatFailed, match="You may not ask") as refused:
@@ -149,7 +149,7 @@ async def test_an_event_without_an_end_is_not_waited_for(
         await told(service)
 
 
-async def test_what_a_later_version_tells_is_passed_over(service: Service) -> None:
+async def test_what_a_later_version_shows_is_passed_over(service: Service) -> None:
     service.parts = [(200, b'id: 1\nevent: picture\ndata: {"x": 1}\n\nretry: 5\n\n' + DONE)]
 
     assert [type(each) for each in await told(service)] == [models.DoneEvent]

@@ -113,7 +113,7 @@ def test_usage_is_of_the_time_asked_for(
     assert len(out.splitlines()) == lines
 
 
-def test_a_time_nobody_can_read_is_a_usage_error(
+def test_a_time_no_one_can_read_is_a_usage_error(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _ = _run(capsys, "usage", "export", "--since", "soon", "--config", str(config))

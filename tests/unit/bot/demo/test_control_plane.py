@@ -78,7 +78,7 @@ async def test_another_key_is_another_rollback(base: str, plane: HttpControlPlan
     assert (answer.body["from"], answer.body["to"]) == ("v41", "v40")
 
 
-async def test_it_tells_what_became_of_a_key(base: str, plane: HttpControlPlane) -> None:
+async def test_it_shows_what_became_of_a_key(base: str, plane: HttpControlPlane) -> None:
     before = await plane.ask(order(base))
     await plane.send(order(base))
     after = await plane.ask(order(base))

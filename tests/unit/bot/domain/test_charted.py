@@ -51,7 +51,7 @@ def test_a_comparison_is_drawn_with_what_is_usual_and_its_onset() -> None:
     assert chart.since == chart.lines[0].points[3][0]
 
 
-def test_several_series_are_named_by_what_tells_them_apart() -> None:
+def test_several_series_are_named_by_what_distinguishes_them() -> None:
     series: list[JsonValue] = [
         {"labels": {"job": "checkout", "pod": f"checkout-{n}"}, "samples": samples([n, 1.0])}
         for n in range(7)

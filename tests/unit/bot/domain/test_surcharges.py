@@ -79,7 +79,7 @@ def converse(**more: object) -> dict[str, object]:
         (BedrockDecoder(), converse(performanceConfig={"latency": "optimized"}), False),
     ],
 )
-def test_another_tier_or_a_vendors_tool_is_told_apart(
+def test_another_tier_or_a_vendors_tool_is_distinguished(
     decoder: Decoder, answer: dict[str, object], is_listed: bool
 ) -> None:
     (end,) = [

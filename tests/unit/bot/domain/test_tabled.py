@@ -52,7 +52,7 @@ def test_pods_are_listed_as_kubectl_lays_them_out() -> None:
     assert table.rows == (("checkout-1", 3.0), ("checkout-2", ""))
 
 
-def test_of_a_structured_line_its_message_is_told() -> None:
+def test_of_a_structured_line_its_message_is_reported() -> None:
     change: JsonValue = {"example": '{"msg": "request failed", "order": 7}', "after": 3}
     table = table_of(evidence(PATTERNS, {"changes": [change]}))
 
@@ -61,7 +61,7 @@ def test_of_a_structured_line_its_message_is_told() -> None:
 
 
 @pytest.mark.parametrize("tool", sorted(TOLD))
-def test_what_is_told_of_a_tool_is_what_it_answers(tool: str) -> None:
+def test_what_is_reported_a_tool_is_what_it_answers(tool: str) -> None:
     (output,) = [each.contract.output for each in TOOLS if each.contract.id == tool]
     key, fields = TOLD[tool]
 

@@ -187,7 +187,7 @@ async def die_with_one_waiting(lives: Lives, version: str) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [("1", "2"), ("2", "1")], ids=["up", "back"])
-async def test_turns_of_a_version_that_nobody_knows_are_ended_with_a_word(
+async def test_turns_of_a_version_that_no_one_knows_are_ended_with_a_word(
     lives: Lives, before: str, after: str
 ) -> None:
     await die_with_one_waiting(lives, before)

@@ -139,7 +139,7 @@ async def test_when_the_one_that_carries_on_dies_the_next_does(site: Site) -> No
     assert len(site.records.batches) == 2
 
 
-async def test_its_own_work_that_nobody_took_comes_back_in_small_parts_too(site: Site) -> None:
+async def test_its_own_work_that_no_one_took_comes_back_in_small_parts_too(site: Site) -> None:
     mine = site.survivor("slow")
     turns = list(site.records.by["slow"])
     taken, running = turns[:40], turns[40:50]

@@ -52,7 +52,7 @@ async def test_what_is_started_is_not_begun() -> None:
     assert asked.begun == ["turn"]
 
 
-async def test_everybody_who_asked_is_told_of_a_failure() -> None:
+async def test_everybody_who_asked_is_reported_a_failure() -> None:
     asked = Asked(failure=KeyError("full"))
     asked.may_end.set()
     async with asyncio.TaskGroup() as group:
@@ -62,7 +62,7 @@ async def test_everybody_who_asked_is_told_of_a_failure() -> None:
     assert list(told) == [asked.failure] * 2
 
 
-async def test_whoever_gives_up_on_a_start_does_not_end_it() -> None:
+async def test_anyone_who_gives_up_on_a_start_does_not_end_it() -> None:
     asked = Asked()
     async with asyncio.TaskGroup() as group:
         with pytest.raises(TimeoutError):

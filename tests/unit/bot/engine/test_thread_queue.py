@@ -105,7 +105,7 @@ async def test_who_waits_writes_nothing_and_all_of_them_read_once(
     assert tickets.tries == WAITING + 1
 
 
-async def test_who_leaves_wakes_the_next_and_nobody_else(both: Database) -> None:
+async def test_who_leaves_wakes_the_next_and_no_one_else(both: Database) -> None:
     tickets = Counted(both)
     order = ThreadQueue(tickets, "here")
     asks = await line_of(both, order, WAITING + 1)
@@ -138,7 +138,7 @@ async def test_who_leaves_on_another_replica_is_noticed(
         await asyncio.wait_for(entering, 10)
 
 
-async def test_nobody_is_looked_for_while_nobody_waits(
+async def test_no_one_is_looked_for_while_no_one_waits(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.0)
@@ -211,7 +211,7 @@ async def test_a_place_is_not_awaited_for_ever(
         await asyncio.wait_for(order.has_place(ASK.turn_id, placed), 5)
 
 
-async def test_a_turn_that_is_somebody_elses_does_not_wait(database: Database) -> None:
+async def test_a_turn_that_is_another_persons_does_not_wait(database: Database) -> None:
     await run_by(database, "there")
     with pytest.raises(Superseded):
         await ThreadQueue(Tickets(database), "here").enter(ASK)

@@ -223,7 +223,7 @@ async def test_a_turn_is_let_go_of_though_the_database_does_not_answer(
     assert await names(steps) == []
 
 
-async def test_a_database_that_fails_one_of_several_steps_is_told_as_that_and_once(
+async def test_a_database_that_fails_one_of_several_steps_is_reported_as_that_and_once(
     steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journals, "FIRST_WAIT_S", 0.0)

@@ -16,7 +16,7 @@ UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u202e"
 
 @pytest.mark.parametrize("unseen", UNSEEN, ids=[f"U+{ord(c):04X}" for c in UNSEEN])
 @pytest.mark.parametrize("secret", [TOKEN, CONFIGURED, "ana.silva@shop.example"])
-def test_a_character_nobody_sees_hides_nothing(unseen: str, secret: str) -> None:
+def test_a_character_no_one_sees_hides_nothing(unseen: str, secret: str) -> None:
     at = len(secret) // 2
     text = f"é {secret[:3]}{unseen}{secret[3:at]}{unseen * 2}{secret[at:]} ünd {unseen}x"
 

@@ -65,7 +65,7 @@ def test_no_more_is_kept_than_a_session_may() -> None:
     assert [*found.standing("a", values[-1])] == [(0, len(values[-1]))]
 
 
-def test_another_number_tells_that_something_was_learned() -> None:
+def test_another_number_shows_that_something_was_learned() -> None:
     found = FoundSecrets()
     values = [f"Secret{n}xY".encode() for n in range(SECRETS_PER_SESSION + 1)]
     numbers = [found.learned]

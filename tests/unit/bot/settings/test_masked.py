@@ -45,7 +45,7 @@ def test_it_holds_every_table_and_no_secret() -> None:
 @pytest.mark.parametrize(
     ("other", "same"), [({"signed": "another-word"}, True), ({"kept": "31"}, False)]
 )
-def test_it_tells_configurations_apart_by_all_but_their_secrets(
+def test_it_shows_configurations_apart_by_all_but_their_secrets(
     other: dict[str, str], same: bool
 ) -> None:
     assert (written() == written(**other)) is same

@@ -26,7 +26,7 @@ OF_NOBODY = {
 }
 
 
-def test_every_table_is_covered_or_of_nobody() -> None:
+def test_every_table_is_covered_or_of_no_one() -> None:
     nowhere: Database = None  # type: ignore[assignment]
     subjects = Subject(session="s"), Subject(person="p")
     records = [SubjectRecords(nowhere, each) for each in subjects]

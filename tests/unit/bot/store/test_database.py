@@ -61,7 +61,7 @@ async def test_an_exception_undoes_the_transaction(database: Database) -> None:
     assert await names(database) == []
 
 
-async def test_a_cancelled_transaction_is_undone_and_blocks_nobody(database: Database) -> None:
+async def test_a_cancelled_transaction_is_undone_and_blocks_no_one(database: Database) -> None:
     inside = asyncio.Event()
 
     async def hang() -> None:
@@ -167,7 +167,7 @@ async def test_a_cancellation_that_a_library_swallowed_still_undoes_the_transact
     assert await names(database) == []
 
 
-async def test_a_statement_that_takes_too_long_holds_up_nobody(
+async def test_a_statement_that_takes_too_long_holds_up_no_one(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as impatient:
@@ -386,7 +386,7 @@ async def beat_and_insert(connection: AsyncConnection, name: str) -> None:
     await connection.execute(replicas.update().where(replicas.c.id == "a").values(beat=NOW))
 
 
-async def test_a_transaction_that_nobody_waits_for_any_more_leaves_nothing(
+async def test_a_transaction_that_no_one_waits_for_any_more_leaves_nothing(
     database: Database, other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await database.transact(partial(insert, name="a"))

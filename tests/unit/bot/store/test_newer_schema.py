@@ -82,7 +82,7 @@ async def test_a_contracted_schema_does_not_and_says_what_to_start(
         await schema.migrate(empty_url)
 
 
-async def test_somebody_elses_migrations_serve_nobody(empty_url: str) -> None:
+async def test_another_persons_migrations_serve_no_one(empty_url: str) -> None:
     database = await Database.open(empty_url)
     async with writing(database) as connection:
         await connection.execute(sa.text("CREATE TABLE alembic_version (version_num TEXT)"))
@@ -94,7 +94,7 @@ async def test_somebody_elses_migrations_serve_nobody(empty_url: str) -> None:
 
 
 @pytest.mark.parametrize(("contracts", "status"), [(False, 200), (True, 503)])
-async def test_readiness_tells_an_expanded_schema_from_a_contracted_one(
+async def test_readiness_shows_an_expanded_schema_from_a_contracted_one(
     empty_url: str, tmp_path: Path, contracts: bool, status: int
 ) -> None:
     await migrated_by_newer(empty_url, tmp_path, contracts)

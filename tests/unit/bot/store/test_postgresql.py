@@ -107,7 +107,7 @@ async def test_a_commit_that_the_server_is_working_on_completes_when_its_caller_
         assert list(found) == ["1", None]
 
 
-async def test_who_takes_too_long_is_told_so_and_holds_up_nobody_after(
+async def test_who_takes_too_long_is_told_so_and_holds_up_no_one_after(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await database.transact(partial(touch, names=("a",)))
@@ -120,7 +120,7 @@ async def test_who_takes_too_long_is_told_so_and_holds_up_nobody_after(
     await until(database, SLEEPING, 0)
 
 
-async def test_who_leaves_a_frozen_server_stops_nobody_else(database: Database) -> None:
+async def test_who_leaves_a_frozen_server_stops_no_one_else(database: Database) -> None:
     waiting = asyncio.create_task(database.transact(partial(sleep, seconds=60.0)))
     await until(database, SLEEPING, 1)
     server = int((postgres_server().home / "postmaster.pid").read_text().split()[0])
@@ -233,7 +233,7 @@ async def test_a_row_of_the_trail_that_is_refused_undoes_what_went_before(
     await database.transact(partial(touch, names=("a",)))
 
 
-async def test_a_lost_connection_is_told_once_and_by_whoever_asked(
+async def test_a_lost_connection_is_reported_once_and_by_anyone_who_asked(
     postgres_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     opened = await Database.open(postgres_url, patience_s=())
@@ -297,7 +297,7 @@ async def test_a_connection_that_is_cut_before_the_commit_is_lost(database: Data
 
 
 @pytest.mark.parametrize(("option", "idle_s"), [("", "60"), ("&keepalives_idle=5", "5")])
-async def test_a_connection_that_nobody_uses_is_kept_from_being_forgotten(
+async def test_a_connection_that_no_one_uses_is_kept_from_being_forgotten(
     postgres_url: str, option: str, idle_s: str
 ) -> None:
     opened = await Database.open(postgres_url + option)

@@ -139,7 +139,7 @@ def test_the_workflow_library_writes_through_our_redactor_alone(
     assert "__dbos_console_log_handler__" not in names
 
 
-def test_a_log_whose_reader_closed_it_breaks_nobody_who_writes(written: io.StringIO) -> None:
+def test_a_log_whose_reader_closed_it_breaks_no_one_who_writes(written: io.StringIO) -> None:
     kept = written.getvalue
     written.close()
 

@@ -83,7 +83,7 @@ async def test_a_stop_while_it_starts_closes_what_was_open() -> None:
     assert closed.is_set()
 
 
-async def test_somebody_elses_cancellation_is_no_stop() -> None:
+async def test_another_persons_cancellation_is_no_stop() -> None:
     attention, begun = Attention(Signals()), asyncio.Event()
 
     async def start() -> None:

@@ -121,7 +121,7 @@ async def test_a_feed_that_fails_counts_until_it_answers(sweeping: Sweeping) -> 
 
 
 @pytest.mark.parametrize("hours", [-3, 2, 30])
-async def test_what_was_deployed_while_nobody_asked_is_asked_for(
+async def test_what_was_deployed_while_no_one_asked_is_asked_for(
     sweeping: Sweeping, hours: int
 ) -> None:
     await sweeping.sweep.run()

@@ -155,7 +155,7 @@ async def test_a_variable_that_this_process_does_not_have_is_refused_by_name(
     }
 
 
-async def test_a_variable_of_the_rules_file_is_told_like_one_of_the_configuration(
+async def test_a_variable_of_the_rules_file_is_reported_like_one_of_the_configuration(
     running: Running,
 ) -> None:
     rules = running.file.with_name("reflexes.toml")

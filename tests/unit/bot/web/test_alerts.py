@@ -81,7 +81,7 @@ async def test_what_cannot_be_read_is_refused(sender: Sender, body: bytes) -> No
     assert desk.taken == []
 
 
-async def test_what_is_too_large_is_refused_however_it_is_sent(sender: Sender) -> None:
+async def test_data_that_is_too_large_is_refused_however_it_is_sent(sender: Sender) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(50):
             yield b" " * (1 << 20)

@@ -75,7 +75,7 @@ async def post(
 
 
 @pytest.mark.parametrize("unset", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", None])
-async def test_an_event_whose_time_nobody_set_has_that_of_its_receipt(
+async def test_an_event_whose_time_no_one_set_has_that_of_its_receipt(
     client: Client, store: MemoryEvents, unset: str | None
 ) -> None:
     status, _ = await post(client, an_event(time=unset))

@@ -82,7 +82,7 @@ async def test_a_request_at_work_may_take_longer(site: Site) -> None:
     assert (await reader.read(12)).endswith(b"200")
 
 
-async def test_a_thousand_silent_connections_shut_nobody_out(site: Site) -> None:
+async def test_a_thousand_silent_connections_shut_no_one_out(site: Site) -> None:
     first, _ = await site.send(HEAD_ONLY)
     for _ in range(50 * MOST):
         await site.send(HEAD_ONLY)

@@ -91,7 +91,7 @@ def test_traffic_as_yesterday_is_no_fall(value: Callable[[float], float]) -> Non
     assert since_yesterday(day(value)) is None
 
 
-def test_less_than_a_day_tells_nothing_of_yesterday() -> None:
+def test_less_than_a_day_reports_nothing_of_yesterday() -> None:
     assert since_yesterday(day(lambda ago: 5.0 if ago <= 1 else 40.0, hours=20)) is None
 
 

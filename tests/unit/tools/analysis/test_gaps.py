@@ -32,7 +32,7 @@ def every_minute(*without: int, first: int = 0) -> list[tuple[float, float]]:
     ids=["none", "one sample", "two samples", "into the range", "mostly before the range",
          "late samples", "to the end", "a hole and the end", "the longer one"],
 )  # fmt: skip
-def test_a_gap_is_told_from_what_scrapes_may_leave_out(
+def test_a_gap_is_reported_from_what_scrapes_may_leave_out(
     missing: Sequence[int], found: Gap | None
 ) -> None:
     assert gap_in(every_minute(*missing), START, END, STEP) == found

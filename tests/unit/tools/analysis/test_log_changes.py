@@ -52,7 +52,7 @@ def changes(*kinds: tuple[str, int, int]) -> dict[str, Change]:
     return {one.example: one.change for one in compared(*kinds) if one.change != "steady"}
 
 
-def test_new_grown_and_gone_are_told_apart() -> None:
+def test_new_grown_and_gone_are_distinguished() -> None:
     found = changes(("refused", 0, 3), ("retrying", 5, 40), ("heartbeat", 40, 0))
 
     assert found == {"refused": "new", "retrying": "grown", "heartbeat": "gone"}

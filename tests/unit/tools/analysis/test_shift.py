@@ -21,7 +21,7 @@ def moved(*window: float, role: str = "latency", unit: str = "seconds", usual: f
     return shift(series(*window, usual=usual), START, end, role, unit, STEP)  # type: ignore[arg-type]
 
 
-def test_rise_and_drop_are_told_apart() -> None:
+def test_rise_and_drop_are_distinguished() -> None:
     up, down = moved(0.2, 0.9, 0.9, 0.9), moved(0.2, 0.01, 0.01, 0.01)
 
     assert up.up > 10 > up.down
@@ -56,7 +56,7 @@ def test_constant_before_makes_no_infinite_score() -> None:
 @pytest.mark.parametrize(
     ("role", "unit", "by"), [("latency", "seconds", 0.002), ("cpu", "percent", 1.0)]
 )
-def test_what_matters_to_nobody_stays_below_the_floor(role: str, unit: str, by: float) -> None:
+def test_what_matters_to_no_one_stays_below_the_floor(role: str, unit: str, by: float) -> None:
     points = [(n * STEP, 1.0) for n in range(120)] + [
         (START + n * STEP, 1.0 + by) for n in range(5)
     ]
@@ -77,7 +77,7 @@ def test_trouble_under_way_when_the_window_began_is_said() -> None:
     assert moved(0.9, 0.9, 0.9).from_start
 
 
-def test_trouble_under_way_is_told_with_when_it_began_before() -> None:
+def test_trouble_under_way_is_reported_with_when_it_began_before() -> None:
     points = [
         (at, 1.6 if at >= START - 30 * STEP else value) for at, value in series(1.6, 1.6, 1.6)
     ]

@@ -38,7 +38,7 @@ def test_way_that_grew_is_neither_ones_own_time() -> None:
     assert found.ways["web"].share < 1.0
 
 
-def test_share_of_failures_that_grew_is_told() -> None:
+def test_share_of_failures_that_grew_is_reported() -> None:
     found = read_traces(BEFORE, [trace(n, status="error" if n < 4 else "ok") for n in range(10)])
 
     assert [(s.product, s.what, s.after) for s in found.shifts] == [("cart", "failing", 0.4)]

@@ -24,7 +24,7 @@ def stands(
     return standing(points, role, unit, worse, limit, STEP)
 
 
-def test_a_clear_way_from_how_it_began_is_told() -> None:
+def test_a_clear_way_from_how_it_began_is_reported() -> None:
     found = stands([1.2, 1.1, 70, 200, 400, 700, 900, 1100])
 
     assert found is not None
@@ -85,7 +85,7 @@ def test_a_limit_in_seconds_says_nothing_of_a_duration_without_a_unit() -> None:
     assert stands([1.1] * 8, "latency", None, limit=0.02) is None
 
 
-def test_space_that_runs_out_within_hours_is_told_with_when() -> None:
+def test_space_that_runs_out_within_hours_is_reported_with_when() -> None:
     found = stands([50e9 - n * 4e9 for n in range(10)], "disk", "bytes", "down")
 
     assert found is not None

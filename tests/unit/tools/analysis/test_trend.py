@@ -36,7 +36,7 @@ def test_a_leak_and_a_growing_queue_are_found_in_any_unit(scale: float) -> None:
     assert queue.now > 30 * queue.first
 
 
-def test_a_leak_of_memory_is_told_with_the_time_until_it_is_full() -> None:
+def test_a_leak_of_memory_is_reported_with_the_time_until_it_is_full() -> None:
     found = trend(
         series(lambda ago: 40 + 48 * grown(ago) + NOISE[int(ago * 6) % 5]),
         END, "memory", "percent", "up", None,
@@ -46,7 +46,7 @@ def test_a_leak_of_memory_is_told_with_the_time_until_it_is_full() -> None:
     assert found.full_in_s == pytest.approx(1.5 * 3600, rel=0.2)
 
 
-def test_free_space_that_shrinks_is_told_with_the_time_until_it_is_gone() -> None:
+def test_free_space_that_shrinks_is_reported_with_the_time_until_it_is_gone() -> None:
     found = trend(series(lambda ago: 6e9 - 4e9 * grown(ago)), END, "disk", "bytes", "down", None)
 
     assert found is not None

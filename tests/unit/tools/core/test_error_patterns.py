@@ -55,7 +55,7 @@ async def test_star_is_the_products_of_the_channel() -> None:
     assert {one["product"] for one in body["changes"]} == {"checkout", "payments"}
 
 
-async def test_with_the_others_a_product_is_swept_and_only_what_changed_is_told() -> None:
+async def test_with_the_others_a_product_is_swept_and_only_what_changed_is_reported() -> None:
     body = orjson.loads((await ask(others=True)).content)
     assert {(one["product"], one["change"]) for one in body["changes"]} == {
         ("checkout", "new"),

@@ -60,7 +60,7 @@ async def test_product_without_metrics_is_said() -> None:
     assert "no label of any metric holds this name" in body["notes"][0]
 
 
-async def test_query_is_told_as_a_metric_is() -> None:
+async def test_query_is_reported_as_a_metric_is() -> None:
     outcome = await query(FakeMetrics(METRICS))
     body = orjson.loads(outcome.content)
     assert {one["stats"]["max"] for one in body["series"]} == {2.0}

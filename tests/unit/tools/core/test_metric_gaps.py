@@ -32,7 +32,7 @@ async def gaps(*rows: Mapping[str, object], given: str = "{}") -> list[dict[str,
     return told
 
 
-async def test_what_ended_is_told_with_its_roles() -> None:
+async def test_what_ended_is_reported_with_its_roles() -> None:
     ended = range(7)
     found = await gaps(metric(P99, ended), metric(CPU, ended, 20.0))
 
@@ -54,7 +54,7 @@ async def test_one_that_is_as_late_beside_others_lacks_some() -> None:
     assert [gap["roles"] for gap in found] == ["latency"]
 
 
-async def test_a_hole_in_the_range_is_told_with_both_ends() -> None:
+async def test_a_hole_in_the_range_is_reported_with_both_ends() -> None:
     (gap,) = await gaps(metric(P99, range(10, 15)))
 
     assert (gap["since"], gap["until"]) == ("2026-11-20T13:46:00Z", "2026-11-20T13:51:00Z")
@@ -88,14 +88,14 @@ async def test_without_requests_there_is_nothing_to_measure(
     assert [gap["roles"] for gap in found] == told
 
 
-async def test_a_target_that_is_not_reached_any_more_is_told_with_since_when() -> None:
+async def test_a_target_that_is_not_reached_any_more_is_reported_with_since_when() -> None:
     (gap,) = await gaps(up(down_for=3), metric(P99))
 
     assert (gap["product"], gap["is_down"], gap["signal"]) == ("web", True, "up")
     assert gap["since"] == "2026-11-20T13:58:00Z"
 
 
-async def test_a_young_target_is_told_as_well() -> None:
+async def test_a_young_target_is_reported_as_well() -> None:
     (gap,) = await gaps(up(down_for=2, known=14), metric(P99, young=True))
 
     assert gap["is_down"] is True
@@ -105,21 +105,23 @@ async def test_a_target_that_is_reached_as_ever_is_none() -> None:
     assert await gaps(up(down_for=0), metric(P99)) == []
 
 
-async def test_a_target_that_was_never_reached_is_told_as_down_since_before() -> None:
+async def test_a_target_that_was_never_reached_is_reported_as_down_since_before() -> None:
     (gap,) = await gaps(up(down_for=241), metric(P99))
 
     assert (gap["product"], gap["signal"], gap["is_down"]) == ("web", "up", True)
     assert gap["since_before"] is True
 
 
-async def test_a_target_that_went_down_before_the_time_compared_is_told_with_its_onset() -> None:
+async def test_a_target_that_went_down_before_the_time_compared_is_reported_with_its_onset() -> (
+    None
+):
     (gap,) = await gaps(up(down_for=220), metric(P99))
 
     assert (gap["is_down"], gap["since_before"]) == (True, False)
     assert "2026-11-20T10:20:00Z" <= str(gap["since"]) <= "2026-11-20T10:31:00Z"
 
 
-async def test_what_ended_before_the_time_compared_is_told_with_its_roles() -> None:
+async def test_what_ended_before_the_time_compared_is_reported_with_its_roles() -> None:
     found = await gaps(metric(P99, range(180)), metric(CPU, (), 20.0))
 
     (gap,) = found
@@ -127,7 +129,7 @@ async def test_what_ended_before_the_time_compared_is_told_with_its_roles() -> N
     assert "2026-11-20T10:59:00Z" <= str(gap["since"]) <= "2026-11-20T11:10:00Z"
 
 
-async def test_a_series_without_a_known_role_that_ends_is_told_by_its_name() -> None:
+async def test_a_series_without_a_known_role_that_ends_is_reported_by_its_name() -> None:
     found = await sweep(SweepMetrics, metrics=[metric("zorbs_now", range(12)), metric("flaps_now")])
 
     (gap,) = found["gaps"]
@@ -137,7 +139,7 @@ async def test_a_series_without_a_known_role_that_ends_is_told_by_its_name() -> 
 
 
 @pytest.mark.parametrize(("idle", "told"), [((), [("zorbs_done_total", "zero")]), ((60,), [])])
-async def test_a_counter_that_never_stood_still_and_does_now_is_told(
+async def test_a_counter_that_never_was_frozen_and_does_now_is_reported(
     idle: Sequence[int], told: object
 ) -> None:
     total, points = 0.0, []

@@ -42,13 +42,13 @@ async def test_a_daily_peak_is_within_usual() -> None:
     assert found["within"] == {"web": "traffic"}
 
 
-async def test_a_peak_that_was_not_there_yesterday_is_told() -> None:
+async def test_a_peak_that_was_not_there_yesterday_is_reported() -> None:
     found = await swept(series("http_requests_per_second", lambda ago: peak(ago, 10 * DAY)))
 
     assert rated(found) == [("web", "traffic")]
 
 
-async def test_a_higher_peak_than_yesterday_is_told() -> None:
+async def test_a_higher_peak_than_yesterday_is_reported() -> None:
     found = await swept(
         series("http_requests_per_second", lambda ago: peak(ago) * (3 if ago < 30 else 1))
     )
@@ -80,7 +80,7 @@ async def test_a_queue_that_grows_for_six_hours_is_told_whatever_its_name(name: 
     assert grows["direction"] == "up"
 
 
-async def test_memory_that_leaks_is_told_with_the_time_until_it_is_full() -> None:
+async def test_memory_that_leaks_is_reported_with_the_time_until_it_is_full() -> None:
     found = await swept(
         series("memory_usage_percent", lambda ago: 40 + 45 * max(0, 360 - ago) / 360 + ago % 3 / 9)
     )
@@ -95,7 +95,7 @@ REQUESTS = "http_requests_per_second"
 
 
 @pytest.mark.parametrize("hours", [3, 9, 20])
-async def test_trouble_older_than_the_time_before_is_told_with_its_onset(hours: int) -> None:
+async def test_trouble_older_than_the_time_before_is_reported_with_its_onset(hours: int) -> None:
     found = await swept(
         series(P99, lambda ago: (1.2 if ago < 60 * hours else 0.2) + 0.001 * (ago % 5))
     )
@@ -107,7 +107,7 @@ async def test_trouble_older_than_the_time_before_is_told_with_its_onset(hours: 
     assert (14 - hours) % 24 - 1 <= int(told["since"][11:13]) <= (14 - hours) % 24
 
 
-async def test_a_peak_of_every_day_that_does_not_come_is_told() -> None:
+async def test_a_peak_of_every_day_that_does_not_come_is_reported() -> None:
     found = await swept(
         series(REQUESTS, lambda ago: 20.0 + ago % 5 if ago < 60 else 4 * peak(ago, DAY), 1.5)
     )
@@ -125,13 +125,15 @@ async def test_a_peak_of_yesterday_alone_is_none_where_a_week_ago_is_known() -> 
 
 
 @pytest.mark.parametrize("days", [0.5, 8])
-async def test_load_that_changed_hours_ago_is_told_where_yesterday_is_known(days: float) -> None:
+async def test_load_that_changed_hours_ago_is_reported_where_yesterday_is_known(
+    days: float,
+) -> None:
     found = await swept(series(REQUESTS, lambda ago: 90.0 if ago < 240 else 20 + ago % 5, days))
 
     assert rated(found) == ([("web", "traffic")] if days > 1 else [])
 
 
-async def test_the_day_that_was_compared_is_told() -> None:
+async def test_the_day_that_was_compared_is_reported() -> None:
     day, short = [
         await swept(series(P99, lambda ago: 0.2 + 0.001 * (ago % 5), days)) for days in (1.5, 0.15)
     ]
@@ -141,7 +143,7 @@ async def test_the_day_that_was_compared_is_told() -> None:
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.38, [0.05]), (0.06, [0.05]), (0.03, [])])
-async def test_a_share_of_failures_that_is_high_all_the_time_is_told(
+async def test_a_share_of_failures_that_is_high_all_the_time_is_reported(
     share: float, told: list[float]
 ) -> None:
     found = await swept(series("http_request_error_ratio", lambda ago: share + 0.0001 * (ago % 5)))

@@ -55,7 +55,7 @@ async def test_applications_are_listed() -> None:
     assert summary == "10 applications"
 
 
-async def test_an_application_tells_its_resources() -> None:
+async def test_an_application_shows_its_resources() -> None:
     body, summary = await ask("get_application", app_name="checkout")
     assert body["resources"] == [
         {

@@ -35,7 +35,7 @@ async def test_the_receipt_says_that_it_waits_for_people() -> None:
     assert outcome.summary == "restart checkout, awaits responder"
 
 
-async def test_where_nobody_can_decide_the_receipt_says_what_to_tell_instead() -> None:
+async def test_where_no_one_can_decide_the_receipt_says_what_to_tell_instead() -> None:
     b, proposals = proposing()
     proposals.decides = False
     outcome = await propose(b)

@@ -35,14 +35,14 @@ async def told(text: str, from_line: int | None = None) -> AttachmentOutput:
     return await ReadAttachment().execute(AttachmentInput(from_line=from_line), call, caps)
 
 
-async def test_a_small_file_is_told_whole() -> None:
+async def test_a_small_file_is_reported_whole() -> None:
     found = await told("a\r\nb\rc\n")
 
     assert (found.text, found.total_lines, found.truncated) == ("a\nb\nc\n", 3, False)
     assert "asker" in found.said_by
 
 
-async def test_of_a_large_file_the_ends_are_told_and_how_to_go_on() -> None:
+async def test_of_a_large_file_the_ends_are_reported_and_how_to_go_on() -> None:
     lines = [f"{number:05} all is well" for number in range(5_000)]
     found = await told("\n".join(lines))
 
@@ -80,7 +80,7 @@ async def test_there_is_no_other_file_and_no_line_behind_the_last() -> None:
         await told("a", 2)
 
 
-async def test_errors_are_told_by_kind_with_their_first_line() -> None:
+async def test_errors_are_reported_by_kind_with_their_first_line() -> None:
     found = await told(
         "10:00:01 INFO 0 errors so far\n"
         "10:00:02 ERROR pool exhausted after 12 ms\n"
@@ -116,7 +116,7 @@ def test_any_text_has_a_result_that_is_strict_json(text: str) -> None:
     assert sum(each.count for each in found) <= len(lines)
 
 
-async def test_several_files_share_what_is_told_at_once() -> None:
+async def test_several_files_share_what_is_reported_at_once() -> None:
     caps = Capabilities(FakeClock(), more={ATTACHMENTS.name: OneFile("x" * 50_000)})
     files = (*(AttachedFile(f"F{n}") for n in range(4)), AttachedFile("F9", media="image/png"))
     found = await ReadAttachment().execute(AttachmentInput(), call_context(files=files), caps)

@@ -20,7 +20,7 @@ async def test_statement_is_taken_and_summed_up() -> None:
     assert outcome.summary == "cause: db"
 
 
-async def test_the_sum_tells_whose_trouble_is_over() -> None:
+async def test_the_sum_shows_whose_trouble_is_over() -> None:
     suspects = [{"product": "db", "until": "2026-11-20T09:40:00Z"}, {"product": "web"}]
     given = orjson.dumps({"verdict": "cause", "suspects": suspects}).decode()
     outcome = await bench([ReportFindings()]).run(given, "core__report_findings")

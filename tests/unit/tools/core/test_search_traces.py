@@ -20,7 +20,7 @@ async def ask(traces: FakeTraces, **arguments: object) -> ToolOutcome:
     return await b.run(orjson.dumps(given).decode(), "core__search_traces")
 
 
-async def test_traces_are_listed_with_what_tells_them_apart() -> None:
+async def test_traces_are_listed_with_what_distinguishes_them() -> None:
     outcome = await ask(FakeTraces(summaries=[SLOW], notes=["cut"]), errors=True)
     body = orjson.loads(outcome.content)
     assert body["traces"] == [
@@ -43,7 +43,7 @@ async def test_duration_is_read(text: str, milliseconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["fast", "-5ms", "ms", "5 parsecs"])
-async def test_duration_that_is_none_is_refused(text: str) -> None:
+async def test_an_invalid_duration_is_refused(text: str) -> None:
     traces = FakeTraces()
     assert orjson.loads((await ask(traces, min_duration=text)).content)["error"] == "validation"
     assert traces.searches == []

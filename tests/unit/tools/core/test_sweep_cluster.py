@@ -77,14 +77,14 @@ def crashed(product: str) -> Object:
     return pod(product, CRASHED)
 
 
-async def test_a_healthy_cluster_tells_nothing_ill() -> None:
+async def test_a_healthy_cluster_reports_nothing_ill() -> None:
     found = await sweep(Cluster([node(), deployment(), pod()]))
 
     assert (found["ill"], found["risks"], found["warnings"], found["unread"]) == ([], [], [], [])
     assert (found["pods"], found["nodes"]) == ({"billing": "1 of 1 well"}, "1 of 1 ready")
 
 
-async def test_a_crash_is_told_with_the_last_lines_of_the_run_before() -> None:
+async def test_a_crash_is_reported_with_the_last_lines_of_the_run_before() -> None:
     cluster = Cluster([node(), crashed("billing")], lines=["panic: no such host ledger"])
     found = await sweep(cluster)
 

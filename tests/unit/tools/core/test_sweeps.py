@@ -72,7 +72,7 @@ def counted(name: str, product: str, mean: int) -> Mapping[str, object]:
     return {"name": name, "labels": {"service": product}, "points": points}
 
 
-async def test_an_unnamed_count_tells_how_many_requests_a_slow_product_gets() -> None:
+async def test_an_unnamed_count_shows_how_many_requests_a_slow_product_gets() -> None:
     rows = [counted("doorbell", product, mean) for product, mean in LOADS.items()]
     rows.append(metric("http_request_duration_seconds_p99", "cart", 1.9))
     found = await sweep(SweepMetrics, metrics=rows)
@@ -82,7 +82,7 @@ async def test_an_unnamed_count_tells_how_many_requests_a_slow_product_gets() ->
     assert found["traffic"] == {}  # what is only likely to be requests is not told as traffic
 
 
-async def test_trouble_that_goes_on_and_trouble_that_is_over_are_told_apart() -> None:
+async def test_trouble_that_goes_on_and_trouble_that_is_over_are_distinguished() -> None:
     name = "http_request_duration_seconds_p99"
     rows = [dict(metric(name, "web", 1.9)), dict(metric(name, "cart", 1.9))]
     points = list(rows[1]["points"])  # type: ignore[call-overload]
@@ -105,7 +105,9 @@ async def test_a_series_that_ended_has_no_now() -> None:
     assert (moved["last"], moved["last_at"]) == (1.9, "2026-11-20T13:55:00Z")
 
 
-async def test_what_moved_most_is_told_with_its_course_and_whoever_was_asked_about_first() -> None:
+async def test_what_moved_most_is_reported_with_its_course_and_whoever_was_asked_about_first() -> (
+    None
+):
     rows = [metric("http_request_duration_seconds_p99", one, 1.9) for one in PRODUCTS]
     rows += [metric("cpu_usage_percent", one, 95.0, 20.0) for one in PRODUCTS]
     found = await sweep(SweepMetrics, '{"product": "db"}', metrics=rows)
@@ -149,7 +151,7 @@ async def test_of_young_data_it_is_told_when_it_can_be_compared() -> None:
     assert [one["first_at"] for one in found["standing"]] == ["2026-11-20T13:41:00Z"]
 
 
-async def test_what_can_be_compared_is_told_as_that_from_when_it_was_promised() -> None:
+async def test_what_can_be_compared_is_reported_as_that_from_when_it_was_promised() -> None:
     row = {**metric("cpu_usage_percent", "web", 95.0)}
     row["points"] = list(row["points"])[-20:]  # type: ignore[call-overload]
     young = await sweep(SweepMetrics, metrics=[row])
@@ -200,7 +202,7 @@ async def test_a_window_shorter_than_the_samples_holds_the_newest() -> None:
     assert (moved["product"], moved["worst"]) == ("web", 1.9)
 
 
-async def test_new_kinds_of_errors_are_told_with_whom_they_name() -> None:
+async def test_new_kinds_of_errors_are_reported_with_whom_they_name() -> None:
     def line(at: float, text: str, level: str) -> dict[str, object]:
         return {"ts_ns": int(at * 1e9), "labels": {"service": "cart", "level": level}, "line": text}
 

@@ -216,7 +216,7 @@ def test_a_stamp_before_year_one_in_utc_is_no_time() -> None:
     assert [c.state for c in claims] == [ClaimState.UNCHECKED]
 
 
-def test_a_sentence_that_stands_twice_is_told_twice_the_same() -> None:
+def test_a_sentence_that_stands_twice_is_reported_twice_the_same() -> None:
     answer = "It is 9.7 s [E1].\n\nIt is 1.79 s.\n\nIt is 1.7 s."
 
     text, claims = checked(answer, SEEN, {}, "why?")

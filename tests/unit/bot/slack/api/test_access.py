@@ -58,7 +58,7 @@ async def test_another_refusal_says_nothing_about_the_token() -> None:
     assert access.is_open
 
 
-async def test_a_token_that_nobody_uses_is_tried_now_and_then() -> None:
+async def test_a_token_that_no_one_uses_is_tried_now_and_then() -> None:
     inner, clock = Scripted(), Hands()
     access = WatchedCalls(inner, clock)
     await access.probe(60)

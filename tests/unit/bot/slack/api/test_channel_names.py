@@ -72,7 +72,7 @@ async def test_a_name_is_asked_once(world: World) -> None:
     assert world.asked == 1
 
 
-async def test_a_rename_that_nobody_told_shows_after_a_while(world: World) -> None:
+async def test_a_rename_that_no_one_told_shows_after_a_while(world: World) -> None:
     await world.names.for_asking(HERE)
     world.answers(called("checkout"))
     world.store.later(TTL_S + 1)
@@ -89,7 +89,7 @@ async def test_a_restart_while_slack_does_not_answer_forgets_no_name(
     assert await world.restarted().for_asking(HERE) == "incident-checkout"
 
 
-async def test_a_name_that_nobody_could_read_for_a_day_is_none(world: World) -> None:
+async def test_a_name_that_no_one_could_read_for_a_day_is_none(world: World) -> None:
     await world.names.for_asking(HERE)
     world.answers(LIMITED)
     world.store.later(KEPT_S + 1)

@@ -69,7 +69,7 @@ async def test_an_answer_is_returned(serve: Serve) -> None:
 @pytest.mark.parametrize(
     "code", ["message_not_found", "channel_not_found", "is_archived", "not_in_channel", "thread_not_found"]
 )  # fmt: skip
-async def test_what_is_gone_is_told_as_gone(serve: Serve, code: str) -> None:
+async def test_what_is_gone_is_reported_as_gone(serve: Serve, code: str) -> None:
     api = await serve(answering(json={"ok": False, "error": code}))
 
     with pytest.raises(SurfaceGone, match=code):
@@ -164,7 +164,7 @@ async def test_a_lost_answer_is_not_sent_again(serve: Serve) -> None:
     assert arrived == ["chat.postMessage"]
 
 
-async def test_nobody_there_may_be_tried_again(
+async def test_no_one_there_may_be_tried_again(
     session: aiohttp.ClientSession, unused_tcp_port: int
 ) -> None:
     api = create_api("xoxb-test", f"http://127.0.0.1:{unused_tcp_port}/api/", session)

@@ -86,7 +86,7 @@ async def test_a_thread_is_worked_on_and_then_it_is_not() -> None:
     )
 
 
-async def test_a_later_question_does_not_name_the_thread_anew() -> None:
+async def test_a_later_question_does_not_name_the_thread_again() -> None:
     api = Api()
     async with AgentSessions(api).running() as sessions:
         sessions.begins(replace(ASK, ts="1763700009.000100"))  # type: ignore[arg-type]
@@ -124,7 +124,7 @@ async def test_what_was_not_told_in_time_is_not_told() -> None:
     assert api.told() == ["processing", "active"]
 
 
-async def test_a_workspace_without_the_new_method_is_told_by_the_older_ones() -> None:
+async def test_a_workspace_without_the_new_method_is_reported_by_the_older_ones() -> None:
     api = Api(NEW)
     async with AgentSessions(api).running() as sessions:
         sessions.begins(ASK)
@@ -161,7 +161,7 @@ async def test_a_call_that_fails_is_not_the_end_of_telling(fault: Exception) -> 
     assert [method for method, _ in api.calls] == [NEW, NEW]
 
 
-async def test_a_429_is_waited_out_and_then_the_newest_is_told() -> None:
+async def test_a_429_is_waited_out_and_then_the_newest_is_reported() -> None:
     api = Api()
     api.faults.append(RateLimited(NEW, 0.01))
     async with AgentSessions(api).running() as sessions:

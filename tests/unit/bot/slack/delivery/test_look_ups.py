@@ -73,7 +73,7 @@ async def test_fifty_new_channels_at_once_are_not_one_call_too_many() -> None:
     assert slack.busiest_minute <= TIER_3
 
 
-async def test_a_name_that_is_kept_is_told_without_a_look_up() -> None:
+async def test_a_name_that_is_kept_is_reported_without_a_look_up() -> None:
     slack, store = Slack(), MemoryNames()
     names = SlackChannelNames(Channels(slack.calls, lambda: slack.now), store)
     await names.for_asking(place(0))
@@ -127,7 +127,7 @@ async def test_people_who_ask_by_the_hundred_leave_a_press_its_look_up() -> None
     assert slack.busiest_minute <= TIER_4
 
 
-async def test_whoever_was_not_looked_up_in_a_crowd_is_when_they_ask_again() -> None:
+async def test_anyone_who_was_not_looked_up_in_a_crowd_is_when_they_ask_again() -> None:
     slack = Slack()
     names = PersonNames(
         LookupCalls(slack, slack.scheduler, Rates().person_reserve), lambda: slack.now
@@ -144,7 +144,7 @@ async def test_whoever_was_not_looked_up_in_a_crowd_is_when_they_ask_again() -> 
     st.sampled_from([("conversations.info", 48), ("users.info", 95)]),
     st.lists(st.tuples(st.floats(0, 5), st.sampled_from([0, 20])), max_size=300),
 )
-def test_whoever_asks_whenever_no_minute_holds_too_many(
+def test_anyone_who_asks_whenever_no_minute_holds_too_many(
     look_up: tuple[str, int], asked: list[tuple[float, int]]
 ) -> None:
     slack, taken = Slack(), list[float]()

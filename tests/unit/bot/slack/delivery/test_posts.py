@@ -85,7 +85,7 @@ def test_no_channel_and_no_minute_gets_more_posts_than_slack_allows(
 
 
 @given(ACTS)
-def test_whoever_wants_a_post_gets_it(acts: list[tuple[int, Urgency, str, float]]) -> None:
+def test_anyone_who_wants_a_post_gets_it(acts: list[tuple[int, Urgency, str, float]]) -> None:
     workspace = Workspace()
     for key, urgency, channel, pause in acts:
         workspace.want(key, urgency, channel)

@@ -327,7 +327,7 @@ async def test_a_change_that_is_due_sooner_than_the_timer_is_shown_when_it_is_du
     assert (waiting.edits, new.edits) == (1, 1)
 
 
-async def test_a_call_belongs_to_nobody_who_wanted_it() -> None:
+async def test_a_call_belongs_to_no_one_who_wanted_it() -> None:
     of: ContextVar[str] = ContextVar("of", default="")
     seen: list[str] = []
     queue = EditQueue(EditPlanner(Rates.unlimited()), time.monotonic)

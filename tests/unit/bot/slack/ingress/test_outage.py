@@ -41,7 +41,7 @@ def test_two_minutes_away_are_two_lines_and_one_when_it_is_back() -> None:
     ]  # fmt: skip
 
 
-def test_a_long_outage_is_told_again_and_the_next_one_anew() -> None:
+def test_a_long_outage_is_reported_again_and_the_next_one_again() -> None:
     now = [0.0]
     outage = Outage(lambda: now[0])
 

@@ -105,7 +105,7 @@ async def test_an_address_that_is_not_slack_is_said(slack: FakeSlack, answer: st
     assert caught.value.key == "slack.api_base_url"
 
 
-async def test_nobody_listening_is_said(slack: FakeSlack, unused_tcp_port: int) -> None:
+async def test_no_one_listening_is_said(slack: FakeSlack, unused_tcp_port: int) -> None:
     access = replace(slack.access(), api_base_url=f"http://127.0.0.1:{unused_tcp_port}/api")
     with pytest.raises(StartupError) as caught:
         await check_slack(access)

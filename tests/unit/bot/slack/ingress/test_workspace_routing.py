@@ -64,7 +64,7 @@ def _sent(**body: Any) -> AsyncBoltRequest:
     return AsyncBoltRequest(mode="socket_mode", body=body)
 
 
-async def test_what_is_meant_for_nobody_is_homes_to_turn_away() -> None:
+async def test_what_is_meant_for_no_one_is_homes_to_turn_away() -> None:
     home, other = App(), App()
     waited: list[float] = []
 
@@ -79,7 +79,7 @@ async def test_what_is_meant_for_nobody_is_homes_to_turn_away() -> None:
 
 
 @pytest.mark.parametrize("slow", [True, False])
-async def test_what_cannot_be_told_now_is_delivered_again(
+async def test_what_is_unknown_now_is_delivered_again(
     slow: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workspace_routing, "_LOOK_UP_S", 0.01)

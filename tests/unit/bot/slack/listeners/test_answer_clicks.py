@@ -80,7 +80,7 @@ async def test_external_people_get_neither(ingress: Ingress, action: str, value:
 @pytest.mark.parametrize(
     ("action", "value"), [("evidence:all", TURN), ("evidence:open:1", f"{TURN}|1")]
 )
-async def test_a_guest_gets_no_result_and_is_told_at_the_button(
+async def test_a_guest_gets_no_result_and_is_reported_at_the_button(
     ingress: Ingress, action: str, value: str
 ) -> None:
     await with_evidence(ingress)

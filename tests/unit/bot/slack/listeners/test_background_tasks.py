@@ -7,7 +7,7 @@ import pytest
 from bot.slack.listeners.background_tasks import BackgroundTasks
 
 
-async def test_a_failing_job_is_nobody_elses_problem() -> None:
+async def test_a_failing_job_is_no_one_elses_problem() -> None:
     done = asyncio.Event()
 
     async def fail() -> None:

@@ -70,7 +70,7 @@ async def test_a_product_that_slack_made_a_link_of_is_charted_by_its_name(
 
 
 @pytest.mark.parametrize("text", ["chart", "chart p99", "chart   "])
-async def test_half_a_question_is_told_how_to_ask(text: str) -> None:
+async def test_half_a_question_is_reported_how_to_ask(text: str) -> None:
     ingress = Ingress()
 
     assert await ask(ingress, text) == replies.CHART_USAGE
@@ -94,7 +94,7 @@ async def test_what_was_typed_comes_back_inert() -> None:
     assert "<@U1>" not in answer
 
 
-async def test_a_failure_is_told() -> None:
+async def test_a_failure_is_reported() -> None:
     ingress = Ingress()
     ingress.charted = StorageUnavailable("gone")
     await ask(ingress, "chart p99 checkout")
@@ -117,7 +117,7 @@ async def test_metrics_that_do_not_answer_are_not_waited_for() -> None:
     assert ingress.whispers.texts == [replies.CHART_TOO_SLOW]
 
 
-async def test_nobody_asks_for_charts_without_end() -> None:
+async def test_no_one_asks_for_charts_without_end() -> None:
     ingress = Ingress()
     limiter = AskLimiter(2, 60.0, lambda: ingress.now)
     charts = ChartCommand(ingress.ports, ingress.background, limiter)

@@ -345,7 +345,7 @@ async def test_without_an_admin_role_it_is_said_where_to_set_one(ingress: Ingres
     assert "no role is set for that (`[admins] roles`)" in await ask(ingress, "audit")
 
 
-async def test_nobody_is_told_by_an_id_who_froze(ingress: Ingress) -> None:
+async def test_no_one_is_told_by_an_id_who_froze(ingress: Ingress) -> None:
     await ask(ingress, "freeze on the database moves", user_id="U1")
     ingress.switch.by = "U0ADMIN"
     answer = await ask(ingress, "freeze")

@@ -47,7 +47,7 @@ async def opened(ingress: Ingress, user: str, event_id: str = "Ev1") -> str:
     return json.dumps(sent[-1]["view"], ensure_ascii=False)
 
 
-async def test_somebody_who_may_decide_nothing_sees_no_more_than_that(ingress: Ingress) -> None:
+async def test_someone_who_may_decide_nothing_sees_no_more_than_that(ingress: Ingress) -> None:
     ingress.overview.open = [card("C1", "drop-secret")]
     tab = await opened(ingress, "U9")
 

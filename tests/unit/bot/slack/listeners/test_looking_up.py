@@ -282,7 +282,7 @@ async def test_with_everything_in_order() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_what_is_wrong_at_the_press_runs_nothing_and_is_told(case: str) -> None:
+async def test_what_is_wrong_at_the_press_runs_nothing_and_is_reported(case: str) -> None:
     bench = Bench()
     row = await bench.shown()
     CASES[case](bench)

@@ -299,7 +299,7 @@ async def test_a_trusted_workspace_may_ask() -> None:
     assert only(ingress).asker.team == "T9"
 
 
-async def test_one_person_cannot_flood_and_is_told_once() -> None:
+async def test_one_person_cannot_flood_and_is_reported_once() -> None:
     ingress = Ingress(IngressSettings(IDENTITY, asks_per_minute=3))
     app = ingress.app()
     for number in range(500):
@@ -357,7 +357,7 @@ REACHED: list[Payload] = [
 
 
 @pytest.mark.parametrize("inner", REACHED, ids=lambda inner: str(inner["type"]))
-async def test_a_channel_that_can_be_written_to_again_is_told_of(
+async def test_a_channel_that_can_be_written_to_again_is_reported(
     ingress: Ingress, inner: Payload
 ) -> None:
     response = await ingress.send(event(inner))

@@ -57,7 +57,7 @@ async def test_status_names_an_audit_sink_that_is_stalled(ingress: Ingress) -> N
     assert "*Audit delivery*\n• http is 466 rows behind" in await ask(ingress, "status")
 
 
-async def test_status_tells_each_person_what_they_may_see(ingress: Ingress) -> None:
+async def test_status_shows_each_person_what_they_may_see(ingress: Ingress) -> None:
     ingress.overview.running = [
         running("C1"),
         running("C2"),
@@ -103,7 +103,7 @@ async def test_a_direct_message_is_told_to_its_person_alone(ingress: Ingress) ->
     assert "D0BOB" not in others
 
 
-async def test_an_alert_that_asks_is_mentioned_as_nobody(ingress: Ingress) -> None:
+async def test_an_alert_that_asks_is_mentioned_as_no_one(ingress: Ingress) -> None:
     ingress.overview.running = [UnderWay(at("C1"), MessageTs("100.1"), ALERTS, NOW)]
     ingress.overview.talked = [Talk(at("C1"), NOW, 1, ALERTS)]
 
@@ -145,7 +145,7 @@ async def test_hostile_names_and_very_many_rows_stay_lines(ingress: Ingress) -> 
     assert f"• and {50 - SHOWN} more" in told
 
 
-async def test_what_was_asked_over_http_is_nobodys_place(ingress: Ingress) -> None:
+async def test_what_was_asked_over_http_is_no_ones_place(ingress: Ingress) -> None:
     api = Place(TeamId("headless"), ChannelId("incident-x"), MessageTs("1.1"))
     ingress.overview.talked = [Talk(api, NOW + timedelta(hours=1), 1, UserId("U1"))]
     assert "incident-x" not in await ask(ingress, "sessions")

@@ -81,7 +81,7 @@ async def test_what_slack_does_not_say_is_not_seen_and_counted(
     assert sighted == VisibleChannels(frozenset(), unread)
 
 
-async def test_of_a_channel_that_somebody_is_in_no_more_is_asked() -> None:
+async def test_of_a_channel_that_someone_is_in_no_more_is_asked() -> None:
     api = workspace(PRIVATE, ["U0ANNA"])
     channel_access = ChannelAccess(api, "T1", lambda: 0.0)
     for _ in range(3):
@@ -95,7 +95,7 @@ async def test_a_guest_flag_that_cannot_be_read_opens_no_public_channel() -> Non
     assert not await sees(api)
 
 
-async def test_nobody_sees_by_what_slack_says_of_somebody_else() -> None:
+async def test_no_one_sees_by_what_slack_says_of_someone_else() -> None:
     api = workspace(PUBLIC, [], id="U0BEN")
     assert await ChannelAccess(api, "T1", lambda: 0.0).of(ANNA, ["C1"], {}) == VisibleChannels(
         frozenset(), 1

@@ -62,7 +62,7 @@ async def test_a_member_of_the_user_group_may(world: World) -> None:
     assert await world.refusal("U1", "responder") is None
 
 
-async def test_anyone_else_is_told_whom_to_ask(world: World) -> None:
+async def test_anyone_else_is_reported_whom_to_ask(world: World) -> None:
     refusal = await world.refusal("U2", "responder", "lead")
     assert refusal == "You don't have the role for this. Ask a responder or lead."
 
@@ -73,7 +73,7 @@ async def test_someone_listed_by_id_may_without_any_group(world: World) -> None:
 
 
 @pytest.mark.parametrize("roles", [(), ("empty",), ("unheard-of",)])
-async def test_no_role_means_nobody(world: World, roles: tuple[str, ...]) -> None:
+async def test_no_role_means_no_one(world: World, roles: tuple[str, ...]) -> None:
     assert await world.refusal("U1", *roles) == NOBODY
 
 
@@ -289,7 +289,7 @@ async def test_a_rota_may_name_slack_ids(duty: OnCallWorld) -> None:
     assert duty.api.count("users.lookupByEmail") == 0
 
 
-async def test_nobody_on_call_is_nobody(duty: OnCallWorld) -> None:
+async def test_no_one_on_call_is_no_one(duty: OnCallWorld) -> None:
     duty.rota.names = frozenset()
     assert "Ask a duty" in str(await duty.refusal("U1", "duty"))
 
@@ -320,7 +320,7 @@ async def test_a_rota_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     assert await hanging.refusal("U1", "duty") == NO_ROTA
 
 
-async def test_someone_on_call_without_an_account_hides_nobody(duty: OnCallWorld) -> None:
+async def test_someone_on_call_without_an_account_hides_no_one(duty: OnCallWorld) -> None:
     duty.rota.names = frozenset({"nobody@x.io", "mira@x.io"})
     assert await duty.refusal("U1", "duty") is None
     assert "Ask a duty" in str(await duty.refusal("U2", "duty"))
@@ -375,14 +375,14 @@ async def test_where_the_action_names_roles_too_one_of_each_kind_is_needed(
     assert (refusal is None) is may
 
 
-async def test_who_lacks_one_of_the_two_is_told_both(duty: OnCallWorld) -> None:
+async def test_who_lacks_one_of_the_two_is_reported_both(duty: OnCallWorld) -> None:
     duty.members["S1"] = ["U2"]
     told = await duty.judged("U2", ("responder", "lead"), ("duty",))
     assert told == ("You don't have the role for this. Ask a responder or lead who is also a duty.")
 
 
 @pytest.mark.parametrize(("roles", "also"), [((), ("duty",)), (("responder",), ("empty",))])
-async def test_a_kind_of_role_that_nobody_can_hold_means_nobody(
+async def test_a_kind_of_role_that_no_one_can_hold_means_no_one(
     duty: OnCallWorld, roles: tuple[str, ...], also: tuple[str, ...]
 ) -> None:
     assert await duty.judged("U1", roles, also) == NOBODY
@@ -434,7 +434,7 @@ NOT_TOLD: list[tuple[str, object]] = [
 
 
 @pytest.mark.parametrize(("method", "answer"), NOT_TOLD, ids=str)
-async def test_a_role_that_cannot_be_looked_up_is_not_held_and_is_told(
+async def test_a_role_that_cannot_be_looked_up_is_not_held_and_is_reported(
     world: World, method: str, answer: object
 ) -> None:
     world.api.answers[method] = answer  # type: ignore[assignment]

@@ -184,7 +184,7 @@ def test_a_card_says_that_untrusted_output_was_read() -> None:
     assert "Tool output was read" not in str(untold)
 
 
-def test_a_channel_where_nobody_may_confirm_says_so_and_offers_no_button() -> None:
+def test_a_channel_where_no_one_may_confirm_says_so_and_offers_no_button() -> None:
     part = card(proposal(), "", AT)
 
     assert "no one: no role can confirm" in str(part)
@@ -215,7 +215,7 @@ def test_a_card_begins_with_what_it_touches(
     assert (head["text"]["text"], part.text) == (words, words)
 
 
-def test_a_result_is_told_line_by_line() -> None:
+def test_a_result_is_reported_line_by_line() -> None:
     said = '{"status":"rolled back","hosts":["a-1","a-2"],"version":{"from":"v2","to":"v1"}}'
     part = card(proposal(ProposalState.SUCCEEDED, outcome=said), "responder", AT)
 
@@ -224,7 +224,7 @@ def test_a_result_is_told_line_by_line() -> None:
     )
 
 
-def test_an_open_card_mentions_whoever_may_decide_and_a_decided_one_nobody_but_them() -> None:
+def test_an_open_card_mentions_whoever_may_decide_and_a_decided_one_no_one_but_them() -> None:
     ids = Paged(["S0SRE", "U7", "U8", "<!channel>"])
     told = card(proposal(), "responder", AT, ids)
     ended = card(proposal(ProposalState.EXPIRED), "responder", AT, ids)

@@ -62,14 +62,14 @@ def test_a_line_with_what_is_usual_and_the_onset_at_its_place() -> None:
     }
 
 
-def test_an_onset_before_the_chart_is_told_below_it_only() -> None:
+def test_an_onset_before_the_chart_is_reported_below_it_only() -> None:
     made = block(chart(line(1.8, 1.7), since=BEGIN - timedelta(minutes=5)))
 
     assert made["chart"]["axis_config"]["categories"] == ["11:30", "11:31"]
     assert made["chart"]["axis_config"]["x_label"] == "UTC, unusual since 11:25"
 
 
-def test_an_onset_of_another_day_is_told_with_its_day() -> None:
+def test_an_onset_of_another_day_is_reported_with_its_day() -> None:
     made = block(chart(line(1, 2, 3), since=BEGIN - timedelta(days=2)))
     assert made["chart"]["axis_config"]["x_label"] == "UTC, unusual since 19 Nov 11:30"
 
@@ -135,7 +135,7 @@ def test_a_series_with_nothing_in_common_with_the_first_is_not_drawn() -> None:
     assert [series["name"] for series in made["chart"]["series"]] == ["a"]
 
 
-def test_series_of_one_name_are_told_apart() -> None:
+def test_series_of_one_name_are_distinguished() -> None:
     made = block(chart(*[line(1, 2, name="x" * 30) for _ in range(3)], usual=1))
 
     assert len({series["name"] for series in made["chart"]["series"]}) == 4

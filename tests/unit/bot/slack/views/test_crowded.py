@@ -83,7 +83,7 @@ async def test_a_final_that_would_wait_for_its_edit_takes_the_place_of_what_stan
 
 
 @pytest.mark.parametrize("killed_at", ["chat.postMessage", "chat.delete"])
-async def test_whoever_takes_over_in_the_middle_of_that_shows_it_once(killed_at: str) -> None:
+async def test_anyone_who_takes_over_in_the_middle_of_that_shows_it_once(killed_at: str) -> None:
     async with without_edits() as world:
         surface = world.process()
         before = await surface.open_answer(ASK)
@@ -101,7 +101,9 @@ async def test_whoever_takes_over_in_the_middle_of_that_shows_it_once(killed_at:
     assert world.slack.texts() == WHOLE
 
 
-async def test_whoever_takes_over_after_all_of_that_finds_the_message_that_took_the_place() -> None:
+async def test_anyone_who_takes_over_after_all_of_that_finds_the_message_that_took_the_place() -> (
+    None
+):
     async with without_edits() as world:
         surface = world.process()
         before = await surface.open_answer(ASK)
@@ -172,7 +174,9 @@ async def test_what_has_no_message_yet_is_shown_as_soon_as_one_may_be_posted() -
     assert world.kept == world.at
 
 
-async def test_whoever_takes_over_an_answer_that_appeared_untold_goes_on_with_its_message() -> None:
+async def test_anyone_who_takes_over_an_answer_that_appeared_untold_goes_on_with_its_message() -> (
+    None
+):
     async with crowded(replace(NO_POSTS, posts_per_s=20.0)) as world:
         await world.scheduler.post_permit(ASK.place.channel)
         surface = world.process()
@@ -200,7 +204,7 @@ async def test_a_final_of_which_nothing_stands_is_one_message() -> None:
     assert world.slack.count("chat.update") == 0
 
 
-async def test_an_answer_that_moves_elsewhere_before_it_appeared_is_posted_by_nobody() -> None:
+async def test_an_answer_that_moves_elsewhere_before_it_appeared_is_posted_by_no_one() -> None:
     async with without_posts() as world:
         surface = world.process()
         stream = surface.stream(ASK, await surface.open_answer(ASK))

@@ -50,7 +50,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 27, 18, 30, tzinfo=UTC)
 
 
-async def test_a_freeze_is_told_in_the_zone_of_the_answer() -> None:
+async def test_a_freeze_is_reported_in_the_zone_of_the_answer() -> None:
     window = FreezeWindow(NOW - timedelta(hours=1), datetime(2026, 11, 30, 8, tzinfo=BERLIN))
 
     switch = FakeSwitch()

@@ -35,7 +35,7 @@ def test_a_doubtful_statement_is_marked_where_it_stands_and_counted_below() -> N
 
 
 @pytest.mark.parametrize("action", ["restart", "restart-host"])
-def test_what_an_action_did_is_told_as_a_sentence(action: str) -> None:
+def test_what_an_action_did_is_reported_as_a_sentence(action: str) -> None:
     row = proposal(
         action=action,
         product="web",
@@ -45,7 +45,7 @@ def test_what_an_action_did_is_told_as_a_sentence(action: str) -> None:
     assert line(row) == "✓ Restart host web-1 of web: succeeded."
 
 
-async def test_the_budget_names_nobody_by_an_id() -> None:
+async def test_the_budget_names_no_one_by_an_id() -> None:
     ledger = MemoryLedger(Memory())
     rows = (
         ("session:T1:D0BOB:", "U0ADMIN", "D0BOB"),
@@ -76,7 +76,7 @@ async def test_the_budget_names_nobody_by_an_id() -> None:
         (ChannelRule("@group", confirm=("sre",)), "in group messages: sre"),
     ],
 )
-def test_who_may_confirm_where_is_told_in_words(rule: ChannelRule, told: str) -> None:
+def test_who_may_confirm_where_is_reported_in_words(rule: ChannelRule, told: str) -> None:
     seen = Seen((rule,), HeldRoles(), True, (), "")
     shown = json.dumps(home_view(seen))
 

@@ -152,7 +152,7 @@ def test_messages_already_full_do_not_change_as_the_text_grows(pieces: list[str]
     assert render(grown)[: len(before) - 1] == before[:-1]
 
 
-def test_only_the_first_message_tells_its_first_sentence_apart() -> None:
+def test_only_the_first_message_shows_its_first_sentence_apart() -> None:
     first, *others = render(view([finished(text=f"**It is the pool [E1].** And more.\n\n{LONG}")]))
 
     assert first.text.startswith("It is the pool.\nAnd more.")
@@ -178,7 +178,7 @@ def test_model_text_cannot_notify_anyone_anywhere() -> None:
 
 
 @pytest.mark.parametrize(("show_cost", "shown"), [(True, True), (False, False)])
-def test_the_footer_tells_the_cost_unless_it_is_switched_off(show_cost: bool, shown: bool) -> None:
+def test_the_footer_shows_the_cost_unless_it_is_switched_off(show_cost: bool, shown: bool) -> None:
     final = replace(finished(), provider="p", model="m", cost_usd_micros=12_300)
 
     closed = closing(TURN, final, "text", show_cost=show_cost)

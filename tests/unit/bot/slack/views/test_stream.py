@@ -254,7 +254,7 @@ async def test_a_refused_layout_is_sent_again_as_plain_text(
 
 
 @pytest.mark.parametrize("code", ["edit_window_closed", "msg_too_long"])
-async def test_an_answer_that_may_no_longer_be_edited_is_posted_anew_in_its_place(
+async def test_an_answer_that_may_no_longer_be_edited_is_posted_again_in_its_place(
     slack: FakeSlackWeb, surface: SlackSurface, code: str
 ) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
@@ -279,7 +279,7 @@ async def test_whichever_part_may_no_longer_be_edited_all_stand_in_the_order_of_
 
 
 @pytest.mark.parametrize("posts", range(1, len(WHOLE)))
-async def test_a_process_that_dies_while_parts_are_posted_anew_leaves_no_disorder(
+async def test_a_process_that_dies_while_parts_are_posted_again_leaves_no_disorder(
     slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler, posts: int
 ) -> None:
     ts = await surface.open_answer(ASK)
@@ -308,7 +308,9 @@ async def test_an_outdated_message_that_cannot_be_removed_does_not_hold_the_answ
     assert slack.texts() == ["Looking into it: why?", "The answer."]
 
 
-async def test_a_deleted_answer_is_told_as_gone(slack: FakeSlackWeb, surface: SlackSurface) -> None:
+async def test_a_deleted_answer_is_reported_as_gone(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
     slack.messages.clear()
 
@@ -395,7 +397,7 @@ async def test_a_part_that_cannot_be_edited_follows_one_that_a_person_deleted(
     assert slack.texts() == WHOLE
 
 
-async def test_an_answer_whose_every_part_was_deleted_is_told_as_gone(
+async def test_an_answer_whose_every_part_was_deleted_is_reported_as_gone(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     stream = await grown(slack, surface)

@@ -88,7 +88,7 @@ async def test_an_ask_known_to_be_new_is_not_looked_up(
     assert slack.count("conversations.replies") == 0
 
 
-async def test_somebody_else_s_message_with_our_mark_is_not_taken_for_ours(
+async def test_someone_else_s_message_with_our_mark_is_not_taken_for_ours(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     slack.user = "UEVIL"

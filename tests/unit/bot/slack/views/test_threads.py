@@ -147,7 +147,7 @@ async def test_whose_message_it_is_and_what_is_no_message() -> None:
         ("\u202ereversed\x1b[31m", "\\u202ereversed"),
     ],
 )
-async def test_words_are_plain_and_mention_nobody(sent: str, read: str) -> None:
+async def test_words_are_plain_and_mention_no_one(sent: str, read: str) -> None:
     found = await reader(thread([message(1, text=sent)])).read(PLACE, LAST, 500)
     assert found.messages[0].text == read
 

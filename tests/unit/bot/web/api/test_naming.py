@@ -76,7 +76,7 @@ async def test_only_ids_that_a_platform_gives_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("fails", [TimeoutError, StorageUnavailable])
-async def test_a_name_stays_while_nobody_answers_and_is_not_asked_for_at_each_look(
+async def test_a_name_stays_while_no_one_answers_and_is_not_asked_for_at_each_look(
     fails: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(naming, "NAMES_S", 0.01)
@@ -94,7 +94,7 @@ async def test_a_name_stays_while_nobody_answers_and_is_not_asked_for_at_each_lo
     assert (await names.people(["U2BEN"]))["U2BEN"] == "ben"
 
 
-async def test_an_id_that_nobody_names_is_left_to_whoever_shows_it() -> None:
+async def test_an_id_that_no_one_names_is_left_to_whoever_shows_it() -> None:
     assert "U9NOBODY" not in await World().names().people(["U9NOBODY"])
 
 

@@ -46,7 +46,7 @@ async def test_people_are_called_by_their_names_and_by_their_ids_where_none_is_k
     ]  # fmt: skip
 
 
-async def test_two_of_one_name_are_told_apart_by_their_ids() -> None:
+async def test_two_of_one_name_are_distinguished_by_their_ids() -> None:
     rows = (await told(user=spent("U1MIRA", "@person/mira")))["user"]
 
     assert [row["label"] for row in rows] == ["mira (U1MIRA)", "mira (@person/mira)"]
@@ -79,7 +79,7 @@ async def test_channels_are_called_as_then_and_those_without_a_name_as_now() -> 
 
 
 @pytest.mark.parametrize("session", [THREAD, "session:T1:D1:", "session:@api:console:5.1"])
-def test_a_session_tells_its_place(session: str) -> None:
+def test_a_session_shows_its_place(session: str) -> None:
     place = place_of(session)
 
     assert place is not None

@@ -45,7 +45,7 @@ NODE = [
         ([], ""),
     ],
 )
-def test_the_deepest_cause_and_the_last_error_are_told(lines: list[str], begin: str) -> None:
+def test_the_deepest_cause_and_the_last_error_are_reported(lines: list[str], begin: str) -> None:
     said = crash_reason(lines)
 
     assert said.startswith(begin)

@@ -51,5 +51,5 @@ def test_an_object_whose_parts_are_anything_is_surveyed(parts: Mapping[str, Any]
 
 
 @given(st.lists(st.text(max_size=900), max_size=30))
-def test_last_lines_are_told_short_whatever_they_hold(lines: list[str]) -> None:
+def test_last_lines_are_reported_short_whatever_they_hold(lines: list[str]) -> None:
     assert len(crash_reason(lines)) <= MOST_CHARS

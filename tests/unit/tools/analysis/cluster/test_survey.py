@@ -318,7 +318,7 @@ FAULTS: dict[str, tuple[list[Object], list[ClusterEvent], str, str, list[str]]] 
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_told_once_with_object_and_mechanism(fault: str) -> None:
+def test_a_fault_is_reported_once_with_object_and_mechanism(fault: str) -> None:
     objects, events, product, mechanism, words = FAULTS[fault]
     found = told(objects, events)
 
@@ -409,7 +409,7 @@ def test_what_only_looks_like_a_fault_is_none(look_alike: str) -> None:
         (node("beta", unschedulable=True), "SchedulingDisabled"),
     ],
 )  # fmt: skip
-def test_what_harms_nobody_yet_is_a_risk(one: Object, words: str) -> None:
+def test_what_harms_no_one_yet_is_a_risk(one: Object, words: str) -> None:
     (found,) = findings(inventory([node(), one]))
 
     assert found.impact is Impact.RISK
