@@ -15,7 +15,7 @@ from bot.store import tables
 from tests.scenario.durability.replica import Replica
 from tests.scenario.durability.world import World
 
-# The commit that dated the newest section of the CHANGELOG; move it with every release.
+# The commit that dated the section of the CHANGELOG before the newest; move it with every release.
 RELEASE = "0b681d1ac5c349485e28cf92b140e48a788eb061"  # 0.1.0
 ROOT = Path(__file__).parents[2]
 # Settings that it does not know.
