@@ -35,7 +35,8 @@ ERROR_TABLE: Final[Mapping[type[BaseException], type[AdapterError]]] = {
     httpx.InvalidURL: BadRequest,
     httpx.CookieConflict: BadAnswer,
     httpx.StreamError: BadAnswer,
-    UnicodeEncodeError: BadRequest,
+    UnicodeError: BadRequest,  # a name such as `xn--a-` included
+    UnicodeDecodeError: BadAnswer,
     TimeoutError: TimedOut,
     OSError: Unreachable,
 }

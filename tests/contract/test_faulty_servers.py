@@ -321,6 +321,13 @@ FAULTS = {
     "a body byte by byte": after_its_head(CHUNKS, chunk(b" "), every_s=0.02),
     "a chunk's head without an end": after_its_head(CHUNKS, b"3;a=", b"b", every_s=0.02),
     "interim answers without an end": after_its_head(b"HTTP/1.1 103 x\r\n\r\n", every_s=0.02),
+    "trailers without an end": after_its_head(CHUNKS, b"0\r\n", b"a: b\r\n", every_s=0.02),
+    "another protocol": after_its_head(
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", b"x"
+    ),
+    "two layers by two headers": after_its_head(
+        sized(EMPTY_MEMBER, more=b"content-encoding: gzip\r\n" * 2), b""
+    ),
     "silence within compressed data": after_its_head(ZIPPED + chunk(EMPTY_MEMBER[:10]), b""),
     "compressed data that becomes nothing": after_its_head(
         # Empty blocks that are flushed: https://www.rfc-editor.org/rfc/rfc1951#section-3.2.4

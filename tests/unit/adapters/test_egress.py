@@ -120,7 +120,7 @@ async def test_a_rota_is_held_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     "host",
     ["127.1", "2130706433", "0x7f.1", "0x7f000001", "0177.0.0.1", "127.0.0.01", "1.2.3.4.5",
      "10.1.", "0", "0X7F.1", "metadata.0x1", "127.1.", "0x7f.1.", "017700000001", "4294967296", "256.256.256.256",
-     "127.0.0.0x1", "0251.0376.0251.0376", "169.254.43518", "0o177.0.0.1", "127.00.0.1"],
+     "127.0.0.0x1", "0251.0376.0251.0376", "169.254.43518", "0o177.0.0.1", "127.00.0.1", "00", "1.1", "0b1111111.1", "0177.1", "0x7f.0.0.0x1"],
 )  # fmt: skip
 async def test_an_address_in_another_notation_is_refused_by_every_client(host: str) -> None:
     """By our own check, whatever the version of httpx lets pass."""

@@ -173,7 +173,9 @@ async def test_a_header_that_cannot_be_sent_is_not_sent(text: str) -> None:
         assert (await client.get("/")).is_success  # the one connection is still free
 
 
-@pytest.mark.parametrize("host", ["a..b", "..", "a" * 64 + ".example"])
+@pytest.mark.parametrize(
+    "host", ["a..b", "..", "a" * 64 + ".example", "xn--127-", "xn--a-.example", "xn--0.xn--"]
+)
 async def test_a_name_that_cannot_be_asked_for_raises_our_error(host: str) -> None:
     async with asking(sending(OK + EMPTY)) as client:
         with pytest.raises(AdapterError), mapped_errors():
