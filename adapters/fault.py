@@ -41,7 +41,7 @@ _NUMBERS = {
     errno.EHOSTUNREACH: Fault.CUT,
     errno.ENETUNREACH: Fault.CUT,
 }
-# A kind before those that it is one of.
+# A special kind before the general kinds that include it.
 _KINDS: tuple[tuple[type[BaseException], Fault], ...] = (
     (socket.gaierror, Fault.NAME),
     (ssl.SSLError, Fault.TLS),

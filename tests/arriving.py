@@ -1,4 +1,4 @@
-"""The line at a write gate that tells of everyone who joins it. Imported by tests."""
+"""The queue at a write gate, which records everyone who joins it. Imported by tests."""
 
 import threading
 from typing import Any

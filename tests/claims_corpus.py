@@ -80,7 +80,6 @@ class Incident:
 
     @property
     def arguments(self) -> dict[str, dict[str, Any]]:
-        """What was asked, by call id."""
         return {f"c{n}": asked for n, (_, asked, _, _, _) in enumerate(self.rows, 1)}
 
     def _stamp(self, minutes: float) -> str:
@@ -299,7 +298,6 @@ def _fabricated(i: Incident) -> Iterator[tuple[str, str]]:
 
 
 def _of_another_product(i: Incident) -> Iterator[tuple[str, str]]:
-    """Right figures and ways of sweeps, said of whom they are not."""
     kind = "another product's"
     yield kind, f"p99 of {i.well} rose to {i.slow:.3g} s [E13]."
     yield kind, f"{i.wrong_ratio * 100:.3g} % of requests to {i.other} fail [E13]."

@@ -11,7 +11,7 @@ SEEDS: Final = range(9)
 
 @dataclass(frozen=True)
 class Fabrication:
-    """One made-up sentence and the world that it is told of."""
+    """One made-up sentence and its world."""
 
     kind: str
     world: World

@@ -217,7 +217,7 @@ One trace is little evidence [E3].
 
 
 def honest_sentences(seed: int) -> Iterator[tuple[World, str]]:
-    """More than 200, each with the world that it is told of."""
+    """More than 200, each with its world."""
     for made, lines in ((release, _RELEASE), (crash, _CRASH), (recovered, _RECOVERED)):
         world = made(seed)
         for line in lines.strip().splitlines():

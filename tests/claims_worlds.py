@@ -1,4 +1,4 @@
-"""Made-up incidents of several kinds, each with its results: what fabrications are told of."""
+"""Made-up incidents of several kinds, each with its results, for fabricated sentences."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,6 @@ _STAFF = ("amara", "bjorn", "chiara", "dmitri", "esther")
 
 @dataclass(frozen=True)
 class World:
-    """Numbered results, what was asked, and the values that sentences are made of."""
-
     name: str
     evidence: tuple[Evidence, ...]
     arguments: Mapping[str, Mapping[str, Any]]

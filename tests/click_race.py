@@ -1,6 +1,6 @@
 """Twenty presses on one card at once, over two replicas of one database: real Bolt, real stores.
 
-The engine is reduced to its promise: one key is one decision, whichever replica hears of it.
+The engine is reduced to its promise: one key is one decision, on any replica.
 """
 
 import asyncio
@@ -139,7 +139,6 @@ def of_database(
     control: FakeControlPlane,
     wall: CardWall | None = None,
 ) -> World:
-    """A replica's proposals and trail, and what lies around them."""
     world = World(rules=rules, wall=wall or CardWall(), control=control)
     world.store = StoredProposals(database)  # type: ignore[assignment]
     world.cards = LapsingStoredCards(database)

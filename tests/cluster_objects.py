@@ -79,7 +79,7 @@ def unscheduled(product: str = "billing", message: str = "", **spec: Any) -> Obj
 
 
 def deployment(product: str = "billing", wanted: int = 1, ready: int = 1, **more: Any) -> Object:
-    """A Deployment whose pods are labelled `app=<product>`."""
+    """A Deployment with pods labelled `app=<product>`."""
     labels = {"app": product}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container()]}}
     spec = {"replicas": wanted, "selector": {"matchLabels": labels}, "template": template}
@@ -134,7 +134,7 @@ def mounting(name: str) -> Object:
 
 
 def quota(**limits: tuple[str, str]) -> Object:
-    """A ResourceQuota by resource: used and limit. `__` stands for a dot."""
+    """A ResourceQuota by resource: used and limit. `__` means a dot."""
     plain = {key.replace("__", "."): both for key, both in limits.items()}
     status = {
         "used": {key: used for key, (used, _) in plain.items()},

@@ -52,8 +52,6 @@ DRAFT = ProposalDraft(
 
 
 class MovableClock:
-    """Stands still until moved."""
-
     def __init__(self) -> None:
         self.at = NOW
 

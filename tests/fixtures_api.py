@@ -56,7 +56,6 @@ class Api:
         return str(told["id"])
 
     async def ask(self, session: str, text: str, **headers: str) -> list[Told]:
-        """All that is told until the answer's end."""
         path = f"/chat/v1/sessions/{session}/messages"
         async with self.stream("POST", path, {"text": text}, **headers) as events:
             return [each async for each in events]

@@ -100,7 +100,7 @@ class PostgresServer:
 
     @asynccontextmanager
     async def new_database(self, *, migrated: bool) -> AsyncIterator[str]:
-        """The URL of a database that nobody else uses until the context ends."""
+        """The URL of a private database until the context ends."""
         name = self._emptied.pop() if migrated and self._emptied else await self._create(migrated)
         try:
             yield self.url(name)

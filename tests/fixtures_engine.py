@@ -69,7 +69,7 @@ class Lives:
         self.died.clear()
 
     def hold(self, ask: Ask | None, behind: int = 0) -> None:
-        """From now on that turn stands still with so many steps behind it."""
+        """From now on that turn is frozen after so many steps."""
         self._held = (ask, behind)
 
     @asynccontextmanager

@@ -1,7 +1,7 @@
-"""What somebody who can write the database, and has no key, does to the trail: as SQL, in any order.
+"""Attacks on the trail by a database writer without a key: as SQL, in any order.
 
-The trail it begins with has a beginning without a key, a seal over it, rows with a key, an erasure and
-checkpoints. The forger kept a copy of rows as they were earlier, but for their tips.
+The trail it begins with has a beginning without a key, a seal over it, rows with a key, an erasure
+and checkpoints. The forger kept a copy of rows as they were earlier, but for their tips.
 """
 
 from collections.abc import Callable

@@ -61,7 +61,6 @@ class Visitor:
         await self.page.keyboard.press("Enter")
 
     async def come_back(self) -> None:
-        """From another tab: what is asked for now and then is asked for at once."""
         await self.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
     async def see(self, view: str) -> None:

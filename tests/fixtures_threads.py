@@ -1,6 +1,6 @@
 """Threads of a whole bot without Slack, over one model server that speaks every wire.
 
-Import `bots` by name and list it in `__all__`; it serves a module, whose tests share its loop.
+Import `bots` by name and list it in `__all__`; it serves a module, and its tests share the loop.
 """
 
 import json

@@ -89,10 +89,6 @@ async def investigate(
     tables: tuple[tuple[str, str], ...] = (),
     actions: tuple[str, ...] = (),
 ) -> Investigation:
-    """Play until the triage concludes, at most one round more than the loop allows.
-
-    `before` was asked in the thread, `told` stands beside the question.
-    """
     found = Investigation()
     messages = [*earlier, *(Message(Role.USER, text=one) for one in before)]
     beside = told or f"Now\n- {said_by('U7')}"
@@ -145,7 +141,6 @@ def behind_evidence(found: Investigation) -> str:
 
 
 def moved(product: str, role: str, since: str = "", **more: object) -> dict[str, object]:
-    """A row of core__sweep_metrics: a signal that left what is usual for it."""
     return {
         "product": product,
         "role": role,

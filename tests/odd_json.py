@@ -1,4 +1,4 @@
-"""JSON that is none of any system's documented shapes: entries of lists, instants and labels."""
+"""JSON outside any system's documented shapes: entries of lists, instants and labels."""
 
 from typing import Final
 

@@ -25,10 +25,6 @@ class Spent:
 
 @contextmanager
 def spending() -> Iterator[Spent]:
-    """Counts the process's CPU in the body.
-
-    Garbage waits: a look at all that the tests before it left took half a second, wherever it fell.
-    """
     spent, begun = Spent(), time.process_time()
     gc.disable()
     try:

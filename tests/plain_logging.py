@@ -40,7 +40,6 @@ def logging_as_it_is() -> Callable[[], None]:
 
 @contextmanager
 def logging_put_back() -> Iterator[None]:
-    """Whatever is set up inside is gone afterwards, and closes none of the test runner's handlers."""
     put_back = logging_as_it_is()
     logging.getLogger().handlers.clear()
     try:

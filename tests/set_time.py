@@ -1,4 +1,4 @@
-"""An event loop whose time is set and not waited for: what is due next is due now."""
+"""An event loop with a settable clock: the next due callback is due now."""
 
 import asyncio
 import selectors

@@ -156,7 +156,6 @@ class Ingress:
 
     @property
     def told(self) -> list[str]:
-        """What was said to whoever pressed, in a form or else as a private word."""
         shown = [view for view in self._views() if view["callback_id"] == REFUSED]
         return [*(view["blocks"][0]["text"]["text"] for view in shown), *self.whispers.texts]
 
@@ -307,7 +306,6 @@ def command(text: str, **fields: JsonValue) -> Payload:
 
 
 def proposal(**changes: object) -> Proposal:
-    """A pending proposal whose card is message 200.2 of the thread 100.1."""
     pending = Proposal(
         id=ProposalId("p-1"),
         session_id=SessionId("s-1"),

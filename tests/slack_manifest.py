@@ -71,7 +71,7 @@ def listened(event: str) -> str:
 
 
 def scopes() -> frozenset[str]:
-    """Every bot scope the product uses, and no other."""
+    """Exactly the bot scopes that the product uses."""
     of_methods = {scope for needed in METHODS.values() for scope in needed}
     of_events = {scope for scope in EVENTS.values() if scope}
     return frozenset(of_methods | of_events | {"commands"})

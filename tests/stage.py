@@ -133,7 +133,6 @@ class Stage:
         )
 
     async def list_results(self, user: str, message: Message) -> JsonObject:
-        """Press *Evidence* below an answer: the modal that lists what was called."""
         await self.press(user, message, OVERVIEW_ACTION)
         (listed,) = await self.workspace.wait_for(lambda: self.workspace.modals_of(user), WAIT_S)
         return listed
@@ -161,7 +160,6 @@ class Stage:
         return await self.workspace.outbox.request("interactive", payload)
 
     async def told(self, user: str, act: Awaitable[object]) -> str:
-        """What a person is told privately upon an act."""
         before = len(self.whispers(user))
         await act
         return await self.workspace.wait_for(
@@ -211,7 +209,7 @@ class Stage:
             return "\n".join(database.iterdump())
 
     async def change(self, sql: str, *values: object) -> None:
-        """Change the database while the bot runs: its own transactions go on meanwhile."""
+        """Change the database while the bot runs: its own transactions continue."""
         await asyncio.to_thread(self.query, sql, *values)
 
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
@@ -262,7 +260,7 @@ def turn_of(request: Recorded) -> list[dict[str, Any]]:
 
 
 def question_of(request: Recorded) -> str:
-    """What was asked, without what the model is told with it: the time, the state of proposals."""
+    """The question without its context for the model: the time, the state of proposals."""
     return str(turn_of(request)[0]["content"]).split("\n\nNow\n", 1)[0]
 
 

@@ -34,7 +34,6 @@ class Statements:
 
 @contextmanager
 def noted() -> Iterator[Statements]:
-    """All that is asked until the context ends, by whatever engine."""
     statements = Statements()
     sa.event.listen(sa.Engine, "before_cursor_execute", statements.note)
     try:

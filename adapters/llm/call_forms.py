@@ -51,7 +51,7 @@ INLINE_BEGINNING: Final = (
     r"(?:`?(?:<[｜|]?[\w:]{0,44}\|?|\[[A-Z_]{0,12})|[\"'`]{0,3}(?:\[\s{0,64})?(?:\{\s{0,64}\\{0,3})?"
     r"|(?<![\w.])(?:c|co|cor|core_?|p|pl|plu|plug|plugi|plugin_?|m|mc|mcp_?|(?:core|plugin|mcp)__\w{0,64}(?:\(\w{0,64}\s?)?))\Z"
 )
-# Python, which an answer may hold as well. `adapters.llm.named_calls` has what stands within a line.
+# Python, which an answer may hold as well. Calls inside a line are in `adapters.llm.named_calls`.
 PYTHON: Final = rf"\[\s{{0,64}}\w{{1,64}}\(|(?:print\()?(?:functions\.|default_api\.)?{TOOL_ID}\("
 # JSON anywhere: in a sentence, quotes or a list, or escaped. Most of it is data of an answer.
 JSON: Final = r"[\"'`]{0,3}(?:\[\s{0,64})?\{\s{0,64}\\{0,3}[\"']"

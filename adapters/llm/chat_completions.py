@@ -118,7 +118,7 @@ class ToolDeltas:
         known = self._known(index, call_id, name)
         is_tail = not (call_id or name or index is None or index in self._at)
         if is_tail and sum(bool(each.name) and not each.parts for each in self._calls) > 1:
-            known = None  # of which of them is known at the end
+            known = None  # which of them, is known at the end
         if known is None or _is_another(known, call_id, name):
             known = self._begin(call_id, name)
             self._calls.append(known)

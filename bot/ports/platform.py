@@ -68,7 +68,8 @@ class NamedByPlace:
         return place.channel
 
 
-# Who is on call, by role; None where the rota cannot be read. Never raises, and is told within seconds.
+# The people on call, by role; None if the rota cannot be read. Never raises, and returns within
+# seconds.
 OnCallNow = Mapping[str, Sequence[str] | None]
 OnCallOf = Callable[[], Awaitable[OnCallNow]]
 
@@ -77,8 +78,8 @@ async def no_rotas() -> OnCallNow:
     return {}
 
 
-# The IANA name of the zone somebody reads clocks in, "" where it cannot be looked up. Never raises, and
-# is told within a second or two.
+# The IANA name of a person's time zone, "" if unknown. Never raises, and returns within a second or
+# two.
 ZoneOf = Callable[[Person], Awaitable[str]]
 
 
@@ -86,7 +87,7 @@ async def unknown_zone(person: Person) -> str:  # noqa: ARG001 - as the port say
     return ""
 
 
-# What somebody is called in a place; "somebody" or the id where that is not known. May take long.
+# A person's name in a place; "somebody" or the id if unknown. May take long.
 NameAt = Callable[[Place, UserId], Awaitable[str]]
 # The same of several, as plain words and by the ids given: the id where no name is known within a second
 # or two. Never raises.
@@ -98,7 +99,7 @@ async def by_id(_: Place, users: Iterable[str]) -> Mapping[str, str]:
     return {user: user for user in users}
 
 
-# Who can read what is said in a place. Never raises, and is told within a second or two.
+# The readers of a place's messages. Never raises, and returns within a second or two.
 ReadersOf = Callable[[Place], Awaitable[Readers]]
 
 

@@ -15,7 +15,7 @@ from tools.redactor import Redacted
 NO_REASON: Final = Redacted("")
 
 
-# Told that a proposal came into a state. About right: a crash may repeat one.
+# Called when a proposal changes its state. Not exact: a crash may repeat a call.
 OnState: TypeAlias = Callable[[ProposalState], None]
 
 

@@ -21,7 +21,7 @@ from bot.store.person import PersonRows
 from bot.store.sealing import sealing_of
 from bot.store.tables import audit
 
-BATCH_ROWS = 1_000  # per transaction: the trail is locked meanwhile
+BATCH_ROWS = 1_000  # per transaction: the trail is locked during one
 
 _CLOCK = sa.type_coerce(now(), sa.BigInteger())
 

@@ -30,7 +30,8 @@ log = structlog.get_logger(__name__)
 
 # Each waits for all of them. More gain little: what they share is the commit and the trail's lock.
 MOST_TOGETHER: Final = 16
-# The least time between the transactions of different turns: those that are ready by then share one.
+# The least time between the transactions of different turns: turns that are ready by then share
+# one.
 SHARE_S: Final = 0.1
 
 

@@ -1,4 +1,4 @@
-"""A shop whose parts speak as different exporters do: OpenTelemetry, Spring, cAdvisor, CloudWatch."""
+"""A shop with services behind different exporters: OpenTelemetry, Spring, cAdvisor, CloudWatch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

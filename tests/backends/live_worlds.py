@@ -32,7 +32,6 @@ class LiveWorld:
     moved: Sequence[str] = ()
 
     def helps(self, verdict: str, suspects: Sequence[str], answer: str) -> bool:
-        """Whether this answer helps the one who asked: it names what is wrong, or what moved."""
         if not self.culprits:
             return verdict != "cause" and not suspects
         if verdict == "healthy":
@@ -47,7 +46,6 @@ class LiveWorld:
 
 
 def _findings(answer: str) -> Sequence[str]:
-    """The lines that state one, not those that list what was or could not be looked at."""
     lines = [line.removeprefix("- ").replace("_", " ") for line in answer.splitlines()]
     return [line for line in lines if not line.startswith(("looked at", "I could not", "Assumed"))]
 
@@ -169,7 +167,7 @@ def config_change(now: int) -> LiveWorld:
 
 
 def third_party(now: int) -> LiveWorld:
-    """Three services wait for a payment provider that nobody here operates."""
+    """Three services wait for an external payment provider."""
     server = _Server(now, "third party")
     callers = ("storefront", "basket", "ledger")
     for name in _SHOP:

@@ -30,7 +30,7 @@ def binary(name: str) -> str:
 
 @contextmanager
 def prometheus(folder: Path, series: Sequence[StoredSeries]) -> Iterator[str]:
-    """A Prometheus whose blocks were made before it starts: later ones may not overlap its head."""
+    """A Prometheus with blocks made before it starts: later ones may not overlap its head."""
     blocks, openmetrics = folder / "data", folder / "samples.om"
     openmetrics.write_text(_openmetrics(series))
     subprocess.run(
@@ -110,7 +110,6 @@ def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> 
 
 
 def free_port() -> int:
-    """One that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""A real Alertmanager tells of alerts: one thread an incident, repeats and ends told in it."""
+"""A real Alertmanager sends alerts: one thread an incident, with its repeats and its end."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +47,6 @@ def _a_program_is_started_beside_the_loop(_nothing_blocks_the_loop: BlockBuster)
 
 @contextmanager
 def alertmanager(folder: Path, port: int) -> Iterator[str]:
-    """One that tells the bot on that port."""
     config = folder / "alertmanager.yml"
     config.write_text(CONFIG.format(port=port, token=TOKEN))
     own = f"127.0.0.1:{free_port()}"
@@ -63,7 +62,6 @@ def alertmanager(folder: Path, port: int) -> Iterator[str]:
 
 
 async def tell(url: str, *names: str, ended: bool = False) -> None:
-    """What Prometheus tells Alertmanager."""
     now = datetime.now(UTC)
     alerts = [
         {

@@ -29,7 +29,7 @@ LOGIN = NatsLogin("kortex", PASSWORD)
 
 @pytest.fixture
 async def port(tmp_path: Path) -> AsyncIterator[int]:
-    """A server with JetStream, and no stream yet."""
+    """A server with JetStream, without a stream yet."""
     free = free_port()
     async with serving(free, tmp_path):
         yield free

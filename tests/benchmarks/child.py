@@ -57,7 +57,6 @@ async def child(module: str, *arguments: object) -> AsyncIterator[Child]:
 
 
 async def serve(ready: Any, answer: Answer) -> None:
-    """The child's side: say what is ready, answer until the parent is gone."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_LINE_BYTES)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

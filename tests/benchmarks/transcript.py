@@ -68,7 +68,7 @@ def answer(number: int) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text is somebody's complete answer."""
+    """Whether a text is a complete answer to another question."""
     return text.rstrip().endswith(_END)
 
 
@@ -79,11 +79,6 @@ def marker_of(body: bytes) -> bytes:
 
 
 def asked_by(body: bytes) -> tuple[bytes, int]:
-    """The turn that a request to the model belongs to, and how many of its rounds are over.
-
-    In a thread the turns before it come first. What is asked for no turn has no marker, and who asks
-    for a summary of many gets text.
-    """
     asked = [*_QUESTION.finditer(body)]
     if not asked or _RECORD in body:
         return b"", ROUNDS - 1

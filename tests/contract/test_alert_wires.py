@@ -1,4 +1,4 @@
-"""What every sender's wire promises: who is believed, what its own bodies say, and that no body breaks it."""
+"""The promises of every sender's wire: authentication, the meaning of its bodies, and robustness."""
 
 import json
 from contextlib import suppress

@@ -1,6 +1,6 @@
-"""Every row reaches every sink, in order, whatever fails in between; replicas share the work.
+"""Every row reaches every sink, in order, through any failure; replicas share the work.
 
-A sink that is far behind catches up without keeping anything else waiting.
+A sink that is far behind catches up without delaying other work.
 """
 
 import asyncio

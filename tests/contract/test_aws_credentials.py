@@ -1,4 +1,4 @@
-"""Where AWS credentials come from, with real botocore against stand-ins for AWS's own services."""
+"""The sources of AWS credentials, with real botocore against stand-ins for AWS's own services."""
 
 import asyncio
 import json

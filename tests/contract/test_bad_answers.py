@@ -23,7 +23,7 @@ Write = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def raw_server(write: Write) -> AsyncIterator[str]:
-    """A server that says what `write` writes, whatever HTTP makes of it."""
+    """A server that sends exactly what `write` writes."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

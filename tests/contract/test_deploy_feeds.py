@@ -1,4 +1,4 @@
-"""Deploys that are asked for: what each system tells, that a webhook tells the same, and odd answers."""
+"""Polled deploys: each system's answers, equal to its webhooks, and odd answers."""
 
 import json
 import time

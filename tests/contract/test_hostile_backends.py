@@ -1,4 +1,4 @@
-"""Whatever a backend answers, its reader raises what tools know, or reads what is there."""
+"""For any answer of a backend, its reader raises a known error, or returns its entries."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Recorded incidents and those in either database are searched alike, by any text."""
+"""Recorded incidents and those in either database are searched in the same way, by any text."""
 
 import asyncio
 import json

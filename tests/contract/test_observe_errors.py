@@ -1,4 +1,4 @@
-"""Issues of Sentry: what is asked, what its documentation's answer becomes, and what hostile ones do."""
+"""Issues of Sentry: the requests, its documented answer, and hostile answers."""
 
 import asyncio
 import itertools
@@ -50,8 +50,6 @@ HUGE = 1180591620717411303424  # 2 to the 70
 
 @dataclass
 class Server:
-    """Answers from tables, and keeps what was asked."""
-
     issues: Any = field(default_factory=lambda: [ISSUE])
     whole: Any = field(default_factory=lambda: WHOLE)
     projects: Any = field(default_factory=lambda: LISTED)

@@ -28,7 +28,7 @@ def _public(key: Any, kid: str, algorithm: str) -> dict[str, Any]:
 
 @dataclass
 class Provider:
-    """An issuer whose keys, metadata and mood a test changes."""
+    """An issuer with keys, metadata and mood that a test changes."""
 
     url: str = ""
     keys: Sequence[object] = field(default_factory=lambda: [_public(RSA, "one", "RS256")])

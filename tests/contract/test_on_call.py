@@ -29,7 +29,6 @@ TOKEN = "rota-token-Vx81"
 
 
 def entry(email: str | None, schedule: str = "PI7DH85", user: str = "PXPGF42") -> JsonValue:
-    """One on-call as `GET /oncalls` with `include[]=users` tells it."""
     person: dict[str, JsonValue] = {"id": user, "type": "user", "summary": "Earline Greenholt"}
     return {
         "escalation_policy": {"id": "PT20YPA", "type": "escalation_policy_reference"},

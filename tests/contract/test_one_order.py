@@ -35,7 +35,6 @@ def event(kind: AuditKind, row: ProposalId, word: str) -> AuditEvent:
 
 
 async def raised(database: Database, number: int, team: str = "T1", **changes: str) -> Proposal:
-    """The same order as all others of this file, in a channel of its own."""
     now = datetime.now(UTC)
     pending = proposal(**changes)
     place = replace(pending.place, team=TeamId(team), channel=ChannelId(f"C{number}"))

@@ -1,4 +1,6 @@
-"""What a collector is told, decoded by the protocol's own protobuf; and what it may do to us."""
+"""The telemetry sent to a collector, decoded by the protocol's own protobuf; and a collector's
+failures.
+"""
 
 import asyncio
 import threading

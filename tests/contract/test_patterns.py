@@ -1,4 +1,4 @@
-"""The team's pages, from a folder or recorded, are searched alike; the folder may change any time."""
+"""The team's pages are searched in the same way, from a folder or recorded; the folder may change."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How every provider fails: by kind, without secrets, hanging up when nobody listens."""
+"""The failures of every provider: by kind, without secrets, hanging up without a listener."""
 
 import asyncio
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""The routes to a backend: whoever it is, it is reached as its table says, and by nobody else's."""
+"""The routes to a backend: each one is reached by its own table, and never by another's."""
 
 import threading
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Which incident an alert belongs to, on both databases: one thread, one investigation, whoever files it."""
+"""The incident of an alert, on both databases: one thread, one investigation, for any filer."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Callers over HTTP on both databases: what a token gives, for how long, and to nobody else."""
+"""Callers over HTTP on both databases: the rights of a token, their duration and their owner."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta

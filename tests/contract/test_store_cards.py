@@ -1,4 +1,6 @@
-"""What Cards promises, in memory, on SQLite and on PostgreSQL: one painter, and no lie goes unseen."""
+"""The promises of Cards, in memory, on SQLite and on PostgreSQL: one painter, and every false card
+is found.
+"""
 
 import asyncio
 from dataclasses import replace
@@ -32,7 +34,6 @@ async def claimed(stores: Stores, for_s: float = 60.0) -> CardClaim:
 
 
 async def shown(stores: Stores, **changes: object) -> None:
-    """A proposal whose card is true."""
     await stores.proposals.create(a_proposal(**changes), CREATED)
     await stores.cards.showed(await claimed(stores), TS)
 

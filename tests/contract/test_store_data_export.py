@@ -1,4 +1,4 @@
-"""What is kept of a session or a person is exported and deleted, on both databases."""
+"""The data of a session or a person is exported and deleted, on both databases."""
 
 from datetime import UTC, datetime
 

@@ -52,7 +52,7 @@ async def test_another_id_or_source_is_another_event(
 
 
 def state(step: str, minute: int) -> IngestedEvent:
-    """A thing that is told again and again, as Flux does."""
+    """An object with repeated reports, as Flux sends them."""
     at = NOW + timedelta(minutes=minute)
     return replace(
         DEPLOY, id=f"K/shop/web/{step}/{at.isoformat()}", at=at, course="K/shop/web", step=step

@@ -1,4 +1,4 @@
-"""A thread of two hundred turns is read by its index, in order, without sorting it anew."""
+"""A thread of two hundred turns is read by its index, in order, without a sort."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime

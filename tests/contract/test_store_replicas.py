@@ -1,4 +1,4 @@
-"""Leases: who is alive is what the database's clock says."""
+"""Leases: the database's clock decides which replicas are alive."""
 
 import asyncio
 from collections.abc import AsyncIterator

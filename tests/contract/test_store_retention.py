@@ -1,4 +1,4 @@
-"""Retention: what is old goes, what is young or under way stays, and the trail is untouched."""
+"""Retention: old rows go, young or active ones stay, and the trail is untouched."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What was spent in a day and in a thread is what its rounds took, whoever wrote them."""
+"""The spending of a day and of a thread is the sum of its rounds, from any writer."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Which confirmed proposals nobody carries on, on SQLite and on PostgreSQL."""
+"""Confirmed proposals without a running decision, on SQLite and on PostgreSQL."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which turns nobody carries on, and whether people have seen their end."""
+"""Stranded turns, and whether people have seen their end."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

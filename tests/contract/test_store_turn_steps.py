@@ -1,4 +1,4 @@
-"""What is on record of a turn under way: written by its owner alone, with the rows of its steps."""
+"""The records of a running turn: written by its owner alone, with the rows of its steps."""
 
 import asyncio
 from datetime import UTC, datetime

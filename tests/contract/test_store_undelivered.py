@@ -1,4 +1,4 @@
-"""What was held back comes out as it went in, to one caller at a time, on both databases."""
+"""Held answers come out unchanged, to one caller at a time, on both databases."""
 
 import asyncio
 from dataclasses import replace

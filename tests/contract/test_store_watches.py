@@ -1,4 +1,4 @@
-"""What is due is given to one caller, on both databases, by the database's clock."""
+"""Due work goes to one caller, on both databases, by the database's clock."""
 
 import asyncio
 

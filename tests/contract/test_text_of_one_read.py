@@ -1,4 +1,4 @@
-"""What arrives together is told together, up to where other streams get their turn."""
+"""Chunks that arrive together are passed on together, up to the turn of other streams."""
 
 import asyncio
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""Certificates that prove nothing: the connection fails, whoever the client belongs to."""
+"""Invalid certificates: the connection fails, for any client."""
 
 import asyncio
 import ipaddress

@@ -1,4 +1,4 @@
-"""Where a backend marks no end of its answer, only a transfer that tells its own end is trusted."""
+"""Without an end mark, only a transfer with an announced end is trusted."""
 
 import asyncio
 import re

@@ -1,4 +1,6 @@
-"""Every reader of an outside list keeps the sound entries, and the tool's result states the others' number."""
+"""Every reader of an outside list keeps the valid entries, and the tool's result states the number
+of the rest.
+"""
 
 import re
 from collections.abc import Mapping

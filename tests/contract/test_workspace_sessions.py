@@ -1,4 +1,4 @@
-"""The local workspace keeps how a thread with the app stands, and offers Stop meanwhile."""
+"""The local workspace keeps the session status of a thread, and offers Stop during a turn."""
 
 from collections.abc import AsyncIterator
 from typing import Any

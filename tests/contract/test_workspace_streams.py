@@ -17,7 +17,7 @@ from tests.fixtures_workspace import served, web_client
 
 @dataclass
 class Slack:
-    """A workspace on a clock that stands still, its client, and a thread in it."""
+    """A workspace on a frozen clock, its client, and a thread in it."""
 
     workspace: Workspace
     client: AsyncWebClient

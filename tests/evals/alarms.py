@@ -297,7 +297,7 @@ def _little_used(system: System) -> None:
 
 
 def _rolled_out(system: System) -> None:
-    """Pods were replaced half a day and half an hour ago: series end, others begin."""
+    """Pods were replaced half a day and half an hour ago: series end, and new ones begin."""
     system.pods = 4
     for role in ("traffic", "latency", "errors", "cpu", "memory"):
         for old, new in ((0, 2), (1, 3)):

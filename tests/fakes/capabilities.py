@@ -58,8 +58,6 @@ def call_context(**changes: object) -> CallContext:
 
 @dataclass
 class FakeClock:
-    """Stands still until it is moved."""
-
     at: datetime = NOW
 
     def now(self) -> datetime:
@@ -296,7 +294,7 @@ class FakeDeploys:
 
 @dataclass
 class FakeHistory:
-    """Incidents whose title holds the asked text."""
+    """Incidents with the asked text in their title."""
 
     incidents: Sequence[PastIncident] = ()
     failure: Exception | None = None

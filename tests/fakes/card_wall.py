@@ -1,4 +1,4 @@
-"""`bot.ports.platform.CardSurface`, of which cards, lines and private words are remembered."""
+"""`bot.ports.platform.CardSurface` that remembers cards, lines and private messages."""
 
 import asyncio
 import random

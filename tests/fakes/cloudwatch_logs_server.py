@@ -1,4 +1,4 @@
-"""A stand-in for CloudWatch Logs: the Insights queries that are asked of it, and its log groups."""
+"""A stand-in for CloudWatch Logs: its Insights queries, and its log groups."""
 
 import json
 import re

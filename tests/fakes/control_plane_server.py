@@ -1,4 +1,4 @@
-"""A control plane on loopback that records what it is sent and answers as told."""
+"""A control plane on loopback that records requests and answers as configured."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

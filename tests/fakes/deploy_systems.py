@@ -1,6 +1,7 @@
-"""What GitHub, GitLab, Argo CD and Flux tell of one deploy of shop/checkout, by webhook and asked.
+"""The events of one deploy of shop/checkout from GitHub, GitLab, Argo CD and Flux, by webhook and
+polled.
 
-After the examples of their documentation, whose addresses stand in `adapters/deploys/`.
+After the examples of their documentation, with the addresses in `adapters/deploys/`.
 """
 
 from collections.abc import Mapping

@@ -39,7 +39,6 @@ class Recorded:
 
     @property
     def model(self) -> str:
-        """The model asked for, wherever the wire puts it."""
         in_path = unquote(self.target.removeprefix("/model/").split("/", 1)[0])
         return str(self.body.get("model") or in_path)
 

@@ -28,8 +28,6 @@ def manifest(url: str, network: str = "127.0.0.0/8") -> str:
 
 
 class Bridge:
-    """Answers as it is told, and keeps what it was asked."""
-
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
         self.answer: Callable[[], web.Response] = lambda: web.json_response(

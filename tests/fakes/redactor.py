@@ -1,4 +1,4 @@
-"""A redactor that masks `SECRET-…` words, or fails when told to."""
+"""A redactor that masks `SECRET-…` words, or fails on request."""
 
 import re
 from dataclasses import dataclass

@@ -1,11 +1,9 @@
-"""A clock that stands still until it is set."""
+"""A clock that is frozen until it is set."""
 
 from datetime import datetime
 
 
 class SetClock:
-    """`now` is whatever was set last."""
-
     def __init__(self, at: datetime) -> None:
         self.at = at
 

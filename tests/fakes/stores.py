@@ -52,7 +52,6 @@ class Memory:
             self.trail.append(event)
 
     def kinds(self) -> list[AuditKind]:
-        """What was written, in order."""
         return [event.kind for event in self.trail]
 
 

@@ -1,4 +1,4 @@
-"""A tool whose behaviour a test chooses, and a runner around any tools."""
+"""A tool with behaviour that a test chooses, and a runner around any tools."""
 
 import asyncio
 from collections.abc import Callable, Iterable

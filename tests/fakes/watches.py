@@ -1,4 +1,4 @@
-"""What is due to be looked at, in memory."""
+"""The due watches, in memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

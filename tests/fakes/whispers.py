@@ -9,7 +9,7 @@ from tests.fakes.card_wall import TRAITS
 
 
 class Whispers:
-    """Remembers what was said to whom."""
+    """Remembers private messages and their readers."""
 
     def __init__(self) -> None:
         self.said: list[tuple[Place, UserId, str]] = []

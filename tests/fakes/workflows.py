@@ -1,4 +1,4 @@
-"""Workflows that remember what was started; a start can be made to fail."""
+"""Workflows that remember each start; a start can fail on request."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The views and cards whose blocks are kept as golden files in `tests/golden/blocks`."""
+"""The views and cards with golden files in `tests/golden/blocks`."""
 
 import json
 from collections.abc import Sequence
@@ -220,7 +220,6 @@ def _views() -> dict[str, AnswerView]:
 
 
 def _charted() -> TurnFinished:
-    """An answer about one metric, which was compared with what is usual."""
     text = "p99 rose to 1.8 s at 11:33 UTC (normally 0.2 s) [E1]."
     points = (("30", 0.2), ("31", 0.21), ("32", 0.2), ("33", 1.7), ("34", 1.8))
     made = outcome("p", name="core__compare_to_baseline", summary="p99 9.0x baseline, z 14")

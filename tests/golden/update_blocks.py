@@ -1,4 +1,7 @@
-"""Write `tests/golden/blocks/*.json` anew: `python -m tests.golden.update_blocks`. Review the diff."""
+"""Write `tests/golden/blocks/*.json` again: `python -m tests.golden.update_blocks`.
+
+Review the diff.
+"""
 
 from pathlib import Path
 

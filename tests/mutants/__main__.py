@@ -1,6 +1,6 @@
-"""`python -m tests.mutants [WORD …]`: break a copy of the source, see whether the tests notice.
+"""`python -m tests.mutants [WORD …]`: break a copy of the source, and run the tests that must fail.
 
-All mutants, or those whose names have one of the words. Exit 1 when one survives.
+All mutants, or those with one of the words in their name. Exit 1 when one survives.
 """
 
 import ast
@@ -27,7 +27,6 @@ _REASON = re.compile(r"^(?:FAILED|ERROR) (.+)$", re.MULTILINE)
 
 
 def main(words: Sequence[str]) -> int:
-    """Run them, tell what became of each."""
     chosen = [m for m in MUTANTS if not words or any(word in m.name for word in words)]
     with tempfile.TemporaryDirectory(prefix="kortex-mutants-") as folder:
         whole = Path(folder) / "whole"

@@ -1,7 +1,7 @@
-"""Deliberately broken copies: what is changed in the product, and the tests that must notice.
+"""Deliberately broken copies: the change of the product, and the tests that must fail.
 
 Each takes away one thing that keeps work from being lost, doubled or done without leave. `before`
-stands in the file exactly once; a unit test holds that.
+occurs in the file exactly once; a unit test holds that.
 """
 
 from tests.mutants.alerts import ALERT_MUTANTS

@@ -1,4 +1,4 @@
-"""Guards that let too much through: what is broken in each, and the tests that must notice."""
+"""Guards that allow too much: the change in each, and the tests that must fail."""
 
 from tests.mutants.mutant import Mutant
 

@@ -1,4 +1,4 @@
-"""MCP servers that are believed: what is broken in the client, and the tests that must notice."""
+"""MCP servers that are trusted: the change of the client, and the tests that must fail."""
 
 from tests.mutants.mutant import Mutant
 

@@ -1,4 +1,4 @@
-"""Rights that reach too far: an unknown channel, another product, a role that nobody looked up."""
+"""Rights that reach too far: an unknown channel, another product, an unverified role."""
 
 from tests.mutants.mutant import Mutant
 

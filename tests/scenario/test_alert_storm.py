@@ -1,4 +1,4 @@
-"""Two hundred alerts at once: some threads, fewer investigations, and it is said what was left out."""
+"""Two hundred alerts at once: some threads, fewer investigations, and a notice of the rest."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Alerts open a thread in the channel of their rule, are investigated there, and are told there."""
+"""Alerts open a thread in the channel of their rule, and are investigated and resolved there."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The chat API of a running bot: asked, followed, resumed, stopped, decided, and told to nobody else."""
+"""The chat API of a running bot: questions, streams, resumption, stops, decisions, and privacy."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

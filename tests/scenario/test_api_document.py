@@ -62,7 +62,6 @@ HOSTILE: Mapping[str, bytes] = {
 
 
 def SCRIPT(_request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
-    """Whatever is asked, there is an answer."""
     return Round(text=("Here.",))
 
 

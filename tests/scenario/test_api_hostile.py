@@ -1,4 +1,4 @@
-"""The chat API under attack: what is another's stays so, and no request is answered with a bug."""
+"""The chat API under attack: other callers' data stays private, and no request causes a bug."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -84,7 +84,6 @@ BODY = ("Content-Type: application/json", "Content-Length: 9")
 
 
 async def _sent(api: Api, line: str, *headers: str, host: str = "localhost") -> tuple[int, str]:
-    """Status and error code of a request as it stands."""
     reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
     lines = [f"{line} HTTP/1.1", f"Host: {host}", *headers]
     writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + b"{" * 9 * (BODY[1] in headers))

@@ -26,7 +26,6 @@ HELD: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
 
 def script(request: Recorded) -> Round:
-    """Propose when asked to; hang for ever when told to wait."""
     if "wait" in question_of(request):
         return Round(text=("I begin.", "never"), hold=HELD["wait"], hold_at=1)
     return Round(text=("Proposed.",)) if results(request) else Round(calls=(PROPOSE,))

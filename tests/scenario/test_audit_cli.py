@@ -42,7 +42,6 @@ def _a_command_may_block_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> 
 
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A configuration whose database holds the trail of one triage."""
     folder = tmp_path_factory.mktemp("audit")
     config = folder / "kortex.toml"
     config.write_text(CONFIG.format(folder=folder, key=KEY), encoding="utf-8")

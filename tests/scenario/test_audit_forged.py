@@ -1,4 +1,4 @@
-"""Somebody writes the database and has no key: verify, check and a restart all notice, whatever it was."""
+"""A database writer without a key: verify, check and a restart all notice any change."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""A running bot's trail: whole, told as events, witnessed in a channel, shown to admins."""
+"""A running bot's trail: complete, sent as events, witnessed in a channel, shown to admins."""
 
 import asyncio
 import hashlib

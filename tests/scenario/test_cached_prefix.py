@@ -1,4 +1,4 @@
-"""What was sent once is sent again to the byte, over rounds and turns: it is what providers cache."""
+"""Repeated text is equal to the byte, over rounds and turns: providers cache it."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -55,7 +55,6 @@ def unmarked(value: object) -> object:
 
 
 def parts_of(request: Recorded) -> tuple[str, list[str]]:
-    """All that stands before the conversation, and its messages, as they were written."""
     body = json.loads(request.raw)
     messages = body.pop("input" if "input" in body else "messages")
     body.pop("tool_choice", None)  # OpenAI's, of which its cache takes no notice

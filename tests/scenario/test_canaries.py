@@ -60,7 +60,6 @@ CALLS = {
 
 
 def repeat(request: Recorded) -> Round:
-    """Look everywhere, then say all of it, and what the model was never told."""
     read = results(request)
     if not read:
         return Round(calls=tuple(CALLS.values()))
@@ -108,7 +107,6 @@ async def accepted(name: str) -> dict[str, Any]:
 
 
 async def settings(folder: Path, stack: AsyncExitStack) -> dict[str, Any]:
-    """Every backend, and each of them tells what it should not."""
     bridge = Bridge()
     told = {"key": f"{CANARIES['tool result']} for {plugin_bridge.TOKEN}"}
     bridge.answer = lambda: web.json_response({"tickets": [told]})

@@ -1,4 +1,6 @@
-"""\"Catch me up\": who said and did what, what is known, what is open; on the wire, without a model."""
+""" "Catch me up": people's messages and acts, the known facts, the open questions; on the wire,
+without a model.
+"""
 
 import asyncio
 import re
@@ -28,7 +30,6 @@ HOSTILE = (
 
 
 def script(request: Recorded) -> Round:
-    """Propose, then say what was found."""
     if results(request):
         return Round(text=("**The pool of checkout is full.** It leaks.",))
     return Round(calls=(PROPOSE,))

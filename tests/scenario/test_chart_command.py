@@ -15,7 +15,6 @@ P99 = "http_request_duration_seconds_p99"
 
 
 async def asked(running: Stage, text: str, user: str = RESPONDER) -> Message:
-    """Run it; what is whispered then."""
     before = len(running.workspace.whispers(user))
     await running.workspace.command(user, CHECKOUT, text)
     # The answer at once, then what was read.

@@ -26,7 +26,6 @@ FINAL = answered(result(COMPARE, compared()), says="p99 rose to 1.8 s [E1].")
 
 
 def paint(chart: Chart) -> bytes:
-    """A picture of that chart, as far as a thread can tell."""
     return f"PNG of {chart.product} {chart.metric}".encode()
 
 

@@ -66,7 +66,6 @@ class Terminal:
         return self.typed.popleft() if self.typed else None
 
     async def type(self, *lines: str) -> str:
-        """What is shown upon those lines."""
         self._shown.clear()
         self.typed.extend(lines)
         await self.talk.run()

@@ -1,4 +1,4 @@
-"""`kortex check` asks every part for real and in time, says how to mend each, and asks nobody offline."""
+"""`kortex check` probes every part in time, says how to mend each, and sends no request offline."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""Who decides, and when nobody may: votes, freezes, edits, over real Socket Mode."""
+"""Decisions, and their refusals: votes, freezes, edits, over real Socket Mode."""
 
 import asyncio
 from collections.abc import Callable

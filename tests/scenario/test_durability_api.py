@@ -1,4 +1,4 @@
-"""kill -9 of the replica that answers, under a reader of the chat API: another one tells the rest."""
+"""kill -9 of the answering replica, under a reader of the chat API: another replica continues."""
 
 from pathlib import Path
 

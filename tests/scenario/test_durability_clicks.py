@@ -1,4 +1,6 @@
-"""Decisions that race over two replicas: one wins, one dispatch at most, the others are told."""
+"""Decisions that race over two replicas: one wins, with at most one dispatch, and the rest are
+informed.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -49,7 +51,6 @@ async def _told(world: World, user: str, words: str) -> None:
 
 
 async def _ended(world: World, asked: Asked, *, state: str, posts: int) -> sa.Row[tuple[str]]:
-    """The proposal's end, told once, on the card too."""
     row = await world.decided(asked, state)
     await world.settled()
     assert world.gates.passed[POST] == posts

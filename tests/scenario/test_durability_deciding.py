@@ -55,7 +55,6 @@ class Pair:
         return str(views[-1]["id"])
 
     async def told(self, user: str, words: str) -> None:
-        """Until that person was told so. Raises TimeoutError."""
         heard = self.world.workspace
         await heard.wait_for(lambda: any(words in w for w in whispers(self.world, user)), 20.0)
 
@@ -66,7 +65,6 @@ class Pair:
         return list(await self.world.rows(ordered))
 
     async def votes(self, asked: Asked) -> int:
-        """How many rows of the trail tell of a vote in the thread."""
         (row, *_) = await self.proposals(asked)
         told = tables.audit.c.key.startswith(f"voted:{row.id}", autoescape=True)
         return len(await self.world.rows(sa.select(tables.audit.c.seq).where(told)))

@@ -1,4 +1,4 @@
-"""kill -9 around a dispatch: sent at most once, and the end that is told is true."""
+"""kill -9 around a dispatch: sent at most once, and the reported end is true."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""kill -9 around a first look: what was looked at is not looked at again, and the answer comes once."""
+"""kill -9 around a first look: no repeated look, and the answer comes once."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

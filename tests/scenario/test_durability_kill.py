@@ -1,4 +1,4 @@
-"""kill -9 at every point of a turn: the answer comes once, and what was done is not done again."""
+"""kill -9 at every point of a turn: the answer comes once, and no finished step is repeated."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass

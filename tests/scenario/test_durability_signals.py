@@ -1,4 +1,4 @@
-"""SIGHUP and SIGTERM in every phase of a process: none kills it, whatever it is about."""
+"""SIGHUP and SIGTERM in every phase of a process: none kills it."""
 
 import signal
 from collections.abc import AsyncIterator

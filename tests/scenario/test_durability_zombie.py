@@ -1,4 +1,4 @@
-"""A replica that freezes past its lease and wakes up: its successor's word stands."""
+"""A replica that freezes past its lease and wakes up: its successor's text stays."""
 
 import signal
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A model that asks the same again and again: it is told, the backend is spared, the turn ends."""
+"""A model that repeats its question: it gets a notice, the backend is spared, the turn ends."""
 
 import json
 

@@ -61,7 +61,6 @@ DOWN = Failure(503, "down", headers={"x-should-retry": "false"})
 
 
 def script(request: Recorded) -> Round:
-    """The round that fits what the conversation already holds, whatever its wire."""
     return ROUNDS[sum(text.encode() in request.raw for text in BEHIND)]
 
 
@@ -113,7 +112,7 @@ def _told(event: TurnEvent) -> tuple[object, ...]:
 
 
 class Bots:
-    """Asks the question anew each time, in a thread of its own."""
+    """Asks the question again each time, in a thread of its own."""
 
     def __init__(
         self, server: ModelServer, bases: Mapping[str, Base], stack: AsyncExitStack
@@ -127,7 +126,6 @@ class Bots:
         self._numbers = count(1)
 
     def begin(self, wires: Sequence[str], answers: Any) -> "Investigation":
-        """These providers in this order, none of which has failed yet."""
         responses = "openai-responses" in wires
         api = "responses" if responses else "chat"
         base = self._bases[api]
@@ -148,7 +146,6 @@ class Investigation:
     ts: str
 
     async def run(self, journal: Journal, process: int = 0) -> Seen:
-        """To its end, from wherever the journal is."""
         chosen = self.processes[process]
         before = len(chosen.surface.streams)
         ask = headless_ask(Redacted(QUESTION), "incident-x", self.ts)

@@ -53,7 +53,6 @@ def detector(_nothing_blocks_the_loop: BlockBuster) -> BlockBuster:
 
 
 async def kortex(running: Stage, arguments: Sequence[str]) -> object:
-    """The command's exit code, from a process of its own as far as asyncio can tell."""
     config = running.folder / "kortex.toml"
     slack = running.settings.slack.model_copy(
         update={"bot_token": running.settings.slack.bot_token.get_secret_value()}

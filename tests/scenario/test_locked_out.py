@@ -1,4 +1,4 @@
-"""Slack takes nothing from our token for a while, in mid-sentence: no answer and no question is lost."""
+"""Slack refuses our token for a while, in mid-sentence: no answer and no question is lost."""
 
 import asyncio
 from collections import defaultdict
@@ -68,7 +68,6 @@ async def looked_at(stage: Stage) -> tuple[int, dict[str, Any]]:
 
 
 async def until_slack_is(stage: Stage, word: str) -> tuple[int, bool]:
-    """Wait until the connection is told of with that word; whether all, and it, is ready."""
     async with asyncio.timeout(25):  # its library looks every ten seconds
         while word not in (found := await looked_at(stage))[1]["slack"]["detail"]:  # noqa: ASYNC110
             await asyncio.sleep(0.02)

@@ -38,7 +38,6 @@ async def begun(running: Stage, text: str) -> Asked:
 
 
 def said(running: Stage, asked: Asked) -> str:
-    """All that the bot's messages in the thread say, also those that still grow."""
     bot = running.workspace.app.bot_user_id
     thread = running.workspace.thread(asked.channel, asked.thread)
     return "\n".join(f"{m.text} {m.blocks}" for m in thread if m.user == bot)

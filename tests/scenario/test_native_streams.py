@@ -1,6 +1,6 @@
 """Answers in messages that Slack lets grow, against a workspace that refuses what Slack refuses.
 
-The clock of both sides stands where a test puts it.
+The clock of both sides is set by the test.
 """
 
 import asyncio
@@ -106,7 +106,6 @@ class Slack:
         )
 
     async def ask(self) -> Ask:
-        """Somebody asks in a channel."""
         ts = MessageTs(await self.workspace.say(MEMBER, CHECKOUT, "@kortex why?"))
         team = TeamId(self.workspace.app.team_id)
         place = Place(team, ChannelId(CHECKOUT), ts)
@@ -176,7 +175,6 @@ def shown(final: TurnFinished) -> list[str]:
 
 
 def said(text: str, blocks: Sequence[Mapping[str, Any]]) -> str:
-    """The words of a message; its notification tells the first sentence apart."""
     return next((str(b["text"]) for b in blocks if b["type"] == "markdown"), text)
 
 
@@ -399,7 +397,6 @@ async def test_a_long_answer_grows_message_after_message(slack: Slack) -> None:
 
 
 async def _long(slack: Slack, deleted: int | None = None) -> list[str]:
-    """What a long answer says, one message of which a person deletes while the second grows."""
     ask, stream = await slack.begun()
     half = len(LONG) // 2
     feed(stream, [LONG[:half]])
@@ -437,7 +434,7 @@ async def test_a_replica_that_takes_over_ends_the_stream_and_says_all_of_it(slac
 
 @dataclass
 class Standstill:
-    """The next call of that method stands until it may go on."""
+    """The next call of that method waits until it is released."""
 
     method: str
     reached: asyncio.Event = field(default_factory=asyncio.Event)

@@ -37,13 +37,11 @@ NAMES = ("on-call", "lost", "away", "back", "outside", "unread", "mine")
 
 
 def rota(name: str) -> dict[str, object]:
-    """A role held by who the rota of that name tells."""
     oncall = {"kind": "json", "url": f"PLANE/rota/{name}", "path": "people[].email"}
     return {"oncall": {**oncall, "timeout": "2s"}}
 
 
 def action(name: str) -> dict[str, object]:
-    """An action that who is in the role of its name may confirm."""
     return {
         "name": name,
         "description": name,
@@ -115,14 +113,12 @@ def state_of(stage: Stage, card: Message) -> str:
 
 
 async def refused(stage: Stage, user: str, card: Message) -> str:
-    """What the person is told whose press of Confirm changes nothing."""
     told = await stage.told(user, stage.press(user, card, CONFIRM))
     assert state_of(stage, card) == "pending"
     return told
 
 
 def called(card: Message) -> list[str]:
-    """Who is mentioned in the line that says who may decide."""
     (line,) = [line for line in shown(card).splitlines() if "May decide" in line]
     return re.findall(r"<[@!]([^>|]*)", line)
 

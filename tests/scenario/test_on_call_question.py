@@ -1,6 +1,6 @@
-"""Who is on call, as a question in the thread asks it.
+"""The people on call, for a question in the thread.
 
-A module of its own: the question reads every rota, and what was read is remembered for a minute.
+A module of its own: the question reads every rota, and the rotas are cached for a minute.
 """
 
 import re
@@ -31,6 +31,5 @@ async def test_who_is_on_call_is_reported_by_name_with_the_question(
 
 
 def question_note(stage: Stage) -> str:
-    """The line about the rota that stands beside the newest question."""
     (line,) = re.findall(r"On call now: [^\\]*", stage.models.requests[-1].raw.decode())[-1:]
     return str(line)

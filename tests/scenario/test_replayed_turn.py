@@ -66,7 +66,7 @@ class Unhurried(MemoryJournal):
 
 
 class GivesUp(Unhurried):
-    """The record of a turn whose process died at that step again and again."""
+    """The record of a turn with repeated deaths at one step."""
 
     at = ""
 

@@ -1,4 +1,4 @@
-"""What is kept of a conversation when the operator wants less kept."""
+"""The stored data of a conversation when the operator limits it."""
 
 import asyncio
 from pathlib import Path

@@ -49,7 +49,6 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
 
 
 async def measured(stage: Stage) -> tuple[Asked, Message]:
-    """A question whose answer brings a chart; the message that shows it."""
     question = await stage.ask("@kortex why is checkout slow?", stage.newcomer())
     await stage.answer(question)
     return question, stage.parts(question)[-1]

@@ -57,7 +57,6 @@ class Slack:
     api: WebApi
 
     async def ask(self, channel: str, text: str = "@kortex why?", user: str = MEMBER) -> Ask:
-        """Somebody asks; in a direct message outside any thread."""
         ts = MessageTs(await self.workspace.say(user, channel, text))
         team = TeamId(self.workspace.app.team_id)
         thread = MessageTs("") if channel == DIRECT else ts

@@ -145,7 +145,6 @@ def traces() -> list[Trace]:
 
 
 def crashing() -> KubernetesServer:
-    """A pod of every product, none of which does its work."""
     names = {f"{product}-7d9f8b6c5-x2x4z" for product in PRODUCTS}
     status = {"name": "app", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
     return KubernetesServer({

@@ -1,4 +1,4 @@
-"""Two tenants with the same products, each with backends of its own: nobody sees the other's."""
+"""Two tenants with the same products and separate backends: neither sees the other's data."""
 
 import asyncio
 import itertools

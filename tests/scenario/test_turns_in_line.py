@@ -1,4 +1,4 @@
-"""More ask than may be answered at once: the others see that they wait, and all are answered."""
+"""More questions than may be answered at once: the rest see that they wait, and all are answered."""
 
 import asyncio
 from collections import defaultdict

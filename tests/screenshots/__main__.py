@@ -1,4 +1,7 @@
-"""`python -m tests.screenshots [cards] [demo]`: take the pictures of docs/images anew. Look at them."""
+"""`python -m tests.screenshots [cards] [demo]`: take the pictures of docs/images again.
+
+Look at them.
+"""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""What is done to the replicas and to what connects them, at random and again the same by its seed."""
+"""Random faults of replicas and connections, reproducible by a seed."""
 
 import asyncio
 import random
@@ -33,7 +33,6 @@ class Harm:
         self.replicas: list[Replica] = []
 
     async def fill(self) -> None:
-        """Start what is missing."""
         while len(self.replicas) < self._count:
             started = await replica.launch(self._record.world.config, SOAK_TIMES)
             self._record.world.replicas.append(started)

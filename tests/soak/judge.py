@@ -1,4 +1,4 @@
-"""What must be true in the end, whatever was done: each thing that is not is a finding in words."""
+"""The invariants at the end, after any faults: each violation is a finding in words."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

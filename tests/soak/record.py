@@ -1,4 +1,4 @@
-"""What is seen while it goes on: rounds asked for and when, orders, acknowledgements, deeds."""
+"""The observations during a run: rounds and their times, orders, acknowledgements, acts."""
 
 import time
 from collections import Counter, defaultdict

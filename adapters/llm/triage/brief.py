@@ -21,7 +21,7 @@ _MOST_NAMED: Final = 6
 _CUSTOMERS: Final = "The metrics do not count the affected customers."
 _ASKS_WHO: Final = re.compile(r"\bwho (?:can|may|must|should|has to)\b")
 _ASKS_SAFE: Final = re.compile(r"\b(?:safe|risky|dangerous)\b")
-_HARDLY: Final = 0.1  # of what is usual: nothing that anybody would notice
+_HARDLY: Final = 0.1  # of the baseline: too little to notice
 _SIGNALS: Final = frozenset({"latency", "errors"})
 
 

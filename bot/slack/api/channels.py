@@ -64,8 +64,8 @@ class Channels:
 # conversations.info is Tier 3 (50 a minute): one call per channel and TTL, and per press a minute.
 TTL_S: Final = 300.0
 DECIDING_S: Final = 60.0  # as groups and rotas
-# While Slack does not answer. Longer than a bad day of Slack's, shorter than a renamed channel whose
-# event was lost may go by its old name.
+# While Slack does not answer. Longer than a bad day of Slack's, shorter than the acceptable time
+# for an old name after a lost rename event.
 KEPT_S: Final = 86_400.0
 RETRY_S: Final = 0.5
 _GROUP_NAME: Final = "mpdm-"  # what Slack calls a direct message among several

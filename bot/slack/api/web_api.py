@@ -53,8 +53,8 @@ _DEFAULT_RETRY_AFTER_S = 30.0
 _MAX_RETRY_AFTER_S = 300.0
 _MOST_CODE = 100  # characters of an error's code, which people see
 
-# https://docs.slack.dev/reference/methods, the errors of each: these mean that there is nobody to
-# tell any more.
+# https://docs.slack.dev/reference/methods, the errors of each: these mean that there is no place or
+# person to notify any more.
 _GONE = frozenset(
     {
         "cannot_reply_to_message",

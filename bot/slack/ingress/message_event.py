@@ -12,7 +12,7 @@ from bot.slack.text.plain import mentioned_users, plain_text
 from tools.attached import AttachedFile
 from tools.output import clean_text
 
-# The subtypes in which a person says something; all others are Slack's own bookkeeping.
+# The subtypes of a person's messages; the rest is Slack's own bookkeeping.
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
 
 

@@ -89,7 +89,7 @@ class _Opening(AsyncWebClient):
                 "apps.connections.open", params={**more, "token": app_token}
             )
         except SlackApiError as error:
-            # What is no answer says nothing about the token: what was known of it stays.
+            # A failed call says nothing about the token: its known state stays.
             self.refusal = refusal_of(error) or self.refusal
             raise
         self.refusal = ""

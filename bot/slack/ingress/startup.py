@@ -93,7 +93,7 @@ def check_shape(access: SlackAccess) -> None:
             raise StartupError(one.key, f"is empty{f': {why}' if why else ''}. Use {one.wanted}")
 
 
-# https://docs.slack.dev/authentication/tokens: what each begins with, and whose it is.
+# https://docs.slack.dev/authentication/tokens: the prefix of each kind, and its owner.
 _KINDS = {
     "xoxb-": ("slack.bot_token", "a bot token"),
     "xapp-": ("slack.app_token", "an app-level token"),

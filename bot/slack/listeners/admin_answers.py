@@ -21,7 +21,7 @@ from bot.slack.text.mrkdwn import escape, visible
 ROWS = 15
 _USER_ID = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
 _MAX_WORDS = 160
-# What tells one row from another at a glance, in this order, if the row has it.
+# The fields that best distinguish rows, in this order, if the row has them.
 _TELLING = ("action", "product", "tool", "model", "guard", "verdict", "state", "command", "why")
 
 MAX_REASON: Final = 200
@@ -78,7 +78,7 @@ def _about(entry: TrailEntry) -> str:
 
 
 def _name(actor: str) -> str:
-    # A mention in a private answer notifies nobody and shows the name people know.
+    # A mention in a private answer does not notify, and shows the name people know.
     return f"<@{actor}>" if _USER_ID.fullmatch(actor) else escape(visible(actor))
 
 

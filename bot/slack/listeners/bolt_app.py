@@ -65,7 +65,7 @@ _log = structlog.stdlib.get_logger(__name__)
 _Body = Mapping[str, JsonValue]
 _Event = TypeVar("_Event", bound=BaseModel)
 _Handle = Callable[[Click], Awaitable[None]]
-# Told the kind of the event. Raises StorageUnavailable.
+# Called with the kind of the event. Raises StorageUnavailable.
 Removed = Callable[[str], Awaitable[None]]
 _Submit = Callable[[Click, View], Awaitable[str]]
 FEEDBACK_BUTTON = re.compile(rf"{FEEDBACK_ACTION}(?::(?:up|down))?", re.ASCII)
@@ -324,7 +324,7 @@ def _app(settings: IngressSettings) -> AsyncApp:
     return AsyncApp(
         name="kortex",
         logger=logger,
-        # Acknowledge after the listener, so that what is acknowledged is stored.
+        # Acknowledge after the listener, so that every acknowledged event is stored.
         process_before_response=True,
         signing_secret=settings.signing_secret,
         # Bolt gets no token: it calls nothing. Its own authorization would ask auth.test inside the

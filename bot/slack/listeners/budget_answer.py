@@ -121,7 +121,7 @@ def _line(row: SpentBy) -> str:
 
 
 def _name(name: str) -> str:
-    # A mention in a private answer notifies nobody and shows the name people know.
+    # A mention in a private answer does not notify, and shows the name people know.
     place, began = _place_of(name)
     if _USER_ID.fullmatch(name):
         return f"<@{name}>"

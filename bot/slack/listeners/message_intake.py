@@ -159,7 +159,7 @@ class MessageIntake:
             await self._ports.workflows.start_turn(ask)
         except (StorageUnavailable, asyncio.CancelledError) as error:
             # A cancelled start ran out of time and may yet be stored: Slack's next delivery, which
-            # follows at once, finds it or tells.
+            # follows at once, finds it or reports it.
             tells = 0 if isinstance(error, StorageUnavailable) else 1
             if heard.is_primary and retry in {tells, LAST_RETRY}:
                 self._whisper(

@@ -15,7 +15,7 @@ HELP = (
     'Say "stop" in the thread to stop me; the results so far stay. Say "catch me up" in a thread or a '
     "channel for a summary: who said and did what, what is known, what is open."
 )
-# As in `app-manifest.yml`: a title, and what is asked by pressing it.
+# As in `app-manifest.yml`: a title, and its question.
 PROMPTS = (
     (
         "What changed?",

@@ -25,7 +25,7 @@ READ: Final = 60  # rows of each kind, of all channels
 SHOWN: Final = 12  # lines of each kind
 _NAME_CHARS: Final = 100
 _PROVIDERS: Final = 10
-_LOOK_S: Final = 2.0  # into which channels somebody sees; a command has 2.5 s in all
+_LOOK_S: Final = 2.0  # to look up which channels a person sees; a command has 2.5 s in all
 NOT_READ: Final = "• not available now"
 
 
@@ -114,7 +114,7 @@ class Status:
             rows = await read(READ)
         except StorageUnavailable:
             return [NOT_READ]
-        # What was asked over HTTP or on the command line has no place to be in.
+        # Questions over HTTP or on the command line have no place here.
         here = [each for each in rows if each.place.team == self._team]
         owners: dict[str, str] = {each.place.channel: "" for each in here}
         owners |= {each.place.channel: owner(each) for each in here if owner(each)}
@@ -165,7 +165,7 @@ def _owner_of_talk(row: Talk) -> str:
 
 
 def _where(place: Place) -> str:
-    # A channel's own token: who may see it reads its name, nobody is told.
+    # A channel's own token: permitted readers see its name, without a notification.
     return "a direct message" if place.channel.startswith("D") else f"<#{escape(place.channel)}>"
 
 

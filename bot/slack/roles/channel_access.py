@@ -20,13 +20,13 @@ from bot.slack.api.users import account_of
 
 _log = structlog.stdlib.get_logger(__name__)
 
-# conversations.members is Tier 4 (100 a minute) and asked first, conversations.info Tier 3 (50) and
-# asked of channels that the person is not in: once per channel and minute, whoever asks. As long as
-# roles are kept.
+# conversations.members is Tier 4 (100 a minute) and called first, conversations.info Tier 3 (50)
+# and called for channels without the person: once per channel and minute, for all people. Cached as
+# long as roles.
 ACCESS_TTL_S: Final = 60.0
 MOST: Final = 20  # channels of one question; the rest counts as unread
 _AT_ONCE: Final = 8
-# Of a channel's members: 5,000 people. Nobody behind them is found.
+# Of a channel's members: 5,000 people. Later ones are not found.
 _PAGE: Final = 999
 _PAGES: Final = 5
 

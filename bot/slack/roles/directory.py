@@ -30,9 +30,9 @@ class RoleMembers:
     workspace: str = HOME
 
 
-# usergroups.users.list is Tier 2 (20 a minute): one call per group and TTL. Someone who is not in
-# a cached group may have joined it just now, so a "no" is asked again after GROUP_RECHECK_S. Rotas
-# are kept as long.
+# usergroups.users.list is Tier 2 (20 a minute): one call per group and TTL. A person who is not in
+# a cached group may have just joined it, so a "no" is looked up again after GROUP_RECHECK_S. Rotas
+# are cached as long.
 GROUP_TTL_S = 60.0
 GROUP_RECHECK_S = 10.0
 

@@ -18,7 +18,7 @@ _EMPHASIS = re.compile(r"[*_~`|]")
 _SPACES = re.compile(r"\s+")
 _SIGN = "\x01"
 _SIGNS = re.compile(rf"[{_SIGN}\s]*{_SIGN}[{_SIGN}\s]*")
-# What stands on cards (`bot.slack.views.cards`), and what else reads as somebody's decision.
+# The text of cards (`bot.slack.views.cards`), and other text that reads like a person's decision.
 _DECIDED = r"(?:confirmed|approved|rejected|authori[sz]ed|expired|superseded|proposal)\b"
 _CARD_TITLES = {
     title(state, rehearsal=r).casefold() for state in ProposalState for r in (False, True)
@@ -30,7 +30,8 @@ _CLAIM = re.compile(rf"^(?:{_BY}|{_FIELD})|{_SIGN}(?:{_DECIDED}|{_TITLE}|{_BY}|{
 _STATED = re.compile(
     r"^(?:status|state|decision|result|outcome|approval) ?: ?(?:confirmed|approved|rejected|authori[sz]ed|granted)\b"
 )
-# A line that a sign leads tells of a decision wherever it says so, and of one by whoever it mentions.
+# A line that a sign leads claims a decision if it says so anywhere, and one by each person that it
+# mentions.
 _LED_CLAIM = re.compile(
     rf"^{_SIGN}(?:.*\b(?:confirm(?:ed|ation)|approv(?:ed|al)|authori[sz](?:ed|ation)|signed off|greenlit|"
     r"granted|accepted|executed|it succeeded|it failed|nothing was run|nobody decided)\b"
@@ -42,8 +43,8 @@ _BOXED = re.compile(rf"\[(?:x|{_SIGN})\]|\({_SIGN}\)|\u221a")  # a ticked box, a
 _SPELT = re.compile(r"\b(?:\w ){3,}\w\b")
 _LOUD_CLAIM = re.compile(rf"^(?:{_TITLE}|{_DECIDED})")
 _LOUD = re.compile(r"^\s*(?:>\s*)*(?:#{1,6}\s|\*\*|__)")
-# Of a line of ASCII in which no sign stands: a claim of it has one of these, once all but its letters
-# is left out, whatever was put between them. Nothing that is read joins letters over a word.
+# In a line of ASCII without a sign, a claim has one of these once all but its letters is removed,
+# with any text between them. No reader joins letters across a word.
 _NO_LETTERS = dict.fromkeys(each for each in range(128) if not chr(each).isalpha())
 _TELLING = re.compile(
     rf"confirm|approved|reject|authori[sz]ed|expired|superseded|proposal|edited|granted|maydecide"

@@ -39,7 +39,7 @@ SCHEME = (
 )
 _SCHEME = re.compile(SCHEME, re.IGNORECASE)
 _EMPHASIS = re.compile(r"[*~]")
-# No host, address or scheme is without; an entity may stand for any of them.
+# Every host, address or scheme has one; an entity may replace any of them.
 _ADDRESS_SIGN = re.compile(r"[.@:&]")
 
 _TOKEN = re.compile(
@@ -54,11 +54,11 @@ _TOKEN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _ESCAPED_PUNCTUATION = re.compile(r"\\(?=[:/.@])")
-# What is left of a link that the grammar above did not recognise.
+# The rest of a link that the grammar above did not recognise.
 _LINK_JOINT = re.compile(r"\](?=[(\[])")
 # Of where a link leads, also in a quote or a list.
 _DEFINITION = re.compile(r"^((?:\s|>|[-*+]\s|\d{1,9}[.)]\s)*\[[^\]\n]*\]):")
-# An address that stayed, and whatever a reader takes for more of it.
+# An address that stayed, and the text that a reader takes for more of it.
 _OPEN_ADDRESS = re.compile(r"https?://[^\s<>]*$", re.IGNORECASE)
 _LEADING = "*_~'"
 _TRAILING = ".,;:!?)'\"*_~"

@@ -26,7 +26,7 @@ _HELD_CHARS = 300
 _UNFINISHED_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$")
 _UNFINISHED_LINK = re.compile(r"!?\[[^\]\n]{0,300}(?:\](?:\([^)\n]*)?)?$")
 _UNFINISHED_WORD = re.compile(r"\S+$")
-# A word this long may be the beginning of a secret, which only its end tells from a word.
+# A word this long may be the beginning of a secret; only its end shows whether it is.
 _LONG_WORD_CHARS = 9
 _TOKEN_SIGN = re.compile(r"[<@`&\x1b]|:/|\w\.\w|:$|:/?$")
 CLOSE = "```"

@@ -27,7 +27,7 @@ INVISIBLE = re.compile(
 BROADCAST = re.compile(r"@(?=channel|here|everyone|group)", re.IGNORECASE)
 _ESCAPED_CHAR = re.compile(r"&(?:amp|lt|gt);|.", re.DOTALL)
 ZERO_WIDTH_SPACE = "\u200b"
-# Stands for a backtick that must not open or close code.
+# Replaces a backtick that must not open or close code.
 INERT_BACKTICK = "\u02cb"
 
 

@@ -15,7 +15,7 @@ _TOKEN: Final = re.compile(r"<([^<>]*)>")
 _ENTITIES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # the ampersand last
 # What Slack puts before text that it links by itself.
 _LINKED_BY_SLACK: Final = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
-# Apps escape what is escaped already: `&amp;gt;` is `>` to people.
+# Apps escape twice: `&amp;gt;` is `>` to people.
 _ESCAPED_TWICE: Final = re.compile(r"&amp;(?=(?:amp|lt|gt);)")
 _DATE: Final = re.compile(r"date\^(-?[0-9]{1,12})(?:\^|\Z)")
 _1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,7 +23,7 @@ _1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EMOJI: Final = re.compile(r":(?P<name>[a-z0-9+_'-]{1,64}):(?::skin-tone-[2-6]:)?")
 _EMOJIS: Final = re.compile(rf"(?<![\w:/])(?:{_EMOJI.pattern.replace('?P<name>', '?:')})+(?![\w:])")
 _INVISIBLE: Final = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*")
-# Slack's own names, where Unicode's are others: https://github.com/iamcal/emoji-data
+# Slack's own names that differ from Unicode's: https://github.com/iamcal/emoji-data
 _EMOJI_NAMES: Final = {
     "+1": "👍", "thumbsup": "👍", "-1": "👎", "thumbsdown": "👎", "rotating_light": "🚨", "white_check_mark": "✅",
     "heavy_check_mark": "✔", "x": "❌", "warning": "⚠", "tada": "🎉", "boom": "💥", "red_circle": "🔴",

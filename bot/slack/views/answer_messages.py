@@ -26,7 +26,7 @@ _UNEDITABLE = frozenset(
 _GROWS = "streaming_state_conflict"
 _EMPTIED = Part("(continued above)", ())
 _REPLACED = Part("(answered below)", ())
-# Stands for a part that a person deleted before this process learned of it.
+# Marks a part that a person deleted before this process learned of it.
 _DELETED = MessageTs("0000000000.000000")
 
 
@@ -68,7 +68,7 @@ class AnswerMessages:
         self.unmarked |= {index for index in found.grown if index not in found.marked}
         known = found.grown | found.marked
         if self.posted and known.get(0, self.posted[0]) != self.posted[0]:
-            self.posted[0] = known[0]  # an attempt before replaced it, and told nobody
+            self.posted[0] = known[0]  # an earlier attempt replaced it, without a report
         self.replaced += [ts for ts in found.replaced if ts not in self.replaced]
         for index in range(max(known, default=-1) + 1):
             if index < len(self.posted):
@@ -80,7 +80,7 @@ class AnswerMessages:
             if known[index] in self.replaced:
                 break
             if self.posted and known[index] < self.posted[-1]:
-                # The part before it was posted anew, and the attempt ended before its successors.
+                # The part before it was posted again, and the attempt ended before its successors.
                 self.replaced += [ts for at, ts in sorted(known.items()) if at >= index]
                 break
             self.posted.append(known[index])

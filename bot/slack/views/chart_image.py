@@ -20,7 +20,7 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 720, 300, 64, 20, 46, 62
 _POINTS: Final = 60
 _LABEL_ROOM: Final = 90  # pixels of the axis that a time needs
 _FONTS: Final = "DejaVu Sans, Liberation Sans, Noto Sans, Arial, Helvetica"
-# Told apart by those who see no red or green, too: Okabe and Ito.
+# Distinguishable without seeing red or green: Okabe and Ito.
 _TONES: Final = ("#0b6fb3", "#b4690e", "#17745d", "#a3457f", "#6a6d00", "#4d4f57")
 _PROBE: Final = f'<svg xmlns="http://www.w3.org/2000/svg" width="60" height="20"><text y="15" font-family="{_FONTS}">{{}}</text></svg>'
 

@@ -34,7 +34,7 @@ THINKING = "Thinking…"
 ANSWERING = "Writing the answer…"
 _TITLE_CHARS = 150
 _OUTPUT_CHARS = 200
-# A plan holds a hundred (observed); more than these nobody reads.
+# A plan holds a hundred (observed); people do not read more than these.
 _CARDS = 40
 _IN_PROGRESS, _COMPLETE, _ERROR = "in_progress", "complete", "error"
 _STATUS = {
@@ -234,7 +234,7 @@ class NativeAnswer:
         except (RateLimited, SurfaceGone):
             raise
         except SurfaceFailed as error:
-            # Refused, or perhaps taken: an edit says all of it once, whichever it was.
+            # Refused, or perhaps taken: an edit with the whole text settles both cases.
             _log.info("slack.stream.lost", error=str(error))
             self.growth = None
             return True
@@ -287,7 +287,7 @@ class NativeAnswer:
 
     def _chunks(self, growth: Growth, text: str, view: AnswerView) -> list[Block] | None:
         if not text.startswith(growth.sent):
-            # Less may be told for certain while more is coming; that is no change.
+            # The certain text may shrink while more arrives; that is not a change.
             return None if not growth.sent.startswith(text) else self._told(growth, view, "")
         return self._told(growth, view, text[len(growth.sent) :])
 

@@ -179,7 +179,7 @@ _USER_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
 _REMARKS_SHOWN = 2
 _REMARK_CHARS = 110
 _CHANGES_CHARS = 600
-# What people may say helped or did not: whatever came to an end of its own.
+# The ends that people may vote on: those that the turn reached by itself.
 _JUDGED = frozenset({TurnEnd.ANSWERED, TurnEnd.DEPTH_EXCEEDED})
 # The provider that is no model at all.
 _TRIAGE = "triage"
@@ -302,7 +302,7 @@ _ENDS: Final = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bca)(?<!\bapprox)[.!?](?:\*\*)?(?:\s?\[E\d[E\d, ]*\])*(?=\s|$)"
 )
 _HEADING: Final = re.compile(r"^(?:#{1,6}|[-*+]|\d{1,2}[.)]|>)\s+")
-# Nothing is joined that stood apart: two halves of a name would make a link.
+# Separate parts stay separate: two halves of a name would make a link.
 _CITED: Final = re.compile(r"\s\[E\d{1,4}(?:, ?E\d{1,4})*\](?=$|\s|[.,;:!?)](?:\s|$))")
 _NO_PROSE: Final = ("```", "~~~", "|")
 

@@ -33,7 +33,7 @@ from bot.slack.views.stream import SlackAnswerStream
 
 _log = structlog.stdlib.get_logger(__name__)
 
-# Answers opened here whose end never came by; what is forgotten is looked up in Slack again.
+# Answers opened here without a known end; a forgotten one is looked up in Slack again.
 _ANSWERS_KEPT = 2_000
 # A card is looked for from this long before its proposal was made, by our clock against Slack's.
 _CLOCK_SKEW_S = 3_600
@@ -300,7 +300,7 @@ class SlackSurface(ChatSurface):
     async def _keep(self, turn: TurnId, ts: MessageTs) -> None:
         try:
             await self._stands(turn, ts)
-        except StorageUnavailable:  # a link in a report leads nowhere; the answer stands
+        except StorageUnavailable:  # a link in a report leads nowhere; the answer stays
             _log.info("slack.answer.place_not_kept", turn=turn)
 
     def _ended(self, ask: Ask, finished: bool) -> None:

@@ -37,13 +37,13 @@ _ACTIVITIES = {
     "kubectl_logs": "Looking at pod logs",
     "kubectl_events": "Looking at cluster events",
 }
-# The arguments that say what a call is about, most telling first.
+# The arguments that show a call's subject, the most specific first.
 _SUBJECTS = ("product", "service", "application", "name", "resource", "namespace", "query")
-# Ids say little, so that a few characters do to tell them apart.
+# Ids mean little to people, so a few characters distinguish them.
 _IDS = ("request_id", "trace_id")
 _ID_CHARS = 8
 _EVERYTHING = "*"  # of all products: nothing in particular
-# More calls than this are counted, save those that went wrong or are slow.
+# Further calls are only counted, except failed or slow ones.
 _CHIPS_LISTED = 8
 
 
@@ -57,7 +57,7 @@ class ChipState(StrEnum):
 
 
 _TROUBLED = frozenset({ChipState.SLOW, ChipState.WARNED, ChipState.BROKEN})
-# What is only counted once there are many.
+# Only counted once there are many.
 _COUNTED = {
     ChipState.OK: "done",
     ChipState.CUT: "cut or stopped",

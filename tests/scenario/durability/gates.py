@@ -1,4 +1,4 @@
-"""Points at which a request to one of the test's servers stands still until the test says so."""
+"""Points where a request to one of the test's servers waits until the test releases it."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,6 @@ class Hold:
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self) -> None:
-        """Until a request stands here. Raises TimeoutError."""
         async with asyncio.timeout(TIMEOUT_S):
             await self.reached.wait()
 

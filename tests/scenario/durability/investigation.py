@@ -1,4 +1,4 @@
-"""A turn of three rounds and three queries, and what is true once it has ended well."""
+"""A turn of three rounds and three queries, and its state after a good end."""
 
 from collections import Counter
 

@@ -223,12 +223,10 @@ class World:
         return [m for m in self.from_bot(asked) if turn in str(m.metadata)]
 
     def said(self, asked: Asked) -> list[Message]:
-        """All messages of the bot in the thread, also those that still grow and say not what for."""
         bot = self.workspace.app.bot_user_id
         return [m for m in self.workspace.thread(asked.channel, asked.thread) if m.user == bot]
 
     def grows(self, asked: Asked) -> list[str]:
-        """Those that Slack still lets grow."""
         told = [message.ts for message in self.said(asked)]
         return [ts for ts in told if self.workspace.streams.is_open(asked.channel, ts)]
 
@@ -358,7 +356,6 @@ class World:
         return hold
 
     def open(self) -> None:
-        """Let everything go on that stands somewhere."""
         self.gates.open()
         for _, hold in self.round_holds.values():
             hold.release()

@@ -1,4 +1,4 @@
-"""What goes to a control plane, and what is made of its answers or its silence."""
+"""The requests to a control plane, and the meaning of its answers or its silence."""
 
 import asyncio
 import json

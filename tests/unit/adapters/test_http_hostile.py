@@ -22,7 +22,6 @@ EMPTY = b"content-length: 0\r\n\r\n"
 
 @asynccontextmanager
 async def asking(peer: Peer, read_s: float = 0.1) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of one connection, whose server behaves as it likes."""
     async with (
         listening(peer) as url,
         http_client(base_url=url, connect_s=1, read_s=read_s, max_connections=1) as client,

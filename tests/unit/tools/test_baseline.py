@@ -1,4 +1,4 @@
-"""What is usual, and what is not: the traps of a score, each on the shape of data that sprang it."""
+"""The baseline and its deviations: the traps of a score, each on the shape of data that caused it."""
 
 from datetime import UTC, datetime, timedelta
 

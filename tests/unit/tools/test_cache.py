@@ -1,4 +1,4 @@
-"""Identical reads: answered from the cache for whoever asked, saying so, and for nobody else."""
+"""Identical reads: answered from the cache for the same asker, with a note, and for no other."""
 
 import asyncio
 from typing import Any

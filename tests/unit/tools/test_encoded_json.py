@@ -1,4 +1,4 @@
-"""Arguments sent as JSON text are what they would be without, wherever the schema takes no text."""
+"""Arguments sent as JSON text equal those without, if the schema accepts no text."""
 
 from typing import Annotated
 

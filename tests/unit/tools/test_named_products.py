@@ -1,4 +1,4 @@
-"""A foreign tool cannot reach another team's product, wherever its arguments name it."""
+"""A foreign tool cannot reach another team's product, with the name in any argument."""
 
 import base64
 import bz2

@@ -1,4 +1,4 @@
-"""One list of labels says whose a thing is, wherever it comes from."""
+"""One list of labels names a product, for any source."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever comes in, at most the cap comes out: strict JSON, whole elements, and it says so."""
+"""For any input, at most the cap comes out: strict JSON, whole elements, and a notice."""
 
 from collections.abc import Mapping
 

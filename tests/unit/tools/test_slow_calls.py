@@ -18,7 +18,6 @@ Told = list[tuple[str, float]]
 
 
 async def never_answered(of: Timeouts, **options: Any) -> tuple[Told, dict[str, Any]]:
-    """What people are told of a call that never ends, and when; what the model is told."""
     told: Told = []
     box = bench([FakeTool(contract(timeouts=of), gate=asyncio.Event())], **options)
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""What people state in a thread: whose fact it is, and whom it rules out."""
+"""Statements of people in a thread: their author, and the products that they rule out."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Thoughts that a model wrote into its answer: nobody sees them, and an answer that speaks of them stays whole."""
+"""Thoughts in a model's answer are hidden, and an answer that mentions them stays whole."""
 
 from collections.abc import Sequence
 

@@ -28,7 +28,6 @@ SLOW = [moved("checkout", "latency", ONSET), moved("checkout", "errors", ONSET, 
 
 
 def verdict(found: Investigation) -> tuple[object, list[object]]:
-    """What was stated at the end, and who is suspected."""
     stated = found.asked("core__report_findings")[-1]
     return stated["verdict"], [one["product"] for one in stated["suspects"]]
 
@@ -147,7 +146,6 @@ PATH = ["web > checkout", "checkout > cart", "cart > payments", "web > search"]
 
 
 def more_errors(product: str, number: int, **more: object) -> dict[str, object]:
-    """What core__error_patterns tells when all that changed are lines of one kind."""
     row = {
         "product": product,
         "level": "error",

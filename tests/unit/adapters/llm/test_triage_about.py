@@ -1,4 +1,4 @@
-"""Whom an answer is about: said where it is another than was asked about, or where nobody was."""
+"""The product of an answer, named if it differs from the question's, or if that names none."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What triage tells of the asker's files: as theirs, beside what it measured, and weighed in nothing."""
+"""The asker's files in triage: quoted as theirs, beside the measurements, and never weighed."""
 
 from typing import Any
 

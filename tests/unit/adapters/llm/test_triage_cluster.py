@@ -1,4 +1,6 @@
-"""Findings of Kubernetes in an answer: whom they blame, how sure, in full, and a shared server."""
+"""Findings of Kubernetes in an answer: the suspects, the certainty, the full text, and a shared
+server.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Whom to look at first where no cause is established: who changed as the others began to feel it."""
+"""The products to check first without an established cause: those that changed with the symptom."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a tracker of errors tells an investigation without a model: it is told, and forbids an all-clear."""
+"""An error tracker in an investigation without a model: reported, and it forbids an all-clear."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Figures are told as people say them, and never as more than their rounding."""
+"""Figures have people's units, and never more digits than their rounding."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the last days say in an answer: what fills up within hours, and what is normal at this time."""
+"""The last days in an answer: resources that fill up within hours, and what is normal at this time."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whom log lines speak against: errors that may be nothing new, and complaints that no longer come."""
+"""The suspects of log lines: errors that may be old, and complaints that stopped."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Trouble that is older than the time that is asked about: it must not pass for what is usual."""
+"""Trouble older than the range of the question must not count as normal."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

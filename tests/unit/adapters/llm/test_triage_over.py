@@ -1,4 +1,4 @@
-"""Trouble that is over: it is told as over, nothing is proposed for it, and what goes on comes first."""
+"""Trouble that is over: reported as over, without a proposal, and after ongoing trouble."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Samples that are missing and targets that are down: told, and never an all-clear."""
+"""Missing samples and unreachable targets: reported, and never an all-clear."""
 
 from collections.abc import Mapping
 

@@ -58,7 +58,6 @@ def with_result(content: str) -> CompleteRequest:
 def streamed(
     pieces: Sequence[str], request: CompleteRequest = REQUEST
 ) -> tuple[str, str, list[tuple[str, object]]]:
-    """What was shown as it came, what at the end, and the calls."""
     held = HeldText(request)
     shown = "".join(held.feed(piece) for piece in pieces)
     rest, calls = held.close(may_call=True)

@@ -1,4 +1,4 @@
-"""A server's schema as ours: what models are shown, what is checked, and what is refused."""
+"""A server's schema as ours: the model's view, the checks, and the refusals."""
 
 import json
 from typing import Any

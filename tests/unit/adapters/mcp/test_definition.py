@@ -1,4 +1,4 @@
-"""Which announced tools are on: exactly those whose hash the operator accepted as reading."""
+"""The enabled tools are exactly those with a hash that the operator accepted as reading."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Stores of logs with fields: the vendors' own examples, what is asked of them, and what they lack."""
+"""Stores of logs with fields: the vendors' own examples, the queries, and their limits."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence

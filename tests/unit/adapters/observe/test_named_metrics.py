@@ -1,4 +1,4 @@
-"""Metrics by name and labels: the vendors' own examples, what is asked of them, and what they lack."""
+"""Metrics by name and labels: the vendors' own examples, the queries, and their limits."""
 
 import json
 from collections.abc import Mapping
@@ -54,7 +54,6 @@ def answering(body: object, status: int = 200) -> httpx.AsyncClient:
 
 
 def served(server: DatadogServer | CloudWatchServer) -> httpx.AsyncClient:
-    """Asks a stand-in without a socket."""
     return httpx.AsyncClient(transport=_Direct(server), base_url="http://backend.test")
 
 

@@ -1,4 +1,4 @@
-"""The label that names the products is found whatever a shop calls it."""
+"""The label that names the products is found under any name."""
 
 from collections.abc import Sequence
 

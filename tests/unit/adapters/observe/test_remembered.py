@@ -10,8 +10,6 @@ from tools.outside_json import counting_unread, left_out
 
 
 class Asked:
-    """Counts what is asked of it."""
-
     def __init__(self) -> None:
         self.times = 0
 

@@ -1,4 +1,4 @@
-"""A label that names nobody as a rule gives no product what its usual label gives to somebody else."""
+"""A generic label gives a product no series that its usual label gives to another product."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +21,6 @@ def owners(
 
 
 def anothers(seen: Sighting, *series: Mapping[str, str]) -> bool:
-    """Whether it is somebody else's, where the product is found by `job` elsewhere."""
     told = [(seen, labels) for labels in series]
     return bool(owners(OWN, seen).anothers(told))
 

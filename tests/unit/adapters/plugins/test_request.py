@@ -1,4 +1,4 @@
-"""Whatever an argument holds, it stays in its place of the URL."""
+"""Any argument stays in its place of the URL."""
 
 from urllib.parse import parse_qs, unquote, urlsplit
 

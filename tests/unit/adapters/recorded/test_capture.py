@@ -1,4 +1,4 @@
-"""What is taken out of backends is a case; what could not be read is said, and the rest taken."""
+"""The data taken out of backends is a case; unreadable parts are reported, and the rest is taken."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

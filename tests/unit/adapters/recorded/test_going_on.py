@@ -1,4 +1,4 @@
-"""A recorded incident goes on after a rollback, and does not age while nobody looks."""
+"""A recorded incident continues after a rollback, and does not age while unread."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Packs come from elsewhere: whatever is wrong with one is a sentence that names file and line."""
+"""Packs come from elsewhere: any error in one is a sentence that names file and line."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""The simulated shop's data are what they were, so that it can be made faster and nobody notices."""
+"""The simulated shop's data stay equal, so that it can be made faster safely."""
 
 import hashlib
 from collections.abc import Iterable

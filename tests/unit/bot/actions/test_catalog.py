@@ -1,4 +1,4 @@
-"""What may be declared, and what a model is told when it asks for something else."""
+"""Valid declarations, and the model's errors for anything else."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""One winner, one dispatch, a truthful card: whatever the order, the crash, or the answer."""
+"""One winner, one dispatch, a truthful card: in any order, after any crash, for any answer."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The sweep starts what is due, once per proposal, and leaves the rest for later."""
+"""The sweep starts due work, once per proposal, and leaves the rest for later."""
 
 import pytest
 

@@ -19,7 +19,6 @@ Change = Callable[[Proposal], Proposal]
 
 
 async def judged(world: World, by: str = "U-lead", change: Change = lambda row: row) -> object:
-    """The guards' answer about a confirmed proposal whose stored row was then changed."""
     row = await world.proposed()
     await world.store.decide(
         row.id, confirm(row, by), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, by, key="c")

@@ -1,4 +1,4 @@
-"""What the model is told later about its own proposals."""
+"""The model's later notes about its own proposals."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""One order is one order: of equal cards that stand at once, one at most goes out, whoever confirms."""
+"""One order is one order: of equal open cards one at most is sent, for any approver."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Whoever shows a proposal's state says the same word."""
+"""All views of a proposal's state use the same word."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A confirmed proposal that nobody carries on ends truthfully, once, and nothing is sent."""
+"""A stranded confirmed proposal ends truthfully, once, and nothing is sent."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Alert threads over rows: whatever fails or ends on the way, one message, one turn, the rest later."""
+"""Alert threads over rows: after any failure, one message, one turn, the rest later."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -53,8 +53,6 @@ class Bot:
         await self.store.file([filed], AlertLimits(investigations_per_hour=limits))
 
     async def shows(self) -> None:
-        """One run, as by the clock or after a request; whoever ran before is gone."""
-
         async def lapse(connection: AsyncConnection) -> None:
             await connection.execute(alert_threads.update().values(due_at=None))
 

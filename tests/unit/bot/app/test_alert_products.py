@@ -1,4 +1,4 @@
-"""Whose an alert is: one product, however its sender spells the name."""
+"""The product of an alert: one, for any spelling of its name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Levels tell how things stand, and nothing about what could not be read."""
+"""Levels show the state, and nothing for unreadable values."""
 
 from types import SimpleNamespace
 from typing import cast

@@ -1,4 +1,4 @@
-"""What an operator is told of MCP servers, what is kept to show changes, and what is refused."""
+"""The operator's view of MCP servers, the stored definitions, and the refusals."""
 
 import json
 from collections.abc import AsyncIterator

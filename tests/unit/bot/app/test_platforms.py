@@ -1,4 +1,4 @@
-"""Several workspaces behind the ports of one: each place is its own workspace's, and nobody else's."""
+"""Several workspaces behind the ports of one: each place belongs to its own workspace only."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""The verifier finds whatever was done to a chain, and nothing where nothing was done."""
+"""The verifier finds any change of a chain, and reports nothing without one."""
 
 import random
 from dataclasses import replace
@@ -29,7 +29,6 @@ MUTATIONS = 10_000
 
 
 def bad_seq(rows: list[ChainRow], *checkpoints: Checkpoint, keys: AuditKeys = KEYS) -> int:
-    """The first bad row; 0 when there is none."""
     bad = verdict(rows, keys, checkpoints).bad
     return bad.seq if bad else 0
 

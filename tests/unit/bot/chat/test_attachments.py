@@ -1,4 +1,4 @@
-"""Which attached files are read, what the model is told of them, and what people are."""
+"""Attached files: which are read, and the notices for the model and for people."""
 
 import pytest
 

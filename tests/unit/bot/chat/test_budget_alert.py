@@ -1,4 +1,4 @@
-"""Admins are told once a day, whichever replica notices, and again only if nobody was reached."""
+"""Admins are alerted once a day, by any replica, and again only if none was reached."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

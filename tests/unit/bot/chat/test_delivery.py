@@ -1,4 +1,4 @@
-"""What could not be shown: brought when it can be, up to an hour, then on record and told."""
+"""Undelivered answers: delivered later, up to an hour, then recorded and reported."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

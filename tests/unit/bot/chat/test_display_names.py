@@ -1,4 +1,4 @@
-"""Names for a model and its answer: asked for briefly, ids where nobody tells them."""
+"""Names for a model and its answer: looked up briefly, with ids for unknown ones."""
 
 import asyncio
 

@@ -31,7 +31,6 @@ def _turn(size: int, tool: str = "core__get_logs", letter: str = "x") -> Turn:
 
 
 def _raw(turns: Sequence[Turn]) -> list[int]:
-    """What is left of each turn's result."""
     found = [m.tool_result.content for turn in turns for m in turn if m.tool_result]
     return [0 if content == FOLDED else len(content) for content in found]
 

@@ -1,4 +1,4 @@
-"""Which messages nobody can answer without looking, and which ask nothing of the systems."""
+"""Messages that need a look at the systems, and messages that do not."""
 
 import pytest
 

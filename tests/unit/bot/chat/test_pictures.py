@@ -1,4 +1,4 @@
-"""Images reach models that see; the others, and people, are told which were not looked at."""
+"""Images reach models that see; other models, and people, get a notice of the rest."""
 
 from adapters.llm.messages import CompleteRequest, Message, Picture, Role
 from bot.chat.models import KnownModel

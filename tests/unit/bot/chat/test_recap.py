@@ -1,4 +1,4 @@
-"""The digest of a thread: which words ask for it, and that nobody's words become more than a quote."""
+"""The digest of a thread: the words that ask for it, and quotes that stay quotes."""
 
 import asyncio
 from dataclasses import replace
@@ -145,7 +145,6 @@ def test_no_words_make_a_heading_a_list_a_link_or_a_mention(hostile: str) -> Non
 
 
 def judged(hostile: str) -> None:
-    """What is sent of a digest with those words and that name, line by line."""
     quiet = thread_digest(part(said("x", name="y")), "")
     digest = thread_digest(part(said(hostile, name=hostile)), "")
     sent = safe_markdown(digest, LinkPolicy(frozenset(), SITE))

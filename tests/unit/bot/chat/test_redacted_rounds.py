@@ -1,4 +1,4 @@
-"""What a model is sent holds no secret, in whichever round it was learned that it is one."""
+"""A request to a model holds no secret, in any round after the secret was learned."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -10,8 +10,6 @@ from bot.chat.stopping import Signal, StoppedByPerson, unless_stopped
 
 
 class Work:
-    """Begins, waits to be told, and remembers how it ended."""
-
     def __init__(self) -> None:
         self.begun = asyncio.Event()
         self.go_on = asyncio.Event()

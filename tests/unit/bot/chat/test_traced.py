@@ -1,4 +1,4 @@
-"""One turn is one trace, whoever answers which part of it, and a trace costs no turn anything."""
+"""One turn is one trace, on any replicas, and a trace delays no turn."""
 
 import asyncio
 import json

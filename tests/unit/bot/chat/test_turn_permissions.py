@@ -1,4 +1,4 @@
-"""A turn whose channel has no name yet: the narrowest of everything, told, and asked for again."""
+"""A turn in a channel without a name yet: the narrowest rule, a notice, and another look-up."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Two runs are compared over the cases of both; a lost answer is worse, a lost rank is told."""
+"""Two runs are compared over the cases of both; a lost answer is worse, a lost rank is reported."""
 
 import json
 from pathlib import Path

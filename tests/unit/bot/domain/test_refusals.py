@@ -1,4 +1,4 @@
-"""What people are told when a limit is in the way: spent is only said of what is spent."""
+"""The messages about a limit: only a spent budget is called spent."""
 
 import pytest
 

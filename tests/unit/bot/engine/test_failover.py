@@ -1,4 +1,4 @@
-"""Whose work is carried on, how much of it at once, and when it is left alone. The clock is set."""
+"""The failover of work: whose, how much at once, and its end. The clock is set."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -26,8 +26,6 @@ TURNS = 160
 
 @dataclass
 class MemoryRecords(DbosRecords):
-    """Who runs what. What is handed on is in nobody's hands until `taken`."""
-
     by: dict[str, list[str]]
     waiting: list[str] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
@@ -43,7 +41,6 @@ class MemoryRecords(DbosRecords):
         self.waiting.extend(workflows)
 
     def taken(self, executor: str) -> None:
-        """Somebody looks into the queue."""
         self.by.setdefault(executor, []).extend(self.waiting)
         self.waiting.clear()
 

@@ -1,4 +1,4 @@
-"""What the driver says of a server that is away for a moment is waited for, whatever its words."""
+"""Transient errors of a server are waited for, with any wording of the driver."""
 
 import psycopg
 import pytest

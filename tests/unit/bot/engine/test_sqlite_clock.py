@@ -1,4 +1,4 @@
-"""Rows are stamped with milliseconds whatever SQLite this Python is linked with."""
+"""Rows have timestamps in milliseconds with any SQLite of this Python."""
 
 import sqlite3
 import time

@@ -14,8 +14,6 @@ from tests.fixtures_engine import ask
 
 @dataclass
 class Court:
-    """Turns that run until they are told to end."""
-
     begun: list[str] = field(default_factory=list)
     marked: list[str] = field(default_factory=list)
     passed: dict[str, asyncio.Event] = field(default_factory=dict)

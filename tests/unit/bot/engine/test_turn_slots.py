@@ -20,8 +20,6 @@ def ask(number: int) -> Ask:
 
 @dataclass
 class Line:
-    """Turns that hold a slot until they are told to end."""
-
     told: list[Ask] = field(default_factory=list)
     begun: list[int] = field(default_factory=list)
     ends: dict[int, asyncio.Event] = field(default_factory=dict)

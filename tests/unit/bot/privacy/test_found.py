@@ -1,4 +1,4 @@
-"""A secret that its place gave away is masked where it stands bare from then on, in its session alone."""
+"""A secret found by its place is masked everywhere from then on, in its session alone."""
 
 from collections.abc import Callable
 

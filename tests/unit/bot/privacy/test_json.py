@@ -199,7 +199,6 @@ def leaves(value: JsonValue) -> list[object]:
 
 
 def unnested(text: str) -> object:
-    """What a text of JSON says; the text itself where it is none."""
     try:
         found = json.loads(text) if text[:1] in ("{", "[") else text
     except ValueError:
@@ -216,7 +215,6 @@ def flat(found: object) -> list[object]:
 
 
 def is_masked_only(was: object, now: object) -> bool:
-    """Whether every character stands that is not under a mask."""
     if not isinstance(was, str) or not isinstance(now, str):
         return was == now
     kept = ".+".join(map(re.escape, MARK.split(now)))

@@ -1,4 +1,4 @@
-"""Names of the operator's own that look like somebody's address are none."""
+"""The operator's own names that look like an address are not masked."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What operators are told of the tools: offered or why not, what schemas cost, how calls went."""
+"""The operators' view of the tools: offered or why not, schema costs, and the calls' health."""
 
 from dataclasses import replace
 from datetime import timedelta

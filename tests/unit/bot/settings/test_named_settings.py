@@ -52,7 +52,6 @@ def _known(path: tuple[str, ...]) -> bool:
 
 
 def wrong(text: str) -> list[str]:
-    """What looks like a setting in the text and is none."""
     found = []
     for table, key in BRACKETED.findall(text):
         path = tuple(re.findall(r'"[^"]+"|[^.]+', table))

@@ -1,4 +1,4 @@
-"""Other workspaces in kortex.toml: what installs them, and whose roles and rules are whose."""
+"""Other workspaces in kortex.toml: installation, and the owners of roles and rules."""
 
 import pytest
 from cryptography.fernet import Fernet

@@ -1,4 +1,4 @@
-"""What reports make of an alert's row: the latest told stands, in whatever order they come."""
+"""An alert's row after reports in any order: the latest state wins."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace

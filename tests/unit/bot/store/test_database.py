@@ -1,4 +1,4 @@
-"""Transactions, the clock, and what is said when the database is not there."""
+"""Transactions, the clock, and the errors without a database."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The clock closes what nobody has used for too long, once, and writes it down."""
+"""The clock closes long unused sessions, once, and records it."""
 
 from datetime import UTC, datetime, timedelta
 

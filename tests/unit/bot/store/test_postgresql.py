@@ -256,7 +256,6 @@ async def driver_of(connection: AsyncConnection) -> "psycopg.AsyncConnection[Any
 
 
 async def cut(connection: AsyncConnection) -> None:
-    """What stands between us and the server goes away, and says nothing of it."""
     driver = await driver_of(connection)
     with socket.socket(fileno=os.dup(driver.fileno())) as wire:
         wire.shutdown(socket.SHUT_RDWR)

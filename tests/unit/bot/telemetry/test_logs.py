@@ -1,4 +1,4 @@
-"""One JSON record a line, without secrets, whatever a program or a library logs."""
+"""One JSON record a line, without secrets, for any program or library."""
 
 import io
 import json

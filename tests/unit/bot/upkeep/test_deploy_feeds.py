@@ -22,8 +22,6 @@ DEPLOY = IngestedEvent("1", "github", "deploy", "checkout", NOW, {})
 
 
 class Feed:
-    """Answers as it is told, and notes how far back it was asked."""
-
     def __init__(self) -> None:
         self.fails: Exception | None = None
         self.unread = 0

@@ -41,7 +41,6 @@ class Supervised:
         return int((await self.hears("serves"))[2])
 
     async def ended(self) -> int:
-        """The exit code, once nobody holds the output any more."""
         assert self.process.stdout is not None
         async with asyncio.timeout(TIMEOUT_S):
             rest = await self.process.stdout.read()

@@ -1,4 +1,4 @@
-"""The doors for alerts: open where a secret is set, to whoever has it, for bodies that can be read."""
+"""The routes for alerts: open with a configured secret, for its holders, for readable bodies."""
 
 import json
 import zlib

@@ -1,4 +1,4 @@
-"""Events from outside: who may send them, what is taken, and that repeating does no harm."""
+"""Events from outside: the permitted senders, the valid events, and harmless repeats."""
 
 import asyncio
 import gzip

@@ -18,8 +18,6 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Site:
-    """A server whose one page can be held up."""
-
     def __init__(self) -> None:
         self.free = asyncio.Event()
         self.free.set()

@@ -1,4 +1,4 @@
-"""The operator's page: to which names it answers, and what it takes from whom."""
+"""The operator's page: its host names, and the requests that it accepts."""
 
 from collections.abc import AsyncIterator
 

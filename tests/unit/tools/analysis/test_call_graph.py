@@ -1,4 +1,4 @@
-"""Who is in a symptom's reach, and who passes trouble on."""
+"""A symptom's reach, and the products that pass trouble on."""
 
 from hypothesis import given
 from hypothesis import strategies as st

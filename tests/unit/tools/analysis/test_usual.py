@@ -1,4 +1,4 @@
-"""What is usual, and how much of the time before belongs to a trouble that goes on."""
+"""The baseline, and the part of it that belongs to ongoing trouble."""
 
 import pytest
 from hypothesis import given

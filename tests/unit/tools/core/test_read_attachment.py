@@ -19,8 +19,6 @@ from tools.errors import InvalidArguments
 
 
 class OneFile:
-    """Attachments whose every file has this text."""
-
     def __init__(self, text: str) -> None:
         self._text = text
 

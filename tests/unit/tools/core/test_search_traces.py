@@ -1,4 +1,4 @@
-"""Traces of a product, found by what is odd about them."""
+"""Traces of a product, found by their oddities."""
 
 import orjson
 import pytest

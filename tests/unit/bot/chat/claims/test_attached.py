@@ -1,4 +1,4 @@
-"""A figure that stands only in somebody's file does not count as measured."""
+"""A figure from an attached file alone does not count as measured."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is looked at first, because it is cheap, hides nothing of what is looked for."""
+"""A cheap pre-filter hides no match."""
 
 import re
 from collections.abc import Callable

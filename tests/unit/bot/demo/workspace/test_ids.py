@@ -1,4 +1,4 @@
-"""Message ids are unique and increase, whatever the clock does."""
+"""Message ids are unique and increase, for any clock."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""How a thread stands is told to Slack: the newest state, by the methods the workspace has."""
+"""Slack's session status of a thread: the newest state, by the workspace's methods."""
 
 import asyncio
 from collections.abc import Mapping

@@ -65,7 +65,6 @@ class Workspace:
             self.running.append((self.now + self.edit_s, granted))
 
     def keys(self) -> list[int]:
-        """Who was granted, in order."""
         return [key for _, key in self.granted]
 
 

@@ -1,4 +1,4 @@
-"""What a workspace's refusal says of its charts, and what is sent in their place."""
+"""A workspace's refusal of charts, and the replacement sent."""
 
 import pytest
 

@@ -46,7 +46,6 @@ class Workspace:
         self.now = end
 
     def keys(self) -> list[int]:
-        """Who was granted, in order."""
         return [key for _, key in self.granted]
 
     def times(self, channel: str) -> list[float]:

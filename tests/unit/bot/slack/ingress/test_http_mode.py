@@ -1,4 +1,4 @@
-"""`POST /slack/events`: what is not Slack's never gets further, and never makes a 500."""
+"""`POST /slack/events`: foreign requests go no further, and never cause a 500."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""A socket that is away is told once, again after minutes, and when it is back."""
+"""A socket outage is logged once, again after minutes, and at its end."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Each delivery is handed to the app of the workspace it is meant for, whatever else it says."""
+"""Each delivery goes to the app of its workspace, with any other content."""
 
 import asyncio
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Side jobs: they delay nobody, fail alone, and end with the process."""
+"""Side jobs: they delay no request, fail alone, and end with the process."""
 
 import asyncio
 

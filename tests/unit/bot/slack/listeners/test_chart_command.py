@@ -1,4 +1,4 @@
-"""`/kortex chart`: said at once, shown a moment later to whoever asked, on record, never to outsiders."""
+"""`/kortex chart`: an immediate reply, then the chart for the asker, recorded, never for outsiders."""
 
 import asyncio
 import json

@@ -120,7 +120,6 @@ class Bench:
         return ingress
 
     async def carried(self, ingress: Ingress) -> list[str]:
-        """What was run of what was started."""
         for proposal, decision in ingress.workflows.decisions:
             await self.world.carry(self.world.row(proposal), decision)
         return self.world.control.effects

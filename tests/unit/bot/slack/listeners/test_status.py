@@ -1,4 +1,4 @@
-"""What goes on now: told with links and names, and nothing of places that somebody may not see into."""
+"""The current activity: with links and names, and without places that the person may not see."""
 
 import json
 from dataclasses import replace

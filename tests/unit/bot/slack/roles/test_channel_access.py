@@ -1,4 +1,4 @@
-"""Who sees into which channel: nobody more than Slack would show, and nobody where it does not say."""
+"""Access to channels: no more than Slack would show, and none if it does not say."""
 
 import pytest
 from pydantic import JsonValue

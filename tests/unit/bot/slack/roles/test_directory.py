@@ -1,4 +1,4 @@
-"""Who is in which role: fail closed, fresh enough, and asked no oftener than Slack allows."""
+"""Members of roles: fail closed, fresh enough, and within Slack's rate limits."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -231,8 +231,6 @@ async def test_an_answer_under_way_when_the_group_changed_is_not_kept(world: Wor
 
 
 class Rota:
-    """Who is on call, as a test says."""
-
     def __init__(self, *names: str) -> None:
         self.names = frozenset(names)
         self.failure: Exception | None = None

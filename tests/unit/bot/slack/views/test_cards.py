@@ -1,4 +1,4 @@
-"""Cards: what is shown is what runs, whatever the model wrote."""
+"""Cards: the shown action is the one that runs, with any text of the model."""
 
 import json
 import re

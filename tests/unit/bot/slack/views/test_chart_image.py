@@ -1,4 +1,4 @@
-"""A chart as SVG: well-formed and inert whatever it is named; as PNG where the extra is installed."""
+"""A chart as SVG: well-formed and inert with any names; as PNG where the extra is installed."""
 
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""A chart's block: within Slack's limits whatever it is named, with what is usual and the onset."""
+"""A chart's block: within Slack's limits with any names, with the baseline and the onset."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Modals stay within Slack's limits whatever a tool returned, and show it inert."""
+"""Modals stay within Slack's limits for any result of a tool, and show it inert."""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Live answers: first text soon, the newest state, and the whole final text whatever Slack does."""
+"""Live answers: first text soon, the newest state, and the whole final text, through any failure of
+Slack.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Names for eyes: asked for briefly, kept while nobody answers, ids where nobody ever did."""
+"""Display names: looked up briefly, kept during an outage, ids for unknown ones."""
 
 import asyncio
 from collections.abc import Collection, Mapping

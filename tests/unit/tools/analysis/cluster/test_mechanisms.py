@@ -1,4 +1,4 @@
-"""What is behind the words of Kubernetes, and whose an object is."""
+"""The meaning of Kubernetes' words, and the owner of an object."""
 
 import pytest
 

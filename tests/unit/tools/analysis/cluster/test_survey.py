@@ -1,4 +1,4 @@
-"""Each fault of an invented cluster is told with its object and its mechanism, and once."""
+"""Each fault of an invented cluster is reported with its object and its mechanism, and once."""
 
 from collections.abc import Sequence
 from typing import Any
