@@ -90,7 +90,7 @@ def _meant(thought: str, products: Sequence[str]) -> _Meant | None:
     if thought in products:
         return _Meant((thought,), "(?!)")
     for words, (names, kinds) in _PARTS.items():
-        if re.search(rf"\b(?:{words})\b", thought.lower()):
+        if re.search(rf"\b(?:{words})s?\b", thought.lower()):
             called = [p for p in products if re.search(rf"(?:^|[-_.])(?:{names})\d*(?:$|[-_.])", p)]
             return _Meant(called, kinds) if called or kinds != "-" else None
     return None

@@ -110,7 +110,8 @@ def _between(case: Case, seen: Seen) -> str:
 def _verbatim(row: Mapping[str, JsonValue]) -> str:
     at, level = instant(text_of(row, "ts")), text_of(row, "level")
     line = " ".join(lines_of(text_of(row, "message"))).replace("```", "'''")
-    cut = line if len(line) <= _LINE_CHARS else f"{line[: _LINE_CHARS - 1]}…"
+    # At a whole word: half an identifier is in no result.
+    cut = line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS].rsplit(' ', 1)[0]} …"
     return " ".join(filter(None, (f"{at:%H:%M:%S}" if at else "", level, cut)))
 
 

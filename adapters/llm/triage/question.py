@@ -71,6 +71,8 @@ _SPOKEN_OF: Final = re.compile(
 _PLACES: Final = frozenset(
     {"dns", "registry", "network", "disk", "disks", "cluster", "node", "nodes"}
 )
+_STORES: Final = frozenset({"database", "db", "cache", "queue"})
+_FROM_THIS: Final = re.compile(r"\b(?:because of|due to|caused by) (?:this|that|it)\b")
 _STATE: Final = re.compile(r"crash\w*|fail\w*|broken|affected|previous|restart\w*")
 _IS_PLURAL: Final = re.compile(
     r"\b(?:are|were|many|lost|losing|any) (?:the |our |some )?$"
@@ -249,7 +251,7 @@ def _intended(
     if thought:
         return STATE
     if subject or stranger:
-        if subject and (slow or failing):
+        if subject and (slow or failing) and not _FROM_THIS.search(text.lower()):
             return _CAUSE
         if subject and _ROLE.search(text.lower()) and len(text.split()) < _MOST_WORDS:
             return Intent("figure")
@@ -276,7 +278,8 @@ def _stranger(lowered: str) -> str:
     if found is None:
         return ""
     mentioned = found[3] or ""  # a word of the language is no name there: "what about tomorrow?"
-    name = found[1] or found[2] or ("" if mentioned in KNOWN_WORDS else mentioned)
+    is_word = mentioned in KNOWN_WORDS and mentioned.removesuffix("s") not in _STORES
+    name = found[1] or found[2] or ("" if is_word else mentioned)
     return "" if name in _NOBODY else name
 
 

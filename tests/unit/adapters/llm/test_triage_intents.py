@@ -115,6 +115,11 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("is the quota full", "pods", "all"),
         ("are the endpoints there", "pods", "all"),
         ("restart loop?", "pods", "all"),
+        ("better now?", "cause", "over"),
+        ("it's getting worse!!", "cause", "over"),
+        ("list the affected services", "cause", "impact"),
+        ("so no deploy?", "deploys", "all"),
+        ("can we fail over", "order", "all"),
         ("are all pods ok", "pods", "all"),
         ("which secret", "pods", "all"),
         ("dont restart anything, whats safe", "cause", "next"),
@@ -248,6 +253,26 @@ async def test_a_hostile_line_stays_one_line_of_its_block(line: str) -> None:
     block = found.text.split("```")
     assert len(block) == 3
     assert len(block[1].strip("\n").split("\n")) == 1
+
+
+async def test_a_long_line_is_cut_where_a_word_ends() -> None:
+    row = {"ts": "2026-04-07T14:30:00Z", "level": "error", "message": f"{'word ' * 59}id=4fe0a1b2"}
+    found = await later("show me the error logs", get_logs={**LINES, "lines": [row]})
+
+    assert "word …" in found.text
+    assert "id=4f" not in found.text
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize("question", ["what about the databases", "is the db slow"])
+async def test_a_part_of_the_system_is_the_products_that_are_one(question: str) -> None:
+    assert "payments-db" in (await later(question)).text.partition("\n")[0]
+
+
+async def test_whether_a_product_suffers_from_this_is_no_new_investigation() -> None:
+    found = await later("is cart down because of this?")
+
+    assert found.text.startswith("**cart: its errors, latency, traffic are as usual")
 
 
 async def test_a_figure_is_read_from_the_metric_that_the_product_has() -> None:
