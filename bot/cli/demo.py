@@ -4,6 +4,7 @@ from typing import Final
 
 import click
 
+from bot.cli.options import words
 from bot.upkeep.signals import Signals, heeding
 
 LAST_PORT: Final = 65535
@@ -12,7 +13,7 @@ LISTENING: Final = ("127.0.0.1", "0.0.0.0")  # noqa: S104 - asked for
 
 
 @click.command()
-@click.option("--ask", metavar="QUESTION", help="Answer one question and exit.")
+@click.option("--ask", type=words, metavar="QUESTION", help="Answer one question and exit.")
 @click.option(
     "--channel",
     type=click.Choice(CHANNELS),
@@ -56,8 +57,6 @@ def demo(
     if ask is not None:
         page = {"--port": port is not None, "--host": host is not None, "--workspace": workspace}
         _refuse(page, "is an option of the page. It does not go with --ask")
-        if not ask.strip():
-            raise click.BadParameter("the question is empty", param_hint="--ask")
         from bot.cli.demo_server import demo_ask
 
         return demo_ask(ask, channel or CHANNELS[0], as_json=as_json)

@@ -32,7 +32,8 @@ def instant(text: str) -> datetime:
 
 
 def words(text: str) -> str:
-    if not text.strip():
+    # Neither spaces nor characters without a width are words.
+    if not any(map(str.isprintable, text.strip())):
         raise click.BadParameter("is empty")
     return text
 
