@@ -1,7 +1,8 @@
 """Charts that people ask for: read by the tools of their channel, as in an answer to them."""
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -34,6 +35,8 @@ FIND: Final = "core__find_metrics"
 LONGEST_COMPARED: Final = timedelta(hours=24)
 
 MOST_NAMES: Final = 20
+
+_NO_WORD: Final = re.compile(r"[\W_]+")
 
 
 class ChartAnswers:
@@ -77,7 +80,12 @@ class ChartAnswers:
         if not read.record.ok:
             return Charted(f"No chart: {read.record.message or 'the metrics could not be read'}")
         found = await self._run(FIND, at, product=request.product, time_range=when.text)
-        return Charted(_nothing(request, found))
+        rows = _rows(found)
+        names = [name for name, _ in rows]
+        meant = [name for name, role in rows if _is_meant(request.metric, name, role)]
+        if meant and request.metric not in names:
+            return await self.chart(replace(request, metric=meant[0]))
+        return Charted(_nothing(request, names))
 
     async def _run(self, tool: str, at: CallContext, **arguments: JsonValue) -> ToolOutcome:
         call = ToolCall(f"{at.turn_id}:{tool}", tool, orjson.dumps(arguments).decode())
@@ -118,14 +126,25 @@ def _drawn(
     return replace(charts[0], usual=past[0].usual, since=past[0].since)
 
 
-def _nothing(request: ChartRequest, found: ToolOutcome) -> str:
-    said = f"No chart: {request.product} has no points of {request.metric}, {request.time_range}."
+def _rows(found: ToolOutcome) -> Sequence[tuple[str, str]]:
+    """The name and the role of each metric that was found."""
     try:
-        rows = orjson.loads(found.content)["found"]
-        names = list(dict.fromkeys(str(row["name"]) for row in rows))
+        rows = orjson.loads(found.content)["found"] if found.record.ok else []
+        return [(str(row["name"]), str(row.get("role", ""))) for row in rows]
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        names = []
-    if not found.record.ok or not names:
+        return []
+
+
+def _is_meant(said: str, name: str, role: str) -> bool:
+    """Whether people mean that metric: `p99_latency`, `errors`."""
+    words = [word for word in _NO_WORD.split(said.casefold()) if word]
+    return bool(words) and all(word in name.casefold() or word == role for word in words)
+
+
+def _nothing(request: ChartRequest, found: Sequence[str]) -> str:
+    said = f"No chart: {request.product} has no points of {request.metric}, {request.time_range}."
+    names = list(dict.fromkeys(found))
+    if not names:
         return f"{said} I see no other metric of it here."
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return f"{said} There are: {', '.join(f'`{name}`' for name in names[:MOST_NAMES])}{more}."

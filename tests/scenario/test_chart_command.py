@@ -1,11 +1,13 @@
 """`/kortex chart` of a whole bot: read by the channel's own tools, shown to one person."""
 
+import re
 from typing import Any
 
 import pytest
 
 from bot.demo.workspace.seeds import CHECKOUT, GUEST, RESPONDER
 from bot.demo.workspace.stored_messages import Message
+from bot.slack.listeners import replies
 from tests.fixtures_service import Start, stage
 from tests.stage import WAIT_S, Stage, says
 
@@ -41,6 +43,17 @@ async def test_a_metric_is_drawn_with_what_is_usual_and_its_tools_are_on_record(
         rows = running.query("select body from audit where kind = 'tool.call'")
         assert any("compare_to_baseline" in str(body) for body in rows)
         assert running.models.requests == []
+
+
+@pytest.mark.parametrize("hint", re.findall(r"`(chart p[^`<]+)`", replies.COMMAND_HELP))
+@pytest.mark.parametrize("metric", ["p99_latency", "p99", "latency", "errors"])
+async def test_the_example_of_a_hint_works_as_typed_and_with_other_words(
+    stage: Start, hint: str, metric: str
+) -> None:
+    async with stage(says("unasked")) as running:
+        message = await asked(running, hint.replace("p99_latency", metric))
+
+        assert len(charts(message)) == 1
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def reading_lines(case: Case) -> Iterator[str]:
         yield f"**{subject}{when}:**"
         yield "\n".join(f"- {line}" for line in lines)
     if _GRAPH.search(case.question.lower()):
-        yield f"`/kortex chart {subject}` draws it."
+        yield f"`/kortex chart {roles_asked(case)[0]} {subject}` draws it."
 
 
 def _until_now(case: Case) -> str:
