@@ -28,7 +28,7 @@ NOT_KEPT: Final = (
     "the database is not available, so this answer was not stored: later questions in this "
     "thread will not see it"
 )
-LOST: Final = "the answer is lost, because its process ended; ask again"
+LOST: Final = "the answer is lost, because its process ended"
 _GAVE_UP: Final = (
     "Kortex crashed repeatedly at the same step ({step}), so the answer ends here; "
     "its log names the cause as {reference}"

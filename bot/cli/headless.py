@@ -185,7 +185,7 @@ def answer_json(
             "output_tokens": final.usage.output,
         },
         "cost_usd_micros": final.cost_usd_micros,
-        "notices": [*final.notices, *_unfinished(final)],
+        "notices": [*final.notices, *filter(None, (final.changes,)), *_unfinished(final)],
         "claims": [claim.as_json() for claim in final.claims],
         "proposal": _proposal_json(proposals[-1]) if proposals else None,
     }

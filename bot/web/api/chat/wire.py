@@ -141,7 +141,7 @@ def _done(message: str, final: TurnFinished, products: Sequence[str]) -> models.
             output_tokens=usage.output,
         ),
         cost_usd_micros=final.cost_usd_micros,
-        notices=list(final.notices),
+        notices=[*final.notices, *filter(None, (final.changes,))],
         evidence=[evidence_line(each) for each in final.evidence],
         verdict=str(findings["verdict"]),
         suspects=suspects if isinstance(suspects, list) else [],

@@ -1,5 +1,6 @@
 """Every event of a turn as it goes over the wire: the golden form that clients read."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -7,10 +8,11 @@ import orjson
 import pytest
 
 from adapters.llm.messages import Usage
+from bot.chat.changes import NOT_READ
 from bot.domain.chats import ChatEventKind, NewChatEvent
 from bot.domain.claims import Claim, ClaimState
 from bot.domain.ids import TurnId
-from bot.domain.turn_events import Evidence, Notice, ToolProgress
+from bot.domain.turn_events import Evidence, Notice, ToolProgress, TurnEnd
 from bot.web.api import models
 from bot.web.api.chat import wire
 from tests.golden.slack_views import AT, finished, proposal
@@ -70,6 +72,23 @@ def test_an_event_is_what_clients_were_promised(name: str) -> None:
 
     assert {"event": event.kind.value, **orjson.loads(event.data)} == golden[name]
     models.EVENTS[event.kind].model_validate_json(event.data)
+
+
+@pytest.mark.parametrize(
+    ("changes", "notices"),
+    [
+        ("", ["checked"]),
+        ("The proposed restart of checkout was confirmed and carried out.", ["checked", "The pro"]),
+        (NOT_READ, ["checked", "Kortex "]),
+    ],
+)
+def test_the_end_of_a_failed_turn_says_what_became_of_its_proposals(
+    changes: str, notices: list[str]
+) -> None:
+    failed = replace(FINAL, end=TurnEnd.FAILED, notices=("checked",), changes=changes)
+    *_, done = wire.ending(MESSAGE, failed, ("checkout",))
+
+    assert [each[:7] for each in orjson.loads(done.data)["notices"]] == notices
 
 
 def test_every_kind_of_event_has_a_golden_form_and_a_model() -> None:
