@@ -41,4 +41,4 @@ async def test_what_the_answer_has_no_room_for_stands_in_the_result() -> None:
 
     assert outcome.record.ok
     evidence = [Evidence.of(1, outcome)]
-    assert details_of(evidence) == ["web moved [E1]", "not looked at: traces: none"]
+    assert details_of(evidence) == ["web moved [E1]", "not checked: traces: none"]
