@@ -29,6 +29,7 @@ _LEVELS: Final = (
     ("warn", r"\bwarn"),
 )
 _QUOTED: Final = re.compile(r"[\"`\u201c]([^\"`\u201d]{2,80})[\"`\u201d]")
+_SINGLE_QUOTED: Final = re.compile(r"(?<!\w)'([^'\n]{2,80})'(?!\w)")
 _PATH: Final = re.compile(r"(?<!\S)/[\w./{}:-]{2,80}")
 _ABOUT: Final = re.compile(
     r"\b(?:with|containing|contain|matching|mentioning|mention|about|saying|grep)\s+([\w./-]{3,60})"
@@ -60,7 +61,7 @@ def _level(case: Case) -> str:
 
 def _text(case: Case) -> str:
     """What the lines are to hold: quoted, a path, or a word after "with"."""
-    if found := _QUOTED.search(case.question):
+    if found := _QUOTED.search(case.question) or _SINGLE_QUOTED.search(case.question):
         return found[1]
     if found := _PATH.search(case.question):
         return found[0].rstrip("?.!,")
@@ -117,7 +118,7 @@ def _verbatim(row: Mapping[str, JsonValue]) -> str:
 
 def deploy_lines(case: Case) -> Iterator[str]:
     found, seen = _asked_for(case), case.of(DEPLOYS)
-    is_named = bool(_VERSION.search(case.question))
+    is_named = bool(_VERSION.search(case.question)) or "commit" in case.question.lower()
     if seen is None:
         failed = [one for one in case.seen if not one.ok]
         yield f"Deploys could not be read. {marks(failed)}".strip()

@@ -115,6 +115,7 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("is the quota full", "pods", "all"),
         ("are the endpoints there", "pods", "all"),
         ("restart loop?", "pods", "all"),
+        ("show the stack trace", "logs", "all"),
         ("better now?", "cause", "over"),
         ("it's getting worse!!", "cause", "over"),
         ("list the affected services", "cause", "impact"),
@@ -220,6 +221,8 @@ LINES = {
         ("errors from /v1/orders in the logs", {"level": "error", "query": "/v1/orders"}),
         ('logs with "out of memory"', {"query": "out of memory"}),
         ("show me warnings", {"level": "warn"}),
+        ("logs of cart with 'no quotes'", {"product": "cart", "query": "no quotes"}),
+        ("don't show errors, show the team's logs", {"product": "checkout"}),
     ],
 )
 async def test_log_lines_are_read_with_what_the_question_names(
