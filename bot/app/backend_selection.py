@@ -281,7 +281,7 @@ def make_observed(
         return _recorded(incidents, stored_incidents, everywhere)
     if "recorded" in kinds:
         raise ConfigurationError(
-            "observe: recorded backends stand alone; set every kind to recorded, or none of them"
+            "observe: recorded backends cannot be mixed; set every kind to recorded, or none"
         )
     shared = replace(
         everywhere,

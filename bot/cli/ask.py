@@ -35,7 +35,7 @@ from bot.settings.model import Settings
 from tools.redactor import Redacted
 
 _NOBODY_DECIDES = (
-    "Nobody can confirm it here, so no card was raised. Ask in a channel or with `kortex chat`."
+    "It cannot be confirmed here, so no card was posted. Ask in a channel or with `kortex chat`."
 )
 
 
@@ -84,10 +84,10 @@ async def ask_with(
 def _why_no_model(answer: Mapping[str, JsonValue], default: str) -> str:
     notices = answer["notices"]
     if isinstance(notices, list) and REPLACED in notices:
-        return f"{default} answered without evidence, so its answer is hidden; the one above used no model"
+        return f"{default} answered without evidence, so its answer is hidden; the answer above is rule-based"
     return (
         f"no model answered ({default} is the default_provider); "
-        "`kortex check` says what is wrong with each"
+        "`kortex check` shows the reason for each"
     )
 
 

@@ -41,7 +41,7 @@ def audit() -> None:
     "--checkpoint",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Checkpoints kept elsewhere: a file, a log, a copied Slack message. They find a cut tail.",
+    help="Checkpoints kept elsewhere: a file, a log, a copied Slack message. They show whether the tail was cut.",
 )
 @json_option
 @configured_or_demo
@@ -69,7 +69,7 @@ async def verify(settings: Settings, checkpoint: Path | None, as_json: bool) -> 
     metavar="SESSION",
     help="The rows of this session: its id, its name (the newest of it), or a link of its thread.",
 )
-@click.option("--since", type=instant, metavar="WHEN", help=f"Rows from then on: {WHEN}.")
+@click.option("--since", type=instant, metavar="WHEN", help=f"Rows from this time: {WHEN}.")
 @jsonl_option
 @configured
 async def export(settings: Settings, session: str, since: datetime | None) -> int:
@@ -85,7 +85,7 @@ async def export(settings: Settings, session: str, since: datetime | None) -> in
         trail = StoredTrail(database)
         wanted = await _session(database, trail, session) if session else ""
         if wanted is None:
-            complain(f"no row is of {session!r}; write {FORMS}")
+            complain(f"no row belongs to {session!r}; write {FORMS}")
             return FAILED
         after = 0
         while page := await trail.entries(
@@ -114,9 +114,9 @@ async def _session(database: Database, trail: StoredTrail, wanted: str) -> str |
     "--person",
     default="",
     metavar="PERSON",
-    help='The rows whose actor is this person: "U0123456", elsewhere "T0123456/U0123456".',
+    help='The rows of this person: "U0123456", elsewhere "T0123456/U0123456".',
 )
-@click.option("--reason", required=True, metavar="TEXT", help="Written into the trail.")
+@click.option("--reason", required=True, metavar="TEXT", help="Written into the audit trail.")
 @configured
 async def erase(settings: Settings, session: str, person: str, reason: str) -> int:
     """Empty the content of rows; the rows and the chain stay. Give --session or --person."""
@@ -134,7 +134,7 @@ async def erase(settings: Settings, session: str, person: str, reason: str) -> i
 
 
 @audit.command()
-@click.option("--reason", required=True, metavar="TEXT", help="Written into the trail.")
+@click.option("--reason", required=True, metavar="TEXT", help="Written into the audit trail.")
 @configured
 async def seal(settings: Settings, reason: str) -> int:
     """Accept a trail that does not verify as it is, on record.
@@ -149,10 +149,12 @@ async def seal(settings: Settings, reason: str) -> int:
         database = await opened(settings, stack)
         found = await verify_trail(StoredTrail(database), keys, kept_outside(settings))
         if found.bad is None:
-            print("the trail holds: there is nothing to seal")
+            print("the trail is valid: there is nothing to seal")
             return OK
         rows = await seal_rows(database, found, by=operator(), reason=reason)
-    print(f"sealed rows 1 to {rows} as they stand; what they were before, nothing proves")
+    print(
+        f"sealed rows 1 to {rows} in their current state; earlier changes to them cannot be found"
+    )
     return OK
 
 
@@ -188,21 +190,20 @@ def _print_summary(summary: Summary, witnesses: int, *, as_json: bool) -> None:
         return
     print(f"ok    {summary.rows} rows, head {summary.head[:16]}")
     if summary.erased:
-        print(f"      {summary.erased} erased: their content is gone, their place is proved")
+        print(f"      {summary.erased} erased: their content is gone, their place is proven")
     if summary.sealed:
         print(
-            f"      rows 1 to {summary.sealed} are as somebody with the key found and sealed them "
-            f"(row {summary.sealed + 1} says who and why)"
+            f"      rows 1 to {summary.sealed} were sealed later by a holder of the key (row {summary.sealed + 1} records the person and the reason)"
         )
     if summary.unsealed:
         print(f"      rows 1 to {summary.unsealed} are older than the chain and not covered by it")
     if summary.unkeyed:
         print(
-            f"      {summary.unkeyed} rows were chained without a key: "
-            "whoever can write the database can forge them"
+            f"      {summary.unkeyed} rows have no key: anyone who can write to the database can "
+            "forge them"
         )
     if not witnesses:
         print(
-            "      no --checkpoint from outside this database was given: "
-            "a tail cut together with the stored checkpoints would not show"
+            "      no --checkpoint from outside this database was given, so a cut tail could go "
+            "unnoticed"
         )

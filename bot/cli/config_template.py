@@ -130,7 +130,7 @@ def _quoted(text: str | list[str]) -> str:
 
 _HEAD = """\
 # Written by `kortex init`. Every other setting with its default: docs/kortex.example.toml.
-# ${NAME} comes from the environment, so that no secret stands here. `kortex check` tries all of it.
+# ${NAME} comes from the environment, so this file holds no secret. `kortex check` tries every part.
 """
 
 _DATABASE = f"""\
@@ -138,7 +138,7 @@ _DATABASE = f"""\
 url = "sqlite:///kortex.db"  # several processes: postgresql://user:password@host/kortex
 
 [audit]
-key = "${{{AUDIT_KEY}}}"  # seals what is on record: set it before the first run, and keep a copy elsewhere
+key = "${{{AUDIT_KEY}}}"  # seals the audit trail: set it before the first run, and keep a copy elsewhere
 """
 
 
@@ -198,18 +198,18 @@ users = {_quoted(list(confirming.people))}  # ids, as U0123ABCD: profile → ⋮
 [admins]
 roles = ["responder"]
 
-# The first match wins; where none matches, asking is allowed and confirming is not.
+# The first match wins; without a match, people can ask and not confirm.
 [[channels]]
 match = "incident-*"
-products = {_quoted(list(known))}  # what is read and proposed here, as `kortex check` finds them; none: everything
+products = {_quoted(list(known))}  # the products of this channel, as `kortex check` lists them; none: all
 confirm = ["responder"]
 
 # Nothing can be proposed until [[actions]] are declared: see the example. To try a card from its
 # proposal to its outcome, and send nothing to anybody:
 #
 # [[actions]]
-# name = "rollback-deploy"  # the one that triage proposes
-# description = "Roll a product back to the version before"
+# name = "rollback-deploy"  # the only action that triage proposes
+# description = "Roll a product back to the previous version"
 # products = ["*"]
 # params_schema = {{ type = "object", properties = {{ version = {{ type = "string" }} }} }}
 # reversible = true

@@ -67,7 +67,7 @@ async def backup(settings: Settings, target: Path) -> int:
 
 
 @click.command()
-@click.option("--moved", is_flag=True, help="It is no copy: the database itself was moved.")
+@click.option("--moved", is_flag=True, help="This is the moved database itself, not a copy.")
 @configured
 async def restored(settings: Settings, moved: bool) -> int:
     """Mark this database as restored from a copy.
@@ -83,15 +83,14 @@ async def restored(settings: Settings, moved: bool) -> int:
         origin = open_restore_guard(settings, database)
         if await origin.is_served(LEASE_S):
             raise ConfigurationError(
-                "database.url: a Kortex runs on this database. Stop every one of them first; "
-                "nothing was changed"
+                "database.url: a Kortex runs on this database. Stop all of them first; nothing "
+                "was changed"
             )
         await (_take_as_itself(origin) if moved else origin.mark_copied())
     print(
-        "taken as the database itself: what is open in it goes on with the next start"
+        "marked as the database itself: open work continues at the next start"
         if moved
-        else "noted: the next start ends what was open in this copy as unknown, sends nothing "
-        "and says nothing of it"
+        else "marked as restored: the next start closes open work as unknown and sends nothing"
     )
     return OK
 
@@ -99,8 +98,8 @@ async def restored(settings: Settings, moved: bool) -> int:
 async def _take_as_itself(origin: RestoreGuard) -> None:
     if await origin.judge() is Standing.COPY:
         raise ConfigurationError(
-            "database.url: this database shows that it is a copy: `kortex backup` or a dump made "
-            "it, or rows are gone that were here. Start it as it is: it closes what was open"
+            "database.url: this database is already recognised as a copy (of `kortex backup` or "
+            "a dump, or rows are missing). Start it: open work is closed"
         )
     await origin.settle()
 
@@ -119,7 +118,7 @@ async def opened(settings: Settings, stack: AsyncExitStack) -> Database:
     stack.push_async_callback(database.close)
     found = await schema.standing(database)
     if found.revision is None:
-        raise ConfigurationError("database.url: the database is empty; nothing was ever kept in it")
+        raise ConfigurationError("database.url: the database is empty")
     if found.problem:
         raise ConfigurationError(f"database.url: {found.problem}")
     return database

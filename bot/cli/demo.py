@@ -30,7 +30,7 @@ LISTENING: Final = ("127.0.0.1", "0.0.0.0")  # noqa: S104 - asked for
     "--host",
     type=click.Choice(LISTENING),
     help="The address of the page (default: 127.0.0.1). Use 0.0.0.0 in a container only, and "
-    "publish its port to this machine alone: every visitor of the page can act as anybody in it.",
+    "publish its port to this machine alone: every visitor of the page can act as any person in it.",
 )
 @click.option(
     "--workspace",
@@ -56,12 +56,12 @@ def demo(
     """
     if ask is not None:
         page = {"--port": port is not None, "--host": host is not None, "--workspace": workspace}
-        _refuse(page, "is an option of the page. It does not go with --ask")
+        _refuse(page, "is an option of the page and cannot be combined with --ask")
         from bot.cli.demo_server import demo_ask
 
         return demo_ask(ask, channel or CHANNELS[0], as_json=as_json)
     headless = {"--channel": channel is not None, "--json": as_json}
-    _refuse(headless, "goes with --ask. On the page, choose a channel there")
+    _refuse(headless, "needs --ask. On the page, choose a channel there")
 
     def serve(signals: Signals) -> int:
         from bot.cli.demo_server import demo_page, demo_workspace

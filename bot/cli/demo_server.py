@@ -60,7 +60,7 @@ async def _demo(port: int | None, host: str | None, signals: Signals) -> int:
             _tell_port(port, url, USUAL_PORT)
             print(
                 f'\n  Open {url}\n\n  Ask there: "@kortex why is checkout slow?"'
-                f"   Stop with Ctrl-C.\n  Or let its alert ask: sh {folder / SCRIPT}\n",
+                f"   Stop with Ctrl-C.\n  Or fire an alert: sh {folder / SCRIPT}\n",
                 flush=True,
             )
             await attention.stop.wait()
@@ -77,9 +77,9 @@ def _tell_port(wanted: int | None, url: str, usual: int) -> None:
 
 
 _ALONE = """
-  A local Slack is at {url}: its people, channels and messages live until it stops (Ctrl-C).
+  A local Slack is at {url}: Stop with Ctrl-C; its people, channels and messages are then gone.
   Its channels, by ID: {channels}
-  Nobody answers there yet. In another terminal:
+  No bot is connected yet. In another terminal:
 
   export SLACK_BOT_TOKEN={bot}
   export SLACK_APP_TOKEN={app}

@@ -67,7 +67,7 @@ def _copied() -> Iterator[Path]:
     ]
     if not found:
         raise ConfigurationError(
-            "there is no demo to look at. Start `kortex demo`, ask there, and try again."
+            "there is no demo yet. Start `kortex demo`, ask there, and try again."
         )
     demo = max(found, key=lambda each: each.name)
     with tempfile.TemporaryDirectory(prefix="kortex-") as folder:

@@ -126,7 +126,7 @@ async def _dossier(stores: Stores, wanted: str | None) -> Dossier:
     dossier = await dossiers.read(found) if found else None
     if dossier is None:
         if wanted is None:
-            raise ConfigurationError("there is no session yet: nobody has asked anything")
+            raise ConfigurationError("there is no session yet: no question was asked")
         raise ConfigurationError(f"there is no session {wanted!r}; write {FORMS}")
     return dossier
 
@@ -141,10 +141,10 @@ async def _beside(stores: Stores, dossier: Dossier, wanted: str | None) -> str:
     of_name = f" named {wanted}" if wanted else ""
     told = f"this is the newest incident of {others.total + 1} threads{of_name}"
     if not others.proposed:
-        return f"{told}; in no other was an action proposed"
+        return f"{told}; the other threads have no proposals"
     named = ", ".join(others.newest_proposed)
     more = ", …" if others.proposed > len(others.newest_proposed) else ""
-    return f"{told}; actions were proposed in {others.proposed} of the others: {named}{more}"
+    return f"{told}; {others.proposed} other threads have proposals: {named}{more}"
 
 
 async def _facts(stores: Stores, settings: Settings, dossier: Dossier) -> ReportFacts:
@@ -217,7 +217,7 @@ async def _looked_up(facts: ReportFacts, dossier: Dossier, slack: _Slack) -> Rep
             await _add_names(names, people_in(dossier), slack.api)
             await _add_links(links, dossier, slack.api)
     except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
-        complain(f"Slack gave no more names and links: {error}")
+        complain(f"Slack returned no more names and links: {error}")
     return replace(facts, names=names, links=links, thread=await _thread(dossier, slack))
 
 
@@ -226,7 +226,7 @@ async def _thread(dossier: Dossier, slack: _Slack) -> ThreadRead:
         async with asyncio.timeout(LOOK_UP_TIMEOUT_S):
             return await slack.threads.read(dossier.session.place, MessageTs(""), MOST_MESSAGES)
     except TimeoutError:
-        return ThreadRead((), "Slack did not give the messages in time")
+        return ThreadRead((), "Slack did not return the messages in time")
 
 
 async def _add_names(names: dict[str, str], people: Iterable[str], api: SlackCalls) -> None:
@@ -276,7 +276,7 @@ async def _posted(stores: Stores, slack: _Slack, dossier: Dossier, text: str) ->
         async with asyncio.timeout(POST_TIMEOUT_S):
             await slack.surface.say(dossier.session.place, text, key)
     except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
-        why = str(error) or "Slack did not take it in time"
+        why = str(error) or "Slack did not accept it in time"
         complain(f"the report was written but not posted: {why}")
         return False
     return True

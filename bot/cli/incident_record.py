@@ -85,7 +85,7 @@ def _before(text: str) -> timedelta:
     "--until",
     type=instant,
     metavar="WHEN",
-    help="The moment of the question (default: now). Later data is left out.",
+    help="The time of the question (default: now). Later data is left out.",
 )
 @click.option(
     "--products",
@@ -99,16 +99,16 @@ def _before(text: str) -> timedelta:
     default="24h",
     metavar="TIME",
     show_default=True,
-    help="How much of the time before, to compare with.",
+    help="Length of the baseline before it.",
 )
-@click.option("--asked", default="", metavar="QUESTION", help="The question that people asked.")
+@click.option("--asked", default="", metavar="QUESTION", help="The question to record.")
 @click.option(
     "--set",
     "set_name",
     default="own",
     metavar="NAME",
     show_default=True,
-    help="The set in which `kortex eval` counts the case.",
+    help="The set of the case in `kortex eval`.",
 )
 @click.option(
     "--output",
@@ -152,7 +152,7 @@ async def record(
         gathered = await _gather(observed, named, interval, before, is_now)
         if not gathered.rows and not gathered.documents:
             _tell_notes(gathered.notes)
-            complain("nothing was found, so nothing was written")
+            complain("no data was found, so nothing was written")
             return FAILED
         if judged := await _judged(base.stores.feedback, interval):
             gathered.documents[FEEDBACK_FILE] = judged
@@ -237,7 +237,7 @@ async def _gather(
         gathered.notes += notes
     elif observed.kubernetes:
         gathered.notes.append(
-            f"Kubernetes: says how it is now, not at {incident.end:%Y-%m-%d %H:%M} UTC; left out"
+            f"Kubernetes: shows only the current state, not that of {incident.end:%Y-%m-%d %H:%M} UTC; left out"
         )
     missing = {
         "metrics": observed.metrics, "logs": observed.logs, "traces": observed.traces,
@@ -256,8 +256,8 @@ def _interval(since: datetime, until: datetime | None, now: datetime) -> Interva
     end = min(until or now, now)
     if not timedelta(0) < end - since <= LONGEST:
         raise ConfigurationError(
-            f"--since {since:%Y-%m-%d %H:%M} --until {end:%Y-%m-%d %H:%M} UTC: an incident lasts up to "
-            "24 h and begins before it ends; the time before it is --before"
+            f"--since {since:%Y-%m-%d %H:%M} --until {end:%Y-%m-%d %H:%M} UTC: an incident lasts "
+            "up to 24 h and begins before it ends; --before sets its baseline"
         )
     return Interval(since, end)
 
@@ -275,7 +275,7 @@ def _folder(output: str, incident: Interval, products: Sequence[str]) -> Path:
     name = re.sub(r"[^\w.-]+", "-", products[0])
     folder = Path(output or f"incidents/{incident.end:%Y-%m-%d-%H%M}-{name}")
     if folder.exists():
-        raise ConfigurationError(f"{folder}: is there already; name another with --output")
+        raise ConfigurationError(f"{folder}: already exists; name another with --output")
     return folder
 
 

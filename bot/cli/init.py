@@ -105,14 +105,14 @@ def init(config: Path, force: bool, **given: str | None) -> int:
     needed = [name for name in ("logs", "metrics", "confirm") if given[name] is None]
     if needed and not terminal:
         missing = ", ".join(f"--{name}" for name in needed)
-        words = f'missing {missing}: there is no terminal to ask at ("{NONE}" is an answer)'
+        words = f'missing {missing}: there is no terminal to ask ("{NONE}" is a valid answer)'
         raise click.UsageError(words, click.get_current_context())
     try:
         answers = _answers(given, _Asking(given, terminal=terminal))
     except ValueError as error:
         return _end(USAGE, f"{error}. Nothing was written.")
     except EOFError:
-        return _end(USAGE, "the answers ended. Nothing was written.")
+        return _end(USAGE, "input ended. Nothing was written.")
     try:
         return _write(config, answers, force=force)
     except OSError as error:
@@ -239,7 +239,7 @@ def _keep_key(variables: Path, answers: Answers, env: Mapping[str, str]) -> str:
         handle = os.open(variables, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return (
-            f"{variables} was there and was kept; {AUDIT_KEY} belongs in it before the first run."
+            f"{variables} already existed and was kept; add {AUDIT_KEY} to it before the first run."
         )
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")

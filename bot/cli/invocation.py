@@ -70,7 +70,7 @@ def mendable(command: Callable[[], int]) -> int:
     except (*_MENDABLE, StorageUnavailable, ExceptionGroup) as error:
         cause = _only(error)
         if isinstance(cause, StorageUnavailable):
-            complain(f"the database cannot be used: {cause}. Nothing was started.")
+            complain(f"the database is not available: {cause}. Nothing was started.")
             return FAILED
         if isinstance(cause, BrokenPipeError):
             raise cause from None

@@ -47,11 +47,11 @@ EPILOG: Final = """\
 Start here:
   kortex demo                          a recorded incident in a local workspace; no account, no key
   kortex demo --ask "why is checkout slow?" --json
-  kortex init                          a few questions, and a first kortex.toml
-  kortex check --config kortex.toml    what of your configuration works, and what does not
+  kortex init                          write a first kortex.toml from a few questions
+  kortex check --config kortex.toml    try every part of your configuration
   kortex run --config kortex.toml      serve your Slack workspace
 
-The model never acts: it reads, and it may propose. People with the channel's role confirm.
+The model never acts: it reads and it can propose. People with the channel's role confirm.
 """
 
 

@@ -63,7 +63,7 @@ async def export(settings: Settings, session: str, person: str) -> int:
 @records.command()
 @session_option
 @person_option
-@click.option("--reason", required=True, metavar="TEXT", help="Written into the trail.")
+@click.option("--reason", required=True, metavar="TEXT", help="Written into the audit trail.")
 @configured
 async def delete(settings: Settings, session: str, person: str, reason: str) -> int:
     """Delete it. Content of the audit trail is erased; the chain stays."""
@@ -92,8 +92,8 @@ async def delete(settings: Settings, session: str, person: str, reason: str) -> 
         rows = await found.delete()
     print(
         f"deleted {rows} rows and {workflows} records of the engine, and erased the content of "
-        f"{erased} rows of the trail, whose chain stays. Copies elsewhere (backups, logs, "
-        "events, the chat itself) are yours to delete."
+        f"{erased} rows of the audit trail. The chain stays valid. Delete copies elsewhere "
+        f"yourself (backups, logs, events, the chat)."
     )
     return OK
 

@@ -13,7 +13,7 @@ from bot.settings.reading import load
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.signals import Signals
 
-STOPPING: Final = "stopping: nothing new is taken, running answers end"
+STOPPING: Final = "stopping: no new work, running answers finish"
 
 
 def run_one(config: Path, signals: Signals) -> int:
@@ -49,7 +49,7 @@ async def stay(
                 with attention.starting():
                     service = await stack.enter_async_context(opening)
             except StoppedEarly:
-                tell("stopped before it served; nothing was taken")
+                tell("stopped before it served; no work was started")
                 return OK
             await stack.enter_async_context(service.reload.at_each(attention.reload))
             ready(service)

@@ -38,7 +38,7 @@ def configured_or_demo(work: Work[Options]) -> Callable[..., int]:
     @click.option(
         "--demo",
         is_flag=True,
-        help="Look at the `kortex demo` that runs, or ran last, on a copy. Its data stays in "
+        help="Read a copy of the running or last `kortex demo`. Its data stays in "
         "$XDG_STATE_HOME/kortex/demo (else ~/.local/state) until the next demo starts.",
     )
     @functools.wraps(work)
@@ -47,7 +47,9 @@ def configured_or_demo(work: Work[Options]) -> Callable[..., int]:
         if not demo and options.get("session", "") is None:
             raise click.UsageError("Missing argument 'SESSION'.", ctx)
         if demo and options.get("post"):
-            raise click.UsageError("--post posts in a workspace. It does not go with --demo.", ctx)
+            raise click.UsageError(
+                "--post posts in a workspace and cannot be combined with --demo.", ctx
+            )
 
         def on(found: Path) -> int:
             return guarded(lambda: work(loaded(found), *args, **options))

@@ -55,7 +55,7 @@ async def providers(settings: Settings, as_json: bool) -> int:
         ]
     )
     if not live:
-        print(f"No running service answered {_ASKED}, so answers and failures are not known.")
+        print(f"No running service answered {_ASKED}, so answers and failures are unknown.")
     return OK
 
 
@@ -76,7 +76,9 @@ async def tools(settings: Settings, as_json: bool) -> int:
     for toolset in report.toolsets:
         print(f"{toolset.name}: {toolset.as_words()}")
     if not live:
-        print(f"No running service answered {_ASKED}, so calls and backends' state are not known.")
+        print(
+            f"No running service answered {_ASKED}, so calls and the state of backends are unknown."
+        )
     return OK
 
 

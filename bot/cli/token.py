@@ -32,16 +32,20 @@ def token() -> None:
 
 @token.command()
 @click.argument("name")
-@click.option("--service", is_flag=True, help="It is a program's, which never confirms anything.")
-@click.option("--role", "roles", multiple=True, metavar="ROLE", help="Of [roles.ROLE]; repeatable.")
+@click.option("--service", is_flag=True, help="For a program, which can never confirm.")
+@click.option(
+    "--role", "roles", multiple=True, metavar="ROLE", help="A role of [roles.ROLE]; repeatable."
+)
 @click.option(
     "--slack",
     "account",
     default="",
     metavar="USER",
-    help="The person's Slack user id (U0123, or T0123/U0123): the roles of that account count.",
+    help="The person's Slack user id (U0123 or T0123/U0123), for the roles of that account.",
 )
-@click.option("--expires", default="", metavar="TIME", help="Such as 12h or 90d (default: never).")
+@click.option(
+    "--expires", default="", metavar="TIME", help="Lifetime, such as 12h or 90d (default: never)."
+)
 @json_option
 @configured
 async def create(
@@ -108,7 +112,7 @@ async def revoke(settings: Settings, token_id: str) -> int:
     if not done:
         complain("no live token has this id; see `kortex token list`")
         return FAILED
-    print(f"{token_id} is refused from now on")
+    print(f"{token_id} is now revoked")
     return OK
 
 
@@ -119,7 +123,7 @@ def _check(caller: KnownCaller, settings: Settings) -> None:
         )
     if caller.account and (caller.kind is CallerKind.SERVICE or caller.roles):
         raise ConfigurationError(
-            "--slack: a person's roles are then those of that account; leave out --role and --service"
+            "--slack: the roles come from that account; leave out --role and --service"
         )
     if caller.account and not _ACCOUNT.fullmatch(caller.account):
         raise ConfigurationError("--slack: a Slack user id, such as U0123 or T0123/U0123")
@@ -135,7 +139,7 @@ def _lives(text: str) -> timedelta | None:
     except ValueError as error:
         raise ConfigurationError(f"--expires: {error}") from error
     if not isinstance(found, timedelta) or not timedelta(0) < found <= LONGEST:
-        raise ConfigurationError(f"--expires: more than nothing, and at most {LONGEST.days}d")
+        raise ConfigurationError(f"--expires: more than zero and at most {LONGEST.days}d")
     return found
 
 

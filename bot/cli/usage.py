@@ -60,8 +60,8 @@ def usage() -> None:
 
 @usage.command()
 @jsonl_option
-@click.option("--since", type=instant, metavar="WHEN", help=f"From then on: {WHEN}.")
-@click.option("--until", type=instant, metavar="WHEN", help=f"Before then: {WHEN}.")
+@click.option("--since", type=instant, metavar="WHEN", help=f"From this time: {WHEN}.")
+@click.option("--until", type=instant, metavar="WHEN", help=f"Before this time: {WHEN}.")
 @configured
 async def export(settings: Settings, since: datetime | None, until: datetime | None) -> int:
     """Print every round of a model, oldest first, one JSON object a line."""

@@ -22,7 +22,7 @@ TENANT_HEADER: Final = "X-Scope-OrgID"  # of Loki, Mimir and Tempo
 
 def _header_name(name: str) -> str:
     if not _HEADER_NAME.fullmatch(name):
-        raise ValueError("is no name of an HTTP header")
+        raise ValueError("is not a valid HTTP header name")
     if name.lower() in _OF_THE_CONNECTION:
         raise ValueError("is set by the connection itself")
     return name

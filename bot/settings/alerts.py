@@ -18,7 +18,7 @@ def _pattern(text: str) -> str:
     try:
         re2.compile(text)
     except re2.error as error:
-        raise ValueError(f"{text!r} is no RE2 pattern: {error}") from error
+        raise ValueError(f"{text!r} is not an RE2 pattern: {error}") from error
     return text
 
 

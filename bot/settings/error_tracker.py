@@ -26,7 +26,7 @@ class ErrorsBackend(AccessSettings):
         if self.kind == "sentry" and not self.url:
             raise ValueError('needs an address in `url`, such as "https://sentry.io"')
         if self.kind == "sentry" and not self.organization:
-            raise ValueError("needs the `organization`, as it stands in Sentry's addresses")
+            raise ValueError("needs the `organization`, as in Sentry's addresses")
         return self
 
 

@@ -156,7 +156,7 @@ class PrivacySettings(Section):
     @classmethod
     def _always(cls, on: bool) -> bool:
         if not on:
-            raise ValueError("cannot be switched off: no secret leaves; remove the line")
+            raise ValueError("cannot be switched off, so that no secret leaves; remove the line")
         return on
 
 

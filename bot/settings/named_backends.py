@@ -23,7 +23,7 @@ class ByName(Section):
     @model_validator(mode="after")
     def _real(self) -> Self:
         if getattr(self, "kind", "none") in ("none", "recorded"):
-            raise ValueError("kind: a backend with a name needs one, and no recorded one")
+            raise ValueError("kind: a named backend needs one, other than recorded")
         return self
 
 
@@ -91,7 +91,7 @@ def clashes(table: str, named: Mapping[str, ByName]) -> Iterator[tuple[list[str]
             other = first.setdefault(product, name)
             if other != name:
                 path = [*table.split("."), name, "products"]
-                yield path, f"{product!r} chooses [{table}.{other}] already"
+                yield path, f"{product!r} already uses [{table}.{other}]"
 
 
 def chosen_in_vain(

@@ -79,4 +79,4 @@ def check_keys(family: Mapping[str, tuple[str, ...]], backend: Section) -> None:
     fields = type(backend).model_fields
     for key in sorted(others & backend.model_fields_set):
         if getattr(backend, key) != fields[key].default:  # dumped settings have them all
-            raise ValueError(f"{key} is no key of kind {kind!r}")
+            raise ValueError(f"{key} is not a key of kind {kind!r}")

@@ -38,7 +38,7 @@ class OnCallSettings(AccessSettings):
         if self.kind == "pagerduty" and not all(map(_SCHEDULE.fullmatch, self.schedules or ("",))):
             raise ValueError("kind pagerduty needs schedules, such as PI7DH85")
         if self.kind == "pagerduty" and self.user:
-            raise ValueError("kind pagerduty takes a token, no user")
+            raise ValueError("kind pagerduty takes a token, not a user")
         if self.kind == "json":
             steps(self.path)
         return self

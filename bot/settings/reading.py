@@ -106,7 +106,7 @@ def _validated(shape: type[Read], text: str, name: str, env: Mapping[str, str]) 
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{name}: not valid TOML: {error}") from error
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, brackets without end
-        raise ConfigurationError(f"{name}: no TOML that can be read ({error})") from error
+        raise ConfigurationError(f"{name}: not readable as TOML ({error})") from error
     variables = Interpolation(env)
     try:
         read = shape.model_validate(variables.fill(tree))
@@ -190,8 +190,8 @@ def _denied_in_vain(settings: Settings, text: str, name: str) -> list[str]:
     ids = {each for toolset in built_in_toolsets().values() for each in toolset}
     ids |= {"plugin__", "mcp__"}  # a glob such as *__delete* may mean theirs
     return [
-        f"{name}:{line_of(text, ['policy', 'denied'])}: policy.denied: {each!r} is no tool's id, so "
-        "nothing is denied by it; `kortex tools` shows them, such as core__get_logs"
+        f"{name}:{line_of(text, ['policy', 'denied'])}: policy.denied: {each!r} is not a tool's "
+        "id, so it denies nothing; `kortex tools` shows the ids, such as core__get_logs"
         for each in denied
         if "*" not in each.split("__")[0] and not fnmatch.filter(ids, each)
     ]
@@ -203,7 +203,7 @@ def _frozen_in_vain(settings: Settings, text: str, name: str) -> list[str]:
         return []
     return [
         f"{name}:{line_of(text, ['freeze', 'windows', str(index), 'actions'])}: "
-        f"freeze.windows.actions: {each!r} is no declared action, so it freezes nothing"
+        f"freeze.windows.actions: {each!r} is not a declared action, so it freezes nothing"
         for index, window in enumerate(settings.freeze.windows)
         for each in window.actions
         if not fnmatch.filter(actions, each) and each != "*"

@@ -18,7 +18,7 @@ class ReflexGuards(GuardSettings):
     @classmethod
     def _always(cls, required: bool) -> bool:
         if not required:
-            raise ValueError("must be true: nothing runs without a Confirm")
+            raise ValueError("must be true: nothing runs without Confirm")
         return required
 
 

@@ -96,18 +96,18 @@ NotEmpty = Annotated[str, Field(min_length=1)]
 
 def _host_name(text: str) -> str:
     if not _HOST_NAME.fullmatch(text):
-        raise ValueError(f"{text!r} is no host; write a name such as grafana.example.com")
+        raise ValueError(f"{text!r} is not a host; write a name such as grafana.example.com")
     return text.lower()
 
 
 def _local_host(text: str) -> str:
     address, slash, size = text.partition("/")
     if not text.strip() or (slash and not size.isdigit()):
-        raise ValueError(f"{text!r} is no name, glob, address or network")
+        raise ValueError(f"{text!r} is not a name, glob, address or network")
     if slash or _DOTTED.fullmatch(address):
         network = ipaddress.ip_network(text, strict=False)
         if network.prefixlen == 0:
-            raise ValueError(f"{text!r} is every address there is; nothing would be kept local")
+            raise ValueError(f"{text!r} covers every address, so nothing would stay local")
     return text
 
 
@@ -125,7 +125,7 @@ def _link_template(value: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or "{" in parts.netloc:
         raise ValueError("an http or https address whose host has no field")
     if unknown := sorted(fields - LINK_FIELDS):
-        raise ValueError(f"{{{unknown[0]}}} is no field of a link; there are: {known}")
+        raise ValueError(f"{{{unknown[0]}}} is not a field of a link; use one of {known}")
     return value
 
 

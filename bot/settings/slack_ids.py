@@ -20,7 +20,7 @@ _DIRECT: Final = ("@direct", "@group")
 def _group(text: str) -> str:
     if not _GROUP.fullmatch(text):
         raise ValueError(
-            f"{text!r} is no id of a user group. They look like S0123ABCD: in Slack, People → "
+            f"{text!r} is not the id of a user group. They look like S0123ABCD: in Slack, People → "
             "User groups → the group → … → Copy group ID"
         )
     return text
@@ -29,7 +29,7 @@ def _group(text: str) -> str:
 def _person(text: str) -> str:
     if text != ASKING_HERE and not _PERSON.fullmatch(text):
         raise ValueError(
-            f"{text!r} is no id of a person. They look like U0123ABCD: in Slack, the person's "
+            f"{text!r} is not the id of a person. They look like U0123ABCD: in Slack, the person's "
             "profile → ⋮ → Copy member ID"
         )
     return text
@@ -42,7 +42,7 @@ def _person_or_all(text: str) -> str:
 def _channel(text: str) -> str:
     if text and not _CHANNEL.fullmatch(text):
         raise ValueError(
-            f"{text!r} is no id of a channel. They look like C0123ABCD: in Slack, the channel's "
+            f"{text!r} is not the id of a channel. They look like C0123ABCD: in Slack, the channel's "
             "name → About → Channel ID"
         )
     return text

@@ -37,7 +37,7 @@ def _roles_elsewhere(settings: Settings) -> Iterator[Found]:
                 yield path, f"role {role!r} is not defined; add [roles.{role}]"
             if known is not None and known.workspace != workspace:
                 whose = known.workspace or "the workspace of slack.bot_token"
-                yield path, f"role {role!r} is of {whose}, so nobody holds it here"
+                yield path, f"role {role!r} belongs to {whose}, so it has no members here"
 
 
 def _unbounded(settings: Settings) -> Iterator[Found]:
@@ -46,7 +46,7 @@ def _unbounded(settings: Settings) -> Iterator[Found]:
         if rule.workspace and not rule.products:
             yield (
                 ("channels", str(number), "workspace"),
-                "another workspace sees the products that are named; add products",
+                "another workspace needs a list of products; add products",
             )
 
 

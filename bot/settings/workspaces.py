@@ -21,7 +21,7 @@ MOST_USD: Final = 1_000_000.0  # as `[llm.budget]`
 def _team(text: str) -> str:
     if not _TEAM.fullmatch(text):
         raise ValueError(
-            f"{text!r} is no id of a workspace. They look like T0123ABCD: in a browser, Slack's "
+            f"{text!r} is not the id of a workspace. They look like T0123ABCD: in a browser, Slack's "
             "address is https://app.slack.com/client/T0123ABCD/..."
         )
     return text
@@ -77,7 +77,7 @@ class InstallSettings(Section):
         for key in self.seal_keys:
             if not _is_key(key):
                 raise ValueError(
-                    "token_keys: one of them is no Fernet key; make one with `python -c 'from "
+                    "token_keys: one is not a Fernet key; make one with `python -c 'from "
                     "cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'`"
                 )
         if self.client_id and not (self.client_secret.get_secret_value() and self.seal_keys):

@@ -147,7 +147,7 @@ async def test_how_to_get_a_card_is_printed_with_what_would_be_proposed(
     assert would.startswith("would propose: undo for checkout")
     assert would.endswith("May confirm: responder")
     assert how == (
-        "Nobody can confirm it here, so no card was raised. Ask in a channel or with `kortex chat`."
+        "It cannot be confirmed here, so no card was posted. Ask in a channel or with `kortex chat`."
     )
 
 

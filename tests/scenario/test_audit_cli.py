@@ -149,7 +149,7 @@ def test_what_does_not_hold_is_not_continued_until_someone_seals_it(
     assert "the trail does not hold at row 1" in capsys.readouterr().err
     assert kortex(config, "seal", "--reason", "restored from a backup") == 0
     assert kortex(config, "verify") == 0
-    assert "sealed them" in capsys.readouterr().out
+    assert "sealed later by a holder of the key" in capsys.readouterr().out
     assert kortex(config, "seal", "--reason", "again") == 0
     assert "nothing to seal" in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:
@@ -214,7 +214,9 @@ def test_a_session_without_rows_is_said_with_the_forms_that_are_taken(
 
     told = capsys.readouterr()
     assert told.out == ""
-    assert told.err.startswith(f"kortex: no row is of {unknown!r}; write its id (session:TEAM:")
+    assert told.err.startswith(
+        f"kortex: no row belongs to {unknown!r}; write its id (session:TEAM:"
+    )
 
 
 def test_a_session_that_is_no_longer_stored_is_exported_by_its_id(

@@ -143,7 +143,7 @@ async def test_a_proposal_is_shown_whole_and_runs_only_once_its_id_is_typed(
     told = await alice.type(f"/confirm {proposal}", proposal[-4:])
     assert "Your decision counted." in told
     again = await alice.type(f"/confirm {proposal}", proposal[-4:])
-    assert "there is nothing to decide" in again
+    assert "so it cannot be decided" in again
     async with asyncio.timeout(20):
         while "succeeded" not in (ended := await alice.type(f"/proposal {proposal}")):  # noqa: ASYNC110 - the order is sent elsewhere
             await asyncio.sleep(0.02)
@@ -213,7 +213,7 @@ async def test_a_conversation_is_gone_on_with_and_another_begun(alice: Terminal)
         (["/confirm nobody's"], "There is nothing by this name."),
         (["/confirm p_000000"], "There is no such proposal that you may see."),
         (["/session s_1"], "There is nothing by this name."),
-        (["/stop"], "Nothing is being answered here."),
+        (["/stop"], "No answer is running."),
         (["", "   "], ""),
     ],
 )

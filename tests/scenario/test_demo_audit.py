@@ -85,7 +85,7 @@ def test_without_a_demo_both_commands_say_so(
     command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ran(*command) == 2
-    assert "there is no demo to look at. Start `kortex demo`" in capsys.readouterr().err
+    assert "there is no demo yet. Start `kortex demo`" in capsys.readouterr().err
 
 
 def test_a_demo_is_verified_and_told_while_it_writes(
@@ -195,7 +195,7 @@ def test_an_invalid_database_is_said(capsys: pytest.CaptureFixture[str]) -> None
     ("arguments", "words"),
     [
         (["incident", "report"], "Missing argument 'SESSION'"),
-        (["incident", "report", "--demo", "--post"], "does not go with --demo"),
+        (["incident", "report", "--demo", "--post"], "cannot be combined with --demo"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -215,5 +215,5 @@ def test_a_real_demo_is_verified_while_it_runs_and_after_it_was_killed(
         running = ran(*VERIFY), ran(*REPORT)
         demo.send_signal(signal.SIGKILL)
     assert running == (0, 2)
-    assert "nobody has asked anything" in capsys.readouterr().err
+    assert "no question was asked" in capsys.readouterr().err
     assert ran(*VERIFY) == 0

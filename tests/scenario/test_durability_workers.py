@@ -113,7 +113,7 @@ async def test_a_stop_lets_the_turns_of_all_workers_end(world: World) -> None:
         assert await workers.ended() == 0
         await ended_well(world, asked)
         said = workers.said()
-        assert said.count("stopping: nothing new is taken") == 1
+        assert said.count("stopping: no new work") == 1
         assert "Traceback" not in said
 
 

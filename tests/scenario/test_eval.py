@@ -148,7 +148,7 @@ def test_case_without_a_truth_to_count_is_left_out_with_a_word(
     _code, out, err = run(capsys, str(tmp_path), "--json")
 
     assert [one["id"] for one in json.loads(out)["results"]] == ["b"]
-    assert "1 cases without a truth" in err
+    assert "1 cases without a valid truth" in err
 
 
 @pytest.mark.parametrize("broken", ["not json", '{"id": 1}'])
@@ -184,7 +184,7 @@ def test_figures_of_what_was_asked_before_a_broken_case_are_kept(
     assert code == 2
     assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
     assert "metrics.ndjson:1: name" in err
-    assert "1 cases were asked before it" in err
+    assert "1 cases were asked before" in err
     assert "Traceback" not in err
 
 
@@ -198,7 +198,7 @@ def test_case_is_asked_once_however_often_it_lies_there(
     _code, out, err = run(capsys, str(tmp_path), "--json")
 
     assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
-    assert "asked already; left out" in err
+    assert "duplicate case id" in err
 
 
 def test_run_is_compared_with_an_earlier_one(
@@ -254,4 +254,4 @@ def test_provider_that_answers_nothing_is_no_success(
     code, _out, err = run(capsys, str(tmp_path), "--provider", "openai")
 
     assert code == 1
-    assert "1 of 1 answers failed, and count as abstained" in err
+    assert "1 of 1 answers failed and count as abstained" in err

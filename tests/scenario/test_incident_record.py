@@ -64,7 +64,7 @@ def test_incident_is_recorded_and_asked_again(
 
     _code, unjudged, told = run(capsys, ["eval", str(tmp_path / "packs"), "--json"])
     assert json.loads(unjudged)["results"] == []
-    assert "1 cases without a truth" in told
+    assert "1 cases without a valid truth" in told
 
     truth = json.loads((pack / "truth.json").read_text())
     (pack / "truth.json").write_text(
@@ -123,7 +123,7 @@ def test_recording_is_on_record(
         (["--since", "90h"], "up to 24 h"),
         (["--before", "much"], "'--before': much"),
         (["--before", "1000h"], "'--before': 1000h"),
-        (["--output", "."], "is there already"),
+        (["--output", "."], "already exists"),
     ],
 )
 def test_what_is_typed_wrong_is_a_sentence(

@@ -146,8 +146,8 @@ async def test_a_report_of_a_name_says_which_other_threads_it_leaves_out(
         by_id = file.read_text("utf-8")
         detector.activate()
 
-    told = "this is the newest incident of 2 threads named incident-checkout; in no other was"
-    assert f"- Other threads are not in this report: {told} an action proposed" in by_name
+    told = "this is the newest incident of 2 threads named incident-checkout; the other threads"
+    assert f"- Other threads are not in this report: {told} have no proposals" in by_name
     assert f"- Session: `{first}`" in by_name
-    assert f"kortex: {told} an action proposed\n" in capfd.readouterr().err
+    assert f"kortex: {told} have no proposals\n" in capfd.readouterr().err
     assert "Other threads" not in by_id

@@ -105,7 +105,7 @@ def test_check_says_when_no_one_can_ask_the_platform(
 
     found = {one.part: one for one in asyncio.run(examine(Settings.model_validate(tree)))}
 
-    assert "nobody can ask it" in found["platform"].detail
+    assert "its tools are not offered" in found["platform"].detail
     assert found["platform"].fails
     assert not found["patterns"].ok
 

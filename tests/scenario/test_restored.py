@@ -154,7 +154,7 @@ async def test_a_database_at_another_place_is_asked_about_only_while_something_i
 
     assert said == 0
     assert (tmp_path / "whole.db").exists()
-    assert "goes on" in capsys.readouterr().out
+    assert "continues" in capsys.readouterr().out
 
 
 def kortex(folder: Path, *arguments: str) -> int:

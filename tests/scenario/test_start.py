@@ -73,7 +73,7 @@ def config(folder: Path, workspace: Workspace, **changes: str) -> Path:
         ({"more": "[llm]\nmax_tool_dept = 8"}, "kortex.toml:13: llm.max_tool_dept: unknown key"),
         ({"more": "[llm]\ndefault_provider = 'gpt'"}, "gpt"),
         ({"more": "[observe.logs]\nkind = 'recorded'\n[observe.metrics]\nkind = 'prometheus'\n"
-          "url = 'http://127.0.0.1:9'"}, "recorded backends stand alone"),
+          "url = 'http://127.0.0.1:9'"}, "recorded backends cannot be mixed"),
     ],
 )  # fmt: skip
 async def test_what_cannot_work_ends_the_start_with_a_sentence_and_exit_2(
@@ -195,13 +195,13 @@ async def test_check_warns_of_an_action_that_too_few_people_can_confirm(
     warned = {part: row["detail"] for part, row in rows.items() if row["warning"]}
     assert warned == {
         "on call on-call": "2 on call now, 1 without a Slack account",
-        "action apart": "nobody can confirm it in channels incident-*: "
-        "nobody is in responder and also in lead now",
+        "action apart": "no one can confirm it in channels incident-*: "
+        "no one is in responder and also in lead now",
         "action two-on-call": "it needs 2 people in channels incident-*, "
-        "and 1 in responder and also in on-call can confirm it now",
+        "but only 1 in responder and also in on-call can confirm it now",
         "action three": "it needs 3 people in channels payments-*, "
-        "and 1 in lead can confirm it now",
-        "actions of triage": "triage proposes rollback-deploy alone, and no action has that name",
+        "but only 1 in lead can confirm it now",
+        "actions of triage": "triage proposes only rollback-deploy, but no action has that name",
     }
 
 

@@ -60,7 +60,7 @@ def write_case(
     What `redact` raises leaves nothing written either.
     """
     if folder.exists():
-        raise NotWritten(f"{folder}: is there already; name another with --output")
+        raise NotWritten(f"{folder}: already exists; name another with --output")
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -23,8 +23,9 @@ FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 5.0
 _SERVICE: Final = "Kortex"
 _NOT_TAKEN: Final = (
-    "this token is not taken: mistyped, expired, revoked, or of another Kortex. `kortex token list`, "
-    "where the service runs, shows the live ones; `kortex token create NAME` makes one"
+    "the token was rejected: mistyped, expired, revoked, or from another Kortex. On the host of "
+    "the service, `kortex token list` shows the valid ones and `kortex token create NAME` "
+    "makes one"
 )
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 

@@ -37,7 +37,7 @@ from bot.settings.environment import environment
     show_default=True,
     help="The channel, which sets permissions.",
 )
-@click.option("--session", default="", metavar="ID", help="Go on with a conversation of yours.")
+@click.option("--session", default="", metavar="ID", help="Continue one of your conversations.")
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
@@ -75,7 +75,7 @@ async def _chat(url: str, shown: str, channel: str, session: str) -> int:
         me = await talk.client.me()
         if typed:
             roles = ", ".join(me.roles) or "no role"
-            screen.note(f"You are {me.name} ({roles}). /help says what there is.")
+            screen.note(f"You are {me.name} ({roles}). /help lists the commands.")
         return await _until_left(talk)
     except (ChatFailed, AdapterError) as error:
         _tell(str(error))

@@ -13,13 +13,13 @@ from bot.web.api import models
 
 HELP: Final = """\
   /evidence N         the result behind [EN] of the last answer
-  /proposals          what is open, and that you may see
-  /proposal ID        one of them, and how it ended
-  /confirm ID         show a proposal whole, and confirm it
+  /proposals          your open proposals
+  /proposal ID        one proposal and its result
+  /confirm ID         show a proposal in full, then confirm it
   /reject ID REASON   reject it; the reason goes back to the model
-  /sessions           your conversations; /session ID goes on with one, /new begins one
-  /stop               end the running answer (Ctrl-C does the same; twice leaves)
-  /quit               leave; what is asked is answered all the same"""
+  /sessions           your conversations; /session ID continues one, /new starts one
+  /stop               end the running answer (or Ctrl-C; twice leaves)
+  /quit               leave; running answers continue"""
 _ID_CHARS: Final = 4  # of a proposal's id, typed to confirm it
 
 # The next line that was typed, "" at a prompt of ours that was left, None at the end of the input.
@@ -76,7 +76,7 @@ class Talk:
             async for event in self.client.ask(self.session, question):
                 match event:
                     case Lost():
-                        self.screen.note(f"({event.why}; reading on as soon as it answers)")
+                        self.screen.note(f"({event.why}; reconnecting)")
                     case models.NoticeEvent() if not event.message_id:
                         self.screen.note(event.text)
                     case _:
@@ -105,7 +105,7 @@ class Talk:
             "/stop": self._stop,
         }
         if name not in known:
-            self.screen.line(f"There is no {name[:40]!r}. What there is:")
+            self.screen.line(f"There is no {name[:40]!r}. Commands:")
             name = "/help"
         await known[name](rest.strip())
 
@@ -130,29 +130,27 @@ class Talk:
         for row in rows:
             self.screen.proposal(row)
         if not rows:
-            self.screen.line("Nothing is open that you may see.")
+            self.screen.line("You have no open proposals.")
 
     async def _proposal(self, rest: str) -> None:
         if rest:
             self.screen.proposal(await self.client.proposal(rest))
         else:
-            self.screen.line("Which one? /proposal ID, and /proposals shows those that are open")
+            self.screen.line("Which one? /proposal ID; /proposals lists the open ones")
 
     async def _confirm(self, rest: str) -> None:
         if not rest:
-            self.screen.line("Which one? /confirm ID, and /proposals shows the ids")
+            self.screen.line("Which one? /confirm ID; /proposals lists the ids")
             return
         row = await self.client.proposal(rest)
         self.screen.proposal(row)
         if row.state != "pending":
-            self.screen.line(f"It is {row.state}: there is nothing to decide.")
+            self.screen.line(f"It is {row.state}, so it cannot be decided.")
             return
         left_s = (row.expires_at - datetime.now(UTC)).total_seconds()
         word = row.id[-_ID_CHARS:]
-        self.screen.line(f"It is open for {max(0, round(left_s))} s more.")
-        typed = await self.read(
-            f"Type {word} to confirm that this runs, anything else to leave it: "
-        )
+        self.screen.line(f"It expires in {max(0, round(left_s))} s.")
+        typed = await self.read(f"Type {word} to confirm and run it, anything else to cancel: ")
         if (typed or "").strip() != word:
             self.screen.line("Nothing was changed.")
             return
@@ -161,7 +159,7 @@ class Talk:
     async def _reject(self, rest: str) -> None:
         proposal, _, reason = rest.partition(" ")
         if not proposal:
-            self.screen.line("Which one? /reject ID REASON, and /proposals shows the ids")
+            self.screen.line("Which one? /reject ID REASON; /proposals lists the ids")
             return
         await self._decide(proposal, "reject", reason.strip())
 
@@ -170,7 +168,7 @@ class Talk:
     ) -> None:
         decided = await self.client.decide(proposal, how, reason)
         self.screen.warn(decided.message)
-        ends = "" if how == "reject" else f" /proposal {proposal} tells how it ends."
+        ends = "" if how == "reject" else f" /proposal {proposal} shows its result."
         self.screen.line(f"It is {decided.proposal.state} now.{ends}")
 
     async def _sessions(self, _rest: str) -> None:
@@ -182,7 +180,7 @@ class Talk:
 
     async def _go_on(self, rest: str) -> None:
         if not rest:
-            self.screen.line("Which one? /session ID, and /sessions shows the ids")
+            self.screen.line("Which one? /session ID; /sessions lists the ids")
             return
         told = await self.client.messages(rest)
         self.session, self._message = rest, told.messages[-1].id if told.messages else ""
@@ -191,8 +189,8 @@ class Talk:
 
     async def _new(self, _rest: str) -> None:
         self.session, self._message = "", ""
-        self.screen.line("The next question begins a new conversation.")
+        self.screen.line("The next question starts a new conversation.")
 
     async def _stop(self, _rest: str) -> None:
         if not self.session or not await self.client.stop(self.session):
-            self.screen.line("Nothing is being answered here.")
+            self.screen.line("No answer is running.")

@@ -43,7 +43,7 @@ def where(
         tell(f"{first}; asking {USUAL_URL}")
         return USUAL_URL
     if not http.port:
-        tell(f"{config}: [http] port = 0 is another one at each start; asking {USUAL_URL}")
+        tell(f"{config}: [http] port = 0 changes at each start; asking {USUAL_URL}")
         return USUAL_URL
     return address(own_address(http), f"[http] of {config}; name another with --url")
 
@@ -58,7 +58,7 @@ def address(url: str, source: str = "--url") -> str:
     if not host or parts.scheme not in {"http", "https"} or parts.username is not None:
         raise Unusable(f"{source}: write the service's address, such as {USUAL_URL}")
     if parts.scheme == "http" and host not in _LOOPBACK:
-        raise Unusable(f"{source}: use https; over http anybody on the way could read your token")
+        raise Unusable(f"{source}: use https; over http your token could be read on the network")
     return url.rstrip("/")
 
 
@@ -78,7 +78,7 @@ def token(file: Path | None, env: Mapping[str, str]) -> str:
             ) from error
         raise Unusable(f"{path}: cannot be read ({error.strerror})") from error
     if stat.S_IMODE(mode) & 0o077:
-        raise Unusable(f"{path}: others may read it; chmod 600 {path}")
+        raise Unusable(f"{path}: other users can read it; chmod 600 {path}")
     return _checked(told, str(path))
 
 

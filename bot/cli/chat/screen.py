@@ -71,7 +71,7 @@ class Screen:
                 self._grow(event.text)
             case models.ResetEvent():
                 self._end_text()
-                self.note("(the text above is void)")
+                self.note("(ignore the text above)")
                 self._shown = ""
                 self._grow(event.text)
             case models.ToolEndEvent():
@@ -114,7 +114,7 @@ class Screen:
         if row.warning:
             self.warn(f"  {visible(row.warning)}")
         if row.untrusted_read:
-            self.warn("  Text from outside was read before this was proposed.")
+            self.warn("  Based on tool output such as logs, which can be forged.")
 
     def _grow(self, text: str) -> None:
         safe = clean(text)

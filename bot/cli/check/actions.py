@@ -53,11 +53,11 @@ def declared(settings: Settings) -> Sequence[Finding]:
     names = ", ".join(own)
     reflexes = sum(isinstance(action, ReflexAction) for action in settings.actions)
     if reflexes:
-        names += f"; {reflexes} of them in {settings.reflexes.file}, fired by a Confirm only"
+        names += f"; {reflexes} of them in {settings.reflexes.file}, fired only by Confirm"
     found = [Finding("actions", True, names or "none: nothing can be proposed", bool(names))]
     if own and settings.llm.default_provider == TRIAGE and ROLLBACK_ACTION not in own:
-        words = f"triage proposes {ROLLBACK_ACTION} alone, and no action has that name"
-        mend = f"Name the one that rolls a deploy back {ROLLBACK_ACTION}, or let a model answer."
+        words = f"triage proposes only {ROLLBACK_ACTION}, but no action has that name"
+        mend = f"Name your rollback action {ROLLBACK_ACTION}, or set a model as default_provider."
         found.append(Finding("actions of triage", False, words, warning=True, mend=mend))
     return found
 

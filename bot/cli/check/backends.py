@@ -33,11 +33,11 @@ from tools.core.cluster_reading import ALWAYS, PODS, STORAGE
 from tools.errors import InvalidArguments, ToolError
 
 SWEPT: Final = tuple(kind_of(plural) for plural, _ in (PODS, *ALWAYS, *STORAGE))
-TOO_MUCH: Final = "this identity may do more than read; give it get and list on what it needs"
+TOO_MUCH: Final = "this identity can do more than read; allow it only get and list"
 RECENT: Final = timedelta(minutes=5)
 UNKNOWN_PRODUCT: Final = "kortex-check"
 OURS: Final = b'"up"'  # in the answer of /healthz
-REACHED: Final = "is there (a connection, nothing ordered or sent)"
+REACHED: Final = "reachable (connection only, nothing sent)"
 _MOST_CHARS: Final = 200
 
 
@@ -59,7 +59,7 @@ async def check_cluster(asked: Asked) -> Sequence[Finding]:
         return [Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")]
     words = f"answers; this identity can only read, cluster-wide and in {_spaces(cluster)}"
     if unlisted:
-        words += f"; it may not list {', '.join(unlisted)}, so faults of these are not seen"
+        words += f"; it cannot list {', '.join(unlisted)}, so their faults stay unseen"
     return [Finding("kubernetes", True, words)]
 
 
@@ -101,7 +101,7 @@ async def check_platform(asked: Asked) -> Sequence[Finding]:
     connections = rules.connection_rules(of.settings)
     if not connections:
         is_set = kind != "none"  # else the recorded one, which no setting asked for
-        words = "no [platform.connections], so nobody can ask it"
+        words = "no [platform.connections], so its tools are not offered"
         return [Finding("platform", False, words, configured=is_set)]
     return await asyncio.gather(
         *(
@@ -171,7 +171,7 @@ async def check_collector(asked: Asked) -> Sequence[Finding]:
     async def words() -> str:
         collector = await asyncio.to_thread(make_collector, otel)
         await collector.reach()
-        return "takes traces (tried with none)"
+        return "accepts traces (tried with an empty batch)"
 
     return [await probed("otel", words)]
 
@@ -193,7 +193,7 @@ async def check_door(asked: Asked) -> Sequence[Finding]:
     http = asked.of.settings.http
     takes = [name for name in type(http).model_fields if _is_set(getattr(http, name))]
     page = " and serves the page" if asked.of.settings.page.enabled else ""
-    opens = f", and what {', '.join(takes)} open" if takes else ""
+    opens = f", and the routes of {', '.join(takes)}" if takes else ""
     words = f"answers health questions and the API{page}{opens}"
     try:
         server = await asyncio.get_running_loop().create_server(

@@ -35,7 +35,9 @@ _PURPOSE = "check"
 
 
 @click.command()
-@click.option("--offline", is_flag=True, help="Read the configuration only; no packet leaves.")
+@click.option(
+    "--offline", is_flag=True, help="Only read the configuration, without network access."
+)
 @click.option(
     "--plugin",
     type=click.Path(path_type=Path),
@@ -46,7 +48,7 @@ _PURPOSE = "check"
     "--arguments",
     default="",
     metavar="JSON",
-    help="With --plugin: the arguments of the call (default: the examples of its parameters).",
+    help="With --plugin: the arguments (default: the examples of its parameters).",
 )
 @json_option
 @config_option
@@ -90,7 +92,7 @@ async def _check(
     else:
         print_rows([(f"{each.mark:<7}", each.part, _told(each)) for each in found])
         if offline:
-            print("No system was asked (--offline): only the configuration was read.")
+            print("Only the configuration was read (--offline); no system was called.")
     return FAILED if any(f.fails for f in found) else OK
 
 

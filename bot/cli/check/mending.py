@@ -7,18 +7,18 @@ from typing import Final
 from adapters.fault import Fault, fault_of
 
 _SENTENCES: Final[Mapping[Fault, str]] = {
-    Fault.NAME: "Correct the host in {address}: its name is not known here (getent hosts NAME).",
-    Fault.CLOSED: "Start what should listen there, or correct host and port in {address}.",
+    Fault.NAME: "Correct the host in {address}: its name does not resolve here (getent hosts NAME).",
+    Fault.CLOSED: "Connection refused. Start the server, or correct host and port in {address}.",
     Fault.CUT: "Check the network between this machine and {address}, http against https in it, and "
     "a proxy if it needs one.",
-    Fault.SILENT: "Look for a firewall, a proxy or a server that is stuck between here and {address}.",
-    Fault.TLS: "Compare http and https and the host in {address} with its certificate; for an "
-    "authority of your own {trust}.",
-    Fault.CREDENTIAL: "Put the current one into {credential}: it answers, and does not take this one.",
-    Fault.RIGHT: "It answers, and does not allow it to whoever comes with {credential}: {right}.",
-    Fault.ABSENT: "Correct path and name in {address}: it answers, and has no such place.",
-    Fault.LIMIT: "Wait a minute and check again: it answers, and counted too many requests.",
-    Fault.BROKEN: "Look at its own log: it answers, and fails. Nothing is to be changed here.",
+    Fault.SILENT: "No answer. Check for a firewall, a proxy or a stuck server between here and {address}.",
+    Fault.TLS: "TLS failed. Compare http or https and the host in {address} with the "
+    "certificate; for a private CA {trust}.",
+    Fault.CREDENTIAL: "The server rejects the credential. Put the current one into {credential}.",
+    Fault.RIGHT: "The server denies access to {credential}: {right}.",
+    Fault.ABSENT: "The server answers 'not found'. Correct path and name in {address}.",
+    Fault.LIMIT: "The server limits requests. Wait a minute and check again.",
+    Fault.BROKEN: "The server returns errors. Check its log; nothing needs to change here.",
 }
 
 
@@ -32,8 +32,8 @@ class Mending:
 
     address: str
     credential: str
-    right: str = "give it the right to read what is asked"
-    trust: str = "name that in ca_file beside it"
+    right: str = "give it read access"
+    trust: str = "set ca_file beside it"
 
     def of(self, fault: Fault) -> str:
         """A sentence or two, the most likely remedy first."""
@@ -44,7 +44,7 @@ SLACK: Final = Mending(
     "[slack] api_base_url",
     "slack.bot_token",
     right="compare the app's scopes with app-manifest.yml and reinstall it",
-    trust="add that to those which this machine trusts",
+    trust="add the CA to this machine's trust store",
 )
 
 

@@ -104,7 +104,7 @@ async def tracked(
     without = [one for one in wanted if one not in found]
     none = f"; none of {', '.join(without[:MOST_NAMES])}" if without else ""
     words = (
-        f"{len(found)} products of {len(wanted)} have a project{none}"
+        f"{len(found)} of {len(wanted)} products have a project{none}"
         if wanted
         else f"{len(found)} projects"
     )
@@ -188,20 +188,20 @@ def _measured(found: Discovered, products: Sequence[str]) -> Iterator[Finding]:
 
 def _elsewhere(family: Family) -> str:
     return (
-        f"Products of another store: name it as [observe.{family}.NAME] with its products "
-        "(docs/backends.md). Another label here: name it in [observe] product_labels."
+        f"For products in another store, add [observe.{family}.NAME] with them "
+        "(docs/backends.md). For another label, set [observe] product_labels."
     )
 
 
 def _matched(what: str, products: Sequence[str], without: Sequence[str], labels: list[str]) -> str:
     by = f", by {', '.join(labels[:MOST_NAMES])}" if labels else ""
     none = f"; none of {', '.join(without[:MOST_NAMES])}" if without else ""
-    return f"{len(products) - len(without)} products of {len(products)} have {what}{by}{none}"
+    return f"{len(products) - len(without)} of {len(products)} products have {what}{by}{none}"
 
 
 def _known(products: Sequence[str]) -> str:
     more = ", ..." if len(products) > MOST_PRODUCTS else ""
-    return f"; it knows {', '.join(products[:MOST_PRODUCTS])}{more}" if products else ""
+    return f"; it has {', '.join(products[:MOST_PRODUCTS])}{more}" if products else ""
 
 
 def _roles(found: Discovered, product: str) -> str:

@@ -180,7 +180,7 @@ PARTS: Final = (
     Part(
         "roles",
         "Correct the ids in [roles.*]; the app needs usergroups:read and users:read (app-manifest.yml). "
-        "Nobody holds a role that cannot be read.",
+        "A role that cannot be read has no members.",
         ask=check_roles,
         mending=Mending("[roles.*.oncall] url", "its token"),
     ),
@@ -191,7 +191,7 @@ PARTS: Final = (
     ),
     Part(
         "database",
-        "Check [database] url, and that this user may write there; an old schema wants `kortex migrate`.",
+        "Check [database] url, and that this user may write there; an old schema needs `kortex migrate`.",
         ask=lambda asked: asked.database(),
         mending=Mending(
             "[database] url",
@@ -200,9 +200,7 @@ PARTS: Final = (
             trust="name that in sslrootcert of the address",
         ),
     ),
-    Part(
-        "audit", "Set [audit] key, or see `kortex audit verify` for what is wrong.", ask=_ask_audit
-    ),
+    Part("audit", "Set [audit] key, or run `kortex audit verify` for details.", ask=_ask_audit),
     Part(
         "audit places",
         f"Check that key of [audit] and its token, {_REACH}.",
@@ -211,7 +209,7 @@ PARTS: Final = (
     ),
     Part(
         "providers",
-        "Check api_key, model and address of that [llm.providers.*]; the others are asked meanwhile.",
+        "Check api_key, model and address of that [llm.providers.*]; the other providers are used until then.",
         ask=lambda asked: check_providers(asked.of.providers, asked.of.in_order),
         mending=Mending(
             "the address of that [llm.providers.*]",
@@ -222,8 +220,7 @@ PARTS: Final = (
     Part(
         "observe",
         "Check url and token of that table below [observe], "
-        f"{_REACH}. Where it refuses in words of its own, they say why; where nothing matches, name your "
-        "label in [observe] product_labels.",
+        f"{_REACH}. If it gives a reason, follow that. If nothing matches, name your label in [observe] product_labels.",
         ask=check_observed,
         mending=Mending("url of that table below [observe]", "its token"),
     ),
@@ -255,7 +252,11 @@ PARTS: Final = (
         ask=check_feeds,
         mending=Mending("url of that [deploys.*]", "its token"),
     ),
-    Part("patterns", "Check [patterns] folder; this user has to read it.", ask=check_patterns),
+    Part(
+        "patterns",
+        "Check [patterns] folder; this user must be able to read it.",
+        ask=check_patterns,
+    ),
     Part(
         "actions",
         f"Correct that [[actions]] and its addresses, {_REACH}.",

@@ -95,7 +95,7 @@ def _warnings(settings: Settings, holders: Holders) -> list[Finding]:
     actions = [a for a in rules.action_rules(settings) if holders.keys() >= {*a.confirm}]
     held = [c for c in channels if _people(c.confirm, holders)]
     alone = [
-        Finding(f"channel {c.match}", False, "nobody is in its confirm roles now", warning=True)
+        Finding(f"channel {c.match}", False, "its confirm roles have no members now", warning=True)
         for c in channels
         if c not in held
     ]
@@ -125,7 +125,5 @@ def _too_few(channel: ChannelRule, action: ActionRule, able: frozenset[str]) -> 
     also = f" and also in {' or '.join(action.confirm)}" if action.confirm else ""
     whom = f"{' or '.join(channel.confirm)}{also}"
     if not able:
-        return f"nobody can confirm it {where}: nobody is in {whom} now"
-    return (
-        f"it needs {action.approvals} people {where}, and {len(able)} in {whom} can confirm it now"
-    )
+        return f"no one can confirm it {where}: no one is in {whom} now"
+    return f"it needs {action.approvals} people {where}, but only {len(able)} in {whom} can confirm it now"

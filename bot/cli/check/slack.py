@@ -30,8 +30,8 @@ from bot.web.alerts import PATH
 
 MOST_AT_ONCE = 8  # auth.test is answered in a tenth of a second; hundreds at once are not
 _ID = (
-    "Compare the channel's ID: in Slack below its name, About; of a local workspace in the channel's "
-    "menu. Invite the bot to a private channel."
+    "Compare the channel's ID: in Slack under its name, About; in a local workspace in the "
+    "channel's menu. Invite the bot to a private channel."
 )
 _SECRETS = ("alertmanager_token", "grafana_token", "pagerduty_secret", "cloudevents_token")
 
@@ -97,7 +97,7 @@ async def check_workspaces(asked: Asked) -> Sequence[Finding]:
         await database.close()
     sealed = expected.keys() - {each.team for each in readable}
     unreadable = [
-        Finding(f"workspace {team}", False, "no key of slack.token_keys opens its token")
+        Finding(f"workspace {team}", False, "no key of slack.token_keys decrypts its token")
         for team in sorted(sealed)
     ]
     refused = await _refused(settings, readable)
@@ -163,7 +163,7 @@ def _doors(settings: Settings) -> Finding:
         return Finding("alerts", False, words, warning=True)
     open_to = [PATH + wire.source for wire in alert_wires(settings)]
     if not open_to:
-        words = f"no sender can be believed: set one of http.{', http.'.join(_SECRETS)}"
+        words = f"no sender can be authenticated: set one of http.{', http.'.join(_SECRETS)}"
         return Finding("alerts", False, words)
     limits = settings.policy.alerts
     most = f"at most {limits.threads_per_hour} threads and {limits.investigations_per_hour}"
@@ -173,7 +173,7 @@ def _doors(settings: Settings) -> Finding:
 def _without_tools(settings: Settings) -> list[Finding]:
     if not settings.alerts or not settings.policy.roles or "*" in settings.policy.roles:
         return []
-    words = 'an alert holds no role, and [policy.roles."*"] gives it no tool to look with'
+    words = 'an alert has no role, and [policy.roles."*"] allows it no tool'
     return [Finding("alerts", False, words, warning=True)]
 
 
@@ -187,7 +187,7 @@ async def postable(part: str, channel_id: str, api: SlackCalls) -> str | Finding
         words = f"{channel_id} cannot be read: {why}"
         return Finding(part, False, words, mend=mend_of_slack(error) or _ID)
     if channel.is_archived or not channel.is_member:
-        why = "it is archived" if channel.is_archived else "the bot is no member: invite it"
+        why = "it is archived" if channel.is_archived else "the bot is not a member: invite it"
         return Finding(part, False, f"#{channel.name} cannot be posted in: {why}")
     return channel.name
 
@@ -199,7 +199,7 @@ async def _rule(settings: Settings, rule: AlertRule, api: SlackCalls) -> Finding
         return name
     products = rule_for(rules.channel_rules(settings), name).products
     if rule.product and products and rule.product not in products:
-        words = f"{rule.product} is no product of #{name}, so it is not looked at there"
+        words = f"{rule.product} is not a product of #{name}, so alerts of it are not investigated there"
         return Finding(part, False, words, warning=True)
     return Finding(part, True, _said(rule, name, products))
 

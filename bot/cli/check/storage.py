@@ -36,8 +36,8 @@ from bot.store.database import Database
 from bot.store.engines import CONNECT_TIMEOUT_S
 
 _MEND_BEHIND = (
-    "A running bot catches up by itself, some hundred rows a second, and nothing is lost. If the number "
-    "does not fall, see docs/runbook.md#audit-sink-behind."
+    "A running Kortex catches up at some hundred rows a second, and nothing is lost. If the "
+    "number does not fall, see docs/runbook.md#audit-sink-behind."
 )
 
 # What PostgreSQL answers who wants to come in, in words: libpq has no codes there.
@@ -70,7 +70,7 @@ async def check_database(settings: Settings) -> Sequence[Finding]:
         mend = SET_PGBOUNCER if "startup parameter" in str(error) else ""
         fault = fault_of(error) or _said(error)
         return [Finding("database", False, str(error), mend=mend, fault=fault)]
-    newer = f"schema {at.revision}, expanded by a newer version, which serves this one too"
+    newer = f"schema {at.revision}, expanded by a newer version and compatible with this one"
     said = "schema current" if at.revision == at.newest else newer
     return [Finding("database", True, f"{database.dialect}, {said}"), *pooler, *behind]
 
@@ -109,25 +109,23 @@ async def check_audit(settings: Settings, *, readable: bool = True) -> Finding:
     """The key, and whether all that was written so far holds, where the database is `readable`."""
     keys = rules.audit_keys(settings)
     if not keys.keyed:
-        weak = (
-            "no [audit] key: the chain finds accidents, not forgery by who can write the database"
-        )
+        weak = "no [audit] key: anyone who can write to the database can forge the trail"
         return Finding("audit", False, weak, configured=False)
     detail = f"sealed with the key {settings.audit.key_id!r}"
     if not readable:
-        words = f"{detail}; the trail cannot be read: see the database"
-        return Finding("audit", False, words, mend="Mend the database first.")
+        words = f"{detail}; the trail cannot be read: see the row of the database"
+        return Finding("audit", False, words, mend="Fix the database first.")
     try:
         found = await verified(settings)
     except (ConfigurationError, StorageUnavailable) as error:
         words = f"{detail}; the trail could not be read: {error}"
-        return Finding("audit", False, words, mend="Mend the database first.")
+        return Finding("audit", False, words, mend="Fix the database first.")
     if found is None:
         return Finding("audit", True, f"{detail}; the trail is empty")
     if found.bad is not None:
-        what = f"the trail does not hold at row {found.bad.seq}: {found.bad.reason}"
+        what = f"the trail is not valid at row {found.bad.seq}: {found.bad.reason}"
         return Finding("audit", False, f"{what}; see `kortex audit verify`")
-    return Finding("audit", True, f"{detail}; {found.rows} rows hold")
+    return Finding("audit", True, f"{detail}; {found.rows} rows are valid")
 
 
 async def check_outlets(asked: Asked) -> Sequence[Finding]:
@@ -152,7 +150,7 @@ def _file(path: Path) -> Finding:
     there = path if path.exists() else path.parent
     if not os.access(there, os.W_OK) or path.is_dir():
         words = f"{path} cannot be written by this user"
-        mend = "Give this user the right to write there, or name another [audit] checkpoint_file."
+        mend = "Let this user write there, or set another [audit] checkpoint_file."
         return Finding("audit checkpoints", False, words, mend=mend)
     return Finding("audit checkpoints", True, f"appended to {path}")
 
@@ -193,12 +191,12 @@ async def check_pooler(url: str, database: Database) -> Sequence[Finding]:
     if told == server:
         return ()
     if not is_behind_pgbouncer(url):
-        said = "a connection pooler is in between; in transaction mode, concurrent questions fail"
+        said = "there is a connection pooler; in its transaction mode, concurrent questions fail"
         return [Finding("pgbouncer", False, said, warning=True, mend=SET_PGBOUNCER)]
     if limit == "0":
-        said = "a replica that freezes in a transaction keeps its locks: the role has no idle limit"
+        said = "the database role has no idle limit, so a frozen replica keeps its locks"
         return [Finding("pgbouncer", False, said, warning=True, mend=_SET_LIMIT)]
-    return [Finding("pgbouncer", True, "a connection is lent for one transaction at a time")]
+    return [Finding("pgbouncer", True, "behind pgbouncer, in transaction mode")]
 
 
 async def verified(settings: Settings) -> Summary | None:

@@ -71,7 +71,7 @@ async def _provider(name: str, provider: Provider, *, is_asked: bool) -> Finding
         unused = "not in default_provider or fallback_providers, so it was not asked"
         return Finding(part, True, unused, configured=False)
     if name == TRIAGE:
-        return Finding(part, True, "no model, always there")
+        return Finding(part, True, "rule-based, always available")
     return await _asked(part, provider)
 
 
@@ -86,7 +86,7 @@ async def _asked(part: str, provider: Provider) -> Finding:
                     if isinstance(chunk, DoneChunk):
                         return Finding(part, True, "answered (asked for one word, a few tokens)")
     except TimeoutError:
-        slow = "a local model that is being loaded may be there the next time"
+        slow = "a local model may still be loading; try again"
         return Finding(
             part,
             False,
@@ -156,7 +156,7 @@ def _untold(rule: ChannelRule, policy: ToolPolicy, tools: Sequence[AnyTool]) -> 
 
 def _words(rule: ChannelRule, untold: Sequence[str]) -> str:
     if not rule.products:
-        return "no products set: proposals and tools may be about any product"
+        return "no products set: proposals and tools cover every product"
     own = ", ".join(rule.products)
     match rule.reading:
         case Reading.ALL:
@@ -165,7 +165,7 @@ def _words(rule: ChannelRule, untold: Sequence[str]) -> str:
             without = f"; not offered: {', '.join(untold)}" if untold else ""
             return f"proposals and tools only for {own}{without}"
         case Reading.PRODUCTS:
-            blind = f"; cannot tell whose data these read: {', '.join(untold)}"
+            blind = f"; these may read data of other products: {', '.join(untold)}"
             more = f"{blind} (reading = strict denies them)"
             return f"proposals and tools only for {own}{more if untold else ''}"
 
@@ -234,9 +234,9 @@ def _offer(part: str, server: Supervisor, tool: Judged) -> Finding:
     except NotATool as error:
         return Finding(part, False, f"refused: {error}", configured=False)
     reads = tool.definition.seeming_effect().guess is Guess.READS
-    complete = "" if reads else ' (write effect = "read" yourself: its name does not say)'
+    complete = "" if reads else ' (add effect = "read" yourself: its name does not show it)'
     lines = [
-        "off: new. Read what a model would be told:",
+        "off: new. Review its description for the model:",
         *_quoted(tool.definition.lines()),
         f"To accept it, if it only reads{complete}, add to [mcp.servers.{server.spec.name}.tools]:",
         entry_line(tool.definition),

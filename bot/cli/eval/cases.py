@@ -55,7 +55,7 @@ class CaseAsker:
         changed = found if variant is None else varied(found, variant)
         truth = truth_of(changed)
         if truth is None:
-            raise BadPack(f"{found.place}: has no truth that can be counted")
+            raise BadPack(f"{found.place}: has no valid truth")
         shown = {name: content for name, content in changed.files.items() if name != TRUTH_FILE}
         recording = read_recording(CaseFiles(found.place, shown))
         with tempfile.TemporaryDirectory(dir=self.template.parent) as own:

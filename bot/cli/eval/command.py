@@ -52,12 +52,12 @@ def judged_cases(packs: Sequence[Path], tell: Callable[[str], None]) -> Iterator
             continue
         name = read_case(found).id
         if name in asked:
-            tell(f"{found.place}: a case with the id {name} was asked already; left out")
+            tell(f"{found.place}: duplicate case id {name}; left out")
             continue
         asked.add(name)
         yield found
     if without:
-        tell(f"{without} cases without a truth that can be counted were left out")
+        tell(f"{without} cases without a valid truth were left out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _variant_kinds(text: str) -> Sequence[VariantKind]:
     "--provider",
     default="",
     metavar="NAME",
-    help="The only provider to ask (default: those of the configuration; triage without one).",
+    help="The only provider to ask (default: the configured ones, or triage without a configuration).",
 )
 @click.option(
     "--metrics-url",
@@ -180,7 +180,7 @@ async def _evaluate(config: Path, wanted: Wanted) -> int:
     if run.stopped:
         raise ConfigurationError(run.stopped)
     if run.failed:
-        _tell(f"{run.failed} of {len(run.scored)} answers failed, and count as abstained")
+        _tell(f"{run.failed} of {len(run.scored)} answers failed and count as abstained")
     none_came = bool(run.failed) and run.failed == len(run.scored)
     is_bad = none_came or (against is not None and against.worse)
     return FAILED if is_bad else OK
@@ -226,7 +226,7 @@ async def _run(settings: Settings, wanted: Wanted, folder: Path) -> _Run:
                 run.add(asked)
                 _progress(len(run.scored), asked)
     except (BadPack, NotLoaded) as error:
-        run.stopped = f"{error}. {len(run.scored)} cases were asked before it."
+        run.stopped = f"{error}. {len(run.scored)} cases were asked before."
     return run
 
 

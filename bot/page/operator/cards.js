@@ -83,7 +83,7 @@ function card(row, me, { say, onChange, message }) {
     h("header", {}, h("h3", {}, visible(row.effect)), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.state),
       isOpen ? h("span", { class: "muted", "data-until": row.expires_at }, left(row.expires_at)) : null),
     warned(row),
-    row.untrusted_read ? h("p", { class: "note" }, "Text from outside was read before this was proposed.") : null,
+    row.untrusted_read ? h("p", { class: "note" }, "Based on tool output such as logs, which can be forged.") : null,
     told(row), raw(row), message ? h("p", { class: "said" }, visible(message)) : null, trouble,
     !isOpen ? null : why ? h("p", { class: "muted" }, why) : h("div", { class: "row" },
       h("button", { class: "btn is-primary", type: "button", onclick: act(sure, (id) => api.confirm(id)) }, "Confirm"),

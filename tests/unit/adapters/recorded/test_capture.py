@@ -180,7 +180,7 @@ def test_written_case_is_read_again(tmp_path: Path) -> None:
 def test_another_case_is_never_written_over(tmp_path: Path) -> None:
     write_case(tmp_path / "c", case([line("first")]), as_it_is)
 
-    with pytest.raises(NotWritten, match="is there already"):
+    with pytest.raises(NotWritten, match="already exists"):
         write_case(tmp_path / "c", case([line("second")]), as_it_is)
 
     assert b"first" in (tmp_path / "c" / "logs.ndjson").read_bytes()

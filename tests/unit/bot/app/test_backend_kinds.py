@@ -57,16 +57,16 @@ async def test_every_kind_of_metrics_is_opened(text: str) -> None:
     "text", ['kind = "datadog"\nregion = "eu"', 'kind = "datadog"\ntenant = "a"']
 )
 def test_key_of_another_kind_of_metrics_is_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no key of kind 'datadog'"):
+    with pytest.raises(ConfigurationError, match="is not a key of kind 'datadog'"):
         configured("metrics", text)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('kind = "loki"\nindex = "logs-*"', "index is no key of kind 'loki'"),
-        ('kind = "victorialogs"\nselector = "{}"', "selector is no key of kind 'victorialogs'"),
-        ('kind = "opensearch"\nlog_groups = ["/ecs/"]', "log_groups is no key"),
+        ('kind = "loki"\nindex = "logs-*"', "index is not a key of kind 'loki'"),
+        ('kind = "victorialogs"\nselector = "{}"', "selector is not a key of kind 'victorialogs'"),
+        ('kind = "opensearch"\nlog_groups = ["/ecs/"]', "log_groups is not a key"),
         ('kind = "elasticsearch"\nindex = ""', "index"),
     ],
 )

@@ -60,7 +60,7 @@ async def test_an_alert_that_no_role_gives_a_tool(workspace: Workspace) -> None:
     tree = settings(workspace, TOKENS, {}).model_dump()
     blind = Settings.model_validate(tree | {"policy": {"roles": {"sre": {"tools": ["*"]}}}})
     told = [each.detail for each in await alert_findings(blind, None)]
-    assert "no tool to look with" in told[1]
+    assert "allows it no tool" in told[1]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ async def test_an_alert_that_no_role_gives_a_tool(workspace: Workspace) -> None:
     [
         ({}, "ok", "any labels → #incident-checkout, about the labels' product of checkout"),
         ({"match": {"team": "x"}, "product": "checkout"}, "ok", "team → #incident-checkout"),
-        ({"product": "ledger"}, "WARNING", "ledger is no product of #incident-checkout"),
+        ({"product": "ledger"}, "WARNING", "ledger is not a product of #incident-checkout"),
         ({"channel": "C0NOWHERE"}, "FAILED", "C0NOWHERE cannot be read"),
     ],
 )

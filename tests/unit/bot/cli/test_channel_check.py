@@ -13,7 +13,7 @@ TOOLS = [
     FakeTool(contract(id="mcp__db__rows", products=usual_scope(()))),
 ]
 SAID = {
-    Reading.PRODUCTS: "proposals and tools only for checkout; cannot tell whose data these read: pods "
+    Reading.PRODUCTS: "proposals and tools only for checkout; these may read data of other products: pods "
     "(reading = strict denies them)",
     Reading.STRICT: "proposals and tools only for checkout; not offered: pods",
     Reading.ALL: "proposals only for checkout; reading = all: tools read every product",
@@ -30,4 +30,4 @@ def test_a_channel_with_products_says_what_they_bound(reading: Reading) -> None:
 def test_a_channel_without_products_says_that_nothing_is_bounded() -> None:
     channel = ChannelSettings(match="ops")
     (found,) = check_channels(Settings(channels=(channel,)), ALL, TOOLS)
-    assert "may be about any product" in found.detail
+    assert "cover every product" in found.detail

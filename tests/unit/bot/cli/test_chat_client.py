@@ -110,9 +110,7 @@ async def test_a_token_that_is_not_taken_is_told_to_a_person_not_to_a_program(
         (401, b'{"error": {"code": "unauthorized", "message": "Send `Authorization`"}}')
     ]
 
-    with pytest.raises(
-        ChatFailed, match=r"this token is not taken.*kortex token create"
-    ) as refused:
+    with pytest.raises(ChatFailed, match=r"the token was rejected.*kortex token create") as refused:
         await told(service)
 
     assert refused.value.code == "unauthorized"

@@ -122,7 +122,7 @@ def test_without_a_file_it_is_the_usual_address(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("http", "words"),
-    [("port = 'x'", "http.port"), ("port = 0", "port = 0 is another one at each start")],
+    [("port = 'x'", "http.port"), ("port = 0", "port = 0 changes at each start")],
 )
 def test_a_file_that_does_not_say_where_is_reported_and_the_usual_address_asked(
     config: Path, http: str, words: str

@@ -38,8 +38,8 @@ class Tracker:
 @pytest.mark.parametrize(
     ("backend", "has", "products", "ok", "words"),
     [
-        (SENTRY, ["shop"], ["shop", "cart"], True, "1 products of 2 have a project; none of cart"),
-        (SENTRY, [], ["cart"], False, "0 products of 2 have a project; none of shop, cart"),
+        (SENTRY, ["shop"], ["shop", "cart"], True, "1 of 2 products have a project; none of cart"),
+        (SENTRY, [], ["cart"], False, "0 of 2 products have a project; none of shop, cart"),
         (ErrorsBackend(), ["a", "b"], [], True, "2 projects"),
         (ErrorsBackend(), [], [], False, "0 projects"),
     ],

@@ -33,9 +33,9 @@ async def test_matched_products_are_counted_and_the_others_named() -> None:
         SETTINGS, observed(), named("checkout", "cart", "nope"), NOW
     )
     assert (logs.ok, logs.detail) == (
-        True, "loki answers; 2 products of 3 have logs, by service; none of nope",
+        True, "loki answers; 2 of 3 products have logs, by service; none of nope",
     )  # fmt: skip
-    assert "1 products of 3 have metrics" in metrics.detail
+    assert "1 of 3 products have metrics" in metrics.detail
     assert checkout.part == "metrics of checkout"
     assert "1 others; no traffic, errors, latency" in checkout.detail
 
@@ -60,11 +60,11 @@ async def test_label_that_matches_nothing_fails() -> None:
     logs, metrics = await sight(SETTINGS, observed(), named("nope"), NOW)
     assert (logs.fails, metrics.fails) == (True, True)
     assert logs.detail == (
-        "loki answers; 0 products of 1 have logs; none of nope; it knows checkout, cart"
+        "loki answers; 0 of 1 products have logs; none of nope; it has checkout, cart"
     )
-    assert metrics.detail.endswith("; it knows checkout")
-    assert "name it as [observe.logs.NAME]" in logs.mend
-    assert "name it as [observe.metrics.NAME]" in metrics.mend
+    assert metrics.detail.endswith("; it has checkout")
+    assert "add [observe.logs.NAME]" in logs.mend
+    assert "add [observe.metrics.NAME]" in metrics.mend
 
 
 async def test_empty_backend_without_named_products_is_only_odd() -> None:

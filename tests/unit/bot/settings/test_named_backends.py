@@ -35,8 +35,8 @@ def test_tables_within_a_family_are_backends_by_name() -> None:
 @pytest.mark.parametrize(
     ("text", "refused"),
     [
-        ("[observe.logs.eu]\nurl = 'x'", "1: observe.logs.eu: kind: a backend with a name"),
-        ("[observe.logs.eu]\nkind = 'recorded'", "1: observe.logs.eu: kind: a backend"),
+        ("[observe.logs.eu]\nurl = 'x'", "1: observe.logs.eu: kind: a named backend"),
+        ("[observe.logs.eu]\nkind = 'recorded'", "1: observe.logs.eu: kind: a named backend"),
         ("[observe.logs.eu]\nkind = 'loki'\nurll = 'x'", "3: observe.logs.eu.urll: unknown key"),
         ("[observe.logs.eu]\nkind = 'lokki'", "2: observe.logs.eu.kind: must be"),
         ("[observe.logs.EU]\nkind = 'loki'", "1: observe.logs.EU.[key]"),
@@ -50,13 +50,13 @@ def test_tables_within_a_family_are_backends_by_name() -> None:
         ("[observe.errors]\norganization = '../x'", "2: observe.errors.organization: "),
         ("[observe.errors]\nprojects = { shop = ['a/b'] }", "2: observe.errors.projects"),
         ("[observe.errors]\nprojects = { shop = [] }", "2: observe.errors.projects"),
-        ("[observe.errors.eu]\nurl = 'x'", "1: observe.errors.eu: kind: a backend with a name"),
+        ("[observe.errors.eu]\nurl = 'x'", "1: observe.errors.eu: kind: a named backend"),
         (
             "[observe.errors.eu]\nkind = 'sentry'\nurl = 'x'\norganization = 'a'\n"
             "projects = { shop = ['web'] }\nproducts = ['shop']\n"
             "[observe.errors.us]\nkind = 'sentry'\nurl = 'x'\norganization = 'a'\n"
             "products = ['shop']",
-            "11: observe.errors.us.products: 'shop' chooses [observe.errors.eu] already",
+            "11: observe.errors.us.products: 'shop' already uses [observe.errors.eu]",
         ),
         (
             "[observe.logs.eu]\nkind = 'loki'\ntenant = 'a'\nheaders = { x-scope-orgid = 'b' }",
@@ -64,7 +64,7 @@ def test_tables_within_a_family_are_backends_by_name() -> None:
         ),
         (
             TWO + "[observe.logs.us]\nkind = 'loki'\nproducts = ['shop']",
-            "16: observe.logs.us.products: 'shop' chooses [observe.logs.eu] already",
+            "16: observe.logs.us.products: 'shop' already uses [observe.logs.eu]",
         ),
         (
             TWO + "[[channels]]\nmatch = 'a'\nbackends = 'us'",

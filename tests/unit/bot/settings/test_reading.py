@@ -57,7 +57,7 @@ def test_a_missing_variable_is_empty_not_an_error() -> None:
         ("not toml", "k.toml: not valid TOML"),
         (
             "[llm.privacy]\nredact_secrets = false\n",
-            "k.toml:2: llm.privacy.redact_secrets: cannot be switched off: no secret leaves",
+            "k.toml:2: llm.privacy.redact_secrets: cannot be switched off, so that no secret leaves",
         ),
         *[
             (

@@ -47,18 +47,24 @@ def refused(text: str) -> str:
     ("text", "told"),
     [
         ("[slack]\nclient_id = '1.2'\n", "k:1: slack: client_id needs client_secret"),
-        (SLACK.replace(KEY, "A" * 44), "no Fernet key"),
-        (SLACK.replace(KEY, "é(" * 750), "no Fernet key"),
-        ("[workspaces.acme]\n", "no id of a workspace"),
-        ("[slack]\nallowed_workspaces = ['T*']\n", "no id of a workspace"),
+        (SLACK.replace(KEY, "A" * 44), "not a Fernet key"),
+        (SLACK.replace(KEY, "é(" * 750), "not a Fernet key"),
+        ("[workspaces.acme]\n", "not the id of a workspace"),
+        ("[slack]\nallowed_workspaces = ['T*']\n", "not the id of a workspace"),
         ("[slack]\nredirect_url = 'kortex.example.com'\n", "the whole address"),
         ("[[channels]]\nmatch = '*'\nworkspace = 'TACME'\n", "add [workspaces.TACME]"),
         (ROLES, "add [workspaces.TACME]"),
-        (f"{ROLES}[workspaces.TACME]\nadmins = ['lead']\n", "nobody holds it here"),
+        (f"{ROLES}[workspaces.TACME]\nadmins = ['lead']\n", "so it has no members here"),
         ("[[channels]]\nmatch = '*'\nworkspace = '*'\n", "add products"),
         (f"{ROLES}[workspaces.TACME]\nadmins = ['nobodys']\n", "not defined"),
-        (f"{ROLES}[workspaces.TACME]\n[admins]\nroles = ['acme-lead']\n", "nobody holds it here"),
-        (WHOLE.replace("['acme-lead']", "x").replace('["lead"]', '["acme-lead"]'), "nobody holds"),
+        (
+            f"{ROLES}[workspaces.TACME]\n[admins]\nroles = ['acme-lead']\n",
+            "so it has no members here",
+        ),
+        (
+            WHOLE.replace("['acme-lead']", "x").replace('["lead"]', '["acme-lead"]'),
+            "has no members",
+        ),
     ],
 )
 def test_what_would_deny_for_ever_or_keep_no_secret_is_refused(text: str, told: str) -> None:
