@@ -71,7 +71,7 @@ class Admission:
     async def _check_authority(self, contract: ToolContract, context: CallContext) -> None:
         """A call without a user is refused; a failed look-up denies."""
         if not context.actor:
-            raise CallFailed(ToolErrorCode.AUTHZ_DENIED, "nobody is asking")
+            raise CallFailed(ToolErrorCode.AUTHZ_DENIED, "there is no asker")
         if self.authorise is None:
             return
         try:

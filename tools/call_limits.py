@@ -52,9 +52,9 @@ class CallLimits:
                 "use its results, or ask for something else"
             )
         if spent.calls >= self.calls:
-            return f"a turn may make {self.calls} tool calls; answer with what there is"
+            return f"a turn may make {self.calls} tool calls; answer with the results so far"
         if spent.result_bytes >= self.turn_bytes:
-            return f"a turn may read {self.turn_bytes} bytes of results; answer with what there is"
+            return f"a turn may read {self.turn_bytes} bytes of results; answer with the results so far"
         return None
 
 

@@ -9,8 +9,8 @@ from tools.errors import NobodyToAsk, ToolError, ToolErrorCode, UpstreamFailed
 
 MAX_MESSAGE_CHARS = 2000
 INTERNAL = "internal error"
-WITHHELD = "the result was withheld: it could not be redacted"
-UNEXPECTED = "the tool answered something unexpected"
+WITHHELD = "the result is hidden, because it could not be redacted"
+UNEXPECTED = "the tool gave an unexpected answer"
 
 
 class CallFailed(Exception):

@@ -138,7 +138,7 @@ def _or_default(value: object, read: ValidatorFunctionWrapHandler, info: Validat
 Lenient = Annotated[T, WrapValidator(_or_default)]
 """A field that has its default where its value cannot be read. Such fields are logged.
 
-Only for messages that nobody sends again: without it, one odd field loses the whole message.
+Only for messages without a resend: without it, one odd field loses the whole message.
 """
 
 
@@ -163,17 +163,17 @@ def set_instant(at: datetime | None) -> datetime | None:
 
 
 SetInstant = Annotated[AwareDatetime | None, AfterValidator(set_instant)]
-"""An instant with its zone; None for one that nobody set."""
+"""An instant with its zone; None for an unset one."""
 
 
 def _required(at: datetime) -> datetime:
     if set_instant(at) is None:
-        raise ValueError("nobody set this instant")
+        raise ValueError("this instant is not set")
     return at
 
 
 RequiredInstant = Annotated[AwareDatetime, AfterValidator(_required)]
-"""The same, of an entry that tells nothing without it."""
+"""The same, of an entry that is useless without it."""
 
 
 EpochSeconds = Annotated[float, Field(ge=0, lt=253_402_300_800)]

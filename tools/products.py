@@ -94,7 +94,7 @@ def refusal(scope: ProductScope, arguments: BaseModel, bound: BoundedCall) -> st
         return None
     own = f"this channel's products ({', '.join(bound.products) or 'none'})"
     if not is_offered(scope, bound):
-        return f"it cannot be told whether this tool would read only {own}; use another one"
+        return f"this tool may read more than {own}; use another one"
     left_out = []
     for name in scope.arguments:
         named = [each for each in _names(getattr(arguments, name, None)) if each != ANY_PRODUCT]
@@ -114,8 +114,8 @@ def refusal(scope: ProductScope, arguments: BaseModel, bound: BoundedCall) -> st
 _PATTERN: Final = re.compile(r"[*%?|^$()\[\]{}\\+]")
 _OUTSIDE: Final = "name a product outside {own}, so it may not be read from here"
 _UNDECIDED: Final = (
-    "hold a pattern, or a packed or unknown form, so it cannot be told whether they stay within {own}:"
-    ' name one product in full, such as service="NAME", and send plain text'
+    "hold a pattern, or a packed or unknown form, so they may reach beyond {own}: name one "
+    'product in full, such as service="NAME", and send plain text'
 )
 
 

@@ -157,7 +157,7 @@ def _sides(text: str) -> tuple[str, str] | None:
 def _two_sided(left: str, right: str, now: datetime) -> tuple[datetime, datetime, bool]:
     before, after = _length(left), _length(right)
     if before is not None and after is not None:
-        raise InvalidArguments(f"time_range: two durations and no instant; {FORMS}")
+        raise InvalidArguments(f"time_range: two durations without an instant; {FORMS}")
     if before is not None:
         end, assumed = _resolved(parse_instant(right, now), now)
         return end - before, end, assumed

@@ -21,7 +21,7 @@ _RUNNING: Final = frozenset({"running", "pending", "queued", "accepted", "in_pro
 _NEITHER: Final = frozenset({"unknown", "not_found", "not_received"})
 
 Credentials = Callable[[str], str]
-"""Gives the token of a credential id; raises KeyError when there is none."""
+"""Gives the token of a credential id; raises KeyError without one."""
 
 
 class HttpControlPlane:

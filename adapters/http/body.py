@@ -67,7 +67,7 @@ class _Layer:
 
     def __init__(self, layers: list[str]) -> None:
         if len(layers) > 1 or layers[0] not in {"gzip", "x-gzip", "deflate"}:
-            raise httpx.DecodingError("compressed in a way that was not asked for")
+            raise httpx.DecodingError("compressed in an unrequested way")
         self._is_gzip = layers[0] != "deflate"
         self._inflating = zlib.decompressobj(_GZIP_WBITS if self._is_gzip else zlib.MAX_WBITS)
         self._may_lack_header = not self._is_gzip

@@ -44,8 +44,8 @@ ERROR_TABLE: Final[Mapping[type[BaseException], type[AdapterError]]] = {
 _WORDS: Final[Mapping[type[AdapterError], str]] = {
     Unreachable: "cannot be reached",
     TimedOut: "did not answer in time",
-    BadRequest: "was asked for something that is not a valid request",
-    BadAnswer: "gave an answer that cannot be used",
+    BadRequest: "got an invalid request",
+    BadAnswer: "gave an unusable answer",
 }
 
 

@@ -70,7 +70,7 @@ def _go_as(context: ssl.SSLContext, client_certificate: str, client_key: str) ->
         # With a password given, OpenSSL does not ask at the terminal for the key's passphrase.
         context.load_cert_chain(path, key, password="")
     except ssl.SSLError as error:
-        what = "is no pair of a certificate and its key, without a passphrase, in PEM"
+        what = "is not a certificate with its key in PEM, without a passphrase"
         raise FileUnusable("client_certificate", path, what) from error
 
 

@@ -173,7 +173,7 @@ def _plugin(path: Path, cluster: _Cluster, own: _Exec, environment: Mapping[str,
     if own.version not in API_VERSIONS:
         raise AccessInvalid(f"{path}: exec: apiVersion must be one of {', '.join(API_VERSIONS)}")
     if own.interactive == "Always":
-        raise AccessInvalid(f"{path}: exec: nobody is there to answer an interactive program")
+        raise AccessInvalid(f"{path}: exec: interactive programs are not supported")
     # A name is looked for in PATH, anything else beside the kubeconfig, as kubectl does.
     beside = "/" in own.command
     command = str(path.parent / Path(own.command).expanduser()) if beside else own.command

@@ -132,7 +132,7 @@ class ExecCredentials:
         except ValidationError:
             raise BadAnswer(f"{name} gave no ExecCredential") from None  # it may hold a token
         if (found.version, found.kind) != (self._plugin.api_version, "ExecCredential"):
-            raise BadAnswer(f"{name} gave something else than {self._plugin.api_version}")
+            raise BadAnswer(f"{name} did not return {self._plugin.api_version}")
         status = found.status
         if not (status.token or (status.certificate and status.key)):
             raise BadAnswer(f"{name} gave neither a token nor a certificate with its key")

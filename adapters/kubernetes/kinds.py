@@ -112,7 +112,7 @@ def _from_discovery(one: OfferedKind) -> Kind:
     """Raises InvalidArguments for names that would leave their place in a path."""
     for part in (one.plural, *one.api_version.split("/")):
         if _NAME.fullmatch(part) is None:
-            raise InvalidArguments("kind: the cluster offers it under a name that is none")
+            raise InvalidArguments("kind: the cluster offers it under an invalid name")
     group = f"apis/{one.api_version}" if "/" in one.api_version else f"api/{one.api_version}"
     return Kind(one.kind, one.plural, group, tuple(one.short_names), one.namespaced)
 

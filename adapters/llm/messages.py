@@ -14,7 +14,7 @@ from adapters.fault import Fault
 
 # Added to a round's warnings when a provider emulates tools in text (adapters.llm.pseudo_tools).
 TOOLS_EMULATED: Final = (
-    "This model has no tools of its own; they are emulated in its text, which is less reliable."
+    "This model has no native tools; they are emulated in its text, which is less reliable."
 )
 
 

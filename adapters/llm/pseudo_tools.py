@@ -35,7 +35,7 @@ def instructions(tools: Sequence[ToolSpec]) -> str:
     return (
         "You can use the tools below. To use one, write a line of exactly this form and then "
         f"stop:\n{example}\n"
-        "`args` is one JSON object that fits the tool's schema; write {} when there are none. "
+        "`args` is one JSON object that fits the tool's schema; write {} for no arguments. "
         "The result comes in the next message. Never invent a result. When you know enough, "
         f"answer without any such line.\n\nTools:\n{catalogue}"
     )

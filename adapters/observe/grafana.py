@@ -69,5 +69,5 @@ class _Proxy:
         except ValidationError as error:
             raise UpstreamFailed("Grafana: not a data source", answer.status) from error
         if not is_uid(uid):
-            raise UpstreamFailed("Grafana: a data source with a uid that is none")
+            raise UpstreamFailed("Grafana: a data source with an invalid uid")
         return uid

@@ -152,7 +152,7 @@ class LokiLogs:
         if self._places.is_assumed:
             label = ASSUMED.label
             raise InvalidArguments(
-                f"Loki does not list its labels, and no log stream has {label}={query.product!r}; "
+                f"Loki does not list its labels, but no log stream has {label}={query.product!r}; "
                 "set `selector` in [observe.logs]"
             )
         seen = await self._places.values(query.interval)

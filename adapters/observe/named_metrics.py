@@ -76,9 +76,9 @@ class NamedMetrics:
             metric, labels = name_and_labels(text)
         except InvalidArguments as error:
             raise InvalidArguments(
-                f"query: {self._source.name} has no PromQL; a selector alone is understood, such as "
+                f"query: {self._source.name} has no PromQL; only a selector is accepted, such as "
                 'name{service="checkout"}. Use get_metrics for one metric of a product, '
-                "find_metrics for what there is, compare_to_baseline for what is unusual"
+                "find_metrics for the names, compare_to_baseline for anomalies"
             ) from error
         now = self._clock.now()
         if instant:

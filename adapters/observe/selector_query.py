@@ -50,6 +50,6 @@ def _unquoted(text: str) -> str:
 
 def _not_alone() -> InvalidArguments:
     return InvalidArguments(
-        'query: recorded data understand a selector alone, such as name{service="checkout"}; '
+        'query: recorded data accept only a selector, such as name{service="checkout"}; '
         "for the rest, ask for one metric of a product"
     )

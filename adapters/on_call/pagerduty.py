@@ -84,7 +84,7 @@ class PagerDutyOnCall:
             raise BadAnswer(f"{unread.count} on-calls of PagerDuty cannot be read")
         emails = frozenset(e.user.email.strip() for e in ours if e.user.email)
         if ours and not emails:
-            raise BadAnswer("PagerDuty tells no e-mail address of who is on call")
+            raise BadAnswer("PagerDuty returns no e-mail address of the on-call person")
         return checked(emails)
 
     async def _entries(self, client: httpx.AsyncClient, unread: Unread) -> list[_Entry]:

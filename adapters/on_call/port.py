@@ -58,7 +58,7 @@ def texts_at(value: JsonValue, path: Sequence[str]) -> frozenset[str]:
     first, rest = path[0], path[1:]
     if first == _EACH:
         if not isinstance(value, list):
-            raise BadAnswer("the path expects a list where there is none")
+            raise BadAnswer("the path expects a list, but there is no list")
         return frozenset(text for item in value for text in texts_at(item, rest))
     if not isinstance(value, dict) or first not in value:
         raise BadAnswer(f"the answer has no {first!r} where the path expects it")

@@ -25,7 +25,7 @@ _TIMEOUT_S: Final = 30.0  # the ceiling of a look-up; the runner cuts earlier
 _MAX_WORDS: Final = 300
 
 Credentials = Callable[[str], str]
-"""Gives the token of a connection id; raises KeyError when there is none."""
+"""Gives the token of a connection id; raises KeyError without one."""
 
 
 class HttpPlatform:
@@ -107,7 +107,7 @@ class HttpPlatform:
     def _token(self, call: CallContext) -> str:
         mine = [one for one in sorted(call.connection_ids) if one.startswith(PREFIX)]
         if len(mine) != 1:
-            raise NobodyToAsk("the platform: whoever asks has no connection of their own")
+            raise NobodyToAsk("the platform: the asker has no connection of their own")
         try:
             token = self._credentials(mine[0])
         except KeyError:

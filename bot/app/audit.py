@@ -67,9 +67,9 @@ async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -
     bad = (await verify_end(trail, keys, witnesses)).bad
     if bad is not None:
         raise ConfigurationError(
-            f"audit: the trail does not hold at row {bad.seq}: {bad.reason}. Nothing was started. "
-            "Keep a copy of the database and see `kortex audit verify`; `kortex audit seal` takes "
-            "the trail as it stands, on your word."
+            f"audit: the trail is not valid at row {bad.seq}: {bad.reason}. Nothing was started. "
+            "Keep a copy of the database and run `kortex audit verify`. `kortex audit seal` "
+            "accepts the trail in its current state, on your responsibility."
         )
 
 
@@ -99,7 +99,9 @@ def audit_jobs(
     Reads certificates. Raises ConfigurationError.
     """
     if not rules.audit_keys(settings).keyed:
-        log.warning("audit.without_key", what="who can write the database can forge the trail")
+        log.warning(
+            "audit.without_key", what="anyone who can write to the database can forge the trail"
+        )
     checkpoints = make_checkpoints(settings, database, surface, team, stack)
     feed = make_feed(settings, database, stack)
     stack.push_async_callback(_last_word, checkpoints)

@@ -132,7 +132,7 @@ def _agreed(family: Family, observe: ObserveSettings, rules: Sequence[ChannelRul
     agreed = {_of_rule(family, observe, rule) for rule in possible}
     if len(agreed) == 1:
         return agreed.pop()
-    return Pick(why=f"the channel's name cannot be read, so its {family} backend is not known")
+    return Pick(why=f"the channel's name cannot be read, so its {family} backend is unknown")
 
 
 def _of_rule(family: Family, observe: ObserveSettings, rule: ChannelRule) -> Pick:
@@ -154,8 +154,8 @@ def _of_rule(family: Family, observe: ObserveSettings, rule: ChannelRule) -> Pic
         return Pick(names[0])
     several = ", ".join(name or DEFAULT for name in names)
     return Pick(
-        why=f"the channel's products are of several {family} backends ({several}); "
-        "it has to name one as `backends`"
+        why=f"the channel's products are of several {family} backends ({several}); set "
+        "`backends` to one of them"
     )
 
 

@@ -121,7 +121,7 @@ def _connected(socket: "SocketMode") -> Check:
             return None
         if socket.refusal:
             return f"not connected: Slack refuses the app's token ({socket.refusal})"
-        return Note("not connected, tried again all the time; page, API and alerts are served")
+        return Note("not connected, retrying; page, API and alerts are served")
 
     return standing
 

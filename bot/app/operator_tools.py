@@ -120,7 +120,7 @@ class Plugins:
                 if each.manifest.name in tools:
                     raise each.source.invalid("another plugin has this name", "name")
                 if _secrets([each]) - self._known:
-                    why = "its credential is new to this process and is masked after a restart only"
+                    why = "its credential is new to this process; restart Kortex to mask it"
                     raise each.source.invalid(why, "auth")
                 host = urlsplit(each.manifest.endpoint.url).hostname or ""
                 if self._local is not None and host not in self._local:
@@ -177,7 +177,7 @@ def _read_folder(settings: Settings) -> "tuple[list[ReadManifest], list[Manifest
         return [], []
     folder = Path(settings.plugins.folder).expanduser()
     if not folder.is_dir():
-        return [], [ManifestInvalid(str(folder), 1, "plugins.folder is no folder")]
+        return [], [ManifestInvalid(str(folder), 1, "plugins.folder is not a folder")]
     from adapters.plugins.manifest import read_manifest
 
     read: list[ReadManifest] = []

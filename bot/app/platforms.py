@@ -300,7 +300,7 @@ class _Threads:
     async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
         threads = self._of(place)
         if threads is None:
-            return ThreadRead((), "what was said here cannot be read")
+            return ThreadRead((), "the conversation here cannot be read")
         return await threads.read(place, before, most)
 
     def link(self, place: Place, ts: MessageTs) -> str:

@@ -60,8 +60,8 @@ REVIEW_TIMEOUT_S = 5.0
 RELOADED: Final = (*SECTIONS, "plugins", "mcp", "policy")
 _DOUBT = (
     "the database may be an older copy of itself: {why}, and {open} of its proposals could still be "
-    "sent. Nothing was started. If it was restored from a copy, say so: `kortex restored`; they end "
-    "as unknown and nothing is sent. If it is the database itself: `kortex restored --moved`."
+    "sent. Nothing was started. For a restored copy, run `kortex restored`: they end as unknown "
+    "and nothing is sent. For the database itself, run `kortex restored --moved`."
 )
 
 

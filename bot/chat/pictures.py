@@ -17,7 +17,7 @@ from tools.attached import AttachedFile
 
 MOST_IMAGES: Final = 3  # of a message
 _TOO_MANY: Final = f"I read at most {MOST_IMAGES} images of a message"
-_SEEN: Final = "what is said of the image "
+_SEEN: Final = "the description of the image "
 
 # Never raises: what cannot be read says why.
 PictureOf = Callable[[AttachedFile], Awaitable[Picture]]

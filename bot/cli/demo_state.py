@@ -118,8 +118,8 @@ def _made() -> Path:
             return each
     tried = " and ".join(str(each) for each in _candidates())
     raise ConfigurationError(
-        f"the demo has no private folder for its data: {tried} cannot be written, or others can read "
-        "them. Set XDG_STATE_HOME to a folder of yours."
+        f"the demo has no private folder for its data: {tried} cannot be written, or other users "
+        "can read them. Set XDG_STATE_HOME to your own folder."
     )
 
 

@@ -121,7 +121,7 @@ def _before(text: str) -> timedelta:
     default="incident-console",
     metavar="NAME",
     show_default=True,
-    help="The channel whose backends are read.",
+    help="Read the backends of this channel.",
 )
 @configured
 async def record(
@@ -267,7 +267,7 @@ def _products(products: str, settings: Settings) -> Sequence[str]:
     named = [one for channel in settings.channels for one in channel.products if one != "*"]
     found = tuple(dict.fromkeys(typed or named))
     if not found:
-        raise ConfigurationError("--products: name those that belong to the incident, a,b,c")
+        raise ConfigurationError("--products: name the products of the incident, a,b,c")
     return found
 
 

@@ -76,7 +76,7 @@ _VARIABLES: Final = ".env"
 @click.option(
     "--provider",
     type=click.Choice((*MODELS, TRIAGE)),
-    help="The model that answers (one whose key is in the environment, else triage: no model).",
+    help="The model that answers (default: one with its key in the environment, else triage without a model).",
 )
 @click.option(
     "--api-base-url",

@@ -29,7 +29,7 @@ TABLE: Final[Mapping[str, tuple[str, str]]] = {
     "ask": ("ask:ask", "Ask one question here, without a chat platform."),
     "providers": ("status:providers", "List the model providers and their state."),
     "tools": ("status:tools", "List the tools, their toolsets and their state."),
-    "budget": ("usage:budget", "Show what was spent today."),
+    "budget": ("usage:budget", "Show today's spending."),
     "usage": ("usage:usage", "Export what every model call used and cost."),
     "incident": ("incident:incident", "Write an incident's report, or record it for `eval`."),
     "eval": ("eval.command:evaluate", "Score the answers to recorded incidents."),

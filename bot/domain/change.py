@@ -11,7 +11,7 @@ from bot.domain.proposal import Proposal
 
 _NAMED_CHARS: Final = 40  # longer values appear among the arguments only
 _NAMED: Final = 3
-_LEFT_OPEN: Final = "your deploy system picks what is left open"
+_LEFT_OPEN: Final = "your deploy system picks the missing values"
 _IN_A_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:/+-]{{0,{_NAMED_CHARS - 1}}}", re.ASCII)
 _ROLLBACK = re.compile(
     r"roll[-_]?back(?:[-_](?:deploy|deployment|release|version))?", re.ASCII | re.IGNORECASE

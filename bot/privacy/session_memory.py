@@ -20,7 +20,7 @@ from tools.redactor import MASK_PREFIX
 SESSIONS_KEPT: Final = 500
 PLACEHOLDERS_PER_SESSION: Final = 2000
 _PLACEHOLDER: Final = re.compile(re.escape(MASK_PREFIX) + r"[a-z-]{1,40}#[0-9a-f]{12}\]")
-_SESSION: ContextVar[str] = ContextVar("session whose texts are being redacted", default="")
+_SESSION: ContextVar[str] = ContextVar("session of the redacted texts", default="")
 
 SECRETS_PER_SESSION: Final = 200
 # A shorter value, or one that reads like a name, would occur by chance.

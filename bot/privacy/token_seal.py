@@ -39,12 +39,12 @@ class TokenSeal:
         try:
             found = json.loads(self._all.decrypt(sealed.encode()))
         except (self._invalid, ValueError) as error:
-            raise SealBroken(f"the token of {team} is sealed with none of the keys") from error
+            raise SealBroken(f"none of the keys opens the token of {team}") from error
         match found:
             case [str() as whose, str() as token] if whose == team:
                 return token
             case _:
-                raise SealBroken(f"what is kept as the token of {team} is another workspace's")
+                raise SealBroken(f"the stored token of {team} belongs to another workspace")
 
     def renewed(self, sealed: str) -> str | None:
         """Sealed again if another key than the first sealed it; else None, also if no key opens it."""

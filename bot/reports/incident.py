@@ -141,7 +141,7 @@ def _people_said(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
         yield ""
     said = [m for m in facts.thread.messages if m.speaker in (Speaker.PERSON, Speaker.APP)]
     if not said and not facts.thread.missing:
-        yield "Nobody wrote in the thread."
+        yield "The thread has no messages."
         yield ""
     for message in said:
         app = " (app)" if message.speaker is Speaker.APP else ""

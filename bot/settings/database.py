@@ -8,9 +8,8 @@ from bot.settings.section import Section
 from bot.store.address import POSTGRESQL, addressed, is_behind_pgbouncer
 
 _NOT_ONE: Final = (
-    "is not the address of a database: sqlite:///file or postgresql://user:password@host/name, with "
-    "what is not a letter or digit of a password percent-encoded (p@ss is p%40ss), also where a "
-    "variable holds it"
+    "is not the address of a database: sqlite:///file or postgresql://user:password@host/name. "
+    "Percent-encode special characters of the password (p@ss is p%40ss), also in a variable"
 )
 # https://www.postgresql.org/docs/current/libpq-ssl.html
 _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")

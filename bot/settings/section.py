@@ -123,7 +123,7 @@ def _link_template(value: str) -> str:
     except ValueError as error:
         raise ValueError(f"an address with fields in braces: {known}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or "{" in parts.netloc:
-        raise ValueError("an http or https address whose host has no field")
+        raise ValueError("an http or https address without a field in its host")
     if unknown := sorted(fields - LINK_FIELDS):
         raise ValueError(f"{{{unknown[0]}}} is not a field of a link; use one of {known}")
     return value

@@ -41,7 +41,7 @@ LAST_WORDS_S: Final = 3.0
 # 20 MiB: `max_request_body_size`, config/confighttp).
 MAX_VALUE_CHARS: Final = 1_024
 MAX_CONTENT_CHARS: Final = 16_384
-WITHHELD: Final = "withheld: could not be redacted"
+WITHHELD: Final = "hidden: could not be redacted"
 _SHORT: Final = 128
 _REMEMBERED: Final = 2_048
 _LAST_NS: Final = 2**64 - 1  # in the year 2554

@@ -20,27 +20,29 @@ class Levels:
             return Gauge(f"kortex_{name}", documentation, labels, registry=registry)
 
         self._providers = gauge(
-            "provider_available", "Whether a provider may be asked.", "provider"
+            "provider_available", "Whether a provider is available.", "provider"
         )
-        self._budget = gauge("budget_used_ratio", "Of the daily limit, holds included.")
-        self._behind = gauge("audit_behind_rows", "Rows that a sink has not taken.", "sink")
+        self._budget = gauge(
+            "budget_used_ratio", "Share of the daily limit, reservations included."
+        )
+        self._behind = gauge("audit_behind_rows", "Rows not yet delivered to a sink.", "sink")
         self._behind_seconds = gauge(
-            "audit_behind_seconds", "For how long the oldest of these rows has waited.", "sink"
+            "audit_behind_seconds", "Age of the oldest of these rows.", "sink"
         )
         self._stuck = gauge(
             "proposal_stuck_seconds",
-            "For how long the oldest has been in a state to leave.",
+            "Age of the oldest one in its state.",
             "state",
         )
-        self._slack_refused = gauge("slack_token_refused", "Whether Slack refuses the bot's token.")
+        self._slack_refused = gauge("slack_token_refused", "Whether Slack rejects the bot's token.")
         # With a label: without one it would read 0 where nothing connects.
         self._slack_connected = gauge(
-            "slack_connected", "Whether the connection to Slack stands, where there is one.", "mode"
+            "slack_connected", "Whether the connection to Slack is up, if there is one.", "mode"
         )
-        self._database_up = gauge("database_up", "Whether the database answered the last look.")
+        self._database_up = gauge("database_up", "Whether the database answered the last check.")
         self._database_seconds = Histogram(
             "kortex_database_seconds",
-            "How long a transaction that changes nothing took, looked at by the clock.",
+            "Duration of a periodic transaction that changes nothing.",
             registry=registry,
             buckets=DATABASE_BUCKETS_S,
         )

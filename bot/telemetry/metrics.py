@@ -74,15 +74,15 @@ class Metrics:
         )
         self._model_tokens = self._histogram(
             "model_tokens",
-            "Tokens of a round, by whether they were read or written.",
+            "Tokens of a round, by direction and cache use.",
             MODEL_BUCKETS_TOKENS,
             "provider",
             "kind",
         )
-        self._fallbacks = self._counter("fallbacks", "What took over, by kind.", "kind")
+        self._fallbacks = self._counter("fallbacks", "Failovers and takeovers, by kind.", "kind")
         self._translation_seconds = self._histogram(
             "translation_seconds",
-            "CPU-bound time between our messages and a provider's wire, per round.",
+            "CPU time to encode and decode a provider's messages, per round.",
             TRANSLATION_BUCKETS_S,
             "provider",
             "direction",
@@ -91,12 +91,12 @@ class Metrics:
 
     def _count_what_goes_out(self) -> None:
         self._acknowledged = self._histogram(
-            "acknowledge_seconds", "How long Slack waited for us.", ACKNOWLEDGE_BUCKETS_S
+            "acknowledge_seconds", "Time until Slack got an acknowledgement.", ACKNOWLEDGE_BUCKETS_S
         )
         self._edits = self._counter("slack_edits", "Edits of live answers sent to Slack.")
         self._rate_limited = self._counter("slack_rate_limited", "429s from Slack.")
         self._proposals = self._counter(
-            "proposals", "Proposals by the state they came into.", "state"
+            "proposals", "Proposals by the state they entered.", "state"
         )
         self._alerts = self._counter(
             "alerts",
@@ -108,7 +108,7 @@ class Metrics:
             "alert_threads", "Threads that alerts opened, and investigations they began.", "what"
         )
         self._telemetry_dropped = self._counter(
-            "telemetry_dropped", "Spans and points that no collector took."
+            "telemetry_dropped", "Spans and points that no collector accepted."
         )
         self._jobs_failed = self._counter(
             "jobs_failed", "Runs of recurring jobs that failed or met their deadline.", "name"

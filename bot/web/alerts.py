@@ -71,7 +71,7 @@ async def _read(
     body = await read_body(request, max_bytes)
     headers = {name.lower(): value for name, value in request.headers.items()}
     if not wire.admits(headers, body):
-        raise IngestRefused(401, "unauthorized", "the token or the signature is not the one")
+        raise IngestRefused(401, "unauthorized", "the token or the signature is wrong")
     try:
         return wire.read(headers, body, clock.now())
     except Unreadable as error:

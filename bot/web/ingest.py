@@ -183,11 +183,11 @@ def _parse(media_type: str, body: bytes, received_at: datetime) -> _Taken:
         raise IngestRefused(400, "invalid", f"the body is not JSON: {first['msg']}") from error
     if isinstance(found, list):
         if media_type == _ONE:
-            raise IngestRefused(400, "invalid", f"{media_type} does not fit the body")
+            raise IngestRefused(400, "invalid", f"{media_type} does not match the body")
         entries = found
     else:
         if media_type == _BATCH:
-            raise IngestRefused(400, "invalid", f"{media_type} does not fit the body")
+            raise IngestRefused(400, "invalid", f"{media_type} does not match the body")
         entries = [found]
     events, problems = [], []
     for number, entry in enumerate(entries):

@@ -107,7 +107,7 @@ async def _refuse_unreadable(request: web.Request, handler: AiohttpHandler) -> w
         # Not in the declared encoding, or cut off. The first reader of the body finds it, before
         # any signature.
         return refusal(
-            IngestRefused(400, "unreadable", "the body is cut off, or not as its headers say")
+            IngestRefused(400, "unreadable", "the body is cut off, or does not match its headers")
         )
 
 

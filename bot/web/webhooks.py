@@ -41,7 +41,7 @@ _SETTINGS: Final = {
     GITHUB_PATH: "github_secret",
     GITLAB_PATH: "gitlab_token",
 }
-_UNSIGNED = "the signature does not fit the body"
+_UNSIGNED = "the signature does not match the body"
 _UNAVAILABLE = "events cannot be stored now; send again"
 
 
@@ -162,7 +162,7 @@ def _from_gitlab(secret: str) -> _Reader:
 
     async def read(request: web.Request) -> _Payload | None:
         if not gitlab.is_from(request.headers.get("X-Gitlab-Token", ""), secret):
-            raise IngestRefused(401, "unauthorized", "the token is not the one")
+            raise IngestRefused(401, "unauthorized", "the token is wrong")
         body = await read_body(request, MAX_BYTES)
         if request.headers.get("X-Gitlab-Event") != gitlab.EVENT:
             return None

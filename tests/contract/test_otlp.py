@@ -223,9 +223,7 @@ async def test_what_cannot_be_redacted_is_withheld(collector: FakeCollector, sen
     sending = sent(redactor=FakeRedactor(fails=True))
     await sending.all(replace(SPAN, content={names.TOOL_RESULT: "a password"}))
 
-    assert set(values(collector.spans[0].attributes).values()) == {
-        "withheld: could not be redacted"
-    }
+    assert set(values(collector.spans[0].attributes).values()) == {"hidden: could not be redacted"}
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])

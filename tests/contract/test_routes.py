@@ -127,11 +127,14 @@ async def test_so_do_the_others(stack: AsyncExitStack, files: None) -> None:
         ({"ca_file": "large.pem"}, "ca_file: .*large.pem is larger"),
         ({"ca_file": "."}, "ca_file: .* is no file"),
         ({"ca_file": "nul\0"}, "ca_file: "),
-        ({"client_certificate": "broken.pem"}, "client_certificate: .*broken.pem is no pair"),
+        (
+            {"client_certificate": "broken.pem"},
+            "client_certificate: .*broken.pem is not a certificate",
+        ),
         ({"client_certificate": "locked.test.pem"}, "client_certificate: .*without a passphrase"),
         (
             {"client_certificate": "client.test.pem", "client_key": "localhost.pem"},
-            "client_certificate: .*is no pair",
+            "client_certificate: .*is not a certificate",
         ),
         ({"client_certificate": "client.test.pem", "client_key": "none"}, "client_key: .*no file"),
     ],

@@ -118,7 +118,7 @@ async def test_an_edited_version_that_was_never_deployed_is_warned_of_on_the_new
 
 @pytest.mark.parametrize(
     ("channel", "said"),
-    [(BOTLESS, "until it is invited"), (ARCHIVED, "This channel is archived")],
+    [(BOTLESS, "until then it reads nothing here"), (ARCHIVED, "This channel is archived")],
 )
 async def test_a_channel_where_nothing_can_be_asked_does_not_ask_for_a_mention(
     page: Page, origin: str, channel: str, said: str

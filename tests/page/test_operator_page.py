@@ -230,14 +230,14 @@ async def test_a_card_is_rejected_with_a_reason_and_another_s_press_comes_first(
         page = visitor.page
         await visitor.sign_in(await token_for(stage, "mira", "responder"))
         await _card(page, "v1.0.2").get_by_role("button", name="Reject").click()
-        await page.get_by_label("Why not?").fill("traffic is back")
+        await page.get_by_label("Reason (optional").fill("traffic is back")
         await page.get_by_role("dialog").get_by_role("button", name="Reject").click()
         await expect(_card(page, "v1.0.2").locator(".chip")).to_have_text("rejected")
         await expect(_card(page, "v1.0.2")).to_contain_text("traffic is back")
 
         await page.route("**/api/v1/proposals", lambda route: route.fulfill(status=503))
         await visitor.come_back()
-        await expect(page.get_by_role("alert")).to_contain_text("What you see is from")
+        await expect(page.get_by_role("alert")).to_contain_text("This page is from")
         await page.unroute("**/api/v1/proposals")
         await _proposed(stage, http, "v1.0.3")
         await visitor.come_back()
@@ -270,7 +270,7 @@ async def test_channels_and_people_of_slack_are_called_by_their_names_and_linked
             "href", re.compile(re.escape(thread))
         )
         await expect(card).to_contain_text("just now")
-        await page.get_by_role("link", name="What goes on").click()
+        await page.get_by_role("link", name="Activity").click()
         row = page.get_by_role("row").filter(has=page.locator(f"a[href^='{thread}']")).first
         await expect(row).to_contain_text("#incident-checkout, ")
         await expect(row).to_contain_text(name)
@@ -344,7 +344,7 @@ async def test_a_revoked_token_ends_the_page_by_itself(stage: Stage, visit: Visi
         await page.goto(visitor.origin)
         await page.get_by_label("Token").fill("kortex_" + "0" * 43)
         await page.keyboard.press("Enter")
-        await expect(page.get_by_role("alert")).to_contain_text("not known")
+        await expect(page.get_by_role("alert")).to_contain_text("is unknown, expired or revoked")
         await visitor.sign_in(await token_for(stage, "leaver", "responder"))
         await visitor.ask("all right?")
         await expect(page.locator(".foot")).to_be_attached()
@@ -353,7 +353,7 @@ async def test_a_revoked_token_ends_the_page_by_itself(stage: Stage, visit: Visi
         (entry,) = [each for each in await stored.tokens() if each.caller.name == "leaver"]
         await stored.revoke(entry.id, "cli:test")
         await visitor.come_back()
-        await expect(page.get_by_text("your token ended, or was revoked")).to_be_visible()
+        await expect(page.get_by_text("your token expired or was revoked")).to_be_visible()
         assert "all right?" not in await page.content()
 
 
@@ -420,7 +420,7 @@ async def test_no_one_is_kept_out_by_light_dark_or_a_phone(
             await visitor.see(f"#/{name}")
             await expect(page.locator(".report :is(table, dl)").first).to_be_visible()
             found[name] = await visitor.faults()
-        await expect(page.locator(".verdict")).to_contain_text("The trail holds")
+        await expect(page.locator(".verdict")).to_contain_text("The trail is valid")
         await page.emulate_media(color_scheme="light")
         await page.set_viewport_size({"width": 1280, "height": 900})
         found["wide"] = await visitor.faults()

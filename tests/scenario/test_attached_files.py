@@ -158,7 +158,7 @@ async def test_a_model_that_sees_gets_an_image_and_its_bytes_are_kept_nowhere(
     asked = turn_of(shared_stage.models.requests[-1])[0]["content"]
     assert [part["type"] for part in asked] == ["text", "image_url"]
     assert asked[1]["image_url"]["url"] == f"data:image/png;base64,{data}"
-    assert "what is said of the image shot.png comes from the model" in answer.replace("`", "")
+    assert "the description of the image shot.png comes from the model" in answer.replace("`", "")
     assert data not in shared_stage.rows()
     assert data not in shared_stage.log.getvalue()
 

@@ -146,7 +146,7 @@ def test_what_does_not_hold_is_not_continued_until_someone_seals_it(
     with pytest.raises(SystemExit) as ended:
         main(["ask", "why?", "--config", str(config)])
     assert ended.value.code == 2
-    assert "the trail does not hold at row 1" in capsys.readouterr().err
+    assert "the trail is not valid at row 1" in capsys.readouterr().err
     assert kortex(config, "seal", "--reason", "restored from a backup") == 0
     assert kortex(config, "verify") == 0
     assert "sealed later by a holder of the key" in capsys.readouterr().out

@@ -167,8 +167,8 @@ def test_whatever_is_written_without_the_key_is_noticed_by_check_and_by_a_start(
     assume(_forge(file, forgeries, trail.earlier))
     chosen = _settings(file)
     finding = asyncio.run(check_audit(chosen))
-    assert (finding.ok, "does not hold at row" in finding.detail) == (False, True)
-    assert asyncio.run(_refusal(chosen)).startswith("audit: the trail does not hold at row")
+    assert (finding.ok, "is not valid at row" in finding.detail) == (False, True)
+    assert asyncio.run(_refusal(chosen)).startswith("audit: the trail is not valid at row")
 
 
 @pytest.mark.parametrize("tip", ["", "0" * 64, "tip"])

@@ -211,7 +211,7 @@ async def test_a_conversation_is_gone_on_with_and_another_begun(alice: Terminal)
         (["/evidence"], "Ask something first."),
         (["/confirm"], "Which one?"),
         (["/confirm nobody's"], "There is nothing by this name."),
-        (["/confirm p_000000"], "There is no such proposal that you may see."),
+        (["/confirm p_000000"], "There is no such proposal, or you may not see it."),
         (["/session s_1"], "There is nothing by this name."),
         (["/stop"], "No answer is running."),
         (["", "   "], ""),

@@ -120,7 +120,7 @@ async def test_slack_being_away_closes_neither_page_nor_api_and_a_refusal_is_rep
 ) -> None:
     door.app_code = "internal_error"
     await shared_stage.workspace.sockets.drop()
-    assert await until_slack_is(shared_stage, "tried again") == (200, True)
+    assert await until_slack_is(shared_stage, "retrying") == (200, True)
 
     door.app_code = "invalid_auth"
     assert await until_slack_is(shared_stage, "invalid_auth") == (503, False)

@@ -113,7 +113,7 @@ async def test_a_reload_reads_the_folder_again_and_every_place_says_what_is_bad(
     assert f"`{OTHER}` investigate: 1 call, half under" in told_in_slack
     assert all(line in told_in_slack for line in told["not_loaded"])
     assert f'kortex_tool_calls_total{{outcome="ok",tool="{OTHER}"}} 1.0' in scraped
-    assert "masked after a restart only" in log
+    assert "restart Kortex to mask it" in log
     assert "never-seen-before-81723" not in log
     assert not refused
     assert "policy.toolsets.mine: names no tools" in log

@@ -260,7 +260,7 @@ async def test_of_a_thousand_crossings_none_shows_another_tenant(product: Produc
 @pytest.mark.parametrize(
     ("channel", "why"),
     [
-        ("both", "of several logs backends (eu, us); it has to name one as `backends`"),
+        ("both", "of several logs backends (eu, us); set `backends` to one of them"),
         ("", "name cannot be read"),
         ("elsewhere", "not configured: logs"),
     ],

@@ -29,7 +29,7 @@ class PatternsInput(SweepInput):
         Field(description="this one, with what comes as always too; empty: all of the channel's"),
     ] = ""
     others: Annotated[
-        bool, Field(description="with a product: the channel's others as well, changes alone")
+        bool, Field(description="with a product: also changes of the channel's other products")
     ] = False
     level: Annotated[
         Literal["debug", "info", "warn", "error", "fatal"] | None,
@@ -89,8 +89,8 @@ class ErrorPatterns:
     contract = ToolContract(
         id="core__error_patterns",
         description=(
-            "Kinds of log lines that are new, more frequent or gone against the time before: how many,"
-            " since when, where, naming whom; of all products or of one. Use before reading single"
+            "Log patterns that are new, more frequent or gone against the time before: how many, "
+            "since when, where, naming which service; of all products or of one. Use before reading single"
             " lines."
         ),
         input=PatternsInput,

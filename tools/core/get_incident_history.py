@@ -64,7 +64,7 @@ class GetIncidentHistory:
         id="core__get_incident_history",
         description=(
             "Past incidents like this one and how they were resolved, by free text, best match"
-            " first; `ongoing` are those that have not ended. Use once the symptoms are known, to"
+            " first; `ongoing` have not ended. Use once the symptoms are known, to"
             " check a suspicion against what happened before. `earlier_answers` are Kortex' own of"
             " this channel: not confirmed, no evidence."
         ),

@@ -33,7 +33,8 @@ class SchemaInput(ToolInput):
     kind: Annotated[str, AfterValidator(_kind)]
     api_version: Annotated[str, AfterValidator(_api_version), Field(description="e.g. 'apps/v1'")]
     field: Annotated[
-        str, Field(max_length=300, description="Show what is below it, e.g. 'spec.template.spec'")
+        str,
+        Field(max_length=300, description="Show the fields below it, e.g. 'spec.template.spec'"),
     ] = ""
 
 

@@ -130,8 +130,8 @@ class GetTraces:
         outside = {span.service for span in trace.spans if not within(call, span.service)}
         if outside:
             raise InvalidArguments(
-                f"this trace also touches {len(outside)} services that are none of this channel's "
-                "products, so it may not be read from here"
+                f"this trace also touches {len(outside)} services outside this channel's "
+                "products, so it cannot be read from here"
             )
         forest = assemble(trace.spans)
         logs, log_notes = await _logs(arguments, forest, caps)

@@ -12,8 +12,8 @@ from tools.products import BY_PRODUCT
 from tools.timerange import instant_text
 
 NOT_RAISED: Final = (
-    "Nobody can confirm it here, so no card was raised and nothing is stored. Say what you would propose, "
-    "and that asking in a channel gets a card for it."
+    "It cannot be confirmed here, so no card was posted and nothing is stored. Say what you "
+    "would propose, and that people get a card if they ask in a channel."
 )
 
 

@@ -22,7 +22,7 @@ class SweepInput(ToolInput):
 
     time_range: TimeRangeText = "last 30m"
     product: Annotated[
-        ProductOrNone, Field(description="asked about; the channel's others are swept too")
+        ProductOrNone, Field(description="asked about; the channel's other products are swept too")
     ] = ""
 
 

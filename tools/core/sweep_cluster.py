@@ -97,7 +97,7 @@ class SweepCluster:
     contract = ToolContract(
         id="core__sweep_cluster",
         description=(
-            "What is wrong in Kubernetes for all products, with the reason: pods, workloads, Services,"
+            "Problems in Kubernetes for all products, with the reason: pods, workloads, Services,"
             " quotas, volumes, nodes; and what it warns of."
         ),
         input=SweepInput,

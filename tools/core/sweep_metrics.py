@@ -48,8 +48,8 @@ class SweepMetrics:
     contract = ToolContract(
         id="core__sweep_metrics",
         description=(
-            "What moved in the metrics of all products, by role, against the time before: size, since"
-            " when, and what was within usual or could not be compared."
+            "Changed metrics of all products, by role, against the time before: size and onset, "
+            "and metrics that stayed normal or could not be compared."
         ),
         input=SweepInput,
         output=MetricSweep,
@@ -108,16 +108,16 @@ class SweepMetrics:
         return await LabelLook(metrics, by_name, whole, window, step_s).explained(output)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
-        """`3 products moved, 44 within usual`; the product asked about by name; missing samples."""
+        """`3 products changed, 44 normal`; the product asked about by name; missing samples."""
         lack = len({gap.product for gap in output.gaps})
         lacking = f"; samples of {lack} missing" if lack else ""
         moved = {one.product for one in output.shifts if one.score >= 3}
         quiet = output.within.keys() - moved
         asked = clean_text(arguments.product)
         if not asked:
-            return f"{_number(moved)} moved, {len(quiet)} within usual{lacking}"
-        own = "moved" if asked in moved else "within usual" if asked in quiet else "not compared"
-        others = f"{len(moved - {asked})} of others moved, {len(quiet - {asked})} within usual"
+            return f"{_number(moved)} changed, {len(quiet)} normal{lacking}"
+        own = "changed" if asked in moved else "normal" if asked in quiet else "not compared"
+        others = f"{len(moved - {asked})} other products changed, {len(quiet - {asked})} are normal"
         return f"{asked} {own}; {others}{lacking}"
 
 

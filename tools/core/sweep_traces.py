@@ -64,8 +64,8 @@ class SweepTraces:
     contract = ToolContract(
         id="core__sweep_traces",
         description=(
-            "Who calls whom; whose own time, way to others or share of failures grew; whose requests end"
-            " early."
+            "Calls between services, and services with a growing own time, network time or share "
+            "of failures, or with requests that end early."
         ),
         input=SweepInput,
         output=TraceSweep,

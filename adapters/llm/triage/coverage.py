@@ -154,7 +154,7 @@ def _blind_in_metrics(case: Case, metrics: Seen) -> Iterator[str]:
     yield from islice(samples_missing(metrics, whom, case.now), _MOST_LACKING)
     yield from _blind_metrics(case, metrics, subject) if subject else _blind_to_all(metrics)
     if subject and case.asked.fails and not _shows_failures(case, metrics):
-        yield f"whether requests of {plain(subject)} fail: there is no error metric and no log"
+        yield f"whether requests of {plain(subject)} fail: it has neither an error metric nor logs"
     is_slow = case.asked.symptom == "latency" and _shows_any(whom, metrics)
     if subject and is_slow and not _shows_latency(whom, metrics):
         yield f"whether requests of {_named_few(whom)} are slow: no latency could be compared"

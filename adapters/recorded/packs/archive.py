@@ -72,7 +72,7 @@ def _beside(case: Path) -> dict[str, bytes]:
         if one.name not in _FILES:
             continue
         if one.is_symlink() or not one.is_file():
-            raise BadPack(f"{one}: not a file; a case holds files, and no links")
+            raise BadPack(f"{one}: not a file; a case holds only files, not links")
         size += one.stat().st_size
         _check_size(size, str(case.parent))
         files[one.name] = one.read_bytes()

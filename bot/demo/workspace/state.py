@@ -175,7 +175,7 @@ class Workspace:
         """Press Slack's own Stop, which is there while the thread is being worked on."""
         session = self.sessions.of(channel, thread_ts)
         if session.status != "processing":
-            raise CannotDoThat("nothing is being worked on there")
+            raise CannotDoThat("nothing is running there")
         replies = [each.ts for each in self.timeline.replies(channel, thread_ts)]
         growing = self.streams.of_thread(channel, replies)
         for ts in growing:

@@ -109,8 +109,8 @@ function drawSide() {
 // What one can do here; nothing that would be refused.
 function introOf(channel) {
   if (channel.kind === "im") return "Just you and Kortex.";
-  if (channel.is_archived) return `${channel.topic}. This channel is archived: it can be read, and nothing can be asked in it.`;
-  if (!channel.has_bot) return `${channel.topic}. Kortex reads nothing here until it is invited: see the menu ⋯ above.`;
+  if (channel.is_archived) return `${channel.topic}. This channel is archived: you can read it, but not ask in it.`;
+  if (!channel.has_bot) return `${channel.topic}. Invite Kortex with the menu ⋯ above; until then it reads nothing here.`;
   return `${channel.topic}. Mention @kortex to start an investigation.`;
 }
 
@@ -191,7 +191,7 @@ async function openHome() {
   $("scroll").hidden = $("composer").hidden = true;
   $("home").hidden = false;
   $("channel-name").textContent = "Kortex";
-  $("channel-topic").textContent = "What it can do, who may confirm, open proposals";
+  $("channel-topic").textContent = "What it can do, who can confirm, open proposals";
   $("channel-menu").hidden = true;
   drawNow();
   const { view } = await client.openHome(state.user);
@@ -266,7 +266,7 @@ function drawPeople(people) {
   const shown = people.filter((each) => !each.is_bot && !each.deleted);
   $("person").replaceChildren(...shown.map((each) =>
     h("option", { value: each.id, selected: each.id === state.user }, each.real_name)));
-  $("person-note").textContent = `${kind(me())}. Switch to see what others may do.`;
+  $("person-note").textContent = `${kind(me())}. Switch to see what other people can do.`;
 }
 
 async function drawProviders(load) {

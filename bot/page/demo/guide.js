@@ -12,13 +12,13 @@ export function hint({ messages, channel, person, people, isAsked, wasRefused })
   const cured = messages.find((each) => holds(each, "It helped"));
   if (cured) {
     const isAskedAgain = messages.some((each) => each.thread_ts && each.ts > cured.ts && people.some((one) => one.id === each.user && !one.is_bot));
-    if (!isAskedAgain) return "Cured. Ask in the thread: is checkout still slow?";
-    return "Every step is on record. Verify it in a terminal with kortex audit verify --demo, and write it up with kortex incident report --demo.";
+    if (!isAskedAgain) return "Fixed. Ask in the thread: is checkout still slow?";
+    return "Every step is on record. In a terminal, verify it with kortex audit verify --demo and report it with kortex incident report --demo.";
   }
   const ran = messages.some((each) => holds(each, "Succeeded: ") && Date.now() / 1000 - parseFloat(each.ts) < 300);
-  if (ran) return "It ran. Where the action names a metric, Kortex measures later whether it helped: in the demo after three minutes.";
+  if (ran) return "It ran. If the action names a metric, Kortex checks later whether it helped: in the demo after three minutes.";
   if (some("Succeeded: ") || !some("proposal:confirm")) return "";
-  if (person?.is_guest) return wasRefused ? `A guest may not. Switch back to ${onCall.real_name} under “You are”, and press Confirm.` : "You are a guest now. Press Confirm on the card.";
-  if (!wasRefused && guest) return `Who may press this? Switch to ${guest.real_name} (guest) under “You are”, and try.`;
+  if (person?.is_guest) return wasRefused ? `A guest cannot confirm. Switch back to ${onCall.real_name} under “You are”, and press Confirm.` : "You are a guest now. Press Confirm on the card.";
+  if (!wasRefused && guest) return `Who can press this? Switch to ${guest.real_name} (guest) under “You are”, and try.`;
   return person?.id === onCall.id ? "You are on call: press Confirm." : `Switch to ${onCall.real_name}, who is on call, and press Confirm.`;
 }

@@ -21,7 +21,7 @@ const openCards = new Cards($("open-cards"), me, { say, onChange: (row) => { sta
 // Cards that ended stay in sight for a while, and wait for nobody.
 function tellWaiting() {
   const rows = [...openCards.shown.values()].map((each) => each.row);
-  $("no-cards").textContent = rows.length ? "Nothing waits for a decision. Ended lately:" : "Nothing waits for a decision.";
+  $("no-cards").textContent = rows.length ? "No open cards. Recently closed:" : "No open cards.";
   $("no-cards").hidden = rows.some((row) => !FINAL.has(row.state));
 }
 
@@ -45,7 +45,7 @@ function showSignIn(message = "") {
   api.ways().then((ways) => { $("at-provider").hidden = !ways.at_provider; }).catch(() => {});
 }
 
-onSignedOut(() => { if (state.me) showSignIn("You are signed out: your token ended, or was revoked."); });
+onSignedOut(() => { if (state.me) showSignIn("You are signed out: your token expired or was revoked."); });
 
 $("sign-in").addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -54,13 +54,13 @@ $("sign-in").addEventListener("submit", async (event) => {
   try {
     await api.signIn(token);
   } catch (error) {
-    showSignIn(error.status === 401 ? "This token is not known, or not any more." : error.message);
+    showSignIn(error.status === 401 ? "This token is unknown, expired or revoked." : error.message);
     return;
   }
   try {
     await start();
   } catch (error) {
-    showSignIn(error.status === 401 ? "Your browser did not keep the sign-in: open this page by https." : error.message);
+    showSignIn(error.status === 401 ? "Your browser did not keep the sign-in: open this page over https." : error.message);
   }
 });
 
@@ -141,9 +141,9 @@ function showHome() {
       trouble.hidden = false;
       button.disabled = false;
     }
-  } }, h("label", { for: "question" }, "Your question"), text, h("label", { for: "channel" }, "Channel, whose rules hold"), channel, trouble, h("div", { class: "row" }, button));
+  } }, h("label", { for: "question" }, "Your question"), text, h("label", { for: "channel" }, "Channel (sets permissions)"), channel, trouble, h("div", { class: "row" }, button));
   text.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(); } });
-  shown("Ask", h("section", { class: "home" }, h("h1", {}, "What is wrong?"), h("p", { class: "muted" }, "Kortex reads, and proposes. What runs is what people confirm."), form));
+  shown("Ask", h("section", { class: "home" }, h("h1", {}, "What is wrong?"), h("p", { class: "muted" }, "Kortex reads and proposes. Only people confirm actions."), form));
 }
 
 function onCard(row) {
@@ -174,7 +174,7 @@ function showReport({ title, load, everyMs }) {
       const made = nodes.map((node) => node.outerHTML).join("");
       if (!stopped && made !== seen) { seen = made; body.replaceChildren(...nodes); }
       at.textContent = "";
-    } catch (error) { at.textContent = `${error.message} What stands here is from before.`; }
+    } catch (error) { at.textContent = `${error.message} The figures below are older.`; }
   };
   const stop = every(everyMs, draw);
   state.stopReport = () => { stopped = true; stop(); state.stopReport = () => {}; };
@@ -202,7 +202,7 @@ const reached = () => { state.answered = Date.now(); $("lost").hidden = true; };
 
 function lost(error) {
   if (!state.me) return;
-  $("lost").textContent = `${error.message} What you see is from ${moment(state.answered)}.`;
+  $("lost").textContent = `${error.message} This page is from ${moment(state.answered)}.`;
   $("lost").hidden = false;
 }
 
@@ -236,7 +236,7 @@ const refreshCards = quietly(async () => {
   const tab = $("tabs").querySelector("[data-tab=cards]");
   const title = proposals.length ? `Cards (${proposals.length})` : "Cards";
   if (tab && tab.textContent !== title) tab.textContent = title;
-  if (proposals.some((row) => !before.has(row.id))) say("A card waits for a decision.");
+  if (proposals.some((row) => !before.has(row.id))) say("A new card needs a decision.");
   for (const row of [...proposals, ...ended]) if (row) state.conversation?.put(row);
 });
 
@@ -296,6 +296,6 @@ setInterval(tick, TICK_MS);
 try {
   await start();
 } catch (error) {
-  showSignIn(location.hash === "#sign-in-failed" ? "Your identity provider did not sign you in; whoever runs Kortex sees why in its log."
+  showSignIn(location.hash === "#sign-in-failed" ? "Your identity provider did not sign you in. An operator finds the reason in Kortex' log."
     : error.status === 401 ? "" : error.message);
 }

@@ -20,8 +20,8 @@ const facts = (row) => [
   ["Action", `${row.action} for ${row.product}`], ["In", where(row)], ["Proposed", { since: row.created_at }],
   ["Parameters", listed(row.arguments, row.as_stored.params)], ["Reasoning (unverified)", row.rationale], ["May touch", row.blast_radius], ["Claimed scope (unverified)", row.model_blast_radius],
   ["Touches", row.touches.join(", ")], ["Dry run", listed(row.preview, row.as_stored.dry_run)], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by_name || row.asked_by],
-  ["May be confirmed by", row.may_confirm.join(", ") || "nobody"], ["Who must also hold", row.must_also_hold.join(", ")],
-  ["Not by who asked", row.four_eyes ? "yes" : ""], ["Confirmations", row.approvals > 1 ? `${row.confirmed_by.length} of ${row.approvals}` : ""],
+  ["Can be confirmed by", row.may_confirm.join(", ") || "no one"], ["Must also hold", row.must_also_hold.join(", ")],
+  ["Not by the asker", row.four_eyes ? "yes" : ""], ["Confirmations", row.approvals > 1 ? `${row.confirmed_by.length} of ${row.approvals}` : ""],
   ["Decided by", row.decided_by ? `${row.decided_by_name || row.decided_by}, ${moment(row.decided_at)}` : ""], ["Reason", row.reason], ["Outcome", json(row.as_stored.outcome)],
 ].filter(([, value]) => value !== "" && value !== null && value !== undefined);
 
@@ -43,7 +43,7 @@ const raw = (row) => h("details", { class: "raw" }, h("summary", {}, "JSON"), ..
 
 function whyNot(row, me) {
   if (me.kind !== "person") return "A service cannot decide: sign in with a person's token.";
-  if (!row.may_confirm.some((role) => me.roles.includes(role))) return `You hold none of its roles (${row.may_confirm.join(", ") || "nobody does"}), so you cannot decide.`;
+  if (!row.may_confirm.some((role) => me.roles.includes(role))) return `You hold none of its roles (${row.may_confirm.join(", ") || "no one does"}), so you cannot decide.`;
   return "";
 }
 
@@ -55,7 +55,7 @@ async function sure(row) {
 
 async function reasoned(row) {
   const box = h("textarea", { id: "reason", rows: 3, maxlength: MOST_REASON_CHARS });
-  const body = [h("label", { for: "reason" }, "Why not? It is kept, and the model is told (optional)"), box];
+  const body = [h("label", { for: "reason" }, "Reason (optional; stored and sent to the model)"), box];
   return dialog(`Reject: ${visible(row.effect)}?`, body, [{ text: "Not now", answer: () => null }, { text: "Reject", style: "danger", answer: () => box.value.trim() }]);
 }
 

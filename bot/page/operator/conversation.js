@@ -25,7 +25,7 @@ class Answer {
     const at = Number(id) ? moment(Number(id) * 1000) : "";
     this.asked = h("header", { class: "asked-by" }, h("strong"), h("time", { class: "muted" }, at));
     this.question = h("p", { class: "question", dir: "auto" });
-    this.calls = h("ul", { class: "calls", "aria-label": "What was looked at" });
+    this.calls = h("ul", { class: "calls", "aria-label": "Checks" });
     this.summary = h("summary", {});
     this.behind = h("div", { class: "more" });
     this.panel = h("details", { class: "evidence", hidden: true, open: true }, this.summary, this.calls, this.behind);
@@ -119,7 +119,7 @@ export class Conversation {
     this.state = h("p", { class: "banner", role: "status", hidden: true });
     this.trouble = h("p", { class: "trouble", role: "alert", hidden: true });
     this.stop = h("button", { class: "btn is-danger", type: "button", hidden: true, onclick: () => this.attempt(() => api.stop(session.id)) }, "Stop");
-    this.box = h("textarea", { id: "ask", rows: 1, maxlength: 40000, enterkeyhint: "send", placeholder: "Ask, or say what to look at next" });
+    this.box = h("textarea", { id: "ask", rows: 1, maxlength: 40000, enterkeyhint: "send", placeholder: "Ask a question, or say what to check next" });
     const form = h("form", { class: "ask", onsubmit: (event) => { event.preventDefault(); this.ask(this.box.value.trim()); } },
       h("label", { class: "unseen", for: "ask" }, "Your question"), this.box, h("div", { class: "row" }, h("button", { class: "btn is-primary" }, "Ask"), this.stop));
     this.box.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(); } });
@@ -127,7 +127,7 @@ export class Conversation {
     this.node = h("section", { class: "conversation" },
       h("header", { class: "head" }, h("h1", {}, h("span", { class: "muted" }, "#"), visible(session.channel)),
         h("p", { class: "muted" }, `${mine ? "yours" : `of ${visible(session.owner_name)}`}, since ${moment(session.created_at)}`)),
-      this.turns, this.state, this.trouble, mine ? form : h("div", { class: "row" }, h("p", { class: "muted" }, "Only whose conversation it is may ask in it."), this.stop));
+      this.turns, this.state, this.trouble, mine ? form : h("div", { class: "row" }, h("p", { class: "muted" }, "Only its owner can ask in this conversation."), this.stop));
     this.close = follow(session.id, { onStart: () => this.begin(), onEvent: (kind, data) => this.take(kind, data), onLive: (isLive) => this.live(isLive) });
   }
 
@@ -135,7 +135,7 @@ export class Conversation {
 
   live(isLive) {
     this.isLive = isLive;
-    this.state.textContent = isLive ? "" : "Not live: the connection was lost, trying again.";
+    this.state.textContent = isLive ? "" : "Connection lost. Reconnecting…";
     this.state.hidden = isLive;
   }
 

@@ -39,7 +39,7 @@ export async function showEvidence(session, message, number) {
     found.asked ? h("pre", { class: "asked", tabindex: "0" }, h("code", {}, visible(found.asked))) : null,
     ...found.charts.map((each) => chartOf(each, found.number)),
     found.table ? tableOf(found.table, `${found.number} ${tool(found.tool)}`) : null,
-    h("details", { open: !drawn }, h("summary", {}, "All of it, as the model was given it"),
+    h("details", { open: !drawn }, h("summary", {}, "Full result, as the model got it"),
       h("pre", { tabindex: "0" }, h("code", {}, content.slice(0, MOST_CHARS))),
       content.length > MOST_CHARS ? h("p", { class: "muted" }, `${content.length - MOST_CHARS} more characters are not shown.`) : null),
   ];

@@ -26,7 +26,7 @@ async function activity() {
   const { under_way: runs, sessions } = await api.activity();
   const where = (each) => threadCell(each.channel_name, each);
   return [
-    table("Being answered now", ["Where", "Workspace", "Asked by", "Since"], runs.map((each) => [where(each), each.team, each.asker_name || "waits its turn", each.since ? moment(each.since) : ""]), "Nothing is being answered now."),
+    table("Being answered now", ["Where", "Workspace", "Asked by", "Since"], runs.map((each) => [where(each), each.team, each.asker_name || "queued", each.since ? moment(each.since) : ""]), "Nothing is being answered now."),
     table("Newest conversations, Slack's as well", ["Where", "Workspace", "Last asked by", "Questions", "Active"], sessions.map((each) => [where(each), each.team, each.asker_name, each.questions, moment(each.active_at)]), "No conversation yet."),
   ];
 }
@@ -34,7 +34,7 @@ async function activity() {
 async function providers() {
   const { providers: all } = await api.providers();
   const state = (each) => !each.available ? `not available: ${each.reason}` : each.circuit !== "closed" ? `resting, again in ${each.retry_in_s} s` : each.failures ? `${count(each.failures, "failure")} in a row` : each.answered ? "answers" : "not asked yet";
-  return [table("In the order in which they are asked", ["Provider", "State", "Model", "Runs here", "Order"], [...all].sort((a, b) => (a.turn || 99) - (b.turn || 99)).map((each) => [each.name, state(each), each.model, each.local ? "yes" : "no", each.turn || "–"]), "No provider is configured.")];
+  return [table("In order of use", ["Provider", "State", "Model", "Runs here", "Order"], [...all].sort((a, b) => (a.turn || 99) - (b.turn || 99)).map((each) => [each.name, state(each), each.model, each.local ? "yes" : "no", each.turn || "–"]), "No provider is configured.")];
 }
 
 async function budget() {
@@ -42,7 +42,7 @@ async function budget() {
   const daily = limits.daily_usd_micros;
   const figures = [
     ["Spent today (UTC)", dollars(told.spent_usd_micros)], ["Held for running answers", dollars(told.held_usd_micros)],
-    ["Where the day ends at this rate", dollars(told.projected_usd_micros)], ["Daily limit", daily ? dollars(daily) : "none"],
+    ["Forecast for the day", dollars(told.projected_usd_micros)], ["Daily limit", daily ? dollars(daily) : "none"],
     ["Used of it", daily ? `${Math.floor(100 * told.used_usd_micros / daily)} %` : "–"],
     ["Questions an hour, each person", limits.per_user_hourly_questions || "no limit"], ["Tokens of a session", limits.per_session_tokens ? limits.per_session_tokens.toLocaleString("en") : "no limit"],
   ];
@@ -68,7 +68,7 @@ async function audit() {
   const { entries } = await api.trail(Math.max(0, state.rows - 50));
   const facts = [["Rows", state.rows.toLocaleString("en")], ["Sealed with a key", (state.rows - state.unkeyed - state.sealed).toLocaleString("en")], ["Without a key", state.unkeyed.toLocaleString("en")], ["Taken as they stood", state.sealed.toLocaleString("en")], ["Erased on request", state.erased.toLocaleString("en")], ["Head", state.head], ["Verified at", moment(state.at)]];
   return [
-    state.ok ? h("p", { class: "verdict is-good" }, "✓ The trail holds: every row follows from the one before it.")
+    state.ok ? h("p", { class: "verdict is-good" }, "✓ The trail is valid: every row follows from the one before it.")
       : h("p", { class: "verdict is-bad", role: "alert" }, `✗ The trail is broken at row ${state.first_bad_seq}: ${visible(state.reason)}. Stop confirming, and keep the database as it is (docs/runbook.md).`),
     h("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, visible(value))])),
     table("The newest rows", ["Row", "At", "What", "Who", "Details"], [...entries].reverse().map((each) => [each.seq, moment(each.at), each.kind ?? each.event, each.actor, JSON.stringify(each.body ?? {})]), "No row yet."),
@@ -77,7 +77,7 @@ async function audit() {
 
 // By the name in the address: its title, a word on it, and what draws it anew.
 export const REPORTS = {
-  activity: { title: "What goes on", load: activity, everyMs: 5_000 },
+  activity: { title: "Activity", load: activity, everyMs: 5_000 },
   providers: { title: "Providers", load: providers, everyMs: 10_000 },
   budget: { title: "Budget", load: budget, everyMs: 30_000 },
   tools: { title: "Tools", load: tools, everyMs: 30_000 },

@@ -82,7 +82,7 @@ def check_shape(access: SlackAccess) -> None:
     secret = _Credential(
         "slack.signing_secret",
         access.signing_secret,
-        "the Signing Secret, by which HTTP mode verifies every request, from your app's "
+        "the Signing Secret, needed to verify requests in HTTP mode, from your app's "
         "“Basic Information” page",
     )
     other = app if access.mode == "socket" else secret

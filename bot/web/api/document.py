@@ -22,7 +22,7 @@ _REFUSALS: Final = {
     400: "The request is not valid: what, and where.",
     401: "No live bearer token.",
     403: "You may not.",
-    404: "There is no such thing that you may see.",
+    404: "It does not exist, or you may not see it.",
     409: "It is in another state than this needs.",
     408: "The body did not arrive in time.",
     413: f"The body is larger than {MAX_BODY_BYTES} bytes.",
@@ -46,7 +46,7 @@ def document(operations: Sequence[Operation]) -> Json:
         "info": {
             "title": "Kortex",
             "version": version("kortex"),
-            "description": "Ask, follow the answer, and decide on what is proposed: docs/api.md.",
+            "description": "Ask, follow the answer, and decide on proposals: docs/api.md.",
         },
         "paths": paths,
         "components": {
@@ -112,7 +112,7 @@ def _answer(operation: Operation) -> Json:
         names = ", ".join(
             f"{kind.value} ({model.__name__})" for kind, model in models.EVENTS.items()
         )
-        told = f"Events by name, whose data is JSON: {names}. Comments keep the connection."
+        told = f"Events by name, with JSON data: {names}. Comments keep the connection."
         content["text/event-stream"] = {"schema": {"type": "string", "description": told}}
     return {"description": operation.summary, "content": content}
 

@@ -218,10 +218,10 @@ def _answering(
         except IngestRefused as error:
             return web.json_response({"error": str(error)}, status=error.status)
         except RedactionFailed:
-            words = "Your text could not be checked for secrets, so nothing was kept of it."
+            words = "Your text could not be checked for secrets, so it was not stored."
             return web.json_response({"error": words}, status=422)
         except StorageUnavailable:
-            words = "The database cannot be used now; nothing was started. Try again."
+            words = "The database is not available; nothing was started. Try again."
             return web.json_response({"error": words}, status=503)
 
     return handle

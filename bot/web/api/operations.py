@@ -105,10 +105,10 @@ def _handler(
         except StorageUnavailable as error:
             # The caller sees it; the clock's jobs log the outage once (storage.away).
             _log.debug("api.storage_unavailable", operation=operation.name, error=str(error))
-            why = "The database cannot be used now; nothing was done. Try again."
+            why = "The database is not available; nothing was done. Try again."
             return refused(Denied(503, "unavailable", why, RETRY_AFTER_S))
         except RedactionFailed:
-            why = "Your text could not be checked for secrets, so nothing was kept of it."
+            why = "Your text could not be checked for secrets, so it was not stored."
             return refused(Denied(422, "not_redacted", why))
         if isinstance(answer, web.StreamResponse):
             return answer

@@ -41,9 +41,9 @@ LOOK_S: Final = 0.05
 _MOST: Final = 200
 _CONFLICTS: Final = frozenset({"already_decided", "frozen", "channel"})
 WON: Final = "Your decision counted."
-COUNTED: Final = "Your confirmation is counted; other people have to confirm it too."
+COUNTED: Final = "Your confirmation counts; more people must confirm it too."
 PENDING: Final = "Your decision is on record and is being carried out; read the proposal again."
-SLOW: Final = "I could not check in time whether you may; nothing was changed. Try again."
+SLOW: Final = "I could not check your permission in time; nothing changed. Try again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Deciding:
     async def _row(self, call: Call) -> Proposal:
         row = await self.proposals.get(ProposalId(call.path("proposal")))
         if row is None or not await self.standing.seen(call.caller, [row]):
-            raise Denied(404, "not_found", "There is no such proposal that you may see.")
+            raise Denied(404, "not_found", "There is no such proposal, or you may not see it.")
         return row
 
     async def _decide(self, call: Call, to: ProposalState) -> BaseModel:

@@ -150,10 +150,10 @@ class Reports:
             Operation("GET", "/api/v1/me", "whoAmI", "Who you are, and your roles", models.Me, self.me),
             Operation("GET", PROVIDERS_PATH, "providers", "The model providers", models.Providers, self._providers),
             Operation("GET", BUDGET_PATH, "budget", "What was spent today", models.Budget, self._budget),
-            Operation("GET", TOOLS_PATH, "tools", "The tools and how they do", models.Tools, self._tools),
-            Operation("GET", "/api/v1/sessions", "overview", "What goes on, on every platform", models.Overview, self._overview, query=page),
+            Operation("GET", TOOLS_PATH, "tools", "The tools and their state", models.Tools, self._tools),
+            Operation("GET", "/api/v1/sessions", "overview", "Activity on every platform", models.Overview, self._overview, query=page),
             Operation("GET", "/api/v1/audit", "audit", "The trail", entries, self._audit, query=rows),
-            Operation("GET", "/api/v1/audit/state", "auditState", "Whether the trail holds", state, self._audit_state),
+            Operation("GET", "/api/v1/audit/state", "auditState", "Whether the audit trail is valid", state, self._audit_state),
         )  # fmt: skip
 
 

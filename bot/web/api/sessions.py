@@ -41,9 +41,9 @@ _MOST_CHARS: Final = 16_777_216
 KEY: Final = Header(
     "Idempotency-Key",
     _KEY,
-    "Your own name for the question: sent again with it, it is the same question, not a second one.",
+    "Your own key for the question: a repeated key is the same question, not a second one.",
 )
-LAST: Final = Header("Last-Event-ID", r"^[0-9]{1,18}$", "Go on behind the event of that `id`.")
+LAST: Final = Header("Last-Event-ID", r"^[0-9]{1,18}$", "Continue after the event with this `id`.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Conversations:
         assert isinstance(wanted, models.NewMessage)  # noqa: S101 - the operation's body
         caller = call.caller
         if session.owner != caller.person:
-            raise Denied(403, "forbidden", "Only whose conversation it is may ask in it.")
+            raise Denied(403, "forbidden", "Only its owner can ask in this conversation.")
         await self.standing.need_to_ask(caller, session.channel)
         last_event_id(call.request)
         self.asks.take(caller.key)
@@ -134,7 +134,7 @@ class Conversations:
         turn = turn_of(session.place, MessageTs(message))
         found = await self.sessions.evidence(turn, number)
         if found is None:
-            raise Denied(404, "not_found", "There is no such result, or it is not kept any more.")
+            raise Denied(404, "not_found", "There is no such result, or it is no longer stored.")
         asked = await self.sessions.asked(turn, found.tool_call_id)
         content = self.placeholders.resolved(found.content, session.place.key)
         return await asyncio.to_thread(opened, replace(found, content=content), asked)
@@ -171,7 +171,7 @@ class Conversations:
             if not await self.chats.is_begun(session, ts):
                 await self.workflows.start_turn(ask)
         except StorageUnavailable as error:
-            why = "Your question is stored and was not begun: send it again, with the same Idempotency-Key."
+            why = "Your question is stored but not started: send it again with the same Idempotency-Key."
             raise Denied(503, "not_started", why, 5) from error
         return ts
 

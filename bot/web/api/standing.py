@@ -62,13 +62,13 @@ class Standing:
         """Raises Denied where no rule matches the channel, or the caller holds none of its roles."""
         rule = next((each for each in self.rules if fits_channel(channel, each.match)), None)
         if rule is None:
-            why = "No rule of [[channels]] matches this channel name, so nobody may ask there."
+            why = "No rule of [[channels]] matches this channel name, so no one can ask there."
             raise Denied(403, "no_such_channel", why)
         if caller.is_operator:
             return
         wanted = (*(rule.ask or rule.confirm), *self.admin_roles)
         if not await self.held(caller, wanted):
-            why = "You hold none of the roles that may ask in this channel over HTTP."
+            why = "You have no role that can ask in this channel over HTTP."
             raise Denied(403, "forbidden", why)
 
     async def sees(self, caller: Caller, session: ChatSession) -> bool:

@@ -33,9 +33,7 @@ CHECK_S: Final = 5.0  # whether the token still holds, and whether anybody still
 WRITE_S: Final = 30.0  # a reader that takes nothing for so long is let go, and may come back
 MOST_STREAMS: Final = 128  # of all callers, of the 256 connections there are
 KEEP_ALIVE: Final = b": still here\n\n"
-NOT_KEPT: Final = (
-    "The end of this answer is not here, or not any more; read the conversation again."
-)
+NOT_KEPT: Final = "The end of this answer is no longer here; read the conversation again."
 
 
 @dataclass(slots=True)

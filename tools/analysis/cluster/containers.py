@@ -229,7 +229,7 @@ def _limit(pod: KubernetesObject, name: str) -> str:
 
 def _about_probe(pod: KubernetesObject, kind: str, said: str) -> Iterator[str]:
     if "malformed HTTP" in said:
-        yield f"the {kind} probe speaks HTTP to a port whose protocol is another, such as gRPC"
+        yield f"the {kind} probe speaks HTTP to a port with another protocol, such as gRPC"
     ports = sorted({number for number, _, _ in declared_ports(mapping_at(pod, "spec"))})
     for container in rows_at(pod, "spec", "containers"):
         probe = mapping_at(container, PROBES[kind])

@@ -107,7 +107,7 @@ def _failed_alone(pod: KubernetesObject) -> Trouble | None:
     if rows_at(pod, "metadata", "ownerReferences"):
         return None
     reason = text_at(pod, "status", "reason") or "Failed"
-    said = text_at(pod, "status", "message") or "it failed, and no workload replaces it"
+    said = text_at(pod, "status", "message") or "it failed, and nothing replaces it"
     return Trouble(reason, "pod failed", said)
 
 

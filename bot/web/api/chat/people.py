@@ -15,7 +15,7 @@ from bot.store.callers import StoredCallers
 _log = structlog.stdlib.get_logger(__name__)
 
 NOBODY: Final = "No role is set for this here, so no one can do it."
-CANNOT_CHECK: Final = "I could not check your role, so nothing was changed. Try again."
+CANNOT_CHECK: Final = "I could not check your role, so nothing changed. Try again."
 UNKNOWN: Final = "Your token is not valid any more."
 NO_SERVICE: Final = "Services can't decide: use a person's token."
 

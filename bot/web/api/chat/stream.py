@@ -122,7 +122,7 @@ class ChatAnswerStream:
             self._sent = None  # whether it arrives is not known from here on
             if not await self._desk.chats.tell(session.id, self._message, self._writer, events):
                 self._is_left = True
-                raise SurfaceGone("another replica tells of this answer")
+                raise SurfaceGone("another replica reports this answer")
         except StorageUnavailable as error:
             self._is_mine = False  # what did arrive is asked for
             raise SurfaceFailed(str(error), retryable=True) from error

@@ -30,8 +30,8 @@ _log = structlog.stdlib.get_logger(__name__)
 WRITE_S: Final = 0.25  # between two writes of one answer
 BETWEEN_S: Final = 0.02  # of all answers together: fifty writes a second, however many grow
 _SESSIONS_KEPT: Final = 2_000
-WAITING: Final = "Other questions are being answered; this one is next in line."
-IN_LINE: Final = "This follows the question before it."
+WAITING: Final = "Queued: other answers are running."
+IN_LINE: Final = "Queued after the question before it."
 
 TRAITS: Final = PlatformTraits(
     name="api",
@@ -138,7 +138,7 @@ class ChatLogSurface:
             raise SurfaceFailed("could not be redacted", retryable=False) from error
         if not is_told:
             self._sessions.pop(place.key, None)
-            raise SurfaceGone("there is no such conversation any more")
+            raise SurfaceGone("this conversation no longer exists")
         self._desk.ring(session.id)
 
     async def _at(self, place: Place) -> ChatSession:

@@ -333,7 +333,7 @@ async def test_the_cluster_s_proxy_is_used(tmp_path: Path, stack: AsyncExitStack
     ("more", "words"),
     [
         ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, "apiVersion must be one of"),
-        ({"interactiveMode": "Always"}, "nobody is there"),
+        ({"interactiveMode": "Always"}, "interactive programs are not supported"),
         ({"command": ""}, "not a readable kubeconfig"),
     ],
 )

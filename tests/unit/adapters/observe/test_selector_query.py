@@ -42,5 +42,5 @@ def test_any_quoted_name_and_label_is_read(name: str, labels: dict[str, str]) ->
     ],
 )  # fmt: skip
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(InvalidArguments, match="a selector alone"):
+    with pytest.raises(InvalidArguments, match="only a selector"):
         name_and_labels(text)

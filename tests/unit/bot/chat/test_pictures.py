@@ -31,7 +31,7 @@ def test_a_model_that_sees_gets_the_images_and_people_hear_that_nothing_was_meas
         "What?\n\n(An image is attached that you cannot see: gone.png.)"
     )
     assert told == (
-        "what is said of the image shot.png comes from the model, not from a measurement",
+        "the description of the image shot.png comes from the model, not from a measurement",
         "I did not read the image gone.png: it was deleted",
     )
     assert has_seen(told)

@@ -105,4 +105,4 @@ async def test_a_result_that_cannot_be_written_down_is_withheld() -> None:
     outcome = await desk(box).run(ECHO, call_context(), lambda _: None, Signal())
 
     assert outcome.record.error_code is ToolErrorCode.UNAVAILABLE
-    assert "hi" not in outcome.content
+    assert '"hi"' not in outcome.content

@@ -44,8 +44,8 @@ async def test_where_no_one_can_decide_the_receipt_says_what_to_tell_instead() -
         "posted_to_chat": False,
         "awaits_confirmation": False,
         "awaits": ["responder"],
-        "note": "Nobody can confirm it here, so no card was raised and nothing is stored. Say what you "
-        "would propose, and that asking in a channel gets a card for it.",
+        "note": "It cannot be confirmed here, so no card was posted and nothing is stored. Say "
+        "what you would propose, and that people get a card if they ask in a channel.",
     }
     assert (outcome.proposal_id, proposals.stored) == (None, {})
     assert outcome.summary == "restart checkout, would await responder"

@@ -252,10 +252,10 @@ async def test_traces_tell_who_calls_whom_and_whose_time_grew() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("", "1 product moved, 1 within usual"),
-        ("web", "web within usual; 1 of others moved, 0 within usual"),
-        ("cart", "cart moved; 0 of others moved, 1 within usual"),
-        ("db", "db not compared; 1 of others moved, 1 within usual"),
+        ("", "1 product changed, 1 normal"),
+        ("web", "web normal; 1 other products changed, 0 are normal"),
+        ("cart", "cart changed; 0 other products changed, 1 are normal"),
+        ("db", "db not compared; 1 other products changed, 1 are normal"),
     ],
 )
 async def test_the_line_about_a_sweep_says_who_of_them_moved(asked: str, said: str) -> None:

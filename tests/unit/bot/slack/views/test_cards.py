@@ -17,7 +17,7 @@ from bot.slack.text.limits import SECTION_CHARS
 from bot.slack.views.cards import CONFIRM_ACTION, EDIT_ACTION, RAW_ACTION, REJECT_ACTION, card
 from tests.golden.slack_views import AT, proposal
 
-LEFT_OPEN = "your deploy system picks what is left open"
+LEFT_OPEN = "your deploy system picks the missing values"
 
 
 def action_ids(part: Part) -> list[str]:
