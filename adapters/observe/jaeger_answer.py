@@ -47,7 +47,7 @@ class _Span(OutsideModel):
     tags: Entries[_Tag] = Field(default_factory=list)
     logs: Entries[_Log] = Field(default_factory=list)
     process_id: str = Field(default="", alias="processID")
-    warnings: list[str] | None = None
+    warnings: Entries[str] = Field(default_factory=list)
 
 
 class _Process(OutsideModel):
@@ -61,7 +61,7 @@ class JaegerTrace(OutsideModel):
     trace_id: str = Field(default="", alias="traceID")
     spans: list[object] = Field(default_factory=list)
     processes: dict[str, object] = Field(default_factory=dict)
-    warnings: list[str] | None = None
+    warnings: Entries[str] = Field(default_factory=list)
 
     def read(self) -> tuple[Sequence[Span], Sequence[str]]:
         spans, unreadable = readable(_SPANS, self.spans)

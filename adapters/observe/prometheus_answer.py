@@ -30,8 +30,8 @@ class _Data(OutsideModel):
 
 class _Envelope(BaseModel):
     data: _Data | None
-    warnings: list[str] | None = None
-    infos: list[str] | None = None
+    warnings: Entries[str] = Field(default_factory=list)
+    infos: Entries[str] = Field(default_factory=list)
 
 
 class _About(OutsideModel):
