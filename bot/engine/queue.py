@@ -27,7 +27,7 @@ RETRY_S: Final = 1.0
 PLACED_S: Final = 1.0
 ENTERING: Final = 4  # at once, so that running turns get their share of the database
 MAX_LIVE_TURNS: Final = 512
-MAX_LIVE_TURNS_SQLITE: Final = 50  # SQLite has one writer; a turn needs about ten transactions
+MAX_LIVE_TURNS_SQLITE: Final = 50  # SQLite has one writer; a turn needs five to ten transactions
 # After a crash. A suspect that dies again waits before its next trial, and longer each time.
 TRIAL_S: Final = 1.0
 TRIAL_GROWTH: Final = 8
