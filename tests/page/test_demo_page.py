@@ -10,6 +10,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 from bot.demo.running import demo_running
 from bot.demo.workspace.seeds import ARCHIVED, BOTLESS, CHECKOUT, PAYMENTS, QUIET
 from tests.fixtures_page import DESK, browser
+from tests.zones import zones_in
 
 __all__ = ["browser"]
 
@@ -29,9 +30,15 @@ async def origin(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]
 async def page(browser: Browser, origin: str) -> AsyncIterator[Page]:
     context = await browser.new_context(viewport={"width": DESK[0], "height": DESK[1]})
     page = await context.new_page()
-    await page.goto(f"{origin}/?channel={CHECKOUT}")
+    await _open(page, f"{origin}/?channel={CHECKOUT}")
     yield page
     await context.close()
+
+
+async def _open(page: Page, address: str) -> None:
+    """Go there, and wait until the page is drawn: what is typed before is lost."""
+    await page.goto(address)
+    await expect(page.locator("#channel-name")).not_to_have_text("…")
 
 
 async def _ask(page: Page) -> Locator:
@@ -73,7 +80,7 @@ async def test_the_text_of_an_answer_fits_a_phone_with_one_chart_and_one_row_of_
     page: Page, origin: str, channel: str, question: str, charts: int
 ) -> None:
     await page.set_viewport_size({"width": 390, "height": 844})
-    await page.goto(f"{origin}/?channel={channel}")
+    await _open(page, f"{origin}/?channel={channel}")
     await page.locator("#composer-text").fill(f"@kortex {question}")
     await page.locator("#composer-text").press("Enter")
     answer = page.locator("#thread-messages > *", has=page.get_by_role("button", name="Evidence"))
@@ -85,6 +92,7 @@ async def test_the_text_of_an_answer_fits_a_phone_with_one_chart_and_one_row_of_
     room: int = await page.locator("#thread-scroll").evaluate("each => each.clientHeight")
     assert lines <= 5
     assert sum(heights) <= room
+    assert zones_in(" ".join(await text.all_inner_texts())) <= {"UTC"}
     await expect(answer.locator("figure")).to_have_count(charts)
     await expect(answer.get_by_role("button", name="Evidence")).to_have_count(1)
 

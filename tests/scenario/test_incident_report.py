@@ -15,6 +15,7 @@ from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, stage
 from tests.stage import CONFIRM, Stage, results
+from tests.zones import zones_in
 
 __all__ = ["stage"]
 
@@ -90,6 +91,7 @@ async def test_a_report_shows_the_incident_and_is_posted_once(
         report = ["incident", "report", "incident-checkout", "--output", str(file), "--post"]
         assert await kortex(running, report) == 0
         text = file.read_text("utf-8")
+        assert zones_in(text) == {"UTC", "Z"}  # Z is UTC, in results as they came
         posted = "\n".join(running.said(asked)[before:])
         count = len(running.said(asked))
         assert await kortex(running, [*report[:-3], "--output", str(file)]) == 0

@@ -10,6 +10,7 @@ from blockbuster import BlockBuster
 
 from tests.fixtures_database import empty_url
 from tests.sources import ROOT
+from tests.zones import zones_in
 
 __all__ = ["empty_url"]
 
@@ -60,4 +61,7 @@ async def test_a_database_is_migrated_from_nothing_and_again(
 
 
 def test_a_question_is_answered() -> None:
-    assert "[E1]" in told("demo", "--ask", "why is checkout slow?")
+    answer = told("demo", "--ask", "why is checkout slow?")
+
+    assert "[E1]" in answer
+    assert zones_in(answer) == {"UTC"}

@@ -1,6 +1,5 @@
 """Times that people read side by side are in one zone, and it is named."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -11,17 +10,10 @@ from bot.actions.catalog import ActionCatalog
 from bot.actions.freeze import FreezeJudge
 from bot.domain.freeze import FreezeWindow
 from tests.fakes.freezes import FakeSwitch
+from tests.zones import zones_in
 
 GOLDEN = Path(__file__).parents[4] / "golden" / "blocks"
 RENDERED = sorted(GOLDEN.glob("*.json"))
-ZONED = re.compile(
-    r"\b[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\.[0-9]+)? ?(Z\b|[A-Z]{3,4}\b|[+-][0-9]{2}:?[0-9]{2}\b)"
-)
-
-
-def zones_in(text: str) -> set[str]:
-    # Slack shows `<!date^…>` by the reader's own clock.
-    return set(ZONED.findall(text)) | set(re.findall("<!date", text))
 
 
 @pytest.mark.parametrize("path", RENDERED, ids=lambda path: path.stem)
