@@ -137,6 +137,10 @@ def _impact(case: Case, judgement: Judgement) -> Iterator[str]:
     moved = [one for one in moved if abs(one.worst - one.usual) > _HARDLY * abs(one.usual)]
     now = [one for one in moved if one.over_since is None]
     by_product = {one.product: one for one in sorted(now or moved, key=lambda each: each.score)}
+    if not by_product and judgement.verdict == "cause":
+        yield "**I cannot tell which products are affected: no latency or error rate shows it.**"
+        yield cause_text(judgement.suspects[0], case.now)
+        return
     if not by_product:
         yield f"**I see no product with unusual latency or errors{period(case)}.**"
         if judgement.missing:

@@ -103,3 +103,10 @@ async def test_a_pod_that_runs_and_is_not_ready_is_not_said_to_be_well() -> None
 
     assert "its pod is running" not in str(found.calls)
     assert "1 of 1 pods not ready" in str(found.calls)
+
+
+async def test_an_outage_without_metrics_is_not_said_to_affect_no_product() -> None:
+    found = await asked("which services are affected")
+
+    assert found.text.startswith("**I cannot tell which products are affected")
+    assert "Most likely cause: basket" in found.text
