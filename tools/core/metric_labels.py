@@ -23,7 +23,7 @@ from tools.statistics import finite
 
 MOST_READ: Final = 6  # each is a request
 _EACH: Final = 2  # of a product
-_MOST_SERIES: Final = 500  # of one metric of a product; more are not compared here
+MOST_SERIES: Final = 500  # of one metric of a product; more are not compared here
 _PLAIN: Final = re.compile(r"[a-zA-Z_]\w*")
 
 
@@ -58,26 +58,23 @@ class LabelLook:
         found: list[MetricShift] = []
         for one in shifts:
             number = taken.get(one.product, 0)
-            if one.score >= UNUSUAL and number < _EACH and self._selector(one):
+            if (
+                one.score >= UNUSUAL
+                and number < _EACH
+                and selector_of(self.signals.get(one.signal), one.product)
+            ):
                 taken[one.product] = number + 1
                 found.append(one)
         return found[:MOST_READ]
 
-    def _selector(self, one: MetricShift) -> str:
-        signal = self.signals.get(one.signal)
-        places = signal.places.get(one.product, ()) if signal else ()
-        if signal is None or len(places) != 1 or signal.where or signal.over:
-            return ""
-        is_plain = signal.reading in {"gauge", "rate"} and _is_plain(places[0], signal.metric)
-        return f'{signal.metric}{{{places[0].label}="{places[0].value}"}}' if is_plain else ""
-
     async def _only_at(self, one: MetricShift) -> str:
         signal = self.signals[one.signal]
         try:
-            result = await self.metrics.promql(self._selector(one), self.read, self.step_s)
+            selector = selector_of(signal, one.product)
+            result = await self.metrics.promql(selector, self.read, self.step_s)
         except ToolError:
             return ""
-        if not 1 < len(result.series) <= _MOST_SERIES:
+        if not 1 < len(result.series) <= MOST_SERIES:
             return ""
         judged = [
             (each.labels, self._moved(_points(each.points, signal), signal, one.direction))
@@ -94,6 +91,15 @@ class LabelLook:
         if moved is None:
             return None
         return (moved.down if direction == "down" else moved.up) >= UNUSUAL
+
+
+def selector_of(signal: Signal | None, product: str) -> str:
+    """Of a product's single series; empty where one plain selector does not name them."""
+    places = signal.places.get(product, ()) if signal else ()
+    if signal is None or len(places) != 1 or signal.where or signal.over:
+        return ""
+    is_plain = signal.reading in {"gauge", "rate"} and _is_plain(places[0], signal.metric)
+    return f'{signal.metric}{{{places[0].label}="{places[0].value}"}}' if is_plain else ""
 
 
 def _key(one: MetricShift) -> tuple[str, str]:

@@ -55,6 +55,7 @@ class Disappeared(ToolOutput):
     more samples) or `down` (the target is not reached, as `up == 0`). `usual` is the baseline, if
     it was compared. `since` is the first sample of a `zero` (none after a slow fall), and the last
     one of a series that ended; with `since_before` it was so in all data read.
+    `only_at` is the replica that it is of, and of how many replicas so many are gone: the others go on.
     """
 
     product: str
@@ -65,6 +66,7 @@ class Disappeared(ToolOutput):
     unit: str | None = None
     since: str | None = None
     since_before: bool = False
+    only_at: str | None = None
 
 
 class Record(ToolOutput):

@@ -21,8 +21,9 @@ from tools.core.metric_coverage import with_coverage
 from tools.core.metric_day import DayLook
 from tools.core.metric_gaps import with_gaps
 from tools.core.metric_history import read_history, with_week_ago
-from tools.core.metric_labels import LabelLook
+from tools.core.metric_labels import MOST_READ, LabelLook
 from tools.core.metric_reading import LONGEST_BASELINE, Judged, read_at
+from tools.core.metric_replicas import ReplicaLook
 from tools.core.metric_shapes import counted_by_shape, units_of
 from tools.core.metric_sweep import (
     Comparable,
@@ -105,7 +106,11 @@ class SweepMetrics:
         output = with_coverage(output, found, judged.shifts, by_name, window.start)
         output = with_courses(output, series, window, arguments.product)
         whole = Interval(start, window.end + timedelta(seconds=1))
-        return await LabelLook(metrics, by_name, whole, window, step_s).explained(output)
+        labels = LabelLook(metrics, by_name, whole, window, step_s)
+        explained = await labels.explained(output)
+        left = MOST_READ - (explained.requests - output.requests)
+        replicas = ReplicaLook(metrics, by_name, window.end, past.step_s, left)
+        return await replicas.quiet(explained, arguments.product)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
         """`3 products changed, 44 normal`; the product asked about by name; missing samples."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from adapters.llm.triage.names import plain
 
-_ONLY_AT: Final = re.compile(r"([^=]+)=(.+) \(1 of (\d+)\)")
+_ONLY_AT: Final = re.compile(r"([^=]+)=(.+) \((\d+) of (\d+)\)")
 _OTHER_END: Final = re.compile(
     r"(?:\w+_)?(?:peer|to|dst|dest|destination|upstream|remote|callee|called|dependency|provider"
     r"|vendor|third_party|target|server_address)(?:_(?:service|name|host|workload|app|svc))*",
@@ -28,7 +28,10 @@ def called_of(only_at: str) -> str:
 def part_of(only_at: str) -> str:
     """`only pod=search-7, 1 of 12`; empty where nothing explains the shift."""
     found = _ONLY_AT.fullmatch(only_at)
-    return f"only {plain(found[1])}={plain(found[2])}, 1 of {found[3]}" if found else ""
+    if found is None:
+        return ""
+    only = "only" if found[3] == "1" else "such as"
+    return f"{only} {plain(found[1])}={plain(found[2])}, {found[3]} of {found[4]}"
 
 
 def seen_by(callers: Sequence[str]) -> str:

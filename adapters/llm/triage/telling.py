@@ -312,10 +312,11 @@ def _span(fact: SpanFact) -> str:
 
 def _gone(fact: GoneFact, now: datetime | None) -> str:
     when = f" {clock(fact.since, now)}" if fact.since is not None else ""
-    what = _what(fact.role, fact.signal)
+    what = f"{_what(fact.role, fact.signal)}{f' ({fact.where})' if fact.where else ''}"
     if fact.how == "down":
+        where = f", {fact.where}" if fact.where else ""
         since = f" since{' before' if fact.since_before else ''}{when}" if when else ""
-        return f"a metrics target is unreachable{since} ({fact.signal})"
+        return f"a metrics target is unreachable{since} ({fact.signal}{where})"
     if fact.how == "ended":
         return f"no samples of its {what}{' after' if when else ''}{when}"
     usual = (

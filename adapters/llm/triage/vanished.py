@@ -1,11 +1,14 @@
 """Findings of the metrics sweep beyond shifts: vanished signals, and series beyond their range."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from pydantic import JsonValue
+
 from adapters.llm.triage.case import Seen, instant, number_of, plain, text_of
+from adapters.llm.triage.explained import part_of
 
 _DOWN: Final = 60.0  # points of a target that is not reached
 _GONE: Final = 25.0  # of a signal without samples, or of traffic that fell to nothing
@@ -28,19 +31,19 @@ class GoneFact:
     is_common: bool
     mark: str
     since_before: bool = False  # it was so in all that was read
+    where: str = ""  # the replica that it is of: the others go on
 
     @property
     def is_target_down(self) -> bool:
         """Whether a target went down; one never reached may be left over in the configuration."""
-        return self.how == "down" and not self.since_before
+        return self.how == "down" and not (self.since_before or self.where)
 
     @property
     def points(self) -> float:
         if self.is_target_down:
             return _DOWN
-        return (
-            _GONE / 2 if self.is_common or (self.role == "other" and self.how != "down") else _GONE
-        )
+        is_unknown = self.role == "other" and self.how != "down"
+        return _GONE / 2 if self.is_common or is_unknown or self.where else _GONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class RecordFact:
 
 def gone_facts(metrics: Seen) -> Iterator[GoneFact]:
     rows = metrics.rows("disappeared")
-    ended = {text_of(row, "product") for row in rows if text_of(row, "how") == "ended"}
+    ended = {text_of(row, "product") for row in rows if _is_whole_end(row)}
     known = metrics.mapping("within").keys() | ended
     is_common = len(ended) > 1 and 2 * len(ended) > len(known)
     for row in rows:
@@ -73,7 +76,12 @@ def gone_facts(metrics: Seen) -> Iterator[GoneFact]:
             is_common=how == "ended" and is_common,
             mark=metrics.mark,
             since_before=row.get("since_before") is True,
+            where=part_of(text_of(row, "only_at")),
         )
+
+
+def _is_whole_end(row: Mapping[str, JsonValue]) -> bool:
+    return text_of(row, "how") == "ended" and not text_of(row, "only_at")
 
 
 def record_facts(metrics: Seen) -> Iterator[RecordFact]:

@@ -229,7 +229,7 @@ def _capacity_points(moved: Moved) -> Iterator[tuple[str, Point]]:
     if moved.role in _FILLING:
         if moved.score >= 4 and _grew(moved, 0.3 if is_full(moved) else 1.0):
             points = size * (1.0 if full is not None and full >= 0.5 else 0.3)
-            is_weak = full is None
+            is_weak = full is None or (moved.over_since is not None and not is_full(moved))
             yield moved.product, Point(moved.role, points, False, is_weak, moved, moved.over_since)
     elif moved.score >= 6 and moved.beyond and full is not None and full >= _WHOLE:
         yield moved.product, Point(moved.role, size, False, False, moved, moved.over_since)

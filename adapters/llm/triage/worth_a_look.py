@@ -13,6 +13,7 @@ _ALONE: Final = 10.0  # points; below them a figure may be chance
 _COINCIDES: Final = 1.5  # of its own figures that began when other products became slow or failed
 _TOGETHER: Final = 5.0  # the same, where those who call it moved as well
 _LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble
+_OVERFLOWS: Final = 10.0  # times the baseline: so much waiting is no chance
 _LISTED: Final = 2.0  # points from which a second product is listed
 
 
@@ -56,6 +57,8 @@ def _is_telling(
             case Moved() if is_figure(point) and point.fact.score >= UNUSUAL:
                 moved = True
                 beyond = max(beyond, weight * point.points if point.fact.beyond else 0.0)
+            case Moved() if _overflows(point.fact):
+                stands += _ALONE
             case StandingFact() if _is_trouble(point.fact):
                 stands += point.points
             case SpanFact() | GoneFact():
@@ -85,6 +88,11 @@ def _going_on(one: Suspicion, *, travels: bool) -> Iterator[Moved]:
             continue
         if fact.over_since is None and fact.score >= UNUSUAL:
             yield fact
+
+
+def _overflows(fact: Moved) -> bool:
+    is_growing = fact.over_since is None and not fact.is_back and not fact.falls and fact.beyond
+    return fact.role == "queue" and is_growing and fact.worst >= _OVERFLOWS * max(fact.usual, 1.0)
 
 
 def _is_trouble(fact: StandingFact) -> bool:

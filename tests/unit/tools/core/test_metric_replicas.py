@@ -1,0 +1,99 @@
+"""core__sweep_metrics names replicas that went quiet while the others of their product go on."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from tests.packs import minutes
+from tests.unit.tools.core.test_sweeps import sweep
+from tools.core.sweep_metrics import SweepMetrics
+
+DAY = 1440
+Value = Callable[[int, int], float | None]  # of the minutes until now and the replica's number
+
+
+def replicas(name: str, value: Value, number: int, label: str) -> list[Mapping[str, object]]:
+    moments = minutes(DAY)
+    return [
+        {
+            "name": name,
+            "labels": {"service": "web", label: f"web-{one}"},
+            "points": [
+                (at, known)
+                for n, at in enumerate(moments)
+                if (known := value(DAY - n, one)) is not None
+            ],
+        }
+        for one in range(number)
+    ]
+
+
+async def gone(name: str, value: Value, number: int = 4, label: str = "pod") -> Sequence[object]:
+    found = await sweep(
+        SweepMetrics, '{"product": "web"}', metrics=replicas(name, value, number, label)
+    )
+    return [(one["how"], one.get("only_at")) for one in found["disappeared"]]
+
+
+def served(ago: int, since: int) -> float:
+    """A counter of ten a minute that stands still since so many minutes."""
+    return 10.0 * (2 * DAY - max(ago, since))
+
+
+@pytest.mark.parametrize("since", [25, 190, 700])
+async def test_a_replica_without_requests_is_named_although_the_others_go_on(since: int) -> None:
+    idle = await gone("http_requests_total", lambda ago, n: served(ago, since if n == 2 else 0))
+
+    assert ("zero", "pod=web-2 (1 of 4)") in idle
+
+
+@pytest.mark.parametrize("since", [25, 190, 700])
+async def test_a_replica_that_sends_no_samples_is_named(since: int) -> None:
+    silent = await gone(
+        "http_requests_total", lambda ago, n: None if n == 1 and ago < since else served(ago, 0)
+    )
+
+    assert ("zero", "pod=web-1 (1 of 4)") in silent
+
+
+@pytest.mark.parametrize("at", [30, 400])
+async def test_a_rollout_of_all_replicas_is_none(at: int) -> None:
+    """Two of four are replaced by two others."""
+
+    def rolled(ago: int, n: int) -> float | None:
+        is_there = ago > at if n < 2 else ago <= at + 2 if n < 4 else True
+        return served(ago, 0) if is_there else None
+
+    assert await gone("http_requests_total", rolled, number=6) == []
+
+
+async def test_series_that_are_no_replicas_may_go_quiet() -> None:
+    idle = await gone(
+        "http_requests_total", lambda ago, n: served(ago, 300 if n == 2 else 0), label="path"
+    )
+
+    assert idle == []
+
+
+async def test_as_few_replicas_as_at_night_are_none() -> None:
+    def scaled(ago: int, n: int) -> float | None:
+        return served(ago, 0) if n < 2 or 200 < ago < 900 else None
+
+    assert await gone("http_requests_total", scaled) == []
+
+
+@pytest.mark.parametrize(
+    ("down", "only_at"), [(1, "instance=web-0 (1 of 12)"), (3, "instance=web-0 (3 of 12)")]
+)
+async def test_a_target_of_several_instances_is_told_with_how_many_are_down(
+    down: int, only_at: str
+) -> None:
+    up = await gone("up", lambda ago, n: float(ago > 40 or n >= down), 12, "instance")
+
+    assert up == [("down", only_at)]
+
+
+async def test_a_target_that_is_wholly_down_is_of_no_single_instance() -> None:
+    up = await gone("up", lambda ago, n: float(ago > 40), 3, "instance")
+
+    assert up == [("down", None)]
