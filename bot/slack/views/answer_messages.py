@@ -21,7 +21,15 @@ _log = structlog.stdlib.get_logger(__name__)
 # https://docs.slack.dev/reference/methods/chat.update: it is there but may not be edited any more,
 # or not with so long a text, which chat.postMessage takes.
 _UNEDITABLE = frozenset(
-    {"cant_update_message", "edit_window_closed", "msg_too_long", "streaming_state_conflict"}
+    {
+        "block_mismatch",
+        "cant_update_message",
+        "edit_window_closed",
+        "is_inactive",
+        "msg_blocks_too_long",
+        "msg_too_long",
+        "streaming_state_conflict",
+    }
 )
 _GROWS = "streaming_state_conflict"
 _EMPTIED = Part("(continued above)", ())

@@ -267,7 +267,17 @@ async def test_an_answer_that_may_no_longer_be_edited_is_posted_again_in_its_pla
 
 
 @pytest.mark.parametrize("part", range(len(WHOLE)))
-@pytest.mark.parametrize("code", ["edit_window_closed", "msg_too_long", "cant_update_message"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "edit_window_closed",
+        "msg_too_long",
+        "cant_update_message",
+        "block_mismatch",
+        "is_inactive",
+        "msg_blocks_too_long",
+    ],
+)
 async def test_whichever_part_may_no_longer_be_edited_all_stand_in_the_order_of_their_text(
     slack: FakeSlackWeb, surface: SlackSurface, code: str, part: int
 ) -> None:
