@@ -254,7 +254,7 @@ def _standing_point(fact: StandingFact, found: Sequence[StandingFact], subject: 
         points *= _OF_LOAD
     firm = fact.is_bad and fact.role in _AT_THE_END and not fact.is_usual
     at_limit = _AT_LIMIT if fact.is_bad else 0.0
-    if fact.is_usual and fact.role in _AT_THE_END and fact.product != subject:
+    if fact.is_usual and fact.role != "errors" and fact.product != subject:
         at_limit /= 2
     return Point(fact.role, points + at_limit, travels, not firm, fact)
 
