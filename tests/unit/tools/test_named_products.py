@@ -240,9 +240,14 @@ WILDCARDS: list[JsonValue] = [
     {"q": "g.V().has('service', neq('checkout'))"},
     {"sql": "… where service = 'check' || 'out'"},
     {"sql": "… where service = 'checkout' + x"},
-    {"q": packed(gzip.compress(b"x" * 1_000_000))},
-    {"q": packed(gzip.compress(a_filter("checkout"))[:-12])},
-    {"q": packed(gzip.compress(a_filter("checkout")) + gzip.compress(a_filter("payments")))},
+    {"q": packed(gzip.compress(b"x" * 1_000_000, mtime=0))},
+    {"q": packed(gzip.compress(a_filter("checkout"), mtime=0)[:-12])},
+    {
+        "q": packed(
+            gzip.compress(a_filter("checkout"), mtime=0)
+            + gzip.compress(a_filter("payments"), mtime=0)
+        )
+    },
     {"q": packed(b"\x28\xb5\x2f\xfd" + b"zstandard" * 3)},
     {"pod": "check*"},
     {"pod": "checkout-api-7d9f-abc"},
