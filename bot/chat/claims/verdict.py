@@ -34,9 +34,7 @@ _COMMAND = re.compile(
     r"^\s*(?:\$|#|kubectl|helm|curl|psql|git|docker|kortex|/kortex|make|SELECT)\b|^\s*[$#] ",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"[\"“]([^\"“”\n]{1,1000})[\"”]")
-_MAY_QUOTE = re.compile(r"[\"“]")
-_LEAST_QUOTED = 2  # spaces: three words
+_QUOTED = re.compile(r"[\"“]([^\"“”\n]{1,1000} [^\"“”\n]{1,1000})[\"”]|`([^`\n]{1,1000} [^`\n]{1,1000})`")
 _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
 

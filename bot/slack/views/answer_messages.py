@@ -11,7 +11,7 @@ import structlog
 from bot.domain.ids import MessageTs, Place, TurnId
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import Refused, Unreachable
-from bot.slack.delivery.outbox import Mark, Outbox, answer_mark
+from bot.slack.delivery.outbox import LAYOUT_REFUSED, Mark, Outbox, answer_mark
 from bot.slack.delivery.pacing import Urgency
 from bot.slack.delivery.streams import Streams
 from bot.slack.text.blocks import Part
@@ -20,17 +20,13 @@ _log = structlog.stdlib.get_logger(__name__)
 
 # https://docs.slack.dev/reference/methods/chat.update: it is there but may not be edited any more,
 # or not with so long a text, which chat.postMessage takes.
-_UNEDITABLE = frozenset(
-    {
-        "block_mismatch",
-        "cant_update_message",
-        "edit_window_closed",
-        "is_inactive",
-        "msg_blocks_too_long",
-        "msg_too_long",
-        "streaming_state_conflict",
-    }
-)
+_UNEDITABLE = LAYOUT_REFUSED | {
+    "cant_update_message",
+    "edit_window_closed",
+    "is_inactive",
+    "msg_too_long",
+    "streaming_state_conflict",
+}
 _GROWS = "streaming_state_conflict"
 _EMPTIED = Part("(continued above)", ())
 _REPLACED = Part("(answered below)", ())

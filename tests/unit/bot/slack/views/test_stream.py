@@ -274,6 +274,8 @@ async def test_an_answer_that_may_no_longer_be_edited_is_posted_again_in_its_pla
         "msg_too_long",
         "cant_update_message",
         "block_mismatch",
+        "invalid_blocks",
+        "invalid_blocks_format",
         "is_inactive",
         "msg_blocks_too_long",
     ],
