@@ -223,11 +223,12 @@ def made_up_quotes(words: str, results: Sequence[Result], known: Known) -> list[
         f"“{quote[:_SHOWN_CHARS]}”"
         for quote in told
         if quote.lower() not in known.question
-        and not any(_has_quote(quote, result) for result in results)
+        and not any(has_quote(quote, result) for result in results)
     ]
 
 
-def _has_quote(quote: str, result: Result) -> bool:
+def has_quote(quote: str, result: Result) -> bool:
+    """Whether a result holds it, as far as it is not cut short."""
     parts = [folded(part) for part in quote.replace("…", "...").split("...")]
     return all(part in result.folded or part in result.folded_whole for part in parts if part)
 

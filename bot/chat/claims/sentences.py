@@ -20,6 +20,7 @@ _END = re.compile(
     r"[.!?][\"')*_]{0,4}(?:[ \t]{0,3}\[E\d{1,4}(?:, ?E\d{1,4}){0,9}\]){0,9}\s+(?=[A-Z`*\"(])"
     r"|\][;.]\s+"
 )
+_CODE_SPAN = re.compile(r"`[^`\n]+`")
 
 _UP = (
     r"rose|risen|rises|rising|increas(?:e|es|ed|ing)|climb(?:s|ed|ing)?|grew|grown|grows|jump(?:s|ed)|spik(?:e|es|ed|ing)|"
@@ -197,7 +198,8 @@ def _line_kind(line: str) -> tuple[bool, int, int, bool]:
 
 def _cut(text: str, block: _Block) -> Iterator[Sentence]:
     body = text[block.start : block.end]
-    cuts = [] if block.code or block.table else [m.end() for m in _END.finditer(body)]
+    masked = _CODE_SPAN.sub(lambda span: "`" * len(span[0]), body)  # a log line ends no sentence
+    cuts = [] if block.code or block.table else [m.end() for m in _END.finditer(masked)]
     at = 0
     for cut in [*cuts, len(body)]:
         piece = body[at:cut]

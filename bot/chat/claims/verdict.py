@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from bot.chat.claims.clauses import cut_quotes
 from bot.chat.claims.entailment import entailed, is_verbatim
-from bot.chat.claims.lookup import Finding, Known, Wanted, made_up_quotes, not_in, shown
+from bot.chat.claims.lookup import Finding, Known, Wanted, has_quote, made_up_quotes, not_in, shown
 from bot.chat.claims.mentioned import (
     contrasted,
     without_contrast,
     without_zones,
 )
-from bot.chat.claims.names import folded, names
+from bot.chat.claims.names import names
 from bot.chat.claims.numerals import in_digits
 from bot.chat.claims.order import holds, order_in
 from bot.chat.claims.quantities import figures
@@ -34,7 +34,8 @@ _COMMAND = re.compile(
     r"^\s*(?:\$|#|kubectl|helm|curl|psql|git|docker|kortex|/kortex|make|SELECT)\b|^\s*[$#] ",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"[\"“]([^\"“”\n]{1,1000} [^\"“”\n]{1,1000})[\"”]|`([^`\n]{1,1000} [^`\n]{1,1000})`")
+# A log line in code or in quotation marks; one word alone is a name.
+_QUOTED = re.compile(r"[\"“]([^\"“”\n]{1,1000})[\"”]|`([^`\n]{1,1000})`")
 _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
 
@@ -118,12 +119,12 @@ def _held(
 
 
 def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Known) -> bool:
-    if sentence.code or is_open(sentence.words):
+    words, quotes = cut_quotes(sentence.words)
+    if sentence.code or is_open(words):
         return False
     facts, subjects = known.stated(against)
     if is_verbatim(sentence.words, facts):
         return True
-    words, quotes = cut_quotes(sentence.words)
     words, against_whom = without_contrast(in_digits(words)[0], subjects)
     order = order_in(words)
     if order is not None and not holds(order, facts, subjects, quotes):
@@ -142,11 +143,10 @@ def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Known) ->
 
 
 def _refutation(sentence: Sentence, good: Sequence[Result], known: Known) -> str:
-    words = sentence.words
+    words, quotes = cut_quotes(sentence.words)
     if sentence.code or is_suggestion(words) or is_open(words):
         return ""
     facts, subjects = known.stated(good)
-    words, quotes = cut_quotes(words)
     words = in_digits(words)[0]
     clauses = known.clauses(words, quotes, good)
     told = next(refutations(words, clauses, facts, subjects, quotes), None)
@@ -154,12 +154,9 @@ def _refutation(sentence: Sentence, good: Sequence[Result], known: Known) -> str
 
 
 def _without_quotes(words: str, cited: Sequence[Result]) -> str:
-    if not cited or not _MAY_QUOTE.search(words):
-        return words
-
     def kept(match: re.Match[str]) -> str:
-        said = folded(match[1])
-        is_quoted = said.count(" ") >= _LEAST_QUOTED and any(said in one.folded for one in cited)
+        said = match[1] or match[2]
+        is_quoted = " " in said and any(has_quote(said, one) for one in cited)
         return " " if is_quoted else match[0]
 
     return _QUOTED.sub(kept, words)

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from adapters.llm.triage.surroundings import in_code
 from bot.chat.claims.answer import checked
 from bot.domain.claims import ClaimState
 from bot.domain.turn_events import Evidence
@@ -222,3 +225,33 @@ def test_a_sentence_that_stands_twice_is_reported_twice_the_same() -> None:
     text, claims = checked(answer, SEEN, {}, "why?")
 
     assert checked(f"{answer}\n\n{answer}", SEEN, {}, "why?") == (f"{text}\n\n{text}", claims * 2)
+
+
+# What log lines say of other things: directions, states, causes, orders, doubts.
+LOG_WORDS = """declined dropped fell rose slower faster lower normal stable healthy degraded failed
+    crashed recovered no none not only all could can't should if because caused before after replacing
+    rolled back deployed errors requests pods latency p99 checkout inventory v2.4.0 9 3 MB 97 % from to
+    04:05 UTC nothing wrong is was the [E9] **x** "y" it's ? ... 9,000""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("change", ["new", "grown", "gone"])
+@pytest.mark.parametrize("level", ["warn", "error"])
+@given(words=st.lists(st.sampled_from(LOG_WORDS), min_size=3, max_size=9))
+def test_the_words_of_a_quoted_log_line_are_no_statements_of_the_answer(
+    change: str, level: str, words: list[str]
+) -> None:
+    line = " ".join(words)
+    before, after = {"new": (0, 121), "grown": (40, 121), "gone": (40, 0)}[change]
+    row = {"product": "payments", "level": level, "change": change, "before": before,
+           "after": after, "expected": float(before), "example": line}  # fmt: skip
+    seen = replace(
+        _evidence(orjson.dumps({"changes": [row]}).decode()), tool="core__error_patterns"
+    )
+    said = {
+        "new": f"121 new {level} lines of payments, such as",
+        "grown": f"121 more frequent {level} lines of payments, such as",
+        "gone": "payments no longer writes lines like",
+    }
+    _, claims = checked(f"{said[change]} {in_code(line)} [E1]", [seen], {}, "why?")
+
+    assert [claim.note for claim in claims if claim.note] == []
