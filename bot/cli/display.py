@@ -4,6 +4,7 @@ import html
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -16,6 +17,8 @@ from rich.theme import Theme
 from tools.output import clean_text, lines_of
 
 _ENTITY: Final = re.compile(r"&#?\w{1,32};")
+_MARKS: Final = re.compile(r"(```|`|\*\*|\n)")
+_CUT: Final = re.compile(r"(?<!\*)\*\Z|(?<!`)`{1,2}\Z")  # a mark that the next piece may complete
 _STYLES: Final[Mapping[str, str]] = {
     "ok": "green",
     "FAILED": "bold red",
@@ -73,18 +76,51 @@ def _lines(rows: Sequence[Sequence[str]]) -> Sequence[str]:
     return lines
 
 
+@dataclass(slots=True)
+class Markup:
+    """Markdown that may come in pieces, as text without `**`."""
+
+    _held: str = ""  # perhaps the first part of a mark
+    _bold: bool = False
+    _code: bool = False
+    _fence: bool = False
+
+    def rendered(self, text: str, bold: str = "", plain: str = "") -> str:
+        text = self._held + text
+        cut = _CUT.search(text)
+        self._held = cut[0] if cut else ""
+        pieces = _MARKS.split(text[: cut.start()] if cut else text)
+        return "".join(self._piece(each, bold, plain) for each in pieces)
+
+    def _piece(self, piece: str, bold: str, plain: str) -> str:
+        match piece:
+            case "```":
+                self._fence = not self._fence
+            case "`":
+                self._code = not self._code
+            case "\n":
+                ends, self._bold, self._code = self._bold, False, False
+                return f"{plain}\n" if ends else "\n"
+            case "**" if not self._code and not self._fence:
+                self._bold = not self._bold
+                return bold if self._bold else plain
+            case _:
+                pass
+        return piece
+
+
 def _visible_entity(found: re.Match[str]) -> str:
     return found[0] if clean_text(html.unescape(found[0])) else ""
 
 
 def print_answer(text: str) -> None:
-    """Print an answer's Markdown: formatted in a terminal, as it is in a pipe.
+    """Print an answer's Markdown: formatted in a terminal, without `**` in a pipe.
 
     A link is shown with its address, so that its words cannot hide where it leads.
     """
     console = Console(highlight=False, theme=Theme({"markdown.code": "cyan"}))
     if not console.is_terminal:
-        print(text)
+        print(Markup().rendered(f"{clean_text(text)}\n"), end="")
         return
     from rich.markdown import Markdown  # a tenth of a second, for answers only
 

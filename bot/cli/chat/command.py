@@ -65,9 +65,8 @@ def chat(url: str | None, config: Path, token_file: Path | None, channel: str, s
 
 async def _chat(url: str, shown: str, channel: str, session: str) -> int:
     typed = sys.stdin.isatty()
-    terminal = sys.stdout.isatty()
-    colour = terminal and "NO_COLOR" not in environment()
-    screen = Screen(_write, colour=colour, formatted=terminal)
+    colour = sys.stdout.isatty() and "NO_COLOR" not in environment()
+    screen = Screen(_write, colour=colour)
     headers = {"Authorization": f"Bearer {shown}"}
     client = http_client(base_url=url, headers=headers, read_s=READ_S, streams=True)
     talk = Talk(ChatClient(client), screen, _Lines(typed=typed).read, channel, session)

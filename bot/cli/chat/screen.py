@@ -4,7 +4,6 @@ Text from models, logs and people is made inert first: no terminal sequence of t
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
+from bot.cli.display import Markup
 from bot.domain.charted import charts_of
 from bot.domain.turn_events import Evidence
 from bot.slack.text.mrkdwn import clean, visible
@@ -26,8 +26,6 @@ _WARN: Final = "\x1b[33m"
 _PLAIN: Final = "\x1b[0m"
 _MOST_CHARTS: Final = 3
 _MOST_CHARS: Final = 8_000  # of a result; the API has all of it
-_MARKS: Final = re.compile(r"(```|`|\*\*|\n)")
-_CUT: Final = re.compile(r"(?<!\*)\*\Z|(?<!`)`{1,2}\Z")  # a mark that the next piece may complete
 _STATES: Final = (
     ("supported", "supported"),
     ("contradicted", "contradicted"),
@@ -37,15 +35,11 @@ _STATES: Final = (
 
 @dataclass(slots=True)
 class Screen:
-    """`write` takes text as it is to appear; `colour` is off for pipes and NO_COLOR.
-
-    `formatted` is for terminals: answers without Markdown's `**`. A pipe gets them as they are.
-    """
+    """`write` takes text as it is to appear; `colour` is off for pipes and NO_COLOR."""
 
     write: Callable[[str], None]
     colour: bool = False
-    formatted: bool = False
-    _markup: "_Markup" = field(default_factory=lambda: _Markup())  # noqa: PLW0108 - defined below
+    _markup: Markup = field(default_factory=Markup)
     _shown: str = ""  # of the answer so far, tools and notes beside it left out
     _round: str = ""  # the newest part of it, with nothing beside it
     _in_line: bool = False  # its last line has no end yet
@@ -124,9 +118,6 @@ class Screen:
         self._answer(safe)
 
     def _answer(self, text: str) -> None:
-        if not self.formatted:
-            self.write(text)
-            return
         bold, plain = (_BOLD, _PLAIN) if self.colour else ("", "")
         self.write(self._markup.rendered(text, bold, plain))
 
@@ -172,37 +163,6 @@ class Screen:
 
     def _in(self, style: str, text: str) -> str:
         return f"{style}{text}{_PLAIN}" if self.colour else text
-
-
-@dataclass(slots=True)
-class _Markup:
-    _held: str = ""  # perhaps the first part of a mark
-    _bold: bool = False
-    _code: bool = False
-    _fence: bool = False
-
-    def rendered(self, text: str, bold: str, plain: str) -> str:
-        text = self._held + text
-        cut = _CUT.search(text)
-        self._held = cut[0] if cut else ""
-        pieces = _MARKS.split(text[: cut.start()] if cut else text)
-        return "".join(self._piece(each, bold, plain) for each in pieces)
-
-    def _piece(self, piece: str, bold: str, plain: str) -> str:
-        match piece:
-            case "```":
-                self._fence = not self._fence
-            case "`":
-                self._code = not self._code
-            case "\n":
-                ends, self._bold, self._code = self._bold, False, False
-                return f"{plain}\n" if ends else "\n"
-            case "**" if not self._code and not self._fence:
-                self._bold = not self._bold
-                return bold if self._bold else plain
-            case _:
-                pass
-        return piece
 
 
 def _letters(text: str) -> str:

@@ -36,9 +36,9 @@ def done(words: str) -> models.DoneEvent:
     )  # fmt: skip
 
 
-def shown(*events: Any, colour: bool = False, formatted: bool = False) -> str:
+def shown(*events: Any, colour: bool = False) -> str:
     told: list[str] = []
-    screen = Screen(told.append, colour=colour, formatted=formatted)
+    screen = Screen(told.append, colour=colour)
     for event in events:
         screen.event(event)
     return "".join(told)
@@ -100,12 +100,11 @@ UNMARKED = "Cause: `a**b` is slow.\n```\nglob **/x\n```\n2 * 3 = 6.\n"
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 100])
-def test_a_terminal_shows_no_marks_of_markdown_but_those_of_code(size: int) -> None:
+def test_no_marks_of_markdown_are_shown_but_those_of_code(size: int) -> None:
     pieces = [text(MARKED[at : at + size]) for at in range(0, len(MARKED), size)]
 
-    assert shown(*pieces, done(MARKED), formatted=True).startswith(UNMARKED)
-    assert shown(*pieces, done(MARKED)).startswith(MARKED)
-    bold = shown(*pieces, done(MARKED), formatted=True, colour=True)
+    assert shown(*pieces, done(MARKED)).startswith(UNMARKED)
+    bold = shown(*pieces, done(MARKED), colour=True)
     assert bold.startswith("\x1b[1mCause:\x1b[0m `a**b` is slow.\n")
 
 

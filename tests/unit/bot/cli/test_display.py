@@ -51,13 +51,14 @@ def in_terminal(program: str = PROGRAM, **more: str) -> str:
 
 def test_a_pipe_gets_plain_aligned_lines(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows([*ROWS[:1], ("ok", "database", "sqlite")])
-    print_answer("**Cause**: the deploy")
+    print_answer("**Cause**: the deploy of `a**b`\x1b[31m\n* **one** 2 * 3 **")
 
     assert capsys.readouterr().out.splitlines() == [
         "FAILED  slack     no answer",
         "                  → check it",
         "ok      database  sqlite",
-        "**Cause**: the deploy",
+        "Cause: the deploy of `a**b`",
+        "* one 2 * 3 ",
     ]
 
 
