@@ -54,8 +54,9 @@ _ITS_FAULT: Final = frozenset({400, 422})  # errors of the query, not of the ser
 SEEN_WITHIN: Final = "15m"  # of an instant: three samples at five minutes
 _MOST_PRODUCTS: Final = 500
 # Series that rules make: https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/
-# and, with a colon in their names, https://prometheus.io/docs/practices/rules/.
-_ALERTS: Final = ("ALERTS", "ALERTS_FOR_STATE")
+# and, with a colon in their names, https://prometheus.io/docs/practices/rules/. Grafana writes its own:
+# https://grafana.com/docs/grafana/latest/alerting/set-up/configure-alert-state-history/
+_ALERTS: Final = ("ALERTS", "ALERTS_FOR_STATE", "GRAFANA_ALERTS")
 _OWN_SERIES: Final = f'__name__=~"[^:]+",__name__!~"{"|".join(_ALERTS)}"'
 _MOST_SPACED: Final = 40  # families whose spacing is measured; the rest use a similar family's
 

@@ -218,6 +218,7 @@ async def test_the_labels_of_rules_name_no_products(tmp_path: Path, server: str)
         shop.counter("http_requests_total", {"job": "checkout"}, 2.5, 60),
         shop.counter("ALERTS", {"alertname": "Slow", "service": "team-a", "job": "rules"}, 1.0, 60),
         shop.counter("ALERTS_FOR_STATE", {"alertname": "Slow", "service": "team-a"}, 1.0, 60),
+        shop.counter("GRAFANA_ALERTS", {"alertname": "Slow", "service": "team-a"}, 1.0, 60),
         shop.counter("service:requests:rate5m", {"service": "team-b"}, 1.0, 60),
     ]
     hour = Interval(NOW - timedelta(hours=1), NOW)
