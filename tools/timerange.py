@@ -31,6 +31,8 @@ MAX_RANGE: Final = timedelta(days=30)  # Loki's default max_query_length is 30d1
 MAX_AHEAD: Final = timedelta(minutes=10)  # clocks differ; more than this is a mistake
 MAX_TEXT_CHARS: Final = 200
 
+_DAY_AND_MINUTE: Final = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d{1,9})?)?Z"
+_RANGE_IN_UTC: Final = re.compile(f"{_DAY_AND_MINUTE}/{_DAY_AND_MINUTE}", re.ASCII)
 _PREFIX: Final = re.compile(r"(?P<open>since )|(?:from|between|at|on) ", re.IGNORECASE)
 _WRAPPED: Final = re.compile(r"[\"'`(\[](.*[^\"'`(\[])[\"'`)\]]")
 _KEYS: Final = re.compile(
@@ -113,6 +115,11 @@ def parse_time_range(text: str, now: datetime, longest: timedelta = MAX_RANGE) -
 
 def range_text(interval: Interval) -> str:
     return f"{instant_text(interval.start)}/{instant_text(interval.end)}"
+
+
+def readable_range(text: str) -> str:
+    """`2026-04-07 14:00 to 2026-04-07 15:00 UTC` for such a range; other words as they are."""
+    return _RANGE_IN_UTC.sub(r"\1 \2 to \3 \4 UTC", text)
 
 
 def instant_text(at: datetime) -> str:

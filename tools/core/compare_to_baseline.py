@@ -22,7 +22,7 @@ from tools.output import clean_text
 from tools.product_names import ANY_PRODUCT
 from tools.products import ProductScope
 from tools.statistics import FinitePoint, Point, finite, relative_change, rounded
-from tools.timerange import TimeRange, parse_time_range, range_text
+from tools.timerange import TimeRange, parse_time_range, range_text, readable_range
 
 BASELINE_LENGTH = timedelta(hours=24)
 GUARD_GAP = timedelta(minutes=10)  # an incident begins before anybody asks about it
@@ -86,7 +86,7 @@ class CompareToBaseline:
     def summarise(self, output: CompareOutput, arguments: CompareInput) -> str:
         name = arguments.metric_name
         if output.window_mean is None or output.window_max is None:
-            return f"{name}: no data, {arguments.time_range}"
+            return f"{name}: no data, {readable_range(arguments.time_range)}"
         if output.baseline_median is None or output.direction is None:
             return f"{name}: insufficient baseline"
         if output.products is not None:

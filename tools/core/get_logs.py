@@ -15,7 +15,7 @@ from tools.cursor import CursorScope, CursorSigner
 from tools.errors import InvalidArguments
 from tools.output import clean_text
 from tools.products import BY_PRODUCT
-from tools.timerange import TimeRange, parse_time_range
+from tools.timerange import TimeRange, parse_time_range, readable_range
 
 MAX_LINES = 100
 # Under the 64 KiB cap, so that the cap never takes lines the cursor has already passed.
@@ -114,7 +114,7 @@ class GetLogs:
         level = f"{arguments.level} " if arguments.level else ""
         noun = "line" if number == 1 and not more else "lines"
         page = "next " if arguments.cursor else ""
-        return f"{page}{number}{more} {level}{noun}, {arguments.time_range}"
+        return f"{page}{number}{more} {level}{noun}, {readable_range(arguments.time_range)}"
 
     def _query(
         self, arguments: LogsInput, scope: CursorScope, now: datetime

@@ -10,7 +10,7 @@ from tools.core.bound import bound
 from tools.errors import ToolError
 from tools.output import clean_text
 from tools.products import ProductScope, within
-from tools.timerange import instant_text, parse_time_range
+from tools.timerange import instant_text, parse_time_range, readable_range
 
 MAX_DEPLOYS = 100
 LONG = timedelta(days=90)
@@ -100,7 +100,7 @@ class GetRecentDeploys:
         number = output.total_matches or "no"
         noun = "deploy" if number == 1 else "deploys"
         is_part = any(note.startswith(UNREAD) for note in output.notes or ())
-        return f"{number} {noun}, {arguments.time_range}{', not all read' if is_part else ''}"
+        return f"{number} {noun}, {readable_range(arguments.time_range)}{', not all read' if is_part else ''}"
 
 
 async def _has_no_source(caps: Capabilities, call: CallContext) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tools.errors import InvalidArguments
 from tools.instants import parse_duration
-from tools.timerange import MAX_RANGE, parse_time_range
+from tools.timerange import MAX_RANGE, parse_time_range, readable_range
 
 NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
 
@@ -345,3 +345,18 @@ def test_all_spellings_of_a_time_of_day_agree(at: dt_time, days: int) -> None:
             f"{day:%d %b %Y} {clock}/PT5M",
         ):
             assert parse_time_range(text, NOW).interval == expected.interval, text
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (
+            "2026-11-26T18:00:00Z/2026-11-28T00:00:30.5Z",
+            "2026-11-26 18:00 to 2026-11-28 00:00 UTC",
+        ),
+        ("last 30m", "last 30m"),
+        ("2026-11-26T18:00:00+02:00/PT2H", "2026-11-26T18:00:00+02:00/PT2H"),
+    ],
+)
+def test_a_range_in_utc_is_shown_with_the_zone_that_people_read(given: str, shown: str) -> None:
+    assert readable_range(given) == shown
