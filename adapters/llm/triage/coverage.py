@@ -1,6 +1,7 @@
 """Coverage of the checks: an all-clear needs every role of every product in question."""
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Final
 
@@ -152,7 +153,9 @@ def _blind_in_metrics(case: Case, metrics: Seen) -> Iterator[str]:
     subject = case.subject
     whom = (subject,) if case.names_subject else case.products
     yield from islice(samples_missing(metrics, whom, case.now), _MOST_LACKING)
-    yield from _blind_metrics(case, metrics, subject) if subject else _blind_to_all(metrics)
+    yield from (
+        _blind_metrics(case, metrics, subject) if subject else _blind_to_all(metrics, case.now)
+    )
     if subject and case.asked.fails and not _shows_failures(case, metrics):
         yield f"whether requests of {plain(subject)} fail: it has neither an error metric nor logs"
     is_slow = case.asked.symptom == "latency" and _shows_any(whom, metrics)
@@ -217,7 +220,7 @@ def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
     short = frozenset(told.split() if isinstance(told, str) else ())
     if short:
         is_usual = case.asked.start is None
-        words = too_young(metrics, subject, sorted(short), is_usual=is_usual)
+        words = too_young(metrics, subject, case.now, sorted(short), is_usual=is_usual)
         yield f"{plain(subject)}: {words}"
     ended = ended_roles(metrics, subject)
     if subject in metrics.texts("without") or not (known | moved | short | ended):
@@ -232,11 +235,11 @@ def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
         yield f"{plain(subject)}: its {', '.join(sorted(unchecked))} could not be compared"
 
 
-def _blind_to_all(metrics: Seen) -> Iterator[str]:
+def _blind_to_all(metrics: Seen, now: datetime | None) -> Iterator[str]:
     """A question and a channel without products: never an all-clear."""
     short, within = metrics.mapping("too_short"), metrics.mapping("within")
     if bare := [one for one in short if one not in within]:
-        yield f"metrics: {_named_few(bare)}: {too_young(metrics, plain(bare[0]))}"
+        yield f"metrics: {_named_few(bare)}: {too_young(metrics, plain(bare[0]), now)}"
     elif not (within or metrics.rows("shifts")):
         yield "metrics: none were found for any product"
     yield "no products are set for this channel, so coverage is unknown"

@@ -1,12 +1,13 @@
 """Metrics with too little history to compare: how much is needed, and when to ask again."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from pydantic import JsonValue
 
 from adapters.llm.triage.case import Seen, instant, text_of
+from adapters.llm.triage.telling import clock
 from tools.analysis.comparable import least_age_s
 
 _MOST_MINUTES: Final = 120  # longer times are given in hours
@@ -14,7 +15,12 @@ _WORTH_ASKING: Final = timedelta(minutes=5)  # a shorter range holds too few sam
 
 
 def too_young(
-    metrics: Seen, product: str, roles: Sequence[str] = (), *, is_usual: bool = True
+    metrics: Seen,
+    product: str,
+    now: datetime | None,
+    roles: Sequence[str] = (),
+    *,
+    is_usual: bool = True,
 ) -> str:
     """The text for `product`, with the instants of the sweep.
 
@@ -24,9 +30,8 @@ def too_young(
     minutes = _minutes(metrics)
     age = f"{minutes} minutes" if minutes < _MOST_MINUTES else f"{round(minutes / 60)} hours"
     takes = f" (that takes {age} of data)" if minutes else ""
-    return (
-        f"not enough history to compare{what}{takes}{_again(metrics, product, is_usual=is_usual)}"
-    )
+    again = _again(metrics, product, now, is_usual=is_usual)
+    return f"not enough history to compare{what}{takes}{again}"
 
 
 def _minutes(metrics: Seen) -> int:
@@ -39,12 +44,12 @@ def _minutes(metrics: Seen) -> int:
     return round(least_age_s((last - first).total_seconds(), before_s) / 60)
 
 
-def _again(metrics: Seen, product: str, *, is_usual: bool) -> str:
+def _again(metrics: Seen, product: str, now: datetime | None, *, is_usual: bool) -> str:
     row: JsonValue = metrics.mapping("comparable").get(product)
     told = row if isinstance(row, dict) else {}
     begin, again = instant(text_of(told, "range_from")), instant(text_of(told, "asked_at"))
     end = instant(metrics.text("range").rpartition("/")[2])
-    ways = [f"ask again at {again:%H:%M} UTC"] if again and is_usual else []
+    ways = [f"ask again at {clock(again, now)}"] if again and is_usual else []
     if begin and end and end - begin >= _WORTH_ASKING:
-        ways.append(f"{'' if ways else 'ask '}about the time since {begin:%H:%M} UTC")
+        ways.append(f"{'' if ways else 'ask '}about the time since {clock(begin, now)}")
     return f"; {', or '.join(ways)}" if ways else ""

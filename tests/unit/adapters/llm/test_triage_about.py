@@ -243,6 +243,13 @@ async def test_anyone_who_named_a_time_is_told_which_time_to_name_instead() -> N
     assert "ask again" not in found.text
 
 
+async def test_a_time_to_ask_about_has_its_date_when_it_is_of_another_day() -> None:
+    begun = {"web": {"range_from": "2026-04-06T14:21:00Z", "asked_at": "2026-04-07T14:51:00Z"}}
+    found = await asked("is web slow since yesterday?", around=young(comparable=begun))
+
+    assert "ask about the time since 2026-04-06 14:21 UTC [E1]" in found.text
+
+
 async def test_of_a_time_that_is_over_no_one_is_told_to_wait() -> None:
     ended = {"web": {"range_from": "2026-04-07T14:33:00Z"}}
     found = await asked("is web slow?", around=young(comparable=ended))
