@@ -277,6 +277,12 @@ def sign(state: ProposalState) -> str:
             assert_never(state)
 
 
+def status(row: Proposal) -> str:
+    """`word` of its state; of a rehearsal that went through, that nothing was sent."""
+    rehearsed = row.state is ProposalState.SUCCEEDED and is_rehearsal(row)
+    return REHEARSED if rehearsed else word(row.state)
+
+
 def title(state: ProposalState, *, rehearsal: bool = False) -> str:
     """The heading of a card: an open one is a proposal, any other says what became of it."""
     if state is ProposalState.PENDING:
@@ -287,14 +293,12 @@ def title(state: ProposalState, *, rehearsal: bool = False) -> str:
 
 
 def became(row: Proposal, who: str = "") -> str:
-    """What became of it, as the middle of a sentence, with `word` of its state in it. A rehearsal
-    that went through says `rehearsed, nothing sent`.
+    """What became of it, as the middle of a sentence, with its `status` in it.
 
     `who` says who decided and when, with a leading space (" by Ana at 14:35 UTC"), of an expired
     one only when (" at 14:35 UTC"); without it the decision is left out.
     """
-    rehearsed = row.state is ProposalState.SUCCEEDED and is_rehearsal(row)
-    said = REHEARSED if rehearsed else word(row.state)
+    said = status(row)
     match row.state:
         case ProposalState.PENDING:
             return f"{said}, not decided yet"

@@ -11,7 +11,7 @@ from bot.audit.verify import Summary
 from bot.domain.audit import AuditKind, TrailEntry
 from bot.domain.change import named, outcome_words
 from bot.domain.dossier import Dossier, DossierTurn
-from bot.domain.proposal import Proposal, word
+from bot.domain.proposal import Proposal, status
 from bot.domain.thread import Speaker, ThreadRead
 from bot.reports.one_page import one_page
 from bot.slack.text.links import NO_LINKS, safe_links
@@ -173,7 +173,7 @@ def _decisions(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
 
 def _decision(proposal: Proposal, dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
     card = facts.links.get(proposal.card_ts or "")
-    yield f"### {_cell(named(proposal))}: {word(proposal.state)}"
+    yield f"### {_cell(named(proposal))}: {status(proposal)}"
     yield ""
     yield f"- Proposal `{proposal.id}`" + (f" ([card]({card}))" if card else "")
     yield f"- Action `{_cell(proposal.action)}` on `{_cell(proposal.product)}`"

@@ -145,7 +145,7 @@ class Talk:
         row = await self.client.proposal(rest)
         self.screen.proposal(row)
         if row.state != "pending":
-            self.screen.line(f"It is {row.state}, so it cannot be decided.")
+            self.screen.line(f"It is {row.status or row.state}, so it cannot be decided.")
             return
         left_s = (row.expires_at - datetime.now(UTC)).total_seconds()
         word = row.id[-_ID_CHARS:]

@@ -102,7 +102,9 @@ class Screen:
     def proposal(self, row: models.Proposal) -> None:
         """Print everything that a card shows; it is what runs."""
         self.line()
-        self.line(self._in(_BOLD, visible(f"{row.action} for {row.product}: {row.state}")))
+        self.line(
+            self._in(_BOLD, visible(f"{row.action} for {row.product}: {row.status or row.state}"))
+        )
         for name, value in _facts(row):
             self.line(f"  {name}: {value}")
         if row.warning:

@@ -218,7 +218,7 @@ const quietly = (act) => async () => {
 async function endOf(row) {
   try {
     const now = await api.proposal(row.id);
-    if (FINAL.has(now.state)) say(`${visible(now.effect)}: ${now.state}`);
+    if (FINAL.has(now.state)) say(`${visible(now.effect)}: ${now.status}`);
     return now;
   } catch (error) {
     if (error.status === 404) return null;

@@ -80,7 +80,7 @@ function card(row, me, { say, onChange, message }) {
   };
   const isOpen = row.state === "pending", why = isOpen ? whyNot(row, me) : "";
   const node = h("article", { class: "card", "data-proposal": row.id, "aria-label": visible(row.effect) },
-    h("header", {}, h("h3", {}, visible(row.effect)), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.state),
+    h("header", {}, h("h3", {}, visible(row.effect)), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.status),
       isOpen ? h("span", { class: "muted", "data-until": row.expires_at }, left(row.expires_at)) : null),
     warned(row),
     row.untrusted_read ? h("p", { class: "note" }, "Based on tool output such as logs, which can be forged.") : null,

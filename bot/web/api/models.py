@@ -338,7 +338,8 @@ class Proposal(Told):
 
     `channel` and the names are those of the chat platform, or ids if unknown; `thread_url` opens
     the thread on it, or is empty. `effect` is its effect in one line. `arguments` and `preview` are
-    `params` and `dry_run` as names and values, whole; null if they are not such a list. `warning`
+    `params` and `dry_run` as names and values, whole; null if they are not such a list. `status` is
+    its state in words. `warning`
     is set for an open proposal with a version that a person wrote: it was never deployed.
     """
 
@@ -347,6 +348,7 @@ class Proposal(Told):
     channel: str = ""
     thread_url: str = ""
     state: str
+    status: str = ""
     effect: str = ""
     arguments: list[tuple[str, str]] | None = None
     preview: list[tuple[str, str]] | None = None

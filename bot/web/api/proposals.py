@@ -19,7 +19,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.callers import Caller, CallerKind
 from bot.domain.change import named, values
 from bot.domain.ids import Place, ProposalId, UserId
-from bot.domain.proposal import Proposal, ProposalState, too_late
+from bot.domain.proposal import Proposal, ProposalState, status, too_late
 from bot.ports.durability import Workflows
 from bot.ports.failures import StorageUnavailable
 from bot.ports.overview import Overview
@@ -202,6 +202,7 @@ def proposal_told(row: Proposal) -> models.Proposal:
         id=row.id,
         session_id=row.session_id,
         state=row.state.value,
+        status=status(row),
         effect=named(row),
         arguments=_listed(row.params),
         preview=_listed(row.preview) if row.preview else None,
