@@ -68,6 +68,15 @@ _SPOKEN_OF: Final = re.compile(
     r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+)"
     r"|(?:what|how) about\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
 )
+_A_SERVICE: Final = re.compile(
+    r"\b([a-z][\w-]+)\s+(?:micro-?)?service\b(?!\s+(?:mesh|account|level))"
+)
+_ANY_SERVICE: Final = frozenset(
+    {"an", "another", "one", "other", "some", "no", "first", "single", "my", "your", "their", "its",
+     "whose", "same", "main", "whole", "new", "old", "right", "web", "affected", "failing", "broken",
+     "slow", "unhealthy", "downstream", "upstream", "external", "internal", "dependent", "backend",
+     "frontend", "customer", "critical"}
+)  # fmt: skip
 _PLACES: Final = frozenset(
     {"dns", "registry", "network", "disk", "disks", "cluster", "node", "nodes"}
 )
@@ -213,7 +222,9 @@ def _named_in(
     if thought and thought == subject:
         subject = ""
     elif not subject:
-        stranger = _stranger(lowered) or ("" if thought else _named(lowered, elsewhere))
+        stranger = _stranger(lowered) or (
+            "" if thought else _service(lowered) or _named(lowered, elsewhere)
+        )
     if not found and is_part_of(stranger, products):
         thought, stranger = stranger, ""  # "is the db slow?" asks about the databases
     if found and found[0].topic == "logs" and _STATE.fullmatch(stranger):
@@ -281,6 +292,11 @@ def _stranger(lowered: str) -> str:
     is_word = mentioned in KNOWN_WORDS and mentioned.removesuffix("s") not in _STORES
     name = found[1] or found[2] or ("" if is_word else mentioned)
     return "" if name in _NOBODY else name
+
+
+def _service(lowered: str) -> str:
+    names = (one[1] for one in _A_SERVICE.finditer(lowered))
+    return next((n for n in names if n not in KNOWN_WORDS | _NOBODY | _ANY_SERVICE), "")
 
 
 def _named(lowered: str, names: Sequence[str]) -> str:

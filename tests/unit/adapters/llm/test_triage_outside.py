@@ -51,6 +51,32 @@ async def test_a_time_a_symptom_or_a_place_is_no_name(question: str) -> None:
     assert found.calls
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["why is the tax service failing?", "is tax service ok?", "errors of our tax microservice"],
+)
+async def test_a_service_that_is_no_product_here_is_reported_before_the_rest(question: str) -> None:
+    found = await bounded(question)
+
+    assert found.text.startswith('"tax" is not one of this channel\'s products')
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why is the payment service slow?",
+        "which service is slow?",
+        "is the whole service down?",
+        "why is the affected service slow?",
+        "why does the service account fail?",
+    ],
+)
+async def test_a_word_before_service_may_be_no_name(question: str) -> None:
+    found = await bounded(question)
+
+    assert "is not one of" not in found.text
+
+
 @pytest.mark.parametrize("question", ["can you search for what fails?", "search the logs please"])
 async def test_a_word_that_is_also_a_products_name_elsewhere_is_a_word(question: str) -> None:
     found = await investigate(world(SLOW), question, elsewhere=("search",))
