@@ -198,7 +198,7 @@ async def test_a_conversation_is_gone_on_with_and_another_begun(alice: Terminal)
     await alice.type("/new", "why again?")
     assert alice.talk.session != first
 
-    told = await alice.type(f"/session {first}", "/evidence 1")
+    told = await alice.type(f"/session {first}", "/evidence [E1]")
     assert "why is checkout slow?" in told
     assert "E1 get_metrics" in told
 

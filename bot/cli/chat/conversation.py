@@ -113,7 +113,7 @@ class Talk:
         self.screen.line(HELP)
 
     async def _evidence(self, rest: str) -> None:
-        number = rest.upper().removeprefix("E")
+        number = rest.strip("[] ").upper().removeprefix("E")  # also as the answer shows it
         if self.session and not self._message:  # gone on with from the command line
             told = (await self.client.messages(self.session)).messages
             self._message = told[-1].id if told else ""
@@ -169,7 +169,7 @@ class Talk:
         decided = await self.client.decide(proposal, how, reason)
         self.screen.warn(decided.message)
         ends = "" if how == "reject" else f" /proposal {proposal} shows its result."
-        self.screen.line(f"It is {decided.proposal.state} now.{ends}")
+        self.screen.line(f"Now: {decided.proposal.status or decided.proposal.state}.{ends}")
 
     async def _sessions(self, _rest: str) -> None:
         for each in (await self.client.sessions()).sessions:
