@@ -145,4 +145,4 @@ async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         plugins = await asyncio.to_thread(open_plugins, settings_of(tmp_path / "none"), stack)
 
-    assert ["no folder" in str(problem) for problem in plugins.problems] == [True]
+    assert ["not a folder" in str(problem) for problem in plugins.problems] == [True]

@@ -65,7 +65,7 @@ async def test_a_nirmata_backend_without_tools_gets_emulated_ones_and_a_warning(
     assert answer.text == "Let me look. "
     assert [call.arguments for call in answer.tool_calls] == ['{"product": "o\'brien"}']
     assert isinstance(answer.end, DoneChunk)
-    assert "no tools of its own" in answer.end.warnings[0]
+    assert "no native tools" in answer.end.warnings[0]
     assert [("tools" in body) for body in server.bodies] == requests
     assert server.other_requests == [("GET", "/llm-apps/capabilities")]
 

@@ -148,7 +148,7 @@ async def test_a_model_without_tools_gets_emulated_ones_and_a_warning() -> None:
     ]
     assert isinstance(answer.end, DoneChunk)
     assert answer.end.stop_reason is StopReason.TOOL_USE
-    assert "no tools of its own" in answer.end.warnings[0]
+    assert "no native tools" in answer.end.warnings[0]
     assert "tools" not in server.bodies[0]
     assert "core__get_logs" in server.bodies[0]["messages"][0]["content"]
 

@@ -134,7 +134,7 @@ async def test_without_a_seal_nothing_is_written_with_a_key_over_rows_without(
     await StoredAudit(unkeyed).append(EVENT)
     await unkeyed.close()
     database = await Database.open(database_url, sealing=KEYED)
-    with pytest.raises(TrailChanged, match="row 1 is not the one that was written last"):
+    with pytest.raises(TrailChanged, match="row 1 is not the last one that Kortex wrote"):
         await StoredAudit(database).append(EVENT)
     assert len(await rows(database)) == 1
     await database.close()

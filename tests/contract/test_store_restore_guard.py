@@ -354,7 +354,7 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
     assert [p.name for p in path.parent.iterdir() if target.name in p.name] == [target.name]
     before = target.read_bytes()
     assert before[18:20] == b"\x01\x01"  # no log beside it: https://www.sqlite.org/fileformat.html
-    with pytest.raises(BackupRefused, match="exists already"):
+    with pytest.raises(BackupRefused, match="already exists"):
         await asyncio.to_thread(write_backup, path, target)
     with pytest.raises(BackupRefused, match="cannot be written"):
         await asyncio.to_thread(write_backup, path, path.parent / "nowhere" / "x.db")

@@ -67,7 +67,7 @@ async def test_turns_of_a_thread_over_two_replicas_run_one_after_the_other(world
     # Whoever would not wait is through by the time a whole turn of another thread is.
     elsewhere = await ask_via(world, second, ELSEWHERE)
     await world.shows(elsewhere, "So is search.")
-    await world.shows(then, "Waiting: I answer the question before yours")
+    await world.shows(then, "Queued: I answer the question before yours")
     world.open()
     await world.shows(then, "The cart is fine.")
     await world.settled()

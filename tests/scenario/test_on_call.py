@@ -119,7 +119,7 @@ async def refused(stage: Stage, user: str, card: Message) -> str:
 
 
 def called(card: Message) -> list[str]:
-    (line,) = [line for line in shown(card).splitlines() if "May decide" in line]
+    (line,) = [line for line in shown(card).splitlines() if "Can decide" in line]
     return re.findall(r"<[@!]([^>|]*)", line)
 
 

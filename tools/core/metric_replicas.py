@@ -43,7 +43,9 @@ class ReplicaLook:
         told = {one.product for one in output.disappeared}
         down = [one for one in output.disappeared if one.how == "down" and one.signal]
         wished = [(one.product, self.signals[one.signal]) for one in down]
-        products = [one for one in ([asked] if asked else output.within) if one not in told]
+        # All products of a question about none, or none of them: the budget of requests is small.
+        of_all = output.within if len(output.within) <= self.most - len(down) else ()
+        products = [one for one in ([asked] if asked else of_all) if one not in told]
         wished += [(one, best) for one in products if (best := self._best(one)) is not None]
         wished = [one for one in wished if selector_of(one[1], one[0])][: self.most]
         async with asyncio.TaskGroup() as group:
