@@ -14,6 +14,7 @@ _COINCIDES: Final = 1.5  # of its own figures that began when other products bec
 _TOGETHER: Final = 5.0  # the same, where those who call it moved as well
 _LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble
 _OVERFLOWS: Final = 10.0  # times the baseline: so much waiting is no chance
+_UNUSED: Final = 0.25  # of a latency that ended: a product without requests has no samples
 _LISTED: Final = 2.0  # points from which a second product is listed
 
 
@@ -61,6 +62,8 @@ def _is_telling(
                 stands += _ALONE
             case StandingFact() if _is_trouble(point.fact):
                 stands += point.points
+            case GoneFact(how="ended", role="errors" | "latency") if one.product not in in_question:
+                stands += point.points * _UNUSED
             case SpanFact() | GoneFact():
                 stands += point.points
             case _ if point.kind == OWN_ERRORS and one.product in in_question:
