@@ -151,7 +151,8 @@ class SweepCluster:
     def summarise(self, output: ClusterSweep, arguments: SweepInput) -> str:
         del arguments
         ill, warned = len(output.ill), len(output.warnings)
-        return f"{ill or 'nothing'} ill, {warned or 'no'} warning{'' if warned == 1 else 's'}"
+        problems = f"{ill or 'no'} problem{'' if ill == 1 else 's'}"
+        return f"{problems}, {warned or 'no'} warning{'' if warned == 1 else 's'}"
 
 
 def _row(one: Finding, place: int) -> IllObject:
