@@ -123,6 +123,13 @@ async def test_series_that_end_everywhere_may_be_the_monitoring() -> None:
     assert "Most likely cause" not in found.text
 
 
+async def test_latency_that_ended_elsewhere_may_be_missing_requests_and_names_no_suspect() -> None:
+    found = await asked("is checkout ok?", disappeared=[{**ENDED, "product": "cart"}])
+
+    assert (verdict(found), suspects(found)) == ("unknown", [])
+    assert "cart: no samples of its p99 latency after 14:20 UTC" in found.text
+
+
 async def test_series_beyond_all_before_is_named_and_forbids_the_all_clear() -> None:
     record = {"product": "checkout", "role": "other", "signal": "fd_open", "usual": 40.0,
               "worst": 900.0, "direction": "up", "spreads": 14.0}  # fmt: skip
