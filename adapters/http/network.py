@@ -201,17 +201,21 @@ class _Chunks:
     """Follow a body's chunks to its end, with any extensions and trailers."""
 
     def __init__(self) -> None:
-        self.are_whole = False  # and nothing follows
         self._is_last = False
+        self._is_over = False
         self._skipped = 0  # of the next bytes: the rest of a chunk
-        self._line = b""  # broken off
+        self._line = b""  # broken off; behind the end, what does not belong to the body
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether the end was read, and nothing behind it."""
+        return self._is_over and not self._line
 
     def read(self, data: bytes) -> None:
         data, at = self._line + data, self._skipped
-        is_over = False
-        while not is_over and (end := data.find(b"\n", at) + 1):
+        while not self._is_over and (end := data.find(b"\n", at) + 1):
             line = data[at:end].strip()
-            is_over = self._is_last and not line
+            self._is_over = self._is_last and not line
             size = None if self._is_last else _CHUNK_SIZE.match(line)
             at = end
             if size is not None and (length := int(size[0], 16)):
@@ -219,7 +223,6 @@ class _Chunks:
             else:
                 self._is_last = True
         self._skipped, self._line = max(0, at - len(data)), data[at:]
-        self.are_whole = is_over and not self._line
 
 
 def _decrypted(tls: ssl.SSLObject, max_bytes: int) -> bytes:
