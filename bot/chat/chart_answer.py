@@ -24,7 +24,7 @@ from bot.domain.turn_events import Evidence
 from tools.capabilities import CallContext, Clock
 from tools.errors import InvalidArguments
 from tools.records import ToolOutcome
-from tools.timerange import parse_time_range
+from tools.timerange import TimeRange, parse_time_range
 
 GET: Final = "core__get_metrics"
 
@@ -63,6 +63,15 @@ class ChartAnswers:
             when = parse_time_range(request.time_range, at.now)
         except InvalidArguments as error:
             return Charted(f"No chart: {error.message}")
+        charted, meant = await self._charted(request, when, at)
+        if meant:
+            charted, _ = await self._charted(replace(request, metric=meant), when, at)
+        return charted
+
+    async def _charted(
+        self, request: ChartRequest, when: TimeRange, at: CallContext
+    ) -> tuple[Charted, str]:
+        """With the metric that was meant, where none has the name that was asked for."""
         asked: Mapping[str, JsonValue] = {
             "product": request.product,
             "metric_name": request.metric,
@@ -76,16 +85,16 @@ class ChartAnswers:
         drawn = _drawn(read, compared, asked)
         if drawn is not None:
             told = (compared if compared and compared.record.ok else read).summary
-            return Charted(f"**{request.product}**: {told}, {request.time_range}", drawn)
+            return Charted(f"**{request.product}**: {told}, {request.time_range}", drawn), ""
         if not read.record.ok:
-            return Charted(f"No chart: {read.record.message or 'the metrics could not be read'}")
+            why = read.record.message or "the metrics could not be read"
+            return Charted(f"No chart: {why}"), ""
         found = await self._run(FIND, at, product=request.product, time_range=when.text)
         rows = _rows(found)
         names = [name for name, _ in rows]
-        meant = [name for name, role in rows if _is_meant(request.metric, name, role)]
-        if meant and request.metric not in names:
-            return await self.chart(replace(request, metric=meant[0]))
-        return Charted(_nothing(request, names))
+        meant = (name for name, role in rows if _is_meant(request.metric, name, role))
+        other = "" if request.metric in names else next(meant, "")
+        return Charted(_nothing(request, names)), other
 
     async def _run(self, tool: str, at: CallContext, **arguments: JsonValue) -> ToolOutcome:
         call = ToolCall(f"{at.turn_id}:{tool}", tool, orjson.dumps(arguments).decode())
