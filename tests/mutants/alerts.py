@@ -14,7 +14,7 @@ ALERT_MUTANTS = (
         "posted = await self._surface.open_alerts(thread, place, may_be_there=False)",
         (
             f"{_THREADS}test_after_a_failure_there_is_one_message_and_one_turn",
-            f"{_KILL}test_a_process_killed_on_the_way_is_followed_by_one_that_goes_on",
+            f"{_KILL}test_a_restart_after_a_kill_finishes_the_alert",
         ),
     ),
     Mutant(

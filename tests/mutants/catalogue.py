@@ -38,7 +38,7 @@ MUTANTS = (
         (
             f"{_CLICKS}test_two_approvers_who_confirm_at_once_dispatch_once",
             f"{_CLICKS}test_a_rejection_before_a_confirmation_wins",
-            f"{_DECIDING}test_a_confirmation_before_an_edit_runs_what_was_shown",
+            f"{_DECIDING}test_a_confirmation_before_an_edit_runs_the_shown_arguments",
             f"{_RACES}test_twenty_presses_at_once_have_one_effect_at_most[sqlite]",
         ),
     ),
@@ -71,28 +71,28 @@ MUTANTS = (
         "bot/slack/roles/directory.py",
         "            return NO_ROTA\n",
         "            return None\n",
-        ("tests/scenario/test_on_call.py::test_a_rota_that_cannot_be_read_refuses_until_it_can",),
+        ("tests/scenario/test_on_call.py::test_an_unreadable_rota_refuses_until_it_is_readable",),
     ),
     Mutant(
         "the time is not looked at again when the decision is made",
         "bot/store/proposals.py",
         "ProposalState.CONFIRMED: proposals.c.expires_at > now()",
         "ProposalState.CONFIRMED: sa.true()",
-        (f"{_CLICKS}test_a_confirmation_whose_time_runs_out_while_it_waits_does_nothing",),
+        (f"{_CLICKS}test_a_confirmation_that_expires_while_it_waits_does_nothing",),
     ),
     Mutant(
         "the time is that of the transaction's begin",
         "bot/store/dialect.py",
         "EXTRACT(EPOCH FROM clock_timestamp())",
         "EXTRACT(EPOCH FROM now())",
-        (f"{_CLICKS}test_a_confirmation_whose_time_runs_out_while_it_waits_does_nothing",),
+        (f"{_CLICKS}test_a_confirmation_that_expires_while_it_waits_does_nothing",),
     ),
     Mutant(
         "the role is not looked up at the click",
         "bot/actions/judge.py",
         "            if lacking is not None:",
         "            if False:",
-        (f"{_FLOW}test_others_are_refused_privately_and_the_card_stays",),
+        (f"{_FLOW}test_people_without_the_role_are_refused_privately_and_the_card_stays",),
     ),
     Mutant(
         "a click has a new key each time it is delivered",
@@ -155,21 +155,21 @@ MUTANTS = (
         "bot/slack/listeners/message_intake.py",
         "Ask(place=heard.place, ts=heard.ts, ",
         "Ask(place=heard.place, ts=MessageTs(heard.event_id), ",
-        (f"{_DUPLICATES}test_an_event_that_two_replicas_get_at_once_is_one_turn",),
+        (f"{_DUPLICATES}test_an_event_delivered_to_two_replicas_starts_one_turn",),
     ),
     Mutant(
         "steps are not recorded",
         "bot/engine/journal.py",
         "        if not await self._steps.keep(self._turn, self._owner, self._waiting, self._rows):\n",
         "        if not self._waiting:\n",
-        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[tools-read]",),
+        (f"{_KILL}test_a_killed_process_continues_after_its_restart[tools-read]",),
     ),
     Mutant(
         "a round is recorded with its tools",
         "bot/engine/journal.py",
         "            if not may_wait:\n",
         '            if not may_wait and not name.startswith("round"):\n',
-        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[between-tools]",),
+        (f"{_KILL}test_a_killed_process_continues_after_its_restart[between-tools]",),
     ),
     Mutant(
         "whoever was given up records its steps",
@@ -302,10 +302,7 @@ MUTANTS = (
         "bot/chat/turn_result.py",
         "return replace(final, outcomes=(), evidence=(), claims=(), notices=notices)",
         'return replace(final, text="", outcomes=(), evidence=(), claims=(), notices=notices)',
-        (
-            "tests/scenario/test_replayed_turn.py::"
-            "test_an_answer_that_cannot_be_shown_whole_keeps_its_text",
-        ),
+        ("tests/scenario/test_replayed_turn.py::test_an_answer_too_long_to_show_keeps_its_text",),
     ),
     Mutant(
         "a restart in good order counts as a death",
@@ -364,8 +361,7 @@ MUTANTS = (
         (
             "tests/scenario/test_replayed_turn.py::"
             "test_a_finished_answer_is_not_touched_by_a_replay",
-            "tests/scenario/test_replayed_turn.py::"
-            "test_a_turn_that_dies_six_times_ends_as_if_it_had_not",
+            "tests/scenario/test_replayed_turn.py::test_a_turn_killed_six_times_ends_normally",
         ),
     ),
     Mutant(
@@ -387,7 +383,7 @@ MUTANTS = (
         "bot/engine/queue.py",
         "        if ask.turn_id not in self._first_attempts:\n            return False\n",
         "",
-        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[placeholder-posted]",),
+        (f"{_KILL}test_a_killed_process_continues_after_its_restart[placeholder-posted]",),
     ),
     Mutant(
         "a round is written down once per attempt",
@@ -509,7 +505,7 @@ MUTANTS = (
         "bot/engine/lease.py",
         "if not before and (ended :=",
         "if before and (ended :=",
-        (f"{_ZOMBIE}test_an_intent_that_a_frozen_replica_did_not_finish_is_its_successors",),
+        (f"{_ZOMBIE}test_an_unfinished_intent_of_a_frozen_replica_belongs_to_its_successor",),
     ),
     Mutant(
         "a replica that stops takes what it could not finish with it",
@@ -537,7 +533,7 @@ MUTANTS = (
         "bot/app/stores.py",
         "StoredProposals(database, guard.mark)",
         "StoredProposals(database)",
-        ("tests/scenario/test_restored.py::test_an_order_leaves_a_mark_before_it_is_sent",),
+        ("tests/scenario/test_restored.py::test_a_dispatch_is_recorded_before_it_is_sent",),
     ),
     Mutant(
         "a cancelled caller takes its commit back",

@@ -11,7 +11,7 @@ STREAM_MUTANTS = (
         "            self.growth = None\n            return True\n",
         "            return True\n",
         (
-            f"{_NATIVE}test_a_call_that_slack_perhaps_took_is_neither_lost_nor_doubled"
+            f"{_NATIVE}test_a_call_with_an_unknown_outcome_is_neither_lost_nor_repeated"
             "[True-chat.appendStream]",
         ),
     ),
@@ -21,8 +21,8 @@ STREAM_MUTANTS = (
         "known = found.grown | found.marked",
         "known = found.marked",
         (
-            f"{_NATIVE}test_a_replica_that_died_before_it_kept_the_message_leaves_no_second_one",
-            f"{_NATIVE}test_a_replica_that_takes_over_finds_the_message_that_the_first_had_gone_on_in",
+            f"{_NATIVE}test_a_replica_killed_before_it_stored_the_message_causes_no_duplicate",
+            f"{_NATIVE}test_a_replica_that_takes_over_finds_the_continuation_message",
         ),
     ),
     Mutant(
@@ -30,6 +30,6 @@ STREAM_MUTANTS = (
         "bot/slack/views/native_answer.py",
         "if part is None or not text.startswith(growth.sent):",
         "if part is None:",
-        (f"{_NATIVE}test_a_mark_at_a_claim_is_put_by_an_edit_after_the_end",),
+        (f"{_NATIVE}test_a_claim_mark_is_added_by_an_edit_after_the_end",),
     ),
 )

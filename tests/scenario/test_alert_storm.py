@@ -26,7 +26,7 @@ SETTINGS: dict[str, JsonValue] = {
 }
 
 
-async def test_a_storm_is_grouped_bounded_and_told(shared_stage: Stage) -> None:
+async def test_an_alert_storm_is_grouped_limited_and_reported(shared_stage: Stage) -> None:
     stage = shared_stage
     sent = await asyncio.gather(*(send(stage, group(alert(f"P{n}"))) for n in range(200)))
     assert {status for status, _ in sent} == {200}

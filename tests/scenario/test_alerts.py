@@ -111,7 +111,7 @@ async def test_an_alert_opens_a_thread_and_is_answered_there(shared_stage: Stage
     assert '"title":"Latency is slow"' in question.raw.decode().replace("\\", "")
 
 
-async def test_no_one_is_looked_up_or_streamed_to_for_an_alert(shared_stage: Stage) -> None:
+async def test_an_alert_thread_needs_no_user_lookup_and_no_stream(shared_stage: Stage) -> None:
     stage = shared_stage
     await send(stage, group(alert("Silent")))
     await stage.answer(await opening(stage, "Silent is slow"))
@@ -148,7 +148,7 @@ async def test_repeats_and_ends_are_reported_in_the_same_thread(shared_stage: St
     assert turns == [(1,)]
 
 
-async def test_people_go_on_asking_in_the_thread_and_the_model_still_knows(
+async def test_follow_ups_in_an_alert_thread_keep_the_models_context(
     shared_stage: Stage,
 ) -> None:
     stage = shared_stage
@@ -162,7 +162,7 @@ async def test_people_go_on_asking_in_the_thread_and_the_model_still_knows(
     assert "Queue is slow" in str(follow_up.body["messages"][-1])
 
 
-async def test_what_a_sender_writes_is_inert_and_never_the_question(shared_stage: Stage) -> None:
+async def test_alert_text_is_inert_and_never_the_question(shared_stage: Stage) -> None:
     stage = shared_stage
     body = group(alert("Odd", annotations={"summary": HOSTILE}))
     await send(stage, body)
@@ -210,14 +210,14 @@ async def test_each_sender_opens_a_thread(shared_stage: Stage) -> None:
     await opening(stage, "Memory of checkout is above 90 %")
 
 
-async def test_what_no_rule_takes_is_counted_and_dropped(shared_stage: Stage) -> None:
+async def test_an_alert_without_a_rule_is_counted_and_dropped(shared_stage: Stage) -> None:
     stage = shared_stage
     body = group(alert("Chatter", labels={"alertname": "Chatter", "severity": "info"}))
     assert await send(stage, body) == (200, {"taken": 0, "unmatched": 1})
     assert stage.query("SELECT count(*) FROM alerts WHERE title LIKE 'Chatter%'") == [(0,)]
 
 
-async def test_another_secret_stores_nothing(shared_stage: Stage) -> None:
+async def test_a_wrong_alert_secret_stores_nothing(shared_stage: Stage) -> None:
     stage = shared_stage
     status, _ = await send(stage, group(alert("Forged")), secret="another")
     assert status == 401

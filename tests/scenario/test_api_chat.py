@@ -132,7 +132,7 @@ async def test_a_question_is_answered_with_its_steps_claims_and_evidence(alice: 
     assert (await alice.call("GET", f"{path}/{message['id']}/evidence/E9"))[0] == 404
 
 
-async def test_a_stream_goes_on_where_its_reader_left_it(alice: Api) -> None:
+async def test_a_stream_resumes_after_the_last_event_id(alice: Api) -> None:
     session, path = await alice.open(), "/chat/v1/sessions/{}/messages"
     whole = await alice.ask(session, "why?", Idempotency_Key="k1")
     again = await alice.ask(session, "why?", Idempotency_Key="k1", Last_Event_ID=f"{whole[2].id}")
@@ -149,7 +149,7 @@ async def test_a_stream_goes_on_where_its_reader_left_it(alice: Api) -> None:
         assert [each.name async for each in events] == ["done"]
 
 
-async def test_a_conversation_too_long_for_one_answer_says_so_and_its_events_go_on(
+async def test_a_long_conversation_is_cut_with_a_notice_and_its_events_continue(
     alice: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await alice.open()
@@ -169,7 +169,7 @@ async def test_a_conversation_too_long_for_one_answer_says_so_and_its_events_go_
         assert [each async for each in events] == told[2:]
 
 
-async def test_a_reader_that_leaves_stops_nothing(alice: Api) -> None:
+async def test_a_disconnected_reader_stops_no_turn(alice: Api) -> None:
     session = await alice.open()
     path = f"/chat/v1/sessions/{session}/messages"
     status, told = await alice.call("POST", path, {"text": "why?"}, Accept="application/json")
@@ -187,7 +187,7 @@ async def _last(events: AsyncIterator[Told]) -> Told:
     return [each async for each in events][-1]
 
 
-async def test_an_answer_is_stopped_and_keeps_what_it_found(alice: Api) -> None:
+async def test_a_stopped_answer_keeps_its_findings(alice: Api) -> None:
     session = await alice.open()
     path = f"/chat/v1/sessions/{session}"
     async with alice.stream("POST", f"{path}/messages", {"text": "look for ever"}) as events:
@@ -200,7 +200,7 @@ async def test_an_answer_is_stopped_and_keeps_what_it_found(alice: Api) -> None:
     assert (await alice.call("POST", f"{path}/stop"))[1] == {"stopping": False}
 
 
-async def test_a_question_that_could_not_be_begun_is_begun_when_it_is_sent_again(
+async def test_a_question_that_failed_to_start_starts_when_it_is_sent_again(
     stage: Stage, alice: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, path = await alice.open(), "/chat/v1/sessions/{}/messages"
@@ -219,9 +219,7 @@ async def test_a_question_that_could_not_be_begun_is_begun_when_it_is_sent_again
     assert [_names(events)[0], _names(events)[-1]] == ["question", "done"]
 
 
-async def test_anyone_who_asks_too_fast_is_told_to_wait(
-    stage: Stage, http: aiohttp.ClientSession
-) -> None:
+async def test_the_api_rate_limits_a_fast_caller(stage: Stage, http: aiohttp.ClientSession) -> None:
     hasty = await caller(stage, http, "hasty", "responder")
     session = await hasty.open()
     path = f"/chat/v1/sessions/{session}/messages"
@@ -230,7 +228,7 @@ async def test_anyone_who_asks_too_fast_is_told_to_wait(
     assert statuses == [200] * 20 + [429]
 
 
-async def test_a_conversation_is_its_callers_and_its_admins(
+async def test_only_the_caller_and_admins_can_read_a_conversation(
     stage: Stage, alice: Api, lead: Api, http: aiohttp.ClientSession
 ) -> None:
     session = await alice.open()
@@ -317,7 +315,7 @@ async def test_a_person_with_the_role_confirms_and_the_conversation_is_reported(
     assert len(_orders(stage, proposal)) == 1
 
 
-async def test_anyone_who_lacks_the_role_decides_nothing(
+async def test_a_caller_without_the_role_cannot_decide(
     stage: Stage, alice: Api, lead: Api, http: aiohttp.ClientSession
 ) -> None:
     proposal = await _proposed(alice)
@@ -338,7 +336,7 @@ async def test_anyone_who_lacks_the_role_decides_nothing(
     assert len([row for row in refused if proposal in row[0]]) == 3
 
 
-async def test_a_person_of_slack_is_the_same_person_over_http(
+async def test_a_slack_user_keeps_their_identity_over_http(
     stage: Stage, http: aiohttp.ClientSession
 ) -> None:
     anna = await caller(stage, http, "anna", account=RESPONDER)
@@ -361,7 +359,7 @@ class Away(RateLimiter):
         raise SlackRefused("internal_error")
 
 
-async def test_while_slack_is_away_a_card_of_slack_is_decided_by_a_name_of_the_last_minute(
+async def test_a_slack_card_is_decided_with_a_cached_name_during_a_slack_outage(
     stage: Stage, alice: Api
 ) -> None:
     paths = []
@@ -389,7 +387,7 @@ async def test_while_slack_is_away_a_card_of_slack_is_decided_by_a_name_of_the_l
     assert (again, won["result"]) == (200, "won")
 
 
-async def test_of_a_press_and_a_request_at_once_exactly_one_wins(
+async def test_a_press_and_an_api_request_at_once_decide_exactly_once(
     stage: Stage, http: aiohttp.ClientSession
 ) -> None:
     bert = await caller(stage, http, "bert", "responder")
@@ -413,7 +411,9 @@ async def test_of_a_press_and_a_request_at_once_exactly_one_wins(
     assert (told["result"] == "won") == (ended[0][0] == "proposal.rejected")
 
 
-async def test_of_a_confirmation_and_its_expiry_exactly_one_wins(stage: Stage, alice: Api) -> None:
+async def test_a_confirmation_and_an_expiry_at_once_decide_exactly_once(
+    stage: Stage, alice: Api
+) -> None:
     proposal = await _proposed(alice)
     base = stage.service.base
     soon = await base.stores.database.now() + timedelta(milliseconds=8)
@@ -458,7 +458,7 @@ async def test_reports_are_for_admins(stage: Stage, alice: Api, lead: Api, path:
         assert told
 
 
-async def test_what_goes_on_in_slack_is_reported_by_names_and_with_links(
+async def test_slack_activity_is_reported_with_names_and_links(
     stage: Stage, alice: Api, lead: Api
 ) -> None:
     asked = await stage.ask("@kortex propose v2.1.5", RESPONDER)
@@ -478,7 +478,7 @@ async def test_what_goes_on_in_slack_is_reported_by_names_and_with_links(
     assert card.ts.replace(".", "") in row["thread_url"]
 
 
-async def test_the_trail_is_read_on_and_verified(alice: Api, lead: Api) -> None:
+async def test_the_audit_log_is_paged_and_verified(alice: Api, lead: Api) -> None:
     await alice.ask(await alice.open(), "why is checkout slow?")
     first = (await lead.call("GET", "/api/v1/audit?limit=2"))[1]
     second = (await lead.call("GET", f"/api/v1/audit?limit=2&after={first['last_seq']}"))[1]
@@ -488,7 +488,7 @@ async def test_the_trail_is_read_on_and_verified(alice: Api, lead: Api) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "kortex_unknown", "eyJ.e30.", "é", "x" * 5_000])
-async def test_without_a_live_token_nothing_is_reported(
+async def test_a_report_requires_a_live_token(
     stage: Stage, http: aiohttp.ClientSession, token: str
 ) -> None:
     status, told = await Api(http, stage.service.http_port, token).call("GET", "/api/v1/me")
@@ -496,7 +496,7 @@ async def test_without_a_live_token_nothing_is_reported(
     assert (status, told["error"]["code"]) == (401, "unauthorized")
 
 
-async def test_what_was_carried_out_in_slack_is_reported_beside_a_question_over_http(
+async def test_a_question_over_http_includes_what_was_carried_out_in_slack(
     stage: Stage, alice: Api
 ) -> None:
     asked = await stage.ask("@kortex propose a rollback to v2.9.1")

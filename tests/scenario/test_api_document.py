@@ -119,12 +119,14 @@ async def _document(api: Api) -> Mapping[str, Any]:
 # The server's loop uses the random numbers that hypothesis watches while it makes an example.
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-async def test_every_operation_answers_as_the_document_says(api: Api, mode: GenerationMode) -> None:
+async def test_every_operation_answers_as_the_document_describes(
+    api: Api, mode: GenerationMode
+) -> None:
     session = await api.open()
     await asyncio.to_thread(_checked, await _document(api), api, session, mode)
 
 
-async def test_the_document_tells_of_everything_that_is_served(api: Api) -> None:
+async def test_the_api_document_describes_every_served_operation(api: Api) -> None:
     found = await _document(api)
     assert found["openapi"] == "3.1.0"
     assert len([1 for path in found["paths"].values() for _ in path]) == OPERATIONS
@@ -135,7 +137,7 @@ async def test_the_document_tells_of_everything_that_is_served(api: Api) -> None
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-async def test_a_hostile_body_is_refused_in_words(api: Api, what: str) -> None:
+async def test_a_hostile_body_is_refused_with_a_message(api: Api, what: str) -> None:
     session = await api.open()
     url = f"http://127.0.0.1:{api.port}/chat/v1/sessions/{session}/messages"
     headers = {"Authorization": f"Bearer {api.token}", "Content-Type": "application/json"}
@@ -173,7 +175,7 @@ CURLS = re.findall(r"^curl (.*?)$", PAGE.read_text("utf-8").replace("\\\n", " ")
 
 
 @pytest.mark.parametrize("curl", CURLS)
-async def test_a_documented_call_is_one_that_is_served(api: Api, curl: str) -> None:
+async def test_every_documented_call_is_served(api: Api, curl: str) -> None:
     session, words = await api.open(), shlex.split(curl)
     address = urlsplit(next(each for each in words if each.startswith("$KORTEX")))
     path = re.sub(r"s_[0-9a-f]{24}", session, address.path.removeprefix("$KORTEX"))
@@ -192,7 +194,7 @@ async def test_a_documented_call_is_one_that_is_served(api: Api, curl: str) -> N
     assert told
 
 
-async def test_every_operation_is_in_the_page(api: Api) -> None:
+async def test_every_operation_is_on_the_reference_page(api: Api) -> None:
     page = PAGE.read_text("utf-8")
     for path in (await _document(api))["paths"]:
         last = re.sub(r"\{\w+\}", "", path).rstrip("/").rpartition("/")[2]

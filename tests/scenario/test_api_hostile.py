@@ -57,7 +57,7 @@ async def alice(shared_stage: Stage) -> AsyncIterator[Api]:
         yield await caller(shared_stage, http, "alice", "responder")
 
 
-async def test_two_questions_of_one_moment_in_one_channel_are_two(
+async def test_two_questions_at_once_in_one_channel_start_two_turns(
     shared_stage: Stage, alice: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moment = 1_790_000_000_000_000
@@ -118,9 +118,7 @@ ODD_HOSTS = ("::::", "localhost:99999", "localhost:a", "localhost:1:2", "xn--\u0
 
 
 @pytest.mark.parametrize("host", [*ODD_HOSTS, "evil.example\\@localhost", "localhost."])
-async def test_a_host_that_is_no_name_of_ours_is_no_bug_and_takes_no_cookie(
-    alice: Api, host: str
-) -> None:
+async def test_a_foreign_host_header_is_refused_and_gets_no_cookie(alice: Api, host: str) -> None:
     cookie = f"Cookie: kortex={alice.token}"
 
     assert await _sent(alice, "GET /", cookie, host=host) == (421, "unknown_host")
@@ -142,13 +140,13 @@ async def test_a_host_that_is_no_name_of_ours_is_no_bug_and_takes_no_cookie(
         ("POST /ingest/v1/events", (*BODY, "Origin: http://localhost"), (401, "unauthorized")),
     ],
 )
-async def test_the_cookie_is_taken_from_our_own_page_alone(
+async def test_the_cookie_is_accepted_only_from_our_own_page(
     alice: Api, line: str, headers: tuple[str, ...], taken: tuple[int, str]
 ) -> None:
     assert await _sent(alice, line, f"Cookie: kortex={alice.token}", *headers) == taken
 
 
-async def test_anyone_who_has_no_stream_left_is_told_so_before_anything_is_asked(
+async def test_a_caller_without_a_free_stream_is_refused_before_a_turn_starts(
     shared_stage: Stage, alice: Api
 ) -> None:
     busy = await caller(shared_stage, alice.http, "busy", "responder")
@@ -163,7 +161,7 @@ async def test_anyone_who_has_no_stream_left_is_told_so_before_anything_is_asked
     assert len((await busy.call("GET", CHAT))[1]["sessions"]) == 1
 
 
-async def test_an_admin_no_longer_follows_others_once_the_role_is_gone(
+async def test_an_admin_who_loses_the_role_loses_streams_of_other_callers(
     shared_stage: Stage, alice: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.web.api.streams.CHECK_S", 0.0)
@@ -178,7 +176,7 @@ async def test_an_admin_no_longer_follows_others_once_the_role_is_gone(
             assert [each async for each in events] == []
 
 
-async def test_a_token_that_is_revoked_in_the_meantime_is_not_given_the_answer(
+async def test_a_token_revoked_during_a_turn_gets_no_answer(
     shared_stage: Stage, alice: Api
 ) -> None:
     leaver = await caller(shared_stage, alice.http, "gone", "responder")
@@ -215,7 +213,7 @@ async def _proposed(api: Api) -> str:
     return next(str(e.data["proposal_id"]) for e in events if e.name == "proposal")
 
 
-async def test_a_vote_taken_back_is_reported_as_a_rejection(alice: Api) -> None:
+async def test_a_withdrawn_vote_is_reported_as_a_rejection(alice: Api) -> None:
     path = f"/api/v1/proposals/{await _proposed(alice)}"
     told = [(await alice.call("POST", f"{path}/{wish}", {}))[1] for wish in ("confirm", "reject")]
 
@@ -223,9 +221,7 @@ async def test_a_vote_taken_back_is_reported_as_a_rejection(alice: Api) -> None:
     assert told[1]["proposal"]["state"] == "rejected"
 
 
-async def test_anyone_who_edited_a_proposal_did_not_confirm_it(
-    shared_stage: Stage, alice: Api
-) -> None:
+async def test_editing_a_proposal_does_not_confirm_it(shared_stage: Stage, alice: Api) -> None:
     proposal = await _proposed(alice)
     edited = {"state": "superseded", "decided_by": "@person/alice"}
     async with writing(shared_stage.service.base.stores.database) as connection:
@@ -236,7 +232,7 @@ async def test_anyone_who_edited_a_proposal_did_not_confirm_it(
     assert (status, told["result"]) == (200, "lost")
 
 
-async def test_a_reader_that_takes_nothing_is_let_go_with_what_was_for_it(
+async def test_a_stalled_reader_is_disconnected_and_its_buffer_is_freed(
     shared_stage: Stage, alice: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.web.api.streams.WRITE_S", 0.05)
@@ -256,14 +252,14 @@ async def test_a_reader_that_takes_nothing_is_let_go_with_what_was_for_it(
     writer.close()
 
 
-async def test_no_one_is_sent_a_stream_who_wants_its_head_alone(alice: Api) -> None:
+async def test_a_head_request_gets_no_stream(alice: Api) -> None:
     path = f"{CHAT}/{await alice.open()}/events"
     shown = {"Authorization": f"Bearer {alice.token}"}
     async with alice.http.head(f"http://127.0.0.1:{alice.port}{path}", headers=shown) as answer:
         assert answer.status == 405
 
 
-async def test_what_is_said_in_an_erased_conversation_is_said_nowhere(
+async def test_an_erased_conversation_stores_no_new_message(
     shared_stage: Stage, alice: Api
 ) -> None:
     stores = shared_stage.service.base.stores

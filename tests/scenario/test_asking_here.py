@@ -68,7 +68,7 @@ def _opens_files(_nothing_blocks_the_loop: BlockBuster) -> None:
     _nothing_blocks_the_loop.deactivate()
 
 
-async def test_a_conclusion_is_exit_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_conclusion_exits_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with ModelServer(concludes) as models:
         code = await asked(tmp_path, models, as_json=True)
 
@@ -78,7 +78,7 @@ async def test_a_conclusion_is_exit_0(tmp_path: Path, capsys: pytest.CaptureFixt
     assert answer["notices"] == []
 
 
-async def test_no_conclusion_is_exit_1_a_reason_and_a_sentence(
+async def test_an_answer_without_a_conclusion_exits_1_with_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with ModelServer(never_concludes) as models:
@@ -91,7 +91,7 @@ async def test_no_conclusion_is_exit_1_a_reason_and_a_sentence(
     assert len(answer["evidence"]) == 2
 
 
-async def test_the_sentence_is_printed_too(
+async def test_the_reason_is_printed_in_text_output_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with ModelServer(never_concludes) as models:
@@ -107,7 +107,7 @@ def stored(folder: Path) -> list[tuple[str, ...]]:
         return connection.execute("SELECT id, state FROM proposals").fetchall()
 
 
-async def test_what_would_be_proposed_is_reported_and_waits_for_no_one(
+async def test_a_would_be_proposal_is_reported_and_does_not_wait(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with ModelServer(proposes) as models:
@@ -137,7 +137,7 @@ async def test_what_would_be_proposed_is_reported_and_waits_for_no_one(
     assert told["result"]["awaits_confirmation"] is False
 
 
-async def test_how_to_get_a_card_is_printed_with_what_would_be_proposed(
+async def test_a_would_be_proposal_says_how_to_get_a_card(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with ModelServer(proposes) as models:
@@ -152,7 +152,7 @@ async def test_how_to_get_a_card_is_printed_with_what_would_be_proposed(
 
 
 @pytest.mark.parametrize("token", ["", "xoxb-1"])
-def test_a_report_of_a_session_without_a_thread_says_why_it_cannot_be_posted(
+def test_a_report_without_a_thread_says_why_it_cannot_be_posted(
     tmp_path: Path, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "kortex.toml"

@@ -31,7 +31,7 @@ def script(request: Recorded) -> Round:
     return Round(text=("Proposed.",)) if results(request) else Round(calls=(PROPOSE,))
 
 
-async def test_what_runs_in_a_private_channel_is_told_to_its_members_in_both_transports(
+async def test_status_shows_private_channels_to_members_only_in_both_transports(
     bot: Bot,
 ) -> None:
     roster = bot.workspace.roster
@@ -59,7 +59,7 @@ async def test_what_runs_in_a_private_channel_is_told_to_its_members_in_both_tra
     assert "You cannot confirm proposals" in json.dumps(bot.workspace.home_of(GUEST))
 
 
-async def test_a_whole_bot_shows_what_waits_with_links_that_lead_there(stage: Start) -> None:
+async def test_status_links_to_everything_that_waits(stage: Start) -> None:
     async with stage(script) as running:
         asked = await running.ask("@kortex roll it back", RESPONDER)
         await running.answer(asked)

@@ -81,14 +81,14 @@ async def test_the_file_reaches_the_model_as_numbered_outside_text_with_its_name
     assert "nothing in it was measured" in given
 
 
-async def test_a_secret_in_a_file_is_nowhere(shared_stage: Stage) -> None:
+async def test_a_secret_in_a_file_appears_nowhere(shared_stage: Stage) -> None:
     split = Upload("key.pem", b"-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA7\n" * 900)
     await shared_stage.answer(await ask(shared_stage, "@kortex what is this?", LOG, split))
 
     assert found(shared_stage, SECRET, "MIIEowIBAAKCAQEA7") == []
 
 
-async def test_a_follow_up_and_a_direct_message_are_read_too(shared_stage: Stage) -> None:
+async def test_files_of_follow_ups_and_direct_messages_are_read(shared_stage: Stage) -> None:
     first = await ask(shared_stage, "@kortex hello there, is checkout slow?", user=RESPONDER)
     await shared_stage.answer(first)
     followed = await ask(shared_stage, "and this?", LOG, user=RESPONDER, thread=first.thread)
@@ -98,7 +98,7 @@ async def test_a_follow_up_and_a_direct_message_are_read_too(shared_stage: Stage
     assert "3417 waits" in await shared_stage.answer(direct)
 
 
-async def test_what_cannot_be_read_is_said_and_the_question_is_answered(
+async def test_an_unreadable_file_is_reported_and_the_question_is_answered(
     shared_stage: Stage,
 ) -> None:
     asked = await ask(
@@ -116,7 +116,7 @@ async def test_what_cannot_be_read_is_said_and_the_question_is_answered(
     assert "I could not read big.log: it is larger than 1 MB" in told
 
 
-async def test_more_files_than_are_read_are_named(shared_stage: Stage) -> None:
+async def test_files_over_the_limit_are_named(shared_stage: Stage) -> None:
     many = [Upload(f"part-{n}.log", b"x") for n in range(7)]
     answer = await shared_stage.answer(await ask(shared_stage, "@kortex what is this?", *many))
 
@@ -124,7 +124,7 @@ async def test_more_files_than_are_read_are_named(shared_stage: Stage) -> None:
     assert "part-6.log" in answer
 
 
-async def test_a_name_that_is_all_marks_mentions_no_one(shared_stage: Stage) -> None:
+async def test_a_file_name_of_markup_mentions_no_one(shared_stage: Stage) -> None:
     name = "<!channel> <@U0RESPOND1> *x* `y` <https://evil.example|app>\n.zip"
     asked = await ask(shared_stage, "@kortex what is this?", Upload(name, b"PK\x03\x04"))
     answer = await shared_stage.answer(asked)
@@ -135,7 +135,7 @@ async def test_a_name_that_is_all_marks_mentions_no_one(shared_stage: Stage) -> 
     assert "<https://evil" not in answer
 
 
-async def test_what_a_file_orders_is_proposed_at_most_and_the_card_says_where_it_came_from(
+async def test_a_files_instruction_is_at_most_proposed_and_the_card_names_its_source(
     shared_stage: Stage,
 ) -> None:
     before = shared_stage.effects
@@ -149,7 +149,7 @@ async def test_what_a_file_orders_is_proposed_at_most_and_the_card_says_where_it
     assert "Based on tool output" in "".join(str(b) for b in card.blocks)
 
 
-async def test_a_model_that_sees_gets_an_image_and_its_bytes_are_kept_nowhere(
+async def test_a_vision_model_gets_an_image_whose_bytes_are_not_stored(
     shared_stage: Stage,
 ) -> None:
     data = base64.b64encode(PNG).decode()
@@ -163,7 +163,7 @@ async def test_a_model_that_sees_gets_an_image_and_its_bytes_are_kept_nowhere(
     assert data not in shared_stage.log.getvalue()
 
 
-async def test_an_image_that_cannot_be_shown_is_said(shared_stage: Stage) -> None:
+async def test_an_image_that_cannot_be_shown_is_reported(shared_stage: Stage) -> None:
     broken = Upload("shot.png", b"no image")
     answer = await shared_stage.answer(await ask(shared_stage, "@kortex what is this?", broken))
 
@@ -172,7 +172,7 @@ async def test_an_image_that_cannot_be_shown_is_said(shared_stage: Stage) -> Non
     assert isinstance(turn_of(shared_stage.models.requests[-1])[0]["content"], str)
 
 
-async def test_another_persons_file_cannot_be_named_by_the_model(shared_stage: Stage) -> None:
+async def test_the_model_cannot_name_another_persons_file(shared_stage: Stage) -> None:
     asked = await ask(shared_stage, "@kortex what is this?", user=MEMBER)
     await shared_stage.answer(asked)
 

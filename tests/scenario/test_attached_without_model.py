@@ -11,7 +11,7 @@ LOG = Upload("app.log", b"10:00:01 INFO start\n" + b"10:00:02 ERROR pool exhaust
 SETTINGS = {"llm": {"default_provider": "triage"}, "slack": {"stream": "native"}}
 
 
-async def test_triage_names_the_error_lines_of_a_file_as_from_it(stage: Start) -> None:
+async def test_triage_quotes_the_error_lines_of_a_file_with_their_source(stage: Start) -> None:
     async with stage(says("never"), SETTINGS) as running:
         text = "@kortex show me the logs of checkout"
         ts = await running.workspace.say(RESPONDER, CHECKOUT, text, files=[LOG])

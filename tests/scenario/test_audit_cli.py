@@ -104,18 +104,20 @@ def witness(config: Path) -> Path:
     return file
 
 
-def test_a_turn_leaves_a_trail_that_holds(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_turn_writes_a_valid_audit_log(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert kortex(config, "verify", "--checkpoint", str(witness(config))) == 0
     assert capsys.readouterr().out.startswith("ok ")
 
 
-def test_a_changed_row_is_named(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_row_is_reported(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spoil(config, "UPDATE audit SET actor = 'somebody else' WHERE seq = 2")
     assert kortex(config, "verify") == 1
     assert capsys.readouterr().out.startswith("BAD   row 2:")
 
 
-def test_a_cut_tail_is_named(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_truncated_audit_log_is_reported(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = witness(config)
     spoil(config, "DELETE FROM audit WHERE seq > 3")
     assert kortex(config, "verify") == 1
@@ -124,7 +126,7 @@ def test_a_cut_tail_is_named(config: Path, capsys: pytest.CaptureFixture[str]) -
     assert orjson.loads(capsys.readouterr().out)["first_bad_seq"] == 4
 
 
-def test_a_trail_put_back_is_found_by_the_checkpoint_file(
+def test_a_restored_audit_log_is_found_by_the_checkpoint_file(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = witness(config)
@@ -139,7 +141,7 @@ def test_a_trail_put_back_is_found_by_the_checkpoint_file(
     assert "the tail was cut" in capsys.readouterr().err
 
 
-def test_what_does_not_hold_is_not_continued_until_someone_seals_it(
+def test_an_invalid_audit_log_is_not_continued_until_it_is_sealed(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spoil(config, "UPDATE audit SET prev = NULL, mac = NULL, key_id = NULL, body_hash = NULL")
@@ -164,7 +166,9 @@ def test_a_file_without_a_checkpoint_is_a_usage_error(
     assert "holds no checkpoint" in capsys.readouterr().err
 
 
-def test_export_is_one_object_a_line(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_export_is_one_json_object_per_line(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert kortex(config, "export", "--since", "1h", "--jsonl") == 0
     rows = [orjson.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
@@ -182,7 +186,7 @@ LINKS = [
 
 
 @pytest.mark.parametrize("form", ["incident-checkout", *LINKS, "chat_abc"])
-def test_a_session_is_exported_by_each_form_in_which_it_is_shown(
+def test_a_session_is_exported_by_every_form_of_its_name(
     config: Path, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
     kortex(config, "export", "--since", "1h")
@@ -207,7 +211,7 @@ def test_a_session_is_exported_by_each_form_in_which_it_is_shown(
 @pytest.mark.parametrize(
     "unknown", ["incident-nothing", "session:T:C:1.2", LINKS[0], "https://shop.slack.com/"]
 )
-def test_a_session_without_rows_is_said_with_the_forms_that_are_taken(
+def test_an_unknown_session_is_refused_with_the_accepted_forms(
     config: Path, capsys: pytest.CaptureFixture[str], unknown: str
 ) -> None:
     assert kortex(config, "export", "--session", unknown) == 1
@@ -219,7 +223,7 @@ def test_a_session_without_rows_is_said_with_the_forms_that_are_taken(
     )
 
 
-def test_a_session_that_is_no_longer_stored_is_exported_by_its_id(
+def test_a_session_deleted_by_retention_is_exported_by_its_id(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kortex(config, "export", "--since", "1h")
@@ -236,7 +240,7 @@ def test_a_persons_content_can_be_erased(config: Path, capsys: pytest.CaptureFix
     assert "erased: their content is gone" in capsys.readouterr().out
 
 
-def test_a_trail_with_a_key_is_not_continued_without_one(
+def test_an_audit_log_with_a_key_is_not_continued_without_the_key(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config.write_text(CONFIG.format(folder=config.parent, key=""), encoding="utf-8")

@@ -135,7 +135,7 @@ async def _refusal(chosen: Settings) -> str:
     return "started"
 
 
-def test_what_no_one_touched_is_continued(trail: Trail, tmp_path: Path) -> None:
+def test_an_untouched_audit_log_is_continued(trail: Trail, tmp_path: Path) -> None:
     file = tmp_path / "kortex.db"
     file.write_bytes(trail.file)
     found = asyncio.run(verified(_settings(file)))
@@ -147,7 +147,7 @@ def test_what_no_one_touched_is_continued(trail: Trail, tmp_path: Path) -> None:
 
 @MANY
 @given(forgeries=FORGERIES)
-def test_whatever_is_written_without_the_key_does_not_verify(
+def test_a_log_forged_without_the_key_does_not_verify(
     trail: Trail, forgeries: list[Forgery]
 ) -> None:
     rows = trail.rows
@@ -159,7 +159,7 @@ def test_whatever_is_written_without_the_key_does_not_verify(
 
 @FEW
 @given(forgeries=FORGERIES)
-def test_whatever_is_written_without_the_key_is_noticed_by_check_and_by_a_start(
+def test_a_log_forged_without_the_key_fails_check_and_start(
     trail: Trail, tmp_path: Path, forgeries: list[Forgery]
 ) -> None:
     file = tmp_path / "kortex.db"
@@ -172,12 +172,12 @@ def test_whatever_is_written_without_the_key_is_noticed_by_check_and_by_a_start(
 
 
 @pytest.mark.parametrize("tip", ["", "0" * 64, "tip"])
-def test_a_tip_given_to_the_last_sealed_row_is_noticed(trail: Trail, tip: str) -> None:
+def test_moving_the_tip_to_the_last_sealed_row_is_noticed(trail: Trail, tip: str) -> None:
     rows = [row._replace(tip=tip) if row.seq == 4 else row for row in trail.rows]
     assert verdict(rows, KEYS).bad is not None
 
 
-def test_an_emptied_trail_is_noticed(trail: Trail, tmp_path: Path) -> None:
+def test_emptying_the_audit_log_is_noticed(trail: Trail, tmp_path: Path) -> None:
     file = tmp_path / "kortex.db"
     file.write_bytes(trail.file)
     _forge(file, [Forgery("all gone", lambda _rows, _earlier: [])], [])
@@ -185,7 +185,7 @@ def test_an_emptied_trail_is_noticed(trail: Trail, tmp_path: Path) -> None:
     assert "the trail is empty" in asyncio.run(_refusal(_settings(file)))
 
 
-def test_a_long_trail_is_judged_by_its_end_at_the_start(trail: Trail, tmp_path: Path) -> None:
+def test_the_start_verifies_the_end_of_a_long_audit_log(trail: Trail, tmp_path: Path) -> None:
     file = tmp_path / "kortex.db"
     file.write_bytes(trail.file)
     _forge(file, [Forgery("its middle", lambda rows, _: [*rows[:7], *rows[8:]])], [])

@@ -32,7 +32,7 @@ async def committed(process: Process, count: int) -> list[int]:
     return [int(await process.stdout.readline()) for _ in range(count)]
 
 
-async def test_a_killed_writer_leaves_a_whole_chain_to_the_other(database_url: str) -> None:
+async def test_a_killed_writer_leaves_a_valid_chain_to_the_other(database_url: str) -> None:
     async with asyncio.timeout(50):
         doomed = await writer(database_url, "doomed", ENDLESS)
         other = await writer(database_url, "other", SOME)

@@ -94,9 +94,7 @@ def propose(request: Recorded) -> Round:
     return Round(calls=(Call("core__propose_action", PROPOSAL),))
 
 
-async def test_every_decision_is_a_row_an_event_and_under_a_witness(
-    stage: Start, tmp_path: Path
-) -> None:
+async def test_every_decision_is_a_row_an_event_and_witnessed(stage: Start, tmp_path: Path) -> None:
     async with collecting() as collector, nats_server() as nats:
         audit = {
             "key": KEY,

@@ -15,7 +15,7 @@ def _a_database_is_made(_nothing_blocks_the_loop: BlockBuster) -> None:
     _nothing_blocks_the_loop.deactivate()
 
 
-async def test_the_turn_that_benchmarks_replay_is_whole(tmp_path: Path) -> None:
+async def test_the_replayed_turn_is_complete(tmp_path: Path) -> None:
     async with ModelServer(SCRIPT) as server, ours("openai", server.url, tmp_path) as own:
         talk = await own.turn(0)
 

@@ -73,7 +73,7 @@ async def requests_of_a_thread(bots: Bots, wire: str) -> list[Recorded]:
 
 
 @pytest.mark.parametrize("wire", [*WIRES, "ollama-emulated", "nirmata-emulated"])
-async def test_a_request_begins_with_all_of_the_one_before(bots: Bots, wire: str) -> None:
+async def test_a_request_starts_with_the_whole_previous_request(bots: Bots, wire: str) -> None:
     sent = [parts_of(request) for request in await requests_of_a_thread(bots, wire)]
 
     assert len(sent) == 9
@@ -88,7 +88,7 @@ async def test_a_request_begins_with_all_of_the_one_before(bots: Bots, wire: str
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_the_time_is_reported_with_each_question_and_nowhere_before(
+async def test_the_time_is_sent_with_each_question_and_nowhere_earlier(
     bots: Bots, wire: str
 ) -> None:
     asked_at = [bots.clock.at + n * timedelta(minutes=7, seconds=13) for n in range(3)]
@@ -113,7 +113,7 @@ def blocks_between_marks(request: Recorded) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "bedrock"])
-async def test_a_request_names_where_the_one_before_ended(
+async def test_a_request_marks_the_end_of_the_previous_one(
     bots: Bots, wire: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A breakpoint finds what was cached up to 20 blocks before it, and there may be four."""
@@ -131,7 +131,7 @@ async def test_a_request_names_where_the_one_before_ended(
     assert max(blocks_between_marks(sent[2])) > 20
 
 
-async def test_openai_is_told_which_requests_share_a_prefix(bots: Bots) -> None:
+async def test_openai_gets_one_cache_key_per_thread(bots: Bots) -> None:
     one = await requests_of_a_thread(bots, "openai-responses")
     other = await requests_of_a_thread(bots, "openai-responses")
     keys = [{request.body["prompt_cache_key"] for request in sent} for sent in (one, other)]
@@ -140,6 +140,6 @@ async def test_openai_is_told_which_requests_share_a_prefix(bots: Bots) -> None:
     assert keys[0] != keys[1]
 
 
-async def test_a_compatible_server_gets_no_key_that_it_may_refuse(bots: Bots) -> None:
+async def test_a_compatible_server_gets_no_cache_key(bots: Bots) -> None:
     sent = await requests_of_a_thread(bots, "openai")
     assert not any("prompt_cache_key" in request.body for request in sent)

@@ -186,7 +186,7 @@ async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[s
 
 
 @pytest.mark.parametrize("place", CANARIES)
-async def test_a_canary_is_met_nowhere(told: dict[str, str], place: str) -> None:
+async def test_a_canary_appears_nowhere(told: dict[str, str], place: str) -> None:
     where = [sink for sink, text in told.items() if CANARIES[place] in text]
 
     assert where == []
@@ -196,6 +196,6 @@ async def test_a_canary_is_met_nowhere(told: dict[str, str], place: str) -> None
     "words",
     ["pull with [redacted:", "[redacted:aws-access-key", "422", "400", "rotated [redacted:", "-2"],
 )
-async def test_the_model_did_read_them_all(told: dict[str, str], words: str) -> None:
+async def test_the_model_reads_every_canary(told: dict[str, str], words: str) -> None:
     assert words in told["read"]
     assert told["read"].count('"untrusted":true') == len(CALLS)

@@ -65,7 +65,7 @@ def links(digest: str) -> list[str]:
 
 
 @pytest.mark.parametrize("stream", ["edit", "native"])
-async def test_a_thread_is_reported_line_by_line_with_its_links(stage: Start, stream: str) -> None:
+async def test_a_thread_digest_lists_its_lines_with_links(stage: Start, stream: str) -> None:
     more = {"slack": {"stream": stream, "follow_up": "mention"}}
     async with stage(script, more) as running:
         thread = await incident(running)
@@ -89,7 +89,7 @@ async def test_a_thread_is_reported_line_by_line_with_its_links(stage: Start, st
         assert {link.removeprefix(site).partition("?")[0] for link in links(digest)} <= ts
 
 
-async def test_no_ones_words_become_more_than_a_quote_and_no_one_is_pinged(stage: Start) -> None:
+async def test_a_digest_quotes_hostile_words_and_pings_no_one(stage: Start) -> None:
     async with stage(script, MENTION) as running:
         thread = await incident(running)
         digest = await told(running, "@kortex summary so far", thread)
@@ -103,7 +103,7 @@ async def test_no_ones_words_become_more_than_a_quote_and_no_one_is_pinged(stage
         assert "\u202e" not in digest
 
 
-async def test_decisions_and_their_reasons_are_reported_and_nothing_is_left_open(
+async def test_a_digest_lists_decisions_with_reasons_and_nothing_open(
     stage: Start,
 ) -> None:
     async with stage(script) as running:
@@ -119,7 +119,7 @@ async def test_decisions_and_their_reasons_are_reported_and_nothing_is_left_open
         assert "- nothing that I know of" in digest.partition("What is open")[2]
 
 
-async def test_a_channel_is_reported_by_its_recent_threads(stage: Start) -> None:
+async def test_a_channel_digest_lists_its_recent_threads(stage: Start) -> None:
     async with stage(script) as running:
         nothing = await told(running, "@kortex catch me up")
         await incident(running)
@@ -131,7 +131,7 @@ async def test_a_channel_is_reported_by_its_recent_threads(stage: Start) -> None
         assert "waits for a decision until" in digest
 
 
-async def test_without_a_thread_to_tell_of_what_happened_is_a_question_like_any(
+async def test_asking_what_happened_outside_a_thread_is_a_normal_question(
     stage: Start,
 ) -> None:
     async with stage(script) as running:
@@ -139,7 +139,7 @@ async def test_without_a_thread_to_tell_of_what_happened_is_a_question_like_any(
         assert len(running.models.requests) == 2
 
 
-async def test_a_model_reads_of_a_digest_only_that_there_was_one(stage: Start) -> None:
+async def test_the_model_learns_only_that_a_digest_was_shown(stage: Start) -> None:
     async with stage(script, MENTION) as running:
         thread = await incident(running)
         await running.answered("@kortex catch me up", RESPONDER, thread=thread)
@@ -150,7 +150,7 @@ async def test_a_model_reads_of_a_digest_only_that_there_was_one(stage: Start) -
         assert "did you touch the pool" not in asked
 
 
-async def test_a_direct_message_is_reported_too(stage: Start) -> None:
+async def test_a_direct_message_gets_a_digest_too(stage: Start) -> None:
     async with stage(script) as running:
         await running.answered("why is checkout slow?", RESPONDER, channel=DIRECT)
         digest = await told(running, "catch me up", channel=DIRECT)
@@ -158,7 +158,7 @@ async def test_a_direct_message_is_reported_too(stage: Start) -> None:
         assert "The pool of checkout is full." in digest
 
 
-async def test_a_stop_while_it_is_read_ends_it(stage: Start) -> None:
+async def test_a_stop_ends_a_digest_while_it_reads(stage: Start) -> None:
     async with stage(script, MENTION) as running:
         thread = await incident(running)
         running.service.scheduler.rate_limited(RateLimited("conversations.replies", 25.0))
@@ -169,7 +169,7 @@ async def test_a_stop_while_it_is_read_ends_it(stage: Start) -> None:
             assert "Stopped by" in await running.answer(asked)
 
 
-async def test_an_app_that_slack_gives_few_messages_says_what_it_got_and_asks_once(
+async def test_a_digest_under_a_slack_read_limit_states_its_coverage_and_asks_once(
     stage: Start,
 ) -> None:
     few = Setup(limits=RateLimits.outside_marketplace())

@@ -30,7 +30,7 @@ def charts(message: Message) -> list[Any]:
     return [block for block in message.blocks if block["type"] == "data_visualization"]
 
 
-async def test_a_metric_is_drawn_with_what_is_usual_and_its_tools_are_on_record(
+async def test_a_chart_shows_the_baseline_and_its_tools_are_audited(
     stage: Start,
 ) -> None:
     async with stage(says("unasked")) as running:
@@ -65,7 +65,9 @@ async def test_the_example_of_a_hint_works_as_typed_and_with_other_words(
     ],
     ids=["not this channel's", "no such metric", "no such range"],
 )
-async def test_what_cannot_be_drawn_says_why(stage: Start, text: str, told: str) -> None:
+async def test_a_metric_that_cannot_be_charted_is_refused_with_the_reason(
+    stage: Start, text: str, told: str
+) -> None:
     async with stage(says("unasked")) as running:
         message = await asked(running, text)
 
@@ -73,7 +75,7 @@ async def test_what_cannot_be_drawn_says_why(stage: Start, text: str, told: str)
         assert charts(message) == []
 
 
-async def test_a_guest_is_told_at_once_and_nothing_is_read(stage: Start) -> None:
+async def test_a_guests_chart_is_refused_at_once_and_reads_nothing(stage: Start) -> None:
     async with stage(says("unasked")) as running:
         await running.workspace.command(GUEST, CHECKOUT, f"chart {P99} checkout")
         (said,) = await running.workspace.wait_for(lambda: running.whispers(GUEST), WAIT_S)

@@ -82,7 +82,7 @@ async def test_a_workspace_with_charts_gets_no_files() -> None:
         assert slack.called("files.getUploadURLExternal") == 0
 
 
-async def test_an_end_that_is_shown_again_shares_nothing_twice() -> None:
+async def test_a_repeated_final_event_uploads_no_picture_twice() -> None:
     async with picturing("edit") as slack:
         ask = await answer(slack)
         again = slack.surface.stream(ask, await slack.surface.open_answer(ask))
@@ -91,7 +91,7 @@ async def test_an_end_that_is_shown_again_shares_nothing_twice() -> None:
         assert len(pictures(slack, ask)) == 1
 
 
-async def test_what_is_said_once_is_shared_once() -> None:
+async def test_a_repeated_message_uploads_its_picture_once() -> None:
     async with picturing("edit") as slack:
         ask = await answer(slack)
         points = tuple((BEGIN + timedelta(minutes=n), 1.0) for n in range(3))
@@ -106,7 +106,7 @@ def broken(_chart: Chart) -> bytes:
     raise ValueError("cannot be drawn")
 
 
-async def test_a_chart_that_cannot_be_drawn_or_sent_costs_the_answer_nothing() -> None:
+async def test_a_failed_chart_does_not_affect_the_answer() -> None:
     async with picturing("edit", draw=broken) as slack:
         ask = await answer(slack)
 
@@ -114,7 +114,7 @@ async def test_a_chart_that_cannot_be_drawn_or_sent_costs_the_answer_nothing() -
         assert slack.texts(ask) == [FINAL.text]
 
 
-async def test_an_app_that_may_not_upload_is_not_asked_to_again() -> None:
+async def test_an_app_without_upload_permission_stops_trying() -> None:
     async with picturing("edit") as slack:
         slack.workspace.setup.refused["files.getUploadURLExternal"] = "missing_scope"  # type: ignore[index]
         await answer(slack)
@@ -123,7 +123,7 @@ async def test_an_app_that_may_not_upload_is_not_asked_to_again() -> None:
         assert slack.called("files.getUploadURLExternal") == 1
 
 
-async def test_a_workspace_takes_what_was_announced_and_nothing_else() -> None:
+async def test_a_workspace_accepts_only_an_announced_upload() -> None:
     setup = Setup(limits=RateLimits.unlimited())
     async with (
         served(setup) as workspace,

@@ -42,7 +42,7 @@ def kinds(message: Message) -> list[Any]:
 
 
 @pytest.mark.parametrize("setting", WAYS)
-async def test_an_answer_brings_one_chart_in_the_call_that_ends_it(setting: StreamSetting) -> None:
+async def test_an_answer_ends_with_one_chart_in_its_last_call(setting: StreamSetting) -> None:
     async with slack_with(setting=setting) as slack:
         message = await answer(slack)
 
@@ -57,7 +57,7 @@ async def test_an_answer_brings_one_chart_in_the_call_that_ends_it(setting: Stre
 
 
 @pytest.mark.parametrize("setting", WAYS)
-async def test_where_charts_are_refused_the_answer_is_as_it_was_and_that_is_remembered(
+async def test_a_refused_chart_leaves_the_answer_unchanged_and_is_remembered(
     setting: StreamSetting,
 ) -> None:
     async with slack_without_charts(setting) as slack:

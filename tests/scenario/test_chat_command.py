@@ -108,7 +108,7 @@ def proposal_in(shown: str) -> str:
     return shown.rpartition("/reject ")[2].split(".")[0].strip()
 
 
-async def test_an_answer_grows_with_its_evidence_and_nothing_of_it_moves_the_terminal(
+async def test_a_growing_answer_with_evidence_cannot_move_the_cursor(
     alice: Terminal,
 ) -> None:
     told = await alice.type("why is checkout slow?")
@@ -119,7 +119,7 @@ async def test_an_answer_grows_with_its_evidence_and_nothing_of_it_moves_the_ter
     assert "\x07" not in told
 
 
-async def test_a_result_is_opened_with_its_chart_in_characters(alice: Terminal) -> None:
+async def test_a_result_opens_with_a_text_chart(alice: Terminal) -> None:
     told = await alice.type("why is checkout slow?", "/evidence 1")
 
     assert "http_request_duration_seconds_p99" in told
@@ -127,7 +127,7 @@ async def test_a_result_is_opened_with_its_chart_in_characters(alice: Terminal) 
     assert '"truncated": false' in told
 
 
-async def test_a_proposal_is_shown_whole_and_runs_only_once_its_id_is_typed(
+async def test_a_proposal_is_shown_whole_and_runs_only_after_its_id_is_typed(
     alice: Terminal, stage: Stage
 ) -> None:
     raised = await alice.type("propose a rollback")
@@ -151,7 +151,7 @@ async def test_a_proposal_is_shown_whole_and_runs_only_once_its_id_is_typed(
     assert len(stage.plane.received) == 1
 
 
-async def test_an_edited_version_that_was_never_deployed_is_warned_of(
+async def test_an_edit_to_an_undeployed_version_gets_a_warning(
     alice: Terminal, stage: Stage
 ) -> None:
     await stage.close_open()
@@ -166,7 +166,7 @@ async def test_an_edited_version_that_was_never_deployed_is_warned_of(
     await stage.close_open()
 
 
-async def test_who_comes_too_late_is_told_what_happened(
+async def test_a_late_decision_reports_the_earlier_one(
     alice: Terminal, bob: Terminal, stage: Stage
 ) -> None:
     proposal = proposal_in(await alice.type("propose a rollback"))
@@ -178,7 +178,7 @@ async def test_who_comes_too_late_is_told_what_happened(
     assert stage.plane.received == []
 
 
-async def test_ctrl_c_ends_the_answer_and_keeps_what_was_said(alice: Terminal) -> None:
+async def test_ctrl_c_stops_the_answer_and_keeps_its_text(alice: Terminal) -> None:
     asking = asyncio.ensure_future(alice.type("go on for ever"))
     async with asyncio.timeout(20):
         while "Still " not in alice.shown:  # noqa: ASYNC110 - the answer grows elsewhere
@@ -190,7 +190,7 @@ async def test_ctrl_c_ends_the_answer_and_keeps_what_was_said(alice: Terminal) -
     assert not await alice.talk.interrupt()
 
 
-async def test_a_conversation_is_gone_on_with_and_another_begun(alice: Terminal) -> None:
+async def test_a_conversation_is_resumed_and_a_new_one_is_started(alice: Terminal) -> None:
     await alice.type("why is checkout slow?")
     first = alice.talk.session
 
@@ -217,14 +217,14 @@ async def test_a_conversation_is_gone_on_with_and_another_begun(alice: Terminal)
         (["", "   "], ""),
     ],
 )
-async def test_what_cannot_be_done_is_said_and_the_conversation_goes_on(
+async def test_an_impossible_command_is_refused_and_the_conversation_continues(
     bob: Terminal, lines: Sequence[str], words: str
 ) -> None:
     assert words in await bob.type(*lines)
     assert not bob.talk.failed  # its exit code is of questions
 
 
-async def test_where_someone_may_not_ask_they_are_told(stage: Stage) -> None:
+async def test_a_caller_who_may_not_ask_gets_the_reason(stage: Stage) -> None:
     async for nobody in terminals(stage, "nobody"):
         told = await nobody.type("why is checkout slow?")
 
@@ -232,7 +232,7 @@ async def test_where_someone_may_not_ask_they_are_told(stage: Stage) -> None:
         assert "You have no role that can ask" in told
 
 
-async def test_lines_of_a_pipe_are_asked_one_after_the_other(stage: Stage, tmp_path: Path) -> None:
+async def test_piped_lines_are_asked_one_after_the_other(stage: Stage, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(await token_for(stage, "pipe", "responder"))
     file.chmod(0o600)
@@ -251,7 +251,7 @@ async def test_lines_of_a_pipe_are_asked_one_after_the_other(stage: Stage, tmp_p
     assert b"\x1b" not in told
 
 
-async def test_it_starts_without_what_only_the_service_needs() -> None:
+async def test_chat_starts_without_the_services_settings() -> None:
     heavy = {"slack_sdk", "slack_bolt", "dbos", "sqlalchemy", "alembic"}
     seen = f"import sys, bot.cli.chat.command; print({heavy} & sys.modules.keys())"
     process = await asyncio.create_subprocess_exec(

@@ -136,7 +136,7 @@ async def silent() -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def test_nothing_that_is_silent_is_waited_for_and_each_says_how_it_is_mended(
+async def test_silent_parts_are_not_waited_for_and_each_row_says_what_to_do(
     tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_budget, "PART_S", 0.6)
@@ -153,23 +153,21 @@ async def test_nothing_that_is_silent_is_waited_for_and_each_says_how_it_is_mend
     assert [each.part for each in bad.values() if not each.mend] == []
 
 
-def test_the_longest_wait_leaves_python_six_seconds_of_fifteen() -> None:
+def test_the_longest_wait_leaves_six_of_fifteen_seconds_for_start_up() -> None:
     one_after_the_other = max(SHARED_S + AFTER_S, PROBE_S)
 
     assert (one_after_the_other < PART_S, PART_S) == (True, 9.0)
 
 
 @pytest.mark.parametrize(("age_s", "waits_s"), [(0.0, 9.0), (3.5, 9.0), (5.5, 7.0), (60.0, 5.0)])
-async def test_a_slow_start_makes_every_wait_shorter_by_as_much(
-    age_s: float, waits_s: float
-) -> None:
+async def test_a_slow_start_shortens_every_wait_equally(age_s: float, waits_s: float) -> None:
     share_what_is_left(age_s)
 
     assert within(PART_S) == pytest.approx(waits_s)
     assert within(PROBE_S) / within(PART_S) == pytest.approx(PROBE_S / PART_S)
 
 
-async def test_who_is_silent_is_reported_with_the_wait_there_was(
+async def test_a_silent_part_is_reported_with_its_actual_wait(
     tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_budget, "LEAST_S", 0.9)
@@ -179,7 +177,7 @@ async def test_who_is_silent_is_reported_with_the_wait_there_was(
     assert failed(found)["slack"].detail == "no answer within 0.55 s"
 
 
-def test_the_age_of_this_process_is_known() -> None:
+def test_the_age_of_this_process_is_measured() -> None:
     imported = time.monotonic() - IMPORTED
     age_s = process_age()
     before, at = age_s(), time.monotonic()
@@ -189,7 +187,7 @@ def test_the_age_of_this_process_is_known() -> None:
     assert age_s() - before == pytest.approx(time.monotonic() - at, abs=0.02)
 
 
-async def test_who_is_silent_hides_no_one_of_the_same_part(
+async def test_a_silent_backend_hides_no_other_of_the_same_part(
     tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_budget, "PROBE_S", 0.3)
@@ -207,7 +205,7 @@ async def test_who_is_silent_hides_no_one_of_the_same_part(
     }  # fmt: skip
 
 
-def test_a_name_server_that_is_away_keeps_no_one_waiting(
+def test_a_name_server_outage_delays_no_other_probe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(time_budget, "PART_S", 3.0)
@@ -227,7 +225,7 @@ def test_a_name_server_that_is_away_keeps_no_one_waiting(
     assert (found["patterns"]["ok"], found["database"]["ok"]) == (True, True)
 
 
-async def test_each_part_that_is_refused_has_a_row_of_its_own(tmp_path: Path) -> None:
+async def test_each_refused_part_has_its_own_row(tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def refuse(request: web.Request) -> web.StreamResponse:
@@ -246,7 +244,7 @@ async def test_each_part_that_is_refused_has_a_row_of_its_own(tmp_path: Path) ->
     assert bad["audit checkpoints"].detail.endswith("cannot be written by this user")
 
 
-async def test_anyone_who_orders_and_sinks_is_reached_and_given_nothing(tmp_path: Path) -> None:
+async def test_control_planes_and_sinks_are_reached_and_receive_nothing(tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -338,13 +336,13 @@ async def test_offline_no_packet_leaves(
          "l.test is not declared local"),
     ],
 )  # fmt: skip
-async def test_offline_shows_what_can_be_read(wrong: str, words: str) -> None:
+async def test_offline_checks_everything_readable(wrong: str, words: str) -> None:
     bad = failed(await examine(parse(wrong, "kortex.toml", {}), offline=True))
 
     assert [each.mend != "" for each in bad.values() if words in each.detail] == [True]
 
 
-async def test_a_database_whose_variable_is_not_loaded_says_how_it_is_loaded() -> None:
+async def test_a_missing_environment_variable_is_reported_with_how_to_load_it() -> None:
     url = "postgresql+asyncpg://kortex:${NO_SUCH_PASSWORD}@127.0.0.1:9/kortex"
     found = await examine(parse(f'[database]\nurl = "{url}"', "kortex.toml", {}), offline=True)
 
@@ -371,7 +369,9 @@ async def test_a_triage_that_could_propose_no_action_is_reported(
     assert (told == ["triage proposes only rollback-deploy, but no action has that name"]) == warned
 
 
-async def test_the_reference_copied_as_it_is_asks_no_one_and_fails_nowhere(tmp_path: Path) -> None:
+async def test_the_unedited_reference_configuration_contacts_nothing_and_passes(
+    tmp_path: Path,
+) -> None:
     text = EXAMPLE.read_text(encoding="utf-8").replace("port = 3000", "port = 0")
     text = text.replace(
         "sqlite+aiosqlite:///kortex.db", f"sqlite+aiosqlite:///{tmp_path}/kortex.db"
@@ -383,7 +383,7 @@ async def test_the_reference_copied_as_it_is_asks_no_one_and_fails_nowhere(tmp_p
     assert {each.part for each in found if each.warning} == {"slack"}
 
 
-async def test_what_a_backend_says_shows_no_secret_and_moves_no_cursor(tmp_path: Path) -> None:
+async def test_a_backends_reply_shows_no_secret_and_moves_no_cursor(tmp_path: Path) -> None:
     async def echo(_request: web.Request) -> web.StreamResponse:
         return web.Response(status=400, text="bad \x1b[2Jtoken loki-secret-token of")
 
@@ -397,12 +397,12 @@ async def test_what_a_backend_says_shows_no_secret_and_moves_no_cursor(tmp_path:
     assert "\x1b" not in logs.detail
 
 
-def test_every_part_says_how_it_is_mended() -> None:
+def test_every_part_says_what_to_do() -> None:
     assert [part.name for part in PARTS if not part.mend.endswith(".")] == []
     assert [part.name for part in PARTS if not (part.ask or part.read)] == []
 
 
-async def test_the_door_is_free_ours_or_another_persons() -> None:
+async def test_the_port_row_distinguishes_free_ours_and_foreign() -> None:
     async def other(_request: web.Request) -> web.StreamResponse:
         return web.Response(text="hello")
 

@@ -139,7 +139,7 @@ async def closed() -> AsyncIterator[str]:
         (503, Fault.BROKEN, set()),
     ],
 )
-async def test_what_a_server_answers_decides_how_it_is_mended(
+async def test_the_servers_answer_decides_the_advice(
     tmp_path: Path, status: int, fault: Fault, well: set[str]
 ) -> None:
     wanted = {row: part for row, part in ROWS.items() if row not in well}
@@ -150,20 +150,20 @@ async def test_what_a_server_answers_decides_how_it_is_mended(
     assert all(found[row].ok for row in {*CONNECTED, *well})
 
 
-async def test_nothing_that_listens_is_no_question_of_tokens(tmp_path: Path) -> None:
+async def test_a_closed_port_is_not_reported_as_a_token_problem(tmp_path: Path) -> None:
     async with closed() as there:
         found = await rows(there, tmp_path)
 
     assert mends(found, ROWS | CONNECTED) == expected(Fault.CLOSED, ROWS | CONNECTED)
 
 
-async def test_a_name_that_is_not_known_is_no_question_of_tokens(tmp_path: Path) -> None:
+async def test_an_unknown_host_is_not_reported_as_a_token_problem(tmp_path: Path) -> None:
     found = await rows("http://backend.invalid", tmp_path)
 
     assert mends(found, ROWS | CONNECTED) == expected(Fault.NAME, ROWS | CONNECTED)
 
 
-async def test_a_server_without_tls_is_no_question_of_tokens(tmp_path: Path) -> None:
+async def test_a_server_without_tls_is_not_reported_as_a_token_problem(tmp_path: Path) -> None:
     async with answering(200) as there:
         found = await rows(there.replace("http:", "https:"), tmp_path)
 
@@ -174,7 +174,9 @@ async def test_a_server_without_tls_is_no_question_of_tokens(tmp_path: Path) -> 
     ("url", "fault"),
     [("127.0.0.1:1", Fault.CLOSED), ("database.invalid", Fault.NAME)],
 )
-async def test_a_database_that_is_away_is_no_question_of_its_schema(url: str, fault: Fault) -> None:
+async def test_an_unreachable_database_is_not_reported_as_a_schema_problem(
+    url: str, fault: Fault
+) -> None:
     text = f'[database]\nurl = "postgresql+asyncpg://kortex:secret@{url}/kortex?sslmode=disable"'
 
     found = {each.part: each for each in await examine(parse(text, "kortex.toml", {}))}
@@ -185,7 +187,7 @@ async def test_a_database_that_is_away_is_no_question_of_its_schema(url: str, fa
 @pytest.mark.parametrize(
     ("name", "fault"), [("nobody@/postgres", Fault.CREDENTIAL), ("postgres@/none", Fault.ABSENT)]
 )
-async def test_a_database_that_lets_no_one_in_is_no_question_of_its_schema(
+async def test_a_database_login_failure_is_not_reported_as_a_schema_problem(
     postgres_url: str, name: str, fault: Fault
 ) -> None:
     address = f"postgresql://{name}?{postgres_url.partition('?')[2]}"
@@ -196,7 +198,7 @@ async def test_a_database_that_lets_no_one_in_is_no_question_of_its_schema(
     assert found["database"].mend == MENDING["database"].of(fault)
 
 
-def test_every_fault_has_a_sentence() -> None:
+def test_every_fault_has_advice() -> None:
     words = {fault: Mending("[x] url", "its token").of(fault) for fault in Fault}
 
     assert [w for w in words.values() if not w.endswith(".")] == []

@@ -16,7 +16,7 @@ def hosted(name: str, url: str, key: str = "k") -> ProviderConfig:
     return ProviderConfig(name, api_key=key, base_url=url, model="test-model")
 
 
-async def test_each_one_in_the_order_is_asked_for_a_word_and_no_other() -> None:
+async def test_check_asks_only_the_providers_in_the_order_for_one_word() -> None:
     async with ModelServer([Round(text=("ok",))]) as there, ModelServer([]) as unused:
         made = {
             "anthropic": create(hosted("anthropic", there.url)),
@@ -37,7 +37,7 @@ async def test_each_one_in_the_order_is_asked_for_a_word_and_no_other() -> None:
     assert found["provider triage"].ok
 
 
-async def test_one_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_check_does_not_wait_for_a_silent_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_budget, "PROBE_S", 0.05)
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -14,7 +14,7 @@ NOT_NEEDED = {
 }
 
 
-async def test_it_starts_without_what_only_a_conversation_needs() -> None:
+async def test_check_starts_without_the_conversations_imports() -> None:
     seen = f"import sys, bot.cli.check.command;print({NOT_NEEDED} & sys.modules.keys())"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", seen, stdout=asyncio.subprocess.PIPE

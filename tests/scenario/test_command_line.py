@@ -39,7 +39,7 @@ def taken_port() -> Iterator[int]:
 @pytest.mark.parametrize(
     "command", [["completion", "bash"], ["--help"], ["tools", "--config", str(EXAMPLE)]]
 )
-def test_a_reader_that_left_ends_a_command_without_a_word(command: list[str]) -> None:
+def test_a_closed_output_pipe_ends_a_command_silently(command: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -53,7 +53,7 @@ def test_a_reader_that_left_ends_a_command_without_a_word(command: list[str]) ->
     assert done.returncode in (0, 141)
 
 
-def test_an_output_that_cannot_be_written_is_said() -> None:
+def test_an_unwritable_output_is_reported() -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [*KORTEX, "completion", "bash"],
@@ -81,16 +81,14 @@ def test_an_output_that_cannot_be_written_is_said() -> None:
         (["--ask", "why?", "--channel", "incident-chekout"], "incident-checkout"),
     ],
 )
-def test_what_does_not_go_together_is_refused(
+def test_conflicting_options_are_refused(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("demo", *arguments) == 2
     assert words in capsys.readouterr().err
 
 
-def test_a_busy_port_of_the_page_is_said(
-    taken_port: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_busy_page_port_is_reported(taken_port: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("demo", "--port", str(taken_port)) == 2
 
     told = capsys.readouterr().err
@@ -129,7 +127,7 @@ tools = ["*"]
 """
 
 
-def test_slips_in_a_configuration_are_reported_by_line_with_what_was_meant(
+def test_configuration_typos_are_reported_by_line_with_suggestions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "kortex.toml"
@@ -199,7 +197,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         ("", "xapp-1", "slack.bot_token: is empty. Use the Bot User OAuth Token (xoxb-…)"),
     ],
 )  # fmt: skip
-def test_tokens_are_distinguished_without_asking_slack(
+def test_swapped_tokens_are_recognised_without_asking_slack(
     tmp_path: Path,
     variables: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -214,7 +212,7 @@ def test_tokens_are_distinguished_without_asking_slack(
     assert words in capsys.readouterr().err
 
 
-def test_check_says_first_what_failed_and_logs_elsewhere(
+def test_check_prints_failures_first_and_logs_elsewhere(
     tmp_path: Path, variables: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "kortex.toml"
@@ -233,7 +231,7 @@ def test_check_says_first_what_failed_and_logs_elsewhere(
     assert "OPENAI_API_KEY (llm.providers.openai.api_key)" in unset
 
 
-def test_a_busy_port_of_the_service_is_said(
+def test_a_busy_service_port_is_reported(
     tmp_path: Path, taken_port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def both() -> int:
@@ -267,7 +265,7 @@ model = "m"
 
 
 @pytest.mark.parametrize(("first", "code"), [("openai", 1), ("triage", 0)])
-def test_an_answer_without_the_model_that_was_wanted_is_exit_1(
+def test_an_answer_without_the_requested_model_exits_1(
     tmp_path: Path, first: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "kortex.toml"
@@ -297,7 +295,7 @@ def test_an_answer_without_the_model_that_was_wanted_is_exit_1(
         (["eval", "pack", "--limit", "0"], "0 is not in the range x>=1"),
     ],
 )
-def test_a_usage_error_is_exit_2_with_usage_and_what_was_meant(
+def test_a_usage_error_exits_2_with_usage_and_a_suggestion(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
@@ -330,7 +328,7 @@ def test_help_lists_every_command_and_imports_none() -> None:
     assert done.stdout.splitlines()[-1] == "0 bot.cli.exit_codes bot.cli.main"
 
 
-def test_each_command_of_the_table_is_there_under_its_name() -> None:
+def test_each_command_of_the_table_exists_under_its_name() -> None:
     context = click.Context(cli.kortex)
 
     found = {name: cli.kortex.get_command(context, name) for name in cli.TABLE}
@@ -364,13 +362,15 @@ def test_a_shell_completes_commands_options_and_their_values() -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_a_shell_is_clicks(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_completion_script_is_clicks_own(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("completion", shell) == 0
 
     assert f"_KORTEX_COMPLETE={shell}_complete" in capsys.readouterr().out
 
 
-def test_bash_reads_the_script(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bash_accepts_the_completion_script(capsys: pytest.CaptureFixture[str]) -> None:
     run("completion", "bash")
     script = capsys.readouterr().out.encode()
 
@@ -396,7 +396,7 @@ port = {port}
         (11, "http", "[slack] edits_per_minute = 20, and needs 2. Use at most 10 workers"),
     ],
 )
-def test_what_workers_cannot_share_is_said_before_any_of_them_starts(
+def test_settings_that_workers_cannot_share_are_refused_before_any_worker_starts(
     tmp_path: Path,
     taken_port: int,
     capsys: pytest.CaptureFixture[str],
@@ -427,7 +427,9 @@ def test_several_workers_on_sqlite_are_refused_with_what_to_do(
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "two", "1000", "²"])
-def test_how_many_workers_is_a_number(count: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_number_of_workers_must_be_a_number(
+    count: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("run", "--workers", count) == 2
 
     assert "Invalid value for '--workers'" in capsys.readouterr().err

@@ -97,7 +97,7 @@ def invite(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("away", "back"), [(archive, unarchive), (remove, invite)], ids=["archived", "removed"]
 )
-async def test_a_dead_card_is_corrected_as_soon_as_its_channel_is_back(
+async def test_a_stale_card_is_corrected_once_its_channel_is_back(
     stage: Stage, away: Callable[[Stage], None], back: Callable[[Stage], None]
 ) -> None:
     asked, card = await proposed(stage, "any-time")
@@ -121,7 +121,7 @@ def state_of(stage: Stage, card: Message) -> str:
     return str(stage.query("SELECT state FROM proposals WHERE card_ts = ?", card.ts)[0][0])
 
 
-async def test_two_people_have_to_confirm_and_the_card_tells_who_did(stage: Stage) -> None:
+async def test_two_people_must_confirm_and_the_card_names_them(stage: Stage) -> None:
     asked, card = await proposed(stage, "with-two")
     assert "0 of 2" in shown(card)
     await stage.press(RESPONDER, card, CONFIRM)
@@ -139,7 +139,7 @@ async def test_two_people_have_to_confirm_and_the_card_tells_who_did(stage: Stag
     assert f"<@{SECOND_RESPONDER}>" in shown(done)
 
 
-async def test_twenty_presses_of_one_person_are_one_vote(stage: Stage) -> None:
+async def test_twenty_presses_of_one_person_count_as_one_vote(stage: Stage) -> None:
     asked, card = await proposed(stage, "with-two")
     async with asyncio.TaskGroup() as presses:
         for _ in range(20):
@@ -180,7 +180,7 @@ async def test_only_admins_freeze(stage: Stage) -> None:
     assert "Actions are not frozen." in await command(stage, "freeze")
 
 
-async def test_in_quiet_hours_nothing_is_proposed_and_the_model_learns_why(stage: Stage) -> None:
+async def test_quiet_hours_refuse_proposals_and_give_the_model_the_reason(stage: Stage) -> None:
     asked = await stage.ask("@kortex propose never", stage.newcomer())
     await stage.answer(asked)
     assert stage.cards(asked) == []
@@ -196,7 +196,7 @@ async def edited(stage: Stage, card: Message, version: str, user: str = RESPONDE
     return str(ack.body)
 
 
-async def test_an_edited_proposal_takes_the_place_of_the_old_one(stage: Stage) -> None:
+async def test_an_edited_proposal_supersedes_the_old_one(stage: Stage) -> None:
     asked, card = await proposed(stage, "editable")
     assert (card.action(CONFIRM) or {})["confirm"]
 
@@ -223,13 +223,13 @@ async def test_an_edited_proposal_takes_the_place_of_the_old_one(stage: Stage) -
     await stage.card(asked, "; failed.")
 
 
-async def test_an_edit_that_does_not_fit_is_reported_in_the_form(stage: Stage) -> None:
+async def test_an_invalid_edit_is_reported_in_the_form(stage: Stage) -> None:
     _, card = await proposed(stage, "editable")
     assert "nothing was changed" in await edited(stage, card, "v1")
     assert state_of(stage, card) == "pending"
 
 
-async def test_others_may_not_edit(stage: Stage) -> None:
+async def test_only_approvers_may_edit(stage: Stage) -> None:
     _, card = await proposed(stage, "editable")
     assert "You don't have the role for this" in await stage.told(
         MEMBER, stage.press(MEMBER, card, EDIT)

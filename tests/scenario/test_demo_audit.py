@@ -88,7 +88,7 @@ def test_without_a_demo_both_commands_say_so(
     assert "there is no demo yet. Start `kortex demo`" in capsys.readouterr().err
 
 
-def test_a_demo_is_verified_and_told_while_it_writes(
+def test_a_demo_is_verified_and_reported_while_it_writes(
     answered: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with kept() as folder, closing(sqlite3.connect(fill(folder, answered) / "kortex.db")) as demo:
@@ -103,9 +103,7 @@ def test_a_demo_is_verified_and_told_while_it_writes(
         assert kept_checkpoints == (0,)  # the report made one, in its copy
 
 
-def test_a_row_that_was_changed_is_named(
-    answered: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_row_is_reported(answered: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with kept() as folder:
         changed(fill(folder, answered))
         assert ran(*VERIFY) == 1
@@ -121,7 +119,7 @@ def test_a_demo_that_ended_is_verified_until_the_next_one_starts(answered: Path)
         assert ran(*VERIFY) == 2
 
 
-def test_a_workspace_is_asked_for_names_only_while_its_demo_runs(answered: Path) -> None:
+def test_names_are_looked_up_only_while_the_demos_workspace_runs(answered: Path) -> None:
     tokens: list[str] = []
 
     def read(config: Path) -> int:
@@ -135,7 +133,7 @@ def test_a_workspace_is_asked_for_names_only_while_its_demo_runs(answered: Path)
     assert tokens == ["xoxb-of-the-demo", ""]
 
 
-def test_of_two_demos_the_newest_is_meant_and_both_stay(
+def test_the_newest_of_two_demos_is_used_and_both_are_kept(
     answered: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with kept() as older, kept() as newer:
@@ -146,9 +144,7 @@ def test_of_two_demos_the_newest_is_meant_and_both_stay(
     assert capsys.readouterr().out.startswith("ok ")
 
 
-def test_what_a_demo_keeps_is_for_its_user_alone_and_orders_nothing(
-    answered: Path, state: Path
-) -> None:
+def test_a_demos_files_are_private_and_dispatch_nothing(answered: Path, state: Path) -> None:
     with kept() as folder:
         modes = [each.stat().st_mode & 0o777 for each in (state, folder)]
     config = answered / "kortex.toml"
@@ -159,7 +155,7 @@ def test_what_a_demo_keeps_is_for_its_user_alone_and_orders_nothing(
     assert not [each for each in ("orders-anything", "reads-anything", "xapp-") if each in text]
 
 
-def test_a_folder_that_others_can_reach_is_neither_read_nor_written(
+def test_a_folder_readable_by_other_users_is_not_used(
     answered: Path, state: Path, tmp_path: Path
 ) -> None:
     with kept() as folder:
@@ -170,7 +166,7 @@ def test_a_folder_that_others_can_reach_is_neither_read_nor_written(
         assert folder.parent == tmp_path / f"kortex-demo-{os.geteuid()}"
 
 
-def test_a_link_that_someone_laid_is_not_followed(
+def test_a_planted_symlink_is_not_followed(
     state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -183,7 +179,7 @@ def test_a_link_that_someone_laid_is_not_followed(
     assert list(elsewhere.iterdir()) == []
 
 
-def test_an_invalid_database_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_database_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with kept() as folder:
         (folder / "kortex.toml").touch()
         (folder / "kortex.db").write_bytes(b"no database at all, " * 100)
@@ -198,14 +194,14 @@ def test_an_invalid_database_is_said(capsys: pytest.CaptureFixture[str]) -> None
         (["incident", "report", "--demo", "--post"], "cannot be combined with --demo"),
     ],
 )
-def test_what_does_not_go_together_is_refused(
+def test_conflicting_options_are_refused(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ran(*arguments) == 2
     assert words in capsys.readouterr().err
 
 
-def test_a_real_demo_is_verified_while_it_runs_and_after_it_was_killed(
+def test_a_real_demo_is_verified_while_it_runs_and_after_a_kill(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = [sys.executable, "-m", "bot", "demo", "--port", "0"]

@@ -83,7 +83,7 @@ def test_the_saturated_dependency_is_named_and_nothing_is_proposed() -> None:
     assert answer["proposal"] is None
 
 
-def test_on_a_quiet_day_nothing_is_found() -> None:
+def test_a_quiet_day_has_no_findings() -> None:
     answer = _ask("incident-quiet", "why is checkout slow?")
 
     assert "Nothing is wrong" in _headline(answer)
@@ -91,7 +91,7 @@ def test_on_a_quiet_day_nothing_is_found() -> None:
 
 
 @pytest.mark.parametrize("channel", ["incident-checkout", "incident-payments", "incident-quiet"])
-def test_the_json_is_as_documented_and_every_claim_stands(channel: str) -> None:
+def test_the_json_has_the_documented_keys_and_only_supported_claims(channel: str) -> None:
     answer = _ask(channel, "why is checkout slow?")
 
     assert set(answer) >= DOCUMENTED

@@ -21,7 +21,7 @@ def of_its_own(_nothing_blocks_the_loop: BlockBuster) -> None:
     _nothing_blocks_the_loop.deactivate()
 
 
-async def test_a_demo_on_postgresql_starts_again_on_its_own_trail(
+async def test_a_demo_on_postgresql_continues_its_audit_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "first").mkdir()
@@ -45,7 +45,7 @@ async def test_a_demo_on_postgresql_starts_again_on_its_own_trail(
         "sqlite+aiosqlite://",
     ],
 )
-def test_an_invalid_address_is_said_without_its_password(
+def test_an_invalid_database_url_is_reported_without_its_password(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

@@ -29,7 +29,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
         yield server
 
 
-async def test_the_page_on_a_free_port_goes_on_following_the_workspace(
+async def test_the_page_on_a_free_port_follows_the_workspace(
     taken: socket.socket,
 ) -> None:
     workspace = Workspace()
@@ -43,7 +43,7 @@ async def test_the_page_on_a_free_port_goes_on_following_the_workspace(
     assert change.body == {"text": "still here"}
 
 
-async def test_a_demo_that_follows_another_gets_its_port(
+async def test_a_demo_waits_for_the_port_of_the_previous_one(
     taken: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "RESTART_S", 5.0)
@@ -53,7 +53,7 @@ async def test_a_demo_that_follows_another_gets_its_port(
         assert origin.endswith(f":{running.USUAL_PORT}")
 
 
-async def test_a_port_that_was_asked_for_and_stays_in_use_is_said(taken: socket.socket) -> None:
+async def test_a_requested_port_that_stays_busy_is_reported(taken: socket.socket) -> None:
     with pytest.raises(ConfigurationError, match=r"--port: port \d+ of 127.0.0.1 is in use"):
         async with page_serving(Workspace(), LOOPBACK, taken.getsockname()[1]):
             pass

@@ -69,9 +69,7 @@ POINTS = {
 
 
 @pytest.mark.parametrize("reach", POINTS.values(), ids=POINTS.keys())
-async def test_a_process_killed_on_the_way_is_followed_by_one_that_goes_on(
-    world: World, reach: Reach
-) -> None:
+async def test_a_restart_after_a_kill_finishes_the_alert(world: World, reach: Reach) -> None:
     first = await world.start(QUICK)
     await reach(world)
     await world.kill(first)
@@ -81,7 +79,7 @@ async def test_a_process_killed_on_the_way_is_followed_by_one_that_goes_on(
 
 
 @pytest.mark.parametrize("world", ["postgresql"], indirect=True)
-async def test_replicas_that_see_it_at_once_open_one_thread(world: World) -> None:
+async def test_replicas_that_get_an_alert_at_once_open_one_thread(world: World) -> None:
     await world.start(QUICK)
     await world.start(QUICK)
     await fires(world)

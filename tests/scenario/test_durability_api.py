@@ -24,7 +24,7 @@ ALICE = KnownCaller(
 )
 
 
-async def test_a_reader_goes_on_at_another_replica(tmp_path: Path) -> None:
+async def test_a_reader_continues_at_another_replica(tmp_path: Path) -> None:
     async with world_on("postgresql", tmp_path) as world, aiohttp.ClientSession() as http:
         three_rounds(world)
         token = (await StoredCallers(world.database).create(ALICE, None, "cli:test")).token

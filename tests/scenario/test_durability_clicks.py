@@ -121,7 +121,7 @@ async def test_a_rejection_before_a_confirmation_wins(
     assert (row.decided_by, row.reason) == (JONAS, "not now")
 
 
-async def test_a_confirmation_whose_time_runs_out_while_it_waits_does_nothing(
+async def test_a_confirmation_that_expires_while_it_waits_does_nothing(
     world: World, replicas: tuple[Replica, Replica]
 ) -> None:
     asked = await world.propose(ASK)
@@ -174,7 +174,7 @@ async def _is_due(world: World, asked: Asked) -> bool:
     return bool(expires_at < await world.database.now())
 
 
-async def test_a_click_after_the_end_is_told_what_happened(
+async def test_a_click_after_the_decision_learns_the_outcome(
     world: World, replicas: tuple[Replica, Replica]
 ) -> None:
     asked = await world.propose(ASK)

@@ -57,7 +57,7 @@ async def crashes_again(world: World, poison: Asked) -> bool:
     return crashed
 
 
-async def test_only_the_turn_that_crashes_alone_is_given_up(world: World) -> None:
+async def test_only_a_turn_that_crashes_alone_is_abandoned(world: World) -> None:
     asked = await crash_with_all_in_flight(world)
     # How often depends on how soon it is killed: its trial must not be over by then.
     while await crashes_again(world, asked[POISON]):
@@ -128,7 +128,7 @@ DELIVERED = {
         (READ, ["Its log says that checkout is slow"]),
     ],
 )
-async def test_three_crashes_after_an_answer_was_shown_take_nothing_back(
+async def test_three_crashes_after_an_answer_was_shown_keep_it(
     world: World, name: str, said: Sequence[str]
 ) -> None:
     world.scripts |= DELIVERED
@@ -164,7 +164,7 @@ def is_answered(world: World, asked: Asked, name: str) -> None:
     assert f"Answer to {name}." in answer.text
 
 
-async def test_six_kills_while_turns_are_in_flight_give_up_none_of_them(world: World) -> None:
+async def test_six_kills_with_turns_in_flight_abandon_none(world: World) -> None:
     asked = await crash_with_all_in_flight(world)
     for _ in range(5):
         await killed_as_one_is_asked(world, EVERY)
@@ -175,7 +175,7 @@ async def test_six_kills_while_turns_are_in_flight_give_up_none_of_them(world: W
         is_answered(world, asked[name], name)
 
 
-async def test_three_kills_of_the_only_turn_in_flight_do_not_give_it_up(world: World) -> None:
+async def test_three_kills_of_the_only_turn_in_flight_do_not_abandon_it(world: World) -> None:
     hold = world.hold_round("first", 1, at=-1)
     process = await world.start()
     asked = await world.ask("first")
@@ -190,7 +190,7 @@ async def test_three_kills_of_the_only_turn_in_flight_do_not_give_it_up(world: W
     is_answered(world, asked, "first")
 
 
-async def test_a_turn_beside_which_new_questions_crash_the_process_is_kept(world: World) -> None:
+async def test_a_turn_is_kept_while_new_questions_crash_the_process(world: World) -> None:
     hold = world.hold_round("first", 1, at=-1)
     process = await world.start()
     asked = await world.ask("first")

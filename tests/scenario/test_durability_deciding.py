@@ -86,7 +86,7 @@ async def _nothing_is_open(pair: Pair) -> None:
         await connection.execute(open_ones.values(state="expired"))
 
 
-async def test_two_approvers_at_once_are_two_votes_and_one_order(pair: Pair) -> None:
+async def test_two_approvers_at_once_are_two_votes_and_one_dispatch(pair: Pair) -> None:
     before = pair.orders
     asked = await pair.world.propose("two approvers", BY_TWO)
     async with asyncio.TaskGroup() as clicks, no_decisions(pair.world, asked):
@@ -113,7 +113,7 @@ async def test_one_approver_on_both_replicas_is_one_vote(pair: Pair) -> None:
     assert (row.state, await pair.votes(asked), pair.orders) == ("pending", 1, before)
 
 
-async def test_a_confirmation_before_an_edit_runs_what_was_shown(pair: Pair) -> None:
+async def test_a_confirmation_before_an_edit_runs_the_shown_arguments(pair: Pair) -> None:
     asked = await pair.world.propose("confirm, then edit", BY_TWO)
     await pair.confirm(asked, JONAS)
     await pair.world.settled()
@@ -131,7 +131,7 @@ async def test_a_confirmation_before_an_edit_runs_what_was_shown(pair: Pair) -> 
     assert pair.orders - before == 1
 
 
-async def test_an_edit_before_the_last_confirmation_runs_nothing(pair: Pair) -> None:
+async def test_an_edit_before_the_last_confirmation_dispatches_nothing(pair: Pair) -> None:
     asked = await pair.world.propose("edit, then confirm", BY_TWO)
     await pair.confirm(asked, JONAS)
     await pair.world.settled()

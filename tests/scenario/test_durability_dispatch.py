@@ -85,7 +85,9 @@ async def test_a_dispatch_survives_a_kill(world: World, point: Point) -> None:
     await _ended_truthfully(world, asked, point)
 
 
-async def test_an_answer_that_no_one_could_record_is_asked_for(world: World) -> None:
+async def test_an_answer_that_could_not_be_recorded_is_read_from_the_control_plane(
+    world: World,
+) -> None:
     first = await world.start()
     asked = await world.propose("restart it")
     await _answer_on_its_way(world, asked)
@@ -103,7 +105,7 @@ async def _passed(world: World, point: str) -> bool:
 
 @pytest.mark.parametrize("world", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("point", [POINTS[0], POINTS[2]], ids=_named)
-async def test_another_replica_ends_a_dispatch(world: World, point: Point) -> None:
+async def test_another_replica_finishes_a_dispatch(world: World, point: Point) -> None:
     first = await world.start()
     asked = await world.propose("restart it")
     await world.start()

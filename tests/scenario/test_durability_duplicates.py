@@ -22,7 +22,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
-async def test_an_event_that_two_replicas_get_at_once_is_one_turn(world: World) -> None:
+async def test_an_event_delivered_to_two_replicas_starts_one_turn(world: World) -> None:
     three_rounds(world)
     await world.start()
     await world.start()
@@ -36,7 +36,7 @@ async def test_an_event_that_two_replicas_get_at_once_is_one_turn(world: World) 
     assert world.workspace.outbox.undelivered == []
 
 
-async def test_an_event_that_comes_again_after_its_turn_ended_does_nothing(world: World) -> None:
+async def test_an_event_redelivered_after_its_turn_does_nothing(world: World) -> None:
     three_rounds(world)
     first, second = await world.start(), await world.start()
     world.workspace.outbox.transport = slack = Remembering(world.workspace.sockets)

@@ -24,7 +24,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
-async def test_a_model_asked_again_is_told_what_was_looked_at_before_the_process_died(
+async def test_a_first_look_that_finished_before_a_kill_is_not_repeated(
     world: World,
 ) -> None:
     hold = world.hold_round(ASK, AFTER_LOOK, at=-1)
@@ -51,7 +51,7 @@ async def test_a_model_asked_again_is_told_what_was_looked_at_before_the_process
     assert answer.text.count(FINAL) == 1
 
 
-async def test_a_look_that_was_cut_off_is_made_again_and_the_model_is_asked_once(
+async def test_an_interrupted_first_look_is_repeated_and_the_model_is_asked_once(
     world: World,
 ) -> None:
     hold = world.gates.hold(QUERY)

@@ -149,7 +149,7 @@ def _named(point: Point) -> str:
 
 
 @pytest.mark.parametrize("point", POINTS, ids=_named)
-async def test_a_killed_process_goes_on_after_its_restart(world: World, point: Point) -> None:
+async def test_a_killed_process_continues_after_its_restart(world: World, point: Point) -> None:
     three_rounds(world)
     first = await world.start()
     asked = await point.reach(world)

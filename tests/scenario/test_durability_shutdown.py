@@ -63,7 +63,9 @@ async def test_a_turn_ends_within_the_grace_period(world: World) -> None:
 
 
 @pytest.mark.parametrize("world", ["sqlite"], indirect=True)
-async def test_a_turn_longer_than_the_grace_period_goes_on_after_the_restart(world: World) -> None:
+async def test_a_turn_longer_than_the_grace_period_continues_after_the_restart(
+    world: World,
+) -> None:
     replica = await world.start(IMPATIENT)
     hold = world.hold_round(ASK, 3, at=AFTER_FIRST_TEXT)
     asked = await world.ask(ASK)
@@ -124,7 +126,7 @@ async def test_a_dispatch_longer_than_the_grace_period_is_not_sent_again(world: 
     assert len(world.from_bot(asked, "kortex_note")) == 1
 
 
-async def test_what_is_closed_after_the_engine_still_has_threads(stage: Start) -> None:
+async def test_worker_threads_are_available_until_everything_is_closed(stage: Start) -> None:
     async with stage(says("All is well.")) as running:
         await running.answered("@kortex hello", RESPONDER)
         await running.stop_service()

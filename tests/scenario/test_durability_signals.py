@@ -24,7 +24,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
-async def test_a_hangup_is_survived_in_every_phase_and_a_second_stop_too(world: World) -> None:
+async def test_a_hangup_is_survived_in_every_phase_and_so_is_a_second_stop(world: World) -> None:
     reached = [world.gates.hold(phase) for phase in PHASES]
     replica = await world.launch()
     for each in reached:
@@ -60,7 +60,7 @@ async def test_a_stop_during_the_start_ends_it_at_once(world: World, phase: str)
     assert "Traceback" not in log
 
 
-async def test_a_stop_with_the_first_breath_after_the_start_drains(world: World) -> None:
+async def test_a_stop_right_after_the_start_drains(world: World) -> None:
     replica = await world.launch()
     await replica.serves()
     replica.signal(signal.SIGTERM)

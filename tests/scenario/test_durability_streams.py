@@ -72,7 +72,7 @@ POINTS = {
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_killed_process_goes_on_after_its_restart(world: World, point: str) -> None:
+async def test_a_killed_process_continues_after_its_restart(world: World, point: str) -> None:
     reach, round_again = POINTS[point]
     three_rounds(world)
     first = await world.start()
@@ -85,7 +85,7 @@ async def test_a_killed_process_goes_on_after_its_restart(world: World, point: s
 
 
 @pytest.mark.parametrize("world", ["postgresql"], indirect=True)
-async def test_a_replica_takes_an_answer_over_that_grows(world: World) -> None:
+async def test_a_replica_takes_over_a_growing_answer(world: World) -> None:
     three_rounds(world)
     await world.start()
     await world.start()

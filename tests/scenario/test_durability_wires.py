@@ -10,9 +10,7 @@ from tests.scenario.durability.world import world_on
 
 
 @pytest.mark.parametrize("wire", [wire for wire in WIRES if wire != "anthropic"])
-async def test_a_killed_process_asks_only_the_round_under_way_again(
-    wire: str, tmp_path: Path
-) -> None:
+async def test_a_killed_process_repeats_only_the_current_round(wire: str, tmp_path: Path) -> None:
     async with world_on("sqlite", tmp_path, wire) as world:
         three_rounds(world)
         first = await world.start()

@@ -43,7 +43,7 @@ async def _in_the_last_round_of_the_first(world: World, workers: Workers) -> Ask
     return asked
 
 
-async def test_a_turn_of_a_worker_that_is_killed_goes_on_in_another(world: World) -> None:
+async def test_a_turn_of_a_killed_worker_continues_in_another(world: World) -> None:
     async with workers_of(world) as workers:
         await workers.serve()
         asked = await _in_the_last_round_of_the_first(world, workers)
@@ -58,7 +58,7 @@ async def test_a_turn_of_a_worker_that_is_killed_goes_on_in_another(world: World
         assert '"event":"worker.ended"' in workers.said()
 
 
-async def test_a_worker_started_again_holds_what_the_others_hold(world: World) -> None:
+async def test_a_restarted_worker_has_the_same_settings_as_the_others(world: World) -> None:
     async with workers_of(world) as workers:
         await workers.serve()
         with world.config.open("a") as file:
@@ -75,7 +75,7 @@ async def test_a_worker_started_again_holds_what_the_others_hold(world: World) -
         assert '"needs_restart":["llm"]' in workers.said()
 
 
-async def test_each_worker_has_probes_and_metrics_on_a_port_of_its_own(world: World) -> None:
+async def test_each_worker_has_its_own_port_for_probes_and_metrics(world: World) -> None:
     async with workers_of(world) as workers, ClientSession() as client:
         await workers.serve()
         ports = await workers.own_ports()
@@ -88,7 +88,7 @@ async def test_each_worker_has_probes_and_metrics_on_a_port_of_its_own(world: Wo
         assert ["kortex_turns" in text for text in texts] == [True, True]
 
 
-async def test_each_worker_that_reloads_is_named_in_its_row(world: World) -> None:
+async def test_each_reloading_worker_is_named_in_its_row(world: World) -> None:
     async with workers_of(world) as workers:
         await workers.serve()
         os.kill(workers.pid, signal.SIGHUP)
@@ -117,7 +117,7 @@ async def test_a_stop_lets_the_turns_of_all_workers_end(world: World) -> None:
         assert "Traceback" not in said
 
 
-async def test_what_a_stop_interrupts_goes_on_at_the_next_start(world: World) -> None:
+async def test_a_turn_interrupted_by_a_stop_continues_at_the_next_start(world: World) -> None:
     async with workers_of(world, IMPATIENT) as workers:
         await workers.serve()
         asked = await _in_the_last_round_of_the_first(world, workers)
@@ -141,7 +141,7 @@ async def test_workers_drain_when_their_supervisor_is_killed(world: World) -> No
         await ended_well(world, asked)
 
 
-async def test_what_is_wrong_is_said_once_and_ends_it(world: World) -> None:
+async def test_a_start_error_is_printed_once_and_ends_all_workers(world: World) -> None:
     text = world.config.read_text().replace(world.workspace.bot_token, "xoxb-nobody-s")
     world.config.write_text(text)
     async with workers_of(world) as workers:

@@ -81,7 +81,7 @@ async def _confirm(world: World, asked: Asked) -> None:
     assert (await world.workspace.click(RESPONDER, world.card(asked).ts, CONFIRM)).ok
 
 
-async def test_a_frozen_replica_whose_order_is_on_its_way_sends_no_second(world: World) -> None:
+async def test_a_frozen_replica_does_not_dispatch_a_second_time(world: World) -> None:
     zombie = await world.start(QUICK)
     asked = await world.propose("restart it")
     await world.start(QUICK)
@@ -93,7 +93,7 @@ async def test_a_frozen_replica_whose_order_is_on_its_way_sends_no_second(world:
     await _ended_by_the_successor(world, asked, zombie, "succeeded", posts=1)
 
 
-async def test_an_intent_that_a_frozen_replica_did_not_finish_is_its_successors(
+async def test_an_unfinished_intent_of_a_frozen_replica_belongs_to_its_successor(
     world: World,
 ) -> None:
     zombie = await world.start(QUICK)

@@ -77,7 +77,7 @@ def proposal_of(running: Stage, card: Message) -> str:
 
 
 @in_one_bot
-async def test_roles_and_actions_are_those_of_the_click_not_of_the_card(running: Stage) -> None:
+async def test_a_click_uses_the_current_roles_and_actions_not_the_cards(running: Stage) -> None:
     before = running.effects
     asked, card = await proposed(running, "rollback-deploy")
 
@@ -100,7 +100,7 @@ async def test_roles_and_actions_are_those_of_the_click_not_of_the_card(running:
 
 
 @in_one_bot
-async def test_a_rule_fires_once_when_confirmed_and_its_other_guards_hold(
+async def test_a_confirmed_rule_fires_once_and_its_other_guards_apply(
     running: Stage, tmp_path: Path
 ) -> None:
     rules = RULES.format(plane=running.plane.url)
@@ -169,7 +169,7 @@ def test_check_counts_the_rules(tmp_path: Path) -> None:
         ('rate_limit = "often"', 'rate_limit: must look like "3/1h"'),
     ],
 )
-def test_check_refuses_a_rule_that_cannot_stand(
+def test_check_refuses_an_invalid_rule(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rule: str, words: str
 ) -> None:
     rules = RULES.format(plane="http://127.0.0.1:9").replace('rate_limit = "1/1h"', rule)
@@ -183,7 +183,7 @@ def test_check_refuses_a_rule_that_cannot_stand(
     assert words in told.out + told.err
 
 
-async def test_workers_are_started_again_with_every_table_that_a_reload_takes(
+async def test_workers_restart_with_every_table_that_a_reload_accepts(
     shared_stage: Stage,
 ) -> None:
     assert shared_stage.service.reload.sections == frozenset(RELOADED)

@@ -18,7 +18,7 @@ def script(request: Recorded) -> Round:
     return Round(calls=(LOGS,))
 
 
-async def test_the_same_call_is_cached_then_refused_and_the_answer_comes(stage: Start) -> None:
+async def test_a_repeated_call_is_cached_then_refused_and_the_answer_comes(stage: Start) -> None:
     async with stage(script) as running:
         answer = await running.answered("@kortex why is checkout slow?")
         rows = running.query("SELECT body FROM audit WHERE kind = 'tool.call' ORDER BY seq")

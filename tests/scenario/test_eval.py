@@ -49,7 +49,7 @@ def test_cases_are_asked_and_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "a-fault" in err
 
 
-def test_variants_are_counted_as_sets_of_their_own(
+def test_variants_are_counted_as_separate_sets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flat(tmp_path, "a-fault", FAULT)
@@ -67,7 +67,7 @@ def test_variants_are_counted_as_sets_of_their_own(
     assert [one["id"] for one in told["results"]][:2] == ["a-fault", "a-fault~products-1"]
 
 
-def test_unknown_kind_of_variant_is_a_sentence_and_exit_2(
+def test_unknown_kind_of_variant_exits_2_with_a_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _out, err = run(capsys, str(tmp_path), "--variants", "scale,colour")
@@ -76,7 +76,7 @@ def test_unknown_kind_of_variant_is_a_sentence_and_exit_2(
     assert "colour: write all, or some of units, metrics, products, scale" in err
 
 
-def test_cases_of_several_processes_are_those_of_one(
+def test_cases_of_several_processes_equal_those_of_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("a", "b", "c"):
@@ -98,7 +98,7 @@ def test_cases_of_several_processes_are_those_of_one(
     assert all(calls > 0 for _, _, calls in found[0][1])
 
 
-def test_archive_gives_what_its_folder_gives(
+def test_archive_gives_the_same_result_as_its_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flat(tmp_path / "own", "a-fault", FAULT)
@@ -126,7 +126,7 @@ def test_limit_ends_it_early(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [one["id"] for one in json.loads(out)["results"]] == ["a", "b"]
 
 
-def test_truth_and_what_came_later_are_out_of_sight(
+def test_truth_and_later_data_are_hidden_from_the_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     later = round(NOW.timestamp() + 60) * 10**9
@@ -139,7 +139,7 @@ def test_truth_and_what_came_later_are_out_of_sight(
     assert "zebra" not in out
 
 
-def test_case_without_a_truth_to_count_is_left_out_with_a_word(
+def test_case_without_a_usable_truth_is_skipped_with_a_notice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flat(tmp_path, "a", {"expected_output": "graded by reading"})
@@ -152,7 +152,7 @@ def test_case_without_a_truth_to_count_is_left_out_with_a_word(
 
 
 @pytest.mark.parametrize("broken", ["not json", '{"id": 1}'])
-def test_broken_case_is_a_sentence_and_exit_2(
+def test_broken_case_exits_2_with_a_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], broken: str
 ) -> None:
     (flat(tmp_path, "a", QUIET) / "case.json").write_text(broken)
@@ -164,7 +164,7 @@ def test_broken_case_is_a_sentence_and_exit_2(
     assert "Traceback" not in err
 
 
-def test_folder_without_cases_is_a_sentence_and_exit_2(
+def test_folder_without_cases_exits_2_with_a_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _out, err = run(capsys, str(tmp_path))
@@ -173,7 +173,7 @@ def test_folder_without_cases_is_a_sentence_and_exit_2(
     assert "holds no case" in err
 
 
-def test_figures_of_what_was_asked_before_a_broken_case_are_kept(
+def test_results_before_a_broken_case_are_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flat(tmp_path, "a", QUIET)
@@ -188,9 +188,7 @@ def test_figures_of_what_was_asked_before_a_broken_case_are_kept(
     assert "Traceback" not in err
 
 
-def test_case_is_asked_once_however_often_it_lies_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_duplicate_case_is_asked_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flat(tmp_path / "own", "a", QUIET)
     with tarfile.open(tmp_path / "own.tar.xz", "w:xz") as archive:
         archive.add(tmp_path / "own", "own")
@@ -217,9 +215,7 @@ def test_run_is_compared_with_an_earlier_one(
     assert json.loads(as_json)["against"]["cases"] == 1
 
 
-def test_configuration_that_was_named_must_be_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_named_configuration_must_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flat(tmp_path, "a", QUIET)
 
     code, _out, err = run(capsys, str(tmp_path), "--config", str(tmp_path / "new.toml"))
@@ -228,7 +224,7 @@ def test_configuration_that_was_named_must_be_there(
     assert "new.toml" in err
 
 
-def test_meanings_of_metrics_are_the_configured_ones(
+def test_metric_roles_come_from_the_configuration(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     points = [[at, 0.9 if number > 230 else 0.1] for number, at in enumerate(minutes(240))]
@@ -246,7 +242,7 @@ def test_meanings_of_metrics_are_the_configured_ones(
     assert "zork" not in said[1]
 
 
-def test_provider_that_answers_nothing_is_no_success(
+def test_provider_without_answers_is_a_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flat(tmp_path, "a", QUIET)

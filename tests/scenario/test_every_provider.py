@@ -189,7 +189,7 @@ def fallback_of(wire: str) -> str:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_the_same_investigation_is_reported_the_same_whoever_answers(
+async def test_the_same_investigation_is_reported_the_same_by_every_provider(
     bots: Bots, wire: str
 ) -> None:
     seen = await bots.begin([wire], script).run(MemoryJournal())
@@ -200,7 +200,7 @@ async def test_the_same_investigation_is_reported_the_same_whoever_answers(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_turn_killed_within_a_round_goes_on_and_is_reported_the_same(
+async def test_a_turn_killed_within_a_round_continues_and_is_reported_the_same(
     bots: Bots, wire: str
 ) -> None:
     """What is killed keeps nothing but its journal, which is text."""
@@ -226,7 +226,7 @@ async def test_a_turn_killed_within_a_round_goes_on_and_is_reported_the_same(
 
 @pytest.mark.parametrize("fails_at", [0, 2])
 @pytest.mark.parametrize("wire", WIRES)
-async def test_when_a_provider_goes_down_the_next_one_ends_the_same_investigation(
+async def test_the_next_provider_finishes_the_same_investigation(
     bots: Bots, wire: str, fails_at: int
 ) -> None:
     def failing(request: Recorded) -> Round:
@@ -245,7 +245,7 @@ async def test_when_a_provider_goes_down_the_next_one_ends_the_same_investigatio
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_failure_after_text_ends_the_turn_with_what_there_is(bots: Bots, wire: str) -> None:
+async def test_a_failure_after_text_ends_the_turn_with_that_text(bots: Bots, wire: str) -> None:
     broken = replace(ROUNDS[0], error_at=4)  # every wire has sent the text by then
     seen = await bots.begin([wire, fallback_of(wire)], lambda _: broken).run(MemoryJournal())
 

@@ -140,7 +140,7 @@ def _grown(url: str) -> sa.Engine:
 
 
 @pytest.mark.usefixtures("_may_block")
-async def test_no_statement_reads_all_of_what_grows_on_sqlite(tmp_path: Path) -> None:
+async def test_no_statement_reads_a_whole_growing_table_on_sqlite(tmp_path: Path) -> None:
     async with new_database("sqlite", tmp_path) as url:
         statements = await asked_of(url, tmp_path)
         # The engine of the workflows has a driver of its own.
@@ -157,7 +157,7 @@ async def test_no_statement_reads_all_of_what_grows_on_sqlite(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("_may_block")
-async def test_no_statement_reads_all_of_what_grows_on_postgresql(tmp_path: Path) -> None:
+async def test_no_statement_reads_a_whole_growing_table_on_postgresql(tmp_path: Path) -> None:
     async with new_database("postgresql", tmp_path) as url:
         statements = await asked_of(url, tmp_path)
         engine = _grown(url)

@@ -111,7 +111,7 @@ def orders(stage: Stage) -> list[bool]:
     return [json.loads(post.body)["dry_run"] for post in stage.plane.of("POST")]
 
 
-async def test_the_preview_is_on_the_card_and_nothing_but_a_confirm_uses_the_acting_token(
+async def test_the_card_shows_the_preview_and_only_a_confirmation_uses_the_acting_token(
     shared_stage: Stage, shop: Shop
 ) -> None:
     stage = shared_stage
@@ -143,7 +143,7 @@ async def test_the_preview_is_on_the_card_and_nothing_but_a_confirm_uses_the_act
     await stage.note(asked, "after restart-hosts. Before: ")
 
 
-async def test_a_target_that_drifts_after_the_card_is_not_touched_and_both_facts_are_shown(
+async def test_a_target_that_drifts_is_not_touched_and_both_states_are_shown(
     shared_stage: Stage, shop: Shop
 ) -> None:
     stage = shared_stage
@@ -168,7 +168,7 @@ async def test_a_target_that_drifts_after_the_card_is_not_touched_and_both_facts
         ("propose hosts web-1 web-2 web-3", "would touch 3 objects; the limit is 2"),
     ],
 )
-async def test_too_much_is_told_to_the_model_and_makes_no_card(
+async def test_an_action_on_too_many_targets_is_refused_to_the_model_without_a_card(
     shared_stage: Stage, shop: Shop, question: str, said: str
 ) -> None:
     stage = shared_stage
@@ -180,7 +180,7 @@ async def test_too_much_is_told_to_the_model_and_makes_no_card(
     assert False not in orders(stage)
 
 
-async def test_a_rehearsal_goes_the_whole_way_and_sends_nothing(
+async def test_a_dry_run_passes_every_guard_and_sends_nothing(
     shared_stage: Stage, shop: Shop
 ) -> None:
     stage = shared_stage

@@ -160,13 +160,13 @@ async def odd_turns(thread: Thread) -> None:
 
 @pytest.mark.parametrize("hostile", [odd_arguments, odd_turns])
 @pytest.mark.parametrize("wire", [*WIRES, *EMULATED])
-async def test_a_turn_of_odd_content_ends_in_words_and_its_thread_goes_on(
+async def test_a_turn_of_hostile_content_ends_with_text_and_its_thread_continues(
     bots: Bots, wire: str, hostile: Callable[[Thread], Awaitable[None]]
 ) -> None:
     await hostile(bots.thread(wire))
 
 
-async def test_postgresql_keeps_all_of_it(bots_on_postgresql: Bots) -> None:
+async def test_postgresql_stores_all_hostile_content(bots_on_postgresql: Bots) -> None:
     thread = bots_on_postgresql.thread("anthropic")
 
     await odd_arguments(thread)

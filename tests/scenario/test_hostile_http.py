@@ -144,7 +144,7 @@ async def door(tmp_path: object) -> AsyncIterator[Door]:
     await database.close()
 
 
-async def test_what_slack_sends_is_taken(door: Door) -> None:
+async def test_a_genuine_slack_request_is_accepted(door: Door) -> None:
     assert await door.status(signed(BODY, JSON)) == 200
 
 
@@ -159,7 +159,7 @@ async def test_a_hostile_request_is_refused(
 
 @pytest.mark.parametrize("form", [False, True])
 @pytest.mark.parametrize("name", ODD)
-async def test_an_odd_body_that_slack_s_secret_signed_is_refused(
+async def test_an_odd_body_with_a_valid_slack_signature_is_refused(
     door: Door, name: str, form: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = orjson.dumps(ODD[name])
@@ -210,7 +210,7 @@ def _spoil(draw: st.DrawFn, whole: Payload) -> None:
 
 @settings(max_examples=50, suppress_health_check=list(HealthCheck))
 @given(payload=spoilt())
-def test_no_signed_body_is_a_bug(payload: Payload) -> None:
+def test_no_signed_body_causes_an_internal_error(payload: Payload) -> None:
     async def answered() -> int:
         app = web.Application()
         app.router.add_post(PATH, create_http_handler(bolt(), SECRET))

@@ -54,7 +54,7 @@ def recorded(capsys: pytest.CaptureFixture[str], config: str, *more: str) -> tup
     return run(capsys, [*arguments, *more])
 
 
-def test_incident_is_recorded_and_asked_again(
+def test_a_recorded_incident_is_evaluated_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str
 ) -> None:
     pack = tmp_path / "packs" / "slow"
@@ -87,7 +87,7 @@ INSERT INTO feedback (turn_id, team, user_id, vote, reason, at)
 """
 
 
-def test_what_people_thought_of_the_answers_then_is_in_it_without_names(
+def test_a_recording_contains_the_feedback_without_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str
 ) -> None:
     run(capsys, ["migrate", "--config", config])
@@ -105,7 +105,7 @@ def test_what_people_thought_of_the_answers_then_is_in_it_without_names(
     assert "anna" not in written.lower()
 
 
-def test_recording_is_on_record(
+def test_a_recording_is_audited(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str
 ) -> None:
     recorded(capsys, config, "--products", "checkout", "--output", str(tmp_path / "pack"))
@@ -126,7 +126,7 @@ def test_recording_is_on_record(
         (["--output", "."], "already exists"),
     ],
 )
-def test_what_is_typed_wrong_is_a_sentence(
+def test_a_wrong_argument_is_refused_with_a_message(
     capsys: pytest.CaptureFixture[str], config: str, wrong: Sequence[str], names: str
 ) -> None:
     code, _out, err = recorded(capsys, config, *wrong)
@@ -136,7 +136,7 @@ def test_what_is_typed_wrong_is_a_sentence(
     assert "Traceback" not in err
 
 
-def test_without_backends_nothing_is_written(
+def test_a_recording_without_backends_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "kortex.toml"

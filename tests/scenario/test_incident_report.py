@@ -122,16 +122,14 @@ async def test_a_report_shows_the_incident_and_is_posted_once(
     assert "Incident report: incident-checkout" in posted
 
 
-async def test_a_session_that_is_not_there_is_a_usage_error(
-    stage: Start, detector: BlockBuster
-) -> None:
+async def test_an_unknown_session_is_a_usage_error(stage: Start, detector: BlockBuster) -> None:
     async with stage(propose, {"audit": {"key": KEY, "checkpoint_stdout": False}}) as running:
         detector.deactivate()
         assert await kortex(running, ["incident", "report", "incident-nowhere"]) == 2
         detector.activate()
 
 
-async def test_a_report_of_a_name_says_which_other_threads_it_leaves_out(
+async def test_a_report_by_name_lists_the_other_threads_it_omits(
     stage: Start, tmp_path: Path, detector: BlockBuster, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async with stage(propose, {"audit": {"key": KEY, "checkpoint_stdout": False}}) as running:

@@ -68,7 +68,7 @@ def api(workspace: Workspace) -> tuple[str, str]:
     return "--api-base-url", f"{workspace.origin}/api/"
 
 
-async def test_what_it_writes_check_passes(
+async def test_check_passes_what_init_writes(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with answering(new_prometheus) as metrics, local(LokiServer([]).app()) as logs:
@@ -88,7 +88,7 @@ async def test_what_it_writes_check_passes(
     assert "kortex check, then kortex run" in told
 
 
-async def test_the_audit_key_is_there_before_the_first_run_and_stays(tmp_path: Path) -> None:
+async def test_the_audit_key_exists_before_the_first_run_and_is_kept(tmp_path: Path) -> None:
     await ran("init", *ALL, "--api-base-url", "none")
     variables = tmp_path / "kortex.env"
     kept = variables.read_text()
@@ -104,7 +104,7 @@ async def test_the_audit_key_is_there_before_the_first_run_and_stays(tmp_path: P
     assert variables.read_text() == kept
 
 
-async def test_it_overwrites_nothing_without_force(
+async def test_init_overwrites_nothing_without_force(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "kortex.toml"
@@ -120,7 +120,7 @@ async def test_it_overwrites_nothing_without_force(
     assert files_in(tmp_path) == ["kortex.env", "kortex.toml"]
 
 
-async def test_without_a_terminal_what_is_missing_is_named(
+async def test_init_without_a_terminal_names_the_missing_options(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", None)
@@ -148,7 +148,7 @@ async def test_without_a_terminal_what_is_missing_is_named(
         (("--config", "nowhere/kortex.toml"), "nowhere/kortex.toml was not written"),
     ],
 )
-async def test_an_answer_that_cannot_be_read_is_said_and_nothing_is_written(
+async def test_an_unreadable_answer_is_reported_and_nothing_is_written(
     tmp_path: Path, changed: tuple[str, str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await ran("init", *ALL, *changed) in (1, 2)
@@ -192,7 +192,7 @@ async def test_an_answer_that_cannot_be_read_is_said_and_nothing_is_written(
         ),
     ],
 )  # fmt: skip
-async def test_a_group_that_slack_does_not_give_is_said_with_what_to_do(
+async def test_a_group_that_slack_refuses_is_reported_with_what_to_do(
     answer: object,
     words: str,
     tmp_path: Path,
@@ -213,7 +213,7 @@ async def test_a_group_that_slack_does_not_give_is_said_with_what_to_do(
     assert files_in(tmp_path) == []
 
 
-async def test_at_a_terminal_it_asks_until_it_can_read_the_answer(
+async def test_init_asks_at_a_terminal_until_the_answer_is_valid(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -273,7 +273,7 @@ def test_a_local_slack_says_what_to_configure(monkeypatch: pytest.MonkeyPatch) -
     assert (tokens, told[1:]) == (["xoxb-", "xapp-"], ["stopping ..."])
 
 
-def test_the_action_that_it_ends_with_is_one_once_uncommented() -> None:
+def test_the_example_action_is_valid_once_uncommented() -> None:
     answers = Answers(
         mode="socket", bot_token="BOT", other_secret="OTHER", api_base_url="", logs="", metrics="",
         provider="triage", products=[], confirming=Confirming({}, []),
@@ -291,7 +291,9 @@ def test_the_action_that_it_ends_with_is_one_once_uncommented() -> None:
 @pytest.mark.parametrize("mode", ["socket", "http"])
 @pytest.mark.parametrize("provider", ["anthropic", "triage"])
 @pytest.mark.parametrize("url", ["", "http://host:1/é?a='\\"])
-def test_whatever_was_answered_is_read_back(mode: str, provider: str, url: str) -> None:
+def test_any_answers_give_a_configuration_that_parses_back(
+    mode: str, provider: str, url: str
+) -> None:
     answers = Answers(
         mode=mode, bot_token="BOT", other_secret="OTHER", api_base_url="http://127.0.0.1:1/api/",
         logs=url, metrics=url, provider=provider, products=["a/b"],

@@ -18,7 +18,7 @@ CLOCK = Call("core__get_current_time", {})
 LOGS = Call("core__get_logs", {"product": "checkout", "time_range": "last 30m"})
 
 
-async def test_when_every_model_is_down_triage_still_investigates(stage: Start) -> None:
+async def test_triage_investigates_when_every_model_is_down(stage: Start) -> None:
     def script(_request: Recorded) -> Round:
         return Round(failure=Failure(401, "bad key"))
 
@@ -34,7 +34,7 @@ async def test_when_every_model_is_down_triage_still_investigates(stage: Start) 
     assert "v2.4.0" in answer
 
 
-async def test_a_model_that_looks_at_nothing_is_not_believed_and_triage_answers(
+async def test_an_answer_without_evidence_is_replaced_by_triage(
     stage: Start,
 ) -> None:
     def script(_request: Recorded) -> Round:
@@ -56,7 +56,7 @@ async def test_a_model_that_looks_at_nothing_is_not_believed_and_triage_answers(
     assert len(running.models.requests) == 2
 
 
-async def test_a_spent_budget_starts_no_further_round_and_the_thread_says_so(stage: Start) -> None:
+async def test_a_spent_budget_starts_no_round_and_the_thread_says_so(stage: Start) -> None:
     def script(request: Recorded) -> Round:
         if results(request):
             return Round(text=("never said",))
@@ -87,7 +87,7 @@ async def test_a_spent_budget_starts_no_further_round_and_the_thread_says_so(sta
         assert running.query("SELECT count(*) FROM audit WHERE kind = 'budget.refused'") == [(2,)]
 
 
-async def test_a_spent_budget_leaves_triage(stage: Start) -> None:
+async def test_a_spent_budget_falls_back_to_triage(stage: Start) -> None:
     def script(_request: Recorded) -> Round:
         return Round(text=("I look at the clock. ",), calls=(CLOCK,), output_tokens=500_000)
 
@@ -124,7 +124,7 @@ async def silent_backend() -> AsyncIterator[tuple[str, asyncio.Event, asyncio.Ev
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked, gone
 
 
-async def test_a_tool_that_hangs_is_left_and_what_came_before_is_kept(stage: Start) -> None:
+async def test_a_hanging_tool_is_abandoned_and_earlier_results_are_kept(stage: Start) -> None:
     def script(_request: Recorded) -> Round:
         return Round(text=("I look at the logs. ",), calls=(CLOCK, LOGS))
 

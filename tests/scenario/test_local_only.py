@@ -56,7 +56,7 @@ def _address(url: str) -> tuple[str, int]:
     [{"mode": "local-only"}, {"privacy": {"local_only": True}}],
     ids=["mode", "privacy"],
 )
-async def test_nothing_but_the_local_model_and_slack_is_contacted(
+async def test_only_the_local_model_and_slack_are_contacted(
     stage: Start, reached: set[tuple[str, int]], how: dict[str, object]
 ) -> None:
     async with ModelServer(SCRIPT) as local:
@@ -71,7 +71,7 @@ async def test_nothing_but_the_local_model_and_slack_is_contacted(
     assert reached == {_address(local.url), slack}
 
 
-async def test_a_local_model_that_is_down_falls_back_to_triage_and_not_outside(
+async def test_a_local_model_that_is_down_falls_back_to_triage_and_to_no_remote_model(
     stage: Start, reached: set[tuple[str, int]]
 ) -> None:
     more = {
@@ -118,7 +118,7 @@ BACKENDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("key", list(BACKENDS))
-async def test_a_backend_outside_is_refused_at_start_unless_declared(key: str) -> None:
+async def test_a_remote_backend_is_refused_at_start_unless_declared(key: str) -> None:
     settings = Settings.model_validate({**BACKENDS[key], "llm": {"mode": "local-only"}})
 
     with pytest.raises(ConfigurationError) as refused:
@@ -134,7 +134,7 @@ async def test_a_backend_outside_is_refused_at_start_unless_declared(key: str) -
 @pytest.mark.parametrize(
     ("mode", "refused"), [("local-only", True), ("normal", False)], ids=["local-only", "normal"]
 )
-async def test_a_host_outside_cannot_be_edited_in(mode: str, refused: bool) -> None:
+async def test_a_reload_cannot_add_a_remote_host(mode: str, refused: bool) -> None:
     started = Settings.model_validate({"llm": {"mode": mode}})
     edited = Settings.model_validate(BACKENDS["actions[1].endpoint.url"])
     live_config = LiveConfig(started, partial(check_edited, started, {}))
@@ -144,7 +144,7 @@ async def test_a_host_outside_cannot_be_edited_in(mode: str, refused: bool) -> N
     assert isinstance(outcome, ConfigurationError) is refused
 
 
-def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_first() -> None:
+def test_every_connection_asks_the_egress_guard_first() -> None:
     root = Path(__file__).parents[2]
     openers = {
         path.relative_to(root).as_posix()
@@ -182,7 +182,7 @@ def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_firs
     ["HTTP://logs.example", "Https://logs.example", "  http://logs.example", "\thttp://logs.example",
      "http://declared.example@logs.example", "http://[::1", "http://LOGS.example."],
 )  # fmt: skip
-def test_no_spelling_of_an_address_passes_the_start(url: str) -> None:
+def test_no_spelling_of_a_remote_address_passes_the_start(url: str) -> None:
     settings = Settings.model_validate(
         {
             "observe": {"logs": {"kind": "loki", "url": url}},
@@ -194,7 +194,7 @@ def test_no_spelling_of_an_address_passes_the_start(url: str) -> None:
 
 
 @pytest.mark.parametrize(("declared", "problems"), [((), 1), (("bridge.example",), 0)])
-async def test_a_plugin_outside_is_not_loaded_unless_declared(
+async def test_a_remote_plugin_is_not_loaded_unless_declared(
     tmp_path: Path, declared: tuple[str, ...], problems: int
 ) -> None:
     (tmp_path / "a.yaml").write_text(

@@ -82,7 +82,7 @@ async def until_ready(stage: Stage, status: int) -> tuple[int, bool]:
 
 
 @pytest.mark.parametrize("code", ["invalid_auth", "token_revoked", "account_inactive"])
-async def test_answers_and_questions_of_a_lock_out_are_whole_once_it_is_over(
+async def test_answers_and_questions_of_a_lock_out_are_complete_afterwards(
     shared_stage: Stage, door: Locked, code: str
 ) -> None:
     stage = shared_stage
@@ -115,7 +115,7 @@ async def held_back(stage: Stage, count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_slack_being_away_closes_neither_page_nor_api_and_a_refusal_is_reported(
+async def test_a_slack_outage_keeps_the_page_and_the_api_open(
     shared_stage: Stage, door: Locked
 ) -> None:
     door.app_code = "internal_error"

@@ -54,7 +54,7 @@ def calling(name: str) -> Callable[[Recorded], Round]:
     return script
 
 
-async def test_an_accepted_tool_answers_and_a_crash_is_an_answer_too(stage: Start) -> None:
+async def test_an_accepted_tool_answers_and_its_crash_is_a_result(stage: Start) -> None:
     def script(request: Recorded) -> Round:
         asked = str(request.body["messages"])
         return calling("mcp__tickets__crash" if "end it now" in asked else SEARCH)(request)
@@ -83,7 +83,9 @@ async def test_an_accepted_tool_answers_and_a_crash_is_an_answer_too(stage: Star
     assert json.loads(failed)["result"]["error"] == "unavailable"
 
 
-async def test_a_tool_whose_entry_is_taken_away_is_gone_after_a_reload(stage: Start) -> None:
+async def test_a_tool_removed_from_the_configuration_disappears_after_a_reload(
+    stage: Start,
+) -> None:
     definition = Definition(TOOL["name"], TOOL["description"], TOOL["inputSchema"])
     entry = {"sha256": definition.sha256(), "effect": "read"}
     async with serving(McpHttp().handle) as url:
@@ -102,7 +104,7 @@ async def test_a_tool_whose_entry_is_taken_away_is_gone_after_a_reload(stage: St
     assert json.loads(row)["parts"]["mcp"] == {"needs_restart": ["new"]}
 
 
-async def test_a_turn_hands_the_products_of_other_channels_to_foreign_tools(
+async def test_foreign_tools_get_the_products_of_other_channels(
     stage: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host, a word of a list, a product beside an own one: none reaches the plugin or the server."""
@@ -155,7 +157,7 @@ async def test_a_turn_hands_the_products_of_other_channels_to_foreign_tools(
     assert [method for method, _ in wiki.asked].count("tools/call") == 1
 
 
-def test_check_names_a_server_that_cannot_be_started(
+def test_check_reports_a_server_that_cannot_be_started(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
@@ -173,7 +175,7 @@ def test_check_names_a_server_that_cannot_be_started(
     assert line.endswith("/no/such/program cannot be started: No such file or directory")
 
 
-def test_servers_without_the_client_are_a_sentence(
+def test_mcp_servers_without_the_client_package_are_refused_with_a_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()

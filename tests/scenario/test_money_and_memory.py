@@ -20,7 +20,7 @@ def _models_asked(running: Stage) -> list[str]:
     return [body["model"] for body in running.models.bodies]
 
 
-async def test_frugal_asks_the_fast_model_first_and_the_full_one_where_it_has_to(
+async def test_frugal_mode_asks_the_fast_model_first_and_the_full_one_when_needed(
     stage: Start,
 ) -> None:
     def script(asked: Recorded) -> Round:
@@ -38,7 +38,9 @@ async def test_frugal_asks_the_fast_model_first_and_the_full_one_where_it_has_to
     assert "need_more_context" not in answer
 
 
-async def test_when_the_day_is_spent_triage_answers_and_the_thread_says_why(stage: Start) -> None:
+async def test_a_spent_daily_budget_falls_back_to_triage_and_the_thread_says_why(
+    stage: Start,
+) -> None:
     more = {
         "llm": {
             "fallback_providers": ["triage"],
@@ -53,7 +55,7 @@ async def test_when_the_day_is_spent_triage_answers_and_the_thread_says_why(stag
     assert running.models.requests == []
 
 
-async def test_admins_are_told_and_can_ask_who_spent_it(stage: Start) -> None:
+async def test_admins_get_a_budget_alert_and_can_list_spending(stage: Start) -> None:
     budget = {"daily_usd_limit": 2.0, "alert_at_pct": 1}
     more = {"llm": {"budget": budget, "show_cost": False}}
     dear = Round(text=("It was the pool.",), input_tokens=3000)
@@ -76,7 +78,7 @@ async def test_admins_are_told_and_can_ask_who_spent_it(stage: Start) -> None:
     assert [row["name"] for row in found["by"]["user"]] == [RESPONDER]
 
 
-async def test_a_person_gets_so_many_answers_of_a_model_an_hour(stage: Start) -> None:
+async def test_each_person_has_an_hourly_limit_of_model_answers(stage: Start) -> None:
     more = {
         "llm": {"fallback_providers": ["triage"], "budget": {"per_user_hourly_limit": 1}},
     }
@@ -91,7 +93,7 @@ async def test_a_person_gets_so_many_answers_of_a_model_an_hour(stage: Start) ->
     assert len(running.models.requests) == 2
 
 
-async def test_anyone_who_returns_to_a_closed_conversation_is_told_that_it_starts_again(
+async def test_a_message_in_a_closed_conversation_starts_fresh_and_says_so(
     stage: Start,
 ) -> None:
     async with stage([Round(text=("It was the pool.",)), Round(text=("Fresh eyes.",))]) as running:

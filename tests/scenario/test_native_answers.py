@@ -43,7 +43,7 @@ def said(running: Stage, asked: Asked) -> str:
     return "\n".join(f"{m.text} {m.blocks}" for m in thread if m.user == bot)
 
 
-async def test_slacks_own_stop_ends_what_grows_and_keeps_what_was_said(stage: Start) -> None:
+async def test_slacks_own_stop_ends_the_stream_and_keeps_its_text(stage: Start) -> None:
     async with stage(hanging, NATIVE) as running:
         asked = await begun(running, "@kortex why?")
         await running.workspace.stop(RESPONDER, CHECKOUT, asked.thread)
@@ -58,7 +58,7 @@ async def test_slacks_own_stop_ends_what_grows_and_keeps_what_was_said(stage: St
         )
 
 
-async def test_the_word_stop_ends_what_grows(stage: Start) -> None:
+async def test_the_word_stop_ends_the_stream(stage: Start) -> None:
     async with stage(hanging, NATIVE) as running:
         asked = await begun(running, "@kortex why now?")
         await running.ask("stop", thread=asked.thread)
@@ -66,7 +66,7 @@ async def test_the_word_stop_ends_what_grows(stage: Start) -> None:
         assert "Stopped" in await running.answer(asked)
 
 
-async def test_a_thread_waits_while_its_proposal_does(stage: Start) -> None:
+async def test_a_thread_waits_while_its_proposal_waits(stage: Start) -> None:
     script = rounds(Round(calls=(PROPOSE,)), Round(text=("Proposed.",)))
     async with stage(script, NATIVE) as running:
         asked = await running.ask("@kortex roll it back")
@@ -94,7 +94,7 @@ async def test_a_thread_waits_while_its_proposal_does(stage: Start) -> None:
         {"agents.sessions.setStatus": "unknown_method", "assistant.threads.setStatus": "missing_scope"},
     ],
 )  # fmt: skip
-async def test_a_workspace_without_sessions_answers_all_the_same(
+async def test_a_workspace_without_sessions_answers_normally(
     stage: Start, refused: dict[str, str]
 ) -> None:
     setup = Setup(limits=RateLimits.unlimited(), refused=refused)

@@ -187,7 +187,7 @@ REDACTOR = TextRedactor([], b"key")
 FINAL = finished(text=TEXT, evidence=EVIDENCE, outcomes=OUTCOMES)
 
 
-async def test_an_answer_grows_and_is_ended_with_its_evidence_in_one_call(slack: Slack) -> None:
+async def test_an_answer_grows_and_ends_with_its_evidence_in_one_call(slack: Slack) -> None:
     ask, stream = await slack.begun()
     stream.feed(started("a"))
     stream.feed(ended(outcome("a"), 1))
@@ -208,7 +208,7 @@ async def test_an_answer_grows_and_is_ended_with_its_evidence_in_one_call(slack:
 @pytest.mark.parametrize(
     ("setting", "method"), [("auto", "chat.appendStream"), ("edit", "chat.update")]
 )
-async def test_the_end_of_an_answer_waits_for_no_time_since_what_was_shown_last(
+async def test_the_final_text_does_not_wait_for_the_edit_interval(
     setting: StreamSetting, method: str
 ) -> None:
     async with slack_with(setting=setting, rates=replace(QUICK, message_gap_s=3600.0)) as slack:
@@ -240,7 +240,7 @@ async def test_a_call_that_ends_while_its_card_is_being_sent_does_not_stay_in_pr
     assert "in_progress" not in str(slack.messages(ask)[0].blocks)
 
 
-async def test_a_mark_at_a_claim_is_put_by_an_edit_after_the_end(slack: Slack) -> None:
+async def test_a_claim_mark_is_added_by_an_edit_after_the_end(slack: Slack) -> None:
     ask, stream = await slack.begun()
     feed(stream, WORDS)
     await slack.shows(ask, "Checkout fails")
@@ -252,7 +252,7 @@ async def test_a_mark_at_a_claim_is_put_by_an_edit_after_the_end(slack: Slack) -
     assert slack.errors == []
 
 
-async def test_a_round_that_was_replaced_is_taken_back_by_an_edit(slack: Slack) -> None:
+async def test_the_text_of_a_replaced_round_is_removed_by_an_edit(slack: Slack) -> None:
     ask, stream = await slack.begun()
     feed(stream, ["Nothing is wrong with checkout as far as I can tell.\n", "So "])
     await slack.shows(ask, "Nothing is wrong")
@@ -266,7 +266,7 @@ async def test_a_round_that_was_replaced_is_taken_back_by_an_edit(slack: Slack) 
 
 
 @pytest.mark.parametrize("code", ["unknown_method", "missing_scope", "not_in_channel", "internal_error"])  # fmt: skip
-async def test_a_workspace_that_refuses_streams_is_shown_edits(code: str) -> None:
+async def test_a_workspace_that_refuses_streams_gets_edits(code: str) -> None:
     async with slack_with({"chat.startStream": code}) as slack:
         ask, stream = await slack.begun()
         feed(stream, WORDS)
@@ -291,9 +291,7 @@ async def test_the_first_refusal_decides_for_the_workspace(
 
 @pytest.mark.parametrize("code", ["message_not_in_streaming_state", "msg_too_long", "fatal_error"])  # fmt: skip
 @pytest.mark.parametrize("method", ["chat.appendStream", "chat.stopStream"])
-async def test_a_stream_that_is_refused_midway_loses_and_doubles_no_word(
-    method: str, code: str
-) -> None:
+async def test_a_stream_refused_midway_loses_and_repeats_no_word(method: str, code: str) -> None:
     async with slack_with() as slack:
         ask, stream = await slack.begun()
         feed(stream, WORDS[:12])
@@ -308,7 +306,7 @@ async def test_a_stream_that_is_refused_midway_loses_and_doubles_no_word(
 
 @pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
 @pytest.mark.parametrize("taken", [True, False])
-async def test_a_call_that_slack_perhaps_took_is_neither_lost_nor_doubled(
+async def test_a_call_with_an_unknown_outcome_is_neither_lost_nor_repeated(
     slack: Slack, method: str, taken: bool
 ) -> None:
     lost = iter([True])
@@ -331,7 +329,7 @@ async def test_a_call_that_slack_perhaps_took_is_neither_lost_nor_doubled(
     assert all(message.metadata for message in slack.messages(ask))
 
 
-async def test_an_answer_that_lives_longer_than_a_stream_goes_on_in_the_next_one(
+async def test_an_answer_longer_than_a_streams_lifetime_continues_in_the_next_one(
     slack: Slack,
 ) -> None:
     lines = [
@@ -349,7 +347,7 @@ async def test_an_answer_that_lives_longer_than_a_stream_goes_on_in_the_next_one
     assert slack.errors == []
 
 
-async def test_an_answer_whose_next_stream_may_not_begin_goes_on_by_edits(slack: Slack) -> None:
+async def test_an_answer_continues_by_edits_when_the_next_stream_is_refused(slack: Slack) -> None:
     lines = [
         f"At 11:{n:02} the pool of checkout held {n} connections, one more.\n" for n in range(12)
     ]
@@ -367,7 +365,7 @@ async def test_an_answer_whose_next_stream_may_not_begin_goes_on_by_edits(slack:
     assert (slack.called("chat.startStream"), slack.errors) == (2, ["fatal_error"])
 
 
-async def test_one_long_line_outlives_its_stream_by_edits(slack: Slack) -> None:
+async def test_one_long_line_continues_by_edits_after_its_stream(slack: Slack) -> None:
     ask, stream = await slack.begun()
     feed(stream, WORDS[:12])
     await slack.shows(ask, "Checkout fails")
@@ -383,7 +381,7 @@ async def test_one_long_line_outlives_its_stream_by_edits(slack: Slack) -> None:
     assert slack.errors == []
 
 
-async def test_a_long_answer_grows_message_after_message(slack: Slack) -> None:
+async def test_a_long_answer_grows_message_by_message(slack: Slack) -> None:
     ask, stream = await slack.begun()
     for line in LONG.splitlines(keepends=True):
         feed(stream, [line])
@@ -409,9 +407,7 @@ async def _long(slack: Slack, deleted: int | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize("deleted", [0, 1])
-async def test_a_person_who_deletes_one_of_several_messages_ends_no_answer(
-    slack: Slack, deleted: int
-) -> None:
+async def test_deleting_one_of_several_messages_ends_no_answer(slack: Slack, deleted: int) -> None:
     whole = await _long(slack)
     found = await _long(slack, deleted)
 
@@ -419,7 +415,7 @@ async def test_a_person_who_deletes_one_of_several_messages_ends_no_answer(
     assert "\n".join(found).split() == "\n".join(whole if deleted else whole[1:]).split()
 
 
-async def test_a_replica_that_takes_over_ends_the_stream_and_says_all_of_it(slack: Slack) -> None:
+async def test_a_replica_that_takes_over_ends_the_stream_with_the_whole_text(slack: Slack) -> None:
     ask, stream = await slack.begun()
     feed(stream, WORDS[:12])
     await slack.shows(ask, "Checkout fails")
@@ -453,7 +449,7 @@ class Standstill:
         ("chat.stopStream", RoundReplaced(1)),
     ],
 )
-async def test_who_left_an_answer_in_the_middle_of_a_call_does_not_write_over_its_successor(
+async def test_a_replica_that_lost_the_answer_does_not_overwrite_its_successor(
     slack: Slack, method: str, event: TurnEvent
 ) -> None:
     ask, stream = await slack.begun()
@@ -478,7 +474,7 @@ async def test_who_left_an_answer_in_the_middle_of_a_call_does_not_write_over_it
     assert slack.texts(ask) == shown(FINAL)
 
 
-async def test_a_replica_that_died_before_it_kept_the_message_leaves_no_second_one(
+async def test_a_replica_killed_before_it_stored_the_message_causes_no_duplicate(
     slack: Slack,
 ) -> None:
     ask = await slack.ask()
@@ -491,7 +487,7 @@ async def test_a_replica_that_died_before_it_kept_the_message_leaves_no_second_o
     assert all(message.metadata for message in slack.messages(ask))
 
 
-async def test_a_replica_that_takes_over_finds_the_message_that_the_first_had_gone_on_in(
+async def test_a_replica_that_takes_over_finds_the_continuation_message(
     slack: Slack,
 ) -> None:
     lines = [f"At 11:{n:02} the pool of checkout held {n} connections more.\n" for n in range(6)]
@@ -517,7 +513,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_whatever_a_model_writes_ends_as_it_does_by_edits(slack: Slack, seed: int) -> None:
+async def test_hostile_text_ends_the_same_in_a_stream_as_by_edits(slack: Slack, seed: int) -> None:
     chosen = random.Random(seed)
     for _ in range(8):
         pieces = [chosen.choice(HOSTILE) for _ in range(30)]
@@ -532,7 +528,7 @@ async def test_whatever_a_model_writes_ends_as_it_does_by_edits(slack: Slack, se
     assert slack.errors == []
 
 
-async def test_of_a_secret_that_comes_letter_by_letter_nothing_is_appended(slack: Slack) -> None:
+async def test_a_secret_that_arrives_letter_by_letter_is_never_appended(slack: Slack) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     text = f"The token of the deploy bot of checkout is {secret} and it has run out, so renew it. "
     redact = REDACTOR.redact_for_people

@@ -57,7 +57,7 @@ async def _said(
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_our_own_client_reads_the_answer(shared_stage: Stage, streaming: bool) -> None:
+async def test_the_nirmata_client_reads_the_answer(shared_stage: Stage, streaming: bool) -> None:
     token = await token_for(shared_stage, "ci", "responder", kind=CallerKind.SERVICE)
     before = Message(Role.USER, text="is it up?"), Message(Role.ASSISTANT, text="Yes, since noon.")
     question = Message(Role.USER, text="why is checkout slow?")
@@ -94,7 +94,7 @@ async def test_a_client_without_a_live_token_is_refused(shared_stage: Stage, tok
         ),
     ],
 )
-async def test_what_cannot_be_answered_is_said_in_words(
+async def test_an_unsupported_request_is_refused_with_a_message(
     shared_stage: Stage, body: bytes, query: str, status: int
 ) -> None:
     url = f"http://127.0.0.1:{shared_stage.service.http_port}/llm-apps/chat{query}"
@@ -108,7 +108,7 @@ async def test_what_cannot_be_answered_is_said_in_words(
     assert told["message" if status == 200 else "error"]
 
 
-async def test_the_designed_form_ends_with_done(shared_stage: Stage) -> None:
+async def test_the_documented_form_ends_with_done(shared_stage: Stage) -> None:
     url = f"http://127.0.0.1:{shared_stage.service.http_port}/llm-apps/chat?stream=true"
     body = {"messages": [{"role": "user", "content": "why?"}], "tools": []}
     headers = {"Authorization": f"Bearer {INGEST_TOKEN}"}

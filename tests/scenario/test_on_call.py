@@ -123,14 +123,14 @@ def called(card: Message) -> list[str]:
     return re.findall(r"<[@!]([^>|]*)", line)
 
 
-async def test_anyone_who_is_on_call_is_called_by_the_card_and_no_one_else_for_the_rota(
+async def test_a_card_mentions_only_the_rotas_on_call_person(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     _, card = await proposed(shared_stage, "on-call")
     assert called(card) == [RESPONDER, f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
 
 
-async def test_a_card_whose_rota_cannot_be_read_calls_the_groups_and_says_so(
+async def test_a_card_with_an_unreadable_rota_mentions_the_groups_and_says_so(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     rotas.broken.add("unread")
@@ -139,7 +139,7 @@ async def test_a_card_whose_rota_cannot_be_read_calls_the_groups_and_says_so(
     assert UNREAD in shown(card)
 
 
-async def test_someone_on_call_who_is_no_responder_is_not_called(
+async def test_an_on_call_person_without_the_role_is_not_mentioned(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     rotas.people["mine"] = ["priya"]
@@ -164,7 +164,7 @@ async def test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough(
     await stage.card(asked, "rehearsed, nothing sent.")
 
 
-async def test_who_went_off_call_since_the_card_was_shown_is_refused(
+async def test_a_person_who_left_on_call_after_the_card_is_refused(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     _, card = await proposed(shared_stage, "lost")
@@ -172,7 +172,7 @@ async def test_who_went_off_call_since_the_card_was_shown_is_refused(
     assert "who is also a lost" in await refused(shared_stage, RESPONDER, card)
 
 
-async def test_a_rota_that_cannot_be_read_refuses_until_it_can(
+async def test_an_unreadable_rota_refuses_until_it_is_readable(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     asked, card = await proposed(shared_stage, "away")
@@ -185,13 +185,13 @@ async def test_a_rota_that_cannot_be_read_refuses_until_it_can(
     await shared_stage.card(asked, "rehearsed, nothing sent.")
 
 
-async def test_an_address_of_no_one_here_lets_no_one_in(shared_stage: Stage, rotas: Rotas) -> None:
+async def test_an_unknown_email_address_admits_no_one(shared_stage: Stage, rotas: Rotas) -> None:
     rotas.people["outside"] = ["nobody", "lee", "alex.partner"]  # deactivated; another workspace
     _, card = await proposed(shared_stage, "outside")
     assert "You don't have the role for this." in await refused(shared_stage, RESPONDER, card)
 
 
-async def test_a_group_emptied_since_the_card_was_shown_lets_no_one_in(
+async def test_a_group_emptied_after_the_card_admits_no_one(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     groups = shared_stage.workspace.roster.groups
@@ -201,7 +201,7 @@ async def test_a_group_emptied_since_the_card_was_shown_lets_no_one_in(
     assert "who is also a dissolved" in await refused(shared_stage, RESPONDER, card)
 
 
-async def test_outsiders_whom_only_one_side_names_decide_nothing(
+async def test_external_people_that_only_one_side_names_cannot_decide(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     stage = shared_stage
@@ -218,7 +218,9 @@ async def test_outsiders_whom_only_one_side_names_decide_nothing(
     assert state_of(stage, card) == "pending"
 
 
-async def test_a_guest_whom_a_role_names_by_id_decides(shared_stage: Stage, rotas: Rotas) -> None:
+async def test_a_guest_that_a_role_lists_by_id_can_decide(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
     asked, card = await proposed(shared_stage, "named")
     await shared_stage.press(GUEST, card, CONFIRM)
     assert f"<@{GUEST}>" in shown(await shared_stage.card(asked, "rehearsed, nothing sent."))

@@ -19,7 +19,7 @@ SETTINGS = test_on_call.SETTINGS
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_who_is_on_call_is_reported_by_name_with_the_question(
+async def test_the_question_carries_the_names_of_the_people_on_call(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     rotas.broken.add("back")

@@ -13,7 +13,7 @@ NAME = "mira"
 QUESTION = "@kortex why is checkout slow?"
 
 
-async def test_asked_again_triage_links_the_card_of_what_is_open(stage: Start) -> None:
+async def test_triage_asked_again_links_the_open_card(stage: Start) -> None:
     more = {"llm": {"default_provider": "triage"}}
     async with stage(says("never asked"), more) as running:
         asked = await running.ask(QUESTION, RESPONDER)
@@ -33,7 +33,7 @@ async def test_asked_again_triage_links_the_card_of_what_is_open(stage: Start) -
     assert len(running.cards(asked)) == 1
 
 
-async def test_asked_again_after_it_was_done_triage_tells_who_confirmed_it(stage: Start) -> None:
+async def test_triage_asked_again_after_the_action_names_the_approver(stage: Start) -> None:
     more = {"llm": {"default_provider": "triage"}}
     async with stage(says("never asked"), more) as running:
         asked = await running.ask(QUESTION, RESPONDER)
@@ -48,7 +48,7 @@ async def test_asked_again_after_it_was_done_triage_tells_who_confirmed_it(stage
     assert len(running.cards(asked)) == 1
 
 
-async def test_asked_in_another_thread_triage_links_the_open_card_and_later_who_confirmed_it(
+async def test_triage_in_another_thread_links_the_open_card_and_later_names_the_approver(
     stage: Start,
 ) -> None:
     more = {"llm": {"default_provider": "triage"}}
@@ -74,7 +74,7 @@ async def test_asked_in_another_thread_triage_links_the_open_card_and_later_who_
     assert rows == [("succeeded",)]
 
 
-async def test_six_threads_that_ask_at_once_have_one_card(stage: Start) -> None:
+async def test_six_threads_at_once_share_one_card(stage: Start) -> None:
     more = {"llm": {"default_provider": "triage"}}
     async with stage(says("never asked"), more) as running:
         asked = [await running.ask(QUESTION, running.newcomer()) for _ in range(6)]

@@ -52,9 +52,7 @@ _REASON = f"<!channel> *wrong* <https://evil.test|ok> {API_KEY} `x`"
 
 
 @pytest.mark.parametrize("stream", ["edit", "native"])
-async def test_what_was_wrong_is_read_by_admins_redacted_and_on_record(
-    stage: Start, stream: str
-) -> None:
+async def test_feedback_is_shown_to_admins_redacted_and_audited(stage: Start, stream: str) -> None:
     async with stage(says("The pool is full."), {"slack": {"stream": stream}}) as running:
         asked = await running.ask("@kortex why?", MEMBER)
         await running.answer(asked)

@@ -22,7 +22,7 @@ LOOKS = rounds(
 REFUSING = {"slack": {"external_channels": "refuse"}}
 
 
-async def test_an_answer_in_a_shared_channel_says_who_reads_it_once(stage: Start) -> None:
+async def test_an_answer_in_a_shared_channel_names_its_readers_once(stage: Start) -> None:
     async with stage(LOOKS) as running:
         shared = await running.answered("@kortex how late is it?", channel=PAYMENTS)
         own = await running.answered("@kortex how late is it?", user=MEMBER)
@@ -32,7 +32,7 @@ async def test_an_answer_in_a_shared_channel_says_who_reads_it_once(stage: Start
     assert SHARED not in own
 
 
-async def test_where_such_channels_are_refused_no_model_is_asked(stage: Start) -> None:
+async def test_refused_shared_channels_ask_no_model(stage: Start) -> None:
     async with stage(LOOKS, REFUSING) as running:
         answer = await running.answered("@kortex how late is it?", channel=PAYMENTS)
         asked = len(running.models.requests)
@@ -44,7 +44,7 @@ async def test_where_such_channels_are_refused_no_model_is_asked(stage: Start) -
     assert "It is late" in direct
 
 
-async def test_where_slack_does_not_say_the_channel_counts_as_shared(stage: Start) -> None:
+async def test_a_channel_without_sharing_information_counts_as_shared(stage: Start) -> None:
     unreadable = Setup(
         limits=RateLimits.unlimited(), refused={"conversations.info": "internal_error"}
     )
@@ -67,7 +67,9 @@ async def opened(running: Stage, user: str) -> str:
 
 
 @pytest.mark.parametrize("one_channel", [False, True])
-async def test_a_guest_opens_no_result_and_a_member_does(stage: Start, one_channel: bool) -> None:
+async def test_a_guest_cannot_open_a_result_and_a_member_can(
+    stage: Start, one_channel: bool
+) -> None:
     async with stage(LOOKS) as running:
         people = running.workspace.roster.users
         people[GUEST] = replace(people[GUEST], is_ultra_restricted=one_channel)
@@ -79,7 +81,7 @@ async def test_a_guest_opens_no_result_and_a_member_does(stage: Start, one_chann
     assert "now" in seen
 
 
-async def test_who_cannot_be_looked_up_opens_no_result(stage: Start) -> None:
+async def test_a_person_who_cannot_be_looked_up_cannot_open_a_result(stage: Start) -> None:
     broken = Setup(limits=RateLimits.unlimited(), refused={"users.info": "internal_error"})
     async with stage(LOOKS, setup=broken) as running:
         told = await opened(running, MEMBER)

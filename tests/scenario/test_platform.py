@@ -66,7 +66,7 @@ async def test_the_platform_is_asked_with_the_askers_own_token(
         assert "not-for-you" not in told
 
 
-async def test_a_token_that_ended_is_reported_by_the_platform_itself(
+async def test_an_expired_token_is_reported_by_the_platform(
     stage: Start, server: PlatformServer, url: str
 ) -> None:
     async with stage(script, platform(url, everybody="token-that-ended-Pq88Rr77")) as running:
@@ -93,7 +93,7 @@ async def test_check_tries_every_connection(
     assert found["patterns"].ok
 
 
-def test_check_says_when_no_one_can_ask_the_platform(
+def test_check_reports_a_platform_that_no_one_can_ask(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
@@ -110,7 +110,7 @@ def test_check_says_when_no_one_can_ask_the_platform(
     assert not found["patterns"].ok
 
 
-def test_a_recorded_platform_that_no_one_asked_for_fails_no_check(
+def test_an_unused_recorded_platform_fails_no_check(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()

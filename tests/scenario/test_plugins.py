@@ -66,7 +66,7 @@ def asks_both(request: Recorded) -> Round:
     return Round(calls=tuple(Call(name, {"product": "checkout"}) for name in (NAME, OTHER)))
 
 
-async def test_a_reload_reads_the_folder_again_and_every_place_says_what_is_bad(
+async def test_a_reload_rereads_the_folder_and_reports_bad_plugins_everywhere(
     stage: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
@@ -119,7 +119,7 @@ async def test_a_reload_reads_the_folder_again_and_every_place_says_what_is_bad(
     assert "policy.toolsets.mine: names no tools" in log
 
 
-async def test_check_tries_a_plugin_and_names_what_is_wrong(
+async def test_check_tries_a_plugin_and_names_its_error(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -149,7 +149,7 @@ async def test_check_tries_a_plugin_and_names_what_is_wrong(
     assert "timeout: " in written.err
 
 
-async def test_check_says_that_someone_is_there_and_asks_nothing(
+async def test_check_reaches_a_plugins_host_without_a_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
@@ -193,7 +193,7 @@ timeout: 10s
         (FOUNDERS.replace("method: POST", "method: POST\n  read_only: true"), ""),
     ],
 )
-async def test_a_plugin_that_posts_is_told_what_to_add(
+async def test_a_plugin_with_a_post_request_gets_a_hint(
     tmp_path: Path, text: str, notes: str
 ) -> None:
     await asyncio.to_thread((tmp_path / "jira.yaml").write_text, text)

@@ -16,9 +16,7 @@ def channels(reading: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("reading", ["products", "strict"])
-async def test_another_channels_product_is_named_as_such_and_nothing_is_reported_it(
-    stage: Start, reading: str
-) -> None:
+async def test_another_channels_product_is_named_and_not_read(stage: Start, reading: str) -> None:
     async with stage(says("never asked"), channels(reading)) as running:
         answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
 
@@ -29,7 +27,9 @@ async def test_another_channels_product_is_named_as_such_and_nothing_is_reported
     assert "hidden" not in answer
 
 
-async def test_where_the_channel_may_read_all_it_is_looked_at(stage: Start) -> None:
+async def test_a_channel_that_may_read_all_products_reads_another_channels_product(
+    stage: Start,
+) -> None:
     async with stage(says("never asked"), channels("all")) as running:
         asked = await running.ask("@kortex why is checkout slow?", RESPONDER)
         answer = await running.answer(asked)

@@ -69,7 +69,7 @@ def row_of(stage: Stage, card: Message) -> tuple[str, str]:
         (STRANGER, "another workspace"),
     ],
 )
-async def test_others_are_refused_privately_and_the_card_stays(
+async def test_people_without_the_role_are_refused_privately_and_the_card_stays(
     stage: Stage, user: str, words: str, action: str
 ) -> None:
     asked, card = await proposed(stage)
@@ -81,7 +81,7 @@ async def test_others_are_refused_privately_and_the_card_stays(
     assert stage.workspace.modals_of(user) == ()
 
 
-async def test_a_deactivated_account_whose_press_arrives_is_refused(stage: Stage) -> None:
+async def test_a_press_of_a_deactivated_account_is_refused(stage: Stage) -> None:
     asked, card = await proposed(stage)
     users = stage.workspace.roster.users
     before = users[SECOND_RESPONDER]
@@ -101,7 +101,9 @@ def _whispered_calls(stage: Stage) -> list[str]:
     ]
 
 
-async def test_a_confirmation_is_one_post_and_the_thread_shows_its_answer(stage: Stage) -> None:
+async def test_a_confirmation_sends_one_request_and_the_thread_shows_the_result(
+    stage: Stage,
+) -> None:
     asked, card = await proposed(stage)
 
     await stage.press(RESPONDER, card, CONFIRM)
@@ -127,7 +129,7 @@ async def test_a_confirmation_is_one_post_and_the_thread_shows_its_answer(stage:
     assert after.ts == card.ts
 
 
-async def test_what_a_card_shows_opens_as_the_json_that_is_stored(stage: Stage) -> None:
+async def test_the_card_opens_the_stored_json(stage: Stage) -> None:
     asked, card = await proposed(stage)
     await stage.press(RESPONDER, card, CONFIRM)
     after = await stage.card(asked, "succeeded.")
@@ -165,7 +167,7 @@ async def test_a_rejection_with_a_reason_reaches_the_card_and_the_model(stage: S
     assert stage.effects == 0
 
 
-async def test_the_form_of_a_rejection_is_judged_again_when_it_is_sent(stage: Stage) -> None:
+async def test_a_rejection_form_is_authorised_again_when_it_is_sent(stage: Stage) -> None:
     asked, card = await proposed(stage)
     await stage.press(RESPONDER, card, REJECT)
     view = await stage.workspace.wait_for(lambda: stage.workspace.modals_of(RESPONDER))
@@ -202,7 +204,7 @@ async def test_a_click_from_an_outdated_client_changes_nothing(stage: Stage, act
     assert stage.effects == 1
 
 
-async def test_two_confirmations_at_once_are_one_effect(stage: Stage) -> None:
+async def test_two_confirmations_at_once_dispatch_once(stage: Stage) -> None:
     asked, card = await proposed(stage)
     async with asyncio.TaskGroup() as presses:
         for user in (RESPONDER, SECOND_RESPONDER) * 3:
@@ -225,7 +227,7 @@ async def test_two_confirmations_at_once_are_one_effect(stage: Stage) -> None:
     ],
     ids=["422", "401", "503", "302", "silence", "hangs up"],
 )
-async def test_a_control_plane_that_does_not_say_yes_is_reported_as_it_is(
+async def test_a_control_plane_failure_is_reported_exactly(
     stage: Stage, answer: Answer, title: str, note: str, state: str
 ) -> None:
     asked, card = await proposed(stage)
@@ -253,7 +255,7 @@ async def test_a_button_with_a_foreign_value_decides_nothing(stage: Stage, value
     assert stage.effects == 0
 
 
-async def test_a_card_cannot_confirm_the_proposal_of_another(stage: Stage) -> None:
+async def test_a_card_cannot_confirm_another_proposal(stage: Stage) -> None:
     _, first = await proposed(stage)
     _, second = await proposed(stage, "another")
     other = str((second.action(CONFIRM) or {})["value"])

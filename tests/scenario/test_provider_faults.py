@@ -85,7 +85,7 @@ async def test_a_failure_before_any_text_turns_to_the_next_provider_and_the_foot
 
 
 @pytest.mark.parametrize("case", ["cuts-in-mid-sentence", "errs-in-mid-sentence"])
-async def test_a_provider_that_dies_in_mid_sentence_ends_honestly_with_what_there_is(
+async def test_a_provider_that_fails_in_mid_sentence_ends_with_its_partial_text(
     shared_stage: Stage, case: str
 ) -> None:
     answer = await answered(shared_stage, case)
@@ -95,7 +95,7 @@ async def test_a_provider_that_dies_in_mid_sentence_ends_honestly_with_what_ther
     assert "says the other" not in answer
 
 
-async def test_when_no_one_answers_people_learn_why_and_that_nothing_was_changed(
+async def test_when_all_providers_fail_the_answer_says_why_and_that_nothing_changed(
     shared_stage: Stage,
 ) -> None:
     answer = await answered(shared_stage, "both-refuse")
@@ -106,7 +106,7 @@ async def test_when_no_one_answers_people_learn_why_and_that_nothing_was_changed
     assert "anthropic answered" in answer
 
 
-async def test_the_thread_goes_on_after_a_failure(shared_stage: Stage) -> None:
+async def test_the_thread_continues_after_a_failure(shared_stage: Stage) -> None:
     user = shared_stage.newcomer()
     asked = await shared_stage.ask("@kortex case:both-refuse", user)
     await shared_stage.answer(asked)
@@ -117,7 +117,7 @@ async def test_the_thread_goes_on_after_a_failure(shared_stage: Stage) -> None:
     assert "All is well, says the other." in again
 
 
-async def test_after_eight_rounds_of_tools_the_limit_is_reported_and_the_evidence_kept(
+async def test_eight_rounds_of_tools_report_the_limit_and_keep_the_evidence(
     shared_stage: Stage,
 ) -> None:
     before = len(shared_stage.models.requests)
@@ -134,7 +134,7 @@ async def test_after_eight_rounds_of_tools_the_limit_is_reported_and_the_evidenc
     ("case", "told"),
     [("asks-for-nonsense", "invalid_json"), ("asks-for-too-little", "validation")],
 )
-async def test_arguments_that_do_not_fit_go_back_to_the_model_and_the_turn_goes_on(
+async def test_invalid_arguments_go_back_to_the_model_and_the_turn_continues(
     shared_stage: Stage, case: str, told: str
 ) -> None:
     answer = await answered(shared_stage, case)

@@ -85,7 +85,7 @@ async def test_a_rate_limited_provider_is_shown_until_it_is_asked_again(
     assert {row["name"]: row["circuit"] for row in shown["providers"]}["anthropic"] == "open"
 
 
-def test_without_a_running_service_the_configuration_is_shown_and_it_says_so(
+def test_without_a_running_service_the_configured_providers_are_shown(
     config: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()  # the command's own loop

@@ -121,7 +121,7 @@ class HttpTickets:
 '''
 
 
-def test_a_tool_that_asks_something_outside_is_one_more_file_and_one_line(tmp_path: Path) -> None:
+def test_a_tool_with_a_new_capability_is_one_more_file_and_one_line(tmp_path: Path) -> None:
     scratch = Scratch(
         tmp_path, "Add a tool that asks something outside", "tools", "adapters", "bot"
     )

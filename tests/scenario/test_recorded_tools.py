@@ -69,7 +69,7 @@ async def test_a_recorded_backend_answers_through_the_bot(shared_stage: Stage, n
     assert f"what {name} shows" in answer
 
 
-async def test_who_has_no_connection_to_the_platform_is_not_shown_its_tools(
+async def test_platform_tools_are_hidden_from_a_user_without_a_connection(
     shared_stage: Stage,
 ) -> None:
     await shared_stage.answered("@kortex use: get_application", shared_stage.newcomer(), CHECKOUT)
@@ -81,7 +81,9 @@ async def test_who_has_no_connection_to_the_platform_is_not_shown_its_tools(
     assert "no such tool" in results(request)[0] or "policy_denied" in results(request)[0]
 
 
-async def test_an_answer_of_the_channel_is_found_in_the_next_question(shared_stage: Stage) -> None:
+async def test_an_earlier_answer_in_the_channel_is_found_by_the_next_question(
+    shared_stage: Stage,
+) -> None:
     await shared_stage.answered("@kortex use: kubectl_get", shared_stage.newcomer(), CHECKOUT)
     await shared_stage.answered(
         "@kortex use: get_incident_history", shared_stage.newcomer(), CHECKOUT

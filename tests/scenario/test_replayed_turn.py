@@ -145,7 +145,7 @@ async def finished() -> str:
 # Before each step, and before its record. The kill after a record is that before the next step.
 @pytest.mark.parametrize("again", [0, 1, 2], ids=["at-once", "not-recorded", "one-step-on"])
 @pytest.mark.parametrize("tick", range(2 * len(STEPS)))
-async def test_a_turn_that_dies_six_times_ends_as_if_it_had_not(tick: int, again: int) -> None:
+async def test_a_turn_killed_six_times_ends_normally(tick: int, again: int) -> None:
     whole = await finished()
     processes = Processes()
     await processes.live(dies_at=tick)
@@ -175,7 +175,7 @@ async def test_a_replay_shows_nothing_until_something_runs(behind: int) -> None:
 
 
 @pytest.mark.parametrize("step", [step for step in STEPS if step not in ("keep", "deliver")])
-async def test_a_step_that_is_given_up_ends_the_turn_and_people_learn_which(step: str) -> None:
+async def test_an_abandoned_step_ends_the_turn_and_is_named(step: str) -> None:
     processes = Processes(journal=GivesUp())
     processes.journal.at = step  # type: ignore[attr-defined]
     await processes.live()
@@ -184,7 +184,7 @@ async def test_a_step_that_is_given_up_ends_the_turn_and_people_learn_which(step
     assert processes.bench.memory.kinds().count(AuditKind.TURN_ENDED) == (step != "open")
 
 
-async def test_an_answer_that_cannot_be_shown_whole_keeps_its_text() -> None:
+async def test_an_answer_too_long_to_show_keeps_its_text() -> None:
     processes = Processes()
     await processes.live(dies_at=2 * STEPS.index("deliver"))
     gives_up = GivesUp(None, processes.journal.record)
@@ -201,9 +201,7 @@ async def test_an_answer_that_cannot_be_shown_whole_keeps_its_text() -> None:
     ("step", "shown"),
     [("round:2", "Looking."), ("keep", "41.5 ms [E1]"), ("keep", "same step (keep)")],
 )
-async def test_what_was_gathered_before_the_step_that_is_given_up_is_shown(
-    step: str, shown: str
-) -> None:
+async def test_results_before_an_abandoned_step_are_shown(step: str, shown: str) -> None:
     processes = Processes(journal=GivesUp())
     processes.journal.at = step  # type: ignore[attr-defined]
     await processes.live()
@@ -211,7 +209,7 @@ async def test_what_was_gathered_before_the_step_that_is_given_up_is_shown(
 
 
 @pytest.mark.parametrize("tick", range(2 * len(STEPS)))
-async def test_a_turn_that_no_one_carries_on_is_ended_with_a_word_once(tick: int) -> None:
+async def test_an_abandoned_turn_is_ended_with_one_message(tick: int) -> None:
     processes = Processes()
     await processes.live(dies_at=tick)
     processes.journal = Unhurried()  # a workflow of its own
@@ -223,7 +221,7 @@ async def test_a_turn_that_no_one_carries_on_is_ended_with_a_word_once(tick: int
     assert (ends, processes.bench.state() is TurnState.RUNNING) == (1, False)
 
 
-async def test_a_turn_whose_end_was_seen_gets_its_record_and_no_word() -> None:
+async def test_a_turn_whose_end_was_shown_gets_a_record_and_no_message() -> None:
     processes = Processes()
     await processes.live(dies_at=10)
     before = len(processes.slack.calls)

@@ -74,7 +74,7 @@ def states(stage: Stage) -> list[str]:
 
 
 @pytest.mark.parametrize("make_copy", [write_backup, by_vacuum])
-async def test_nothing_of_a_restored_copy_is_done_twice(
+async def test_a_restored_database_repeats_nothing(
     tmp_path: Path, make_copy: Callable[[Path, Path], object]
 ) -> None:
     model, copy = Model(), tmp_path / "copy.db"
@@ -115,7 +115,7 @@ async def test_nothing_of_a_restored_copy_is_done_twice(
         assert stage.query("SELECT count(*) FROM audit WHERE kind = 'database.restored'") == [(1,)]
 
 
-async def test_an_order_leaves_a_mark_before_it_is_sent(tmp_path: Path) -> None:
+async def test_a_dispatch_is_recorded_before_it_is_sent(tmp_path: Path) -> None:
     async with on_stage(tmp_path, Model(), times=Times(tick_s=3600.0)) as stage:
         asked = await proposed(stage)
         await stage.press(RESPONDER, await stage.card(asked), "proposal:confirm")
@@ -132,7 +132,7 @@ async def proposed(stage: Stage, what: str = "a") -> Asked:
     return asked
 
 
-async def test_a_database_at_another_place_is_asked_about_only_while_something_is_open(
+async def test_a_moved_database_needs_confirmation_only_while_actions_are_open(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with on_stage(tmp_path, Model()) as stage:

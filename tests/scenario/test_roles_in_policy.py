@@ -66,7 +66,7 @@ async def product(tmp_path: Path) -> AsyncIterator[Product]:
 @pytest.mark.parametrize(
     ("user", "code"), [("U1", None), ("U2", ToolErrorCode.AUTHZ_DENIED)], ids=["held", "not held"]
 )
-async def test_the_catalog_hides_and_the_runner_denies_what_the_roles_do_not_give(
+async def test_the_catalog_hides_and_the_runner_denies_tools_outside_the_roles(
     product: Product, user: str, code: ToolErrorCode | None
 ) -> None:
     context = await product.context(user)

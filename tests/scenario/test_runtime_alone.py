@@ -48,9 +48,7 @@ def _a_process_of_its_own(_nothing_blocks_the_loop: BlockBuster) -> None:
     _nothing_blocks_the_loop.deactivate()
 
 
-async def test_a_database_is_migrated_from_nothing_and_again(
-    empty_url: str, tmp_path: Path
-) -> None:
+async def test_an_empty_database_is_migrated_twice(empty_url: str, tmp_path: Path) -> None:
     config = tmp_path / "kortex.toml"
     config.write_text(f'[database]\nurl = "{empty_url}"\n', encoding="utf-8")
 

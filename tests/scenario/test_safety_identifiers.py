@@ -33,7 +33,7 @@ def script(request: Recorded) -> Round:
     return steps[min(len(results(request)), 2)]
 
 
-async def test_people_and_tools_get_what_the_model_never_sees(stage: Start) -> None:
+async def test_people_and_tools_see_the_address_that_the_model_never_sees(stage: Start) -> None:
     stored = Stored(
         time.time_ns() - 10**9,
         f"payment of {ADDRESS} failed",

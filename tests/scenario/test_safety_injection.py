@@ -147,7 +147,7 @@ async def investigated(stage: Stage, name: str) -> tuple[Asked, str]:
 
 
 @pytest.mark.parametrize("name", INJECTIONS)
-async def test_an_obeying_model_reads_data_and_achieves_a_labelled_card_and_nothing_else(
+async def test_a_model_that_obeys_injections_achieves_only_a_labelled_card(
     stage: Stage, name: str
 ) -> None:
     asked, answer = await investigated(stage, name)
@@ -171,7 +171,7 @@ async def test_an_obeying_model_reads_data_and_achieves_a_labelled_card_and_noth
     assert LIVE.findall(_CODE.sub("", answer)) == []
 
 
-async def test_nothing_sent_at_any_moment_pings_links_or_unfurls(stage: Stage) -> None:
+async def test_no_message_pings_links_or_unfurls(stage: Stage) -> None:
     await investigated(stage, "masked link")
 
     posts = [c.arguments for c in stage.workspace.calls if c.method == "chat.postMessage"]

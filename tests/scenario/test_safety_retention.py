@@ -23,7 +23,7 @@ def script(request: Recorded) -> Round:
     return Round(text=(f"{SAID} [1]",)) if results(request) else Round(calls=(looks,))
 
 
-async def test_without_retention_nothing_said_or_read_is_left(stage: Start) -> None:
+async def test_without_retention_no_content_is_left(stage: Start) -> None:
     privacy = {"do_not_retain_default": True, "audit_every_call": False}
     async with stage(script, {"llm": {"privacy": privacy}}) as running:
         asked = await running.ask("@kortex why is it slow? a-peculiar-question")
@@ -63,7 +63,7 @@ def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
 
 
 @pytest.mark.usefixtures("_starting_may_block")
-async def test_what_no_one_reads_goes_after_a_week_though_messages_are_kept_for_good(
+async def test_technical_records_are_deleted_after_a_week_even_when_messages_are_kept(
     tmp_path: Path,
 ) -> None:
     async with on_stage(tmp_path, script) as before:
@@ -81,7 +81,7 @@ async def test_what_no_one_reads_goes_after_a_week_though_messages_are_kept_for_
         assert running.query("select count(*) from evidence") == [(2,)]
 
 
-async def test_records_of_work_under_way_stay_however_old(stage: Start) -> None:
+async def test_records_of_running_work_are_kept_at_any_age(stage: Start) -> None:
     goes_on = asyncio.Event()
     async with stage(lambda _request: Round(text=(SAID, "!"), hold=goes_on, hold_at=1)) as running:
         asked = await running.ask("@kortex why is it slow?")
@@ -94,7 +94,7 @@ async def test_records_of_work_under_way_stay_however_old(stage: Start) -> None:
         assert SAID in await running.answer(asked)
 
 
-async def test_a_backlog_goes_a_little_at_a_time(stage: Start) -> None:
+async def test_a_backlog_is_deleted_in_batches(stage: Start) -> None:
     copies = (
         "insert into workflow_status (workflow_uuid, status, name, created_at, updated_at, priority) "
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < 250) "

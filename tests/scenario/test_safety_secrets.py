@@ -54,7 +54,7 @@ def found(stage: Stage, *canaries: str) -> list[tuple[str, str]]:
     return [(place, c) for place, text in places.items() for c in wanted if c in text]
 
 
-async def test_what_is_typed_read_and_answered_leaves_nowhere(stage: Start) -> None:
+async def test_a_typed_read_or_answered_secret_never_leaves(stage: Start) -> None:
     line = f"cannot connect to postgres://shop:{DSN_PASSWORD}@db key {LOGGED}"
     labels = {"service_name": "checkout", "host": LABELLED}
     loki = LokiServer([Stored(time.time_ns() - 10**9, line, labels, {"detected_level": "error"})])
@@ -144,7 +144,7 @@ async def test_a_provider_that_quotes_its_key_in_an_error_is_masked(stage: Start
         assert found(running, LOGGED) == []
 
 
-async def test_each_model_server_gets_its_own_key_and_no_other(stage: Start) -> None:
+async def test_each_model_server_gets_only_its_own_key(stage: Start) -> None:
     down = Round(failure=Failure(401, "no"))
     async with ModelServer(lambda _: Round(text=("fine",))) as other:
         providers = {"anthropic": {"api_key": "other-key-Kq51RtYu0Pm", "base_url": other.url}}

@@ -97,9 +97,7 @@ async def test_a_tool_that_is_not_listed_does_not_exist(shared_stage: Stage, nam
 
 
 @pytest.mark.parametrize("name", PROPOSALS)
-async def test_a_proposal_that_is_not_declared_so_is_not_made(
-    shared_stage: Stage, name: str
-) -> None:
+async def test_an_undeclared_proposal_is_not_created(shared_stage: Stage, name: str) -> None:
     before = proposals(shared_stage)
     asked = await shared_stage.ask(f"@kortex propose: {name}", shared_stage.newcomer())
 
@@ -112,7 +110,7 @@ async def test_a_proposal_that_is_not_declared_so_is_not_made(
     assert shared_stage.effects == 0
 
 
-async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage) -> None:
+async def test_a_models_tools_only_read_or_propose(shared_stage: Stage) -> None:
     await shared_stage.answered("@kortex call: nothing", shared_stage.newcomer())
 
     listed = {tool["function"]["name"] for tool in shared_stage.models.bodies[-1]["tools"]}
@@ -142,7 +140,7 @@ async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage)
     }
 
 
-async def test_a_claim_of_the_model_changes_neither_card_nor_row(shared_stage: Stage) -> None:
+async def test_the_models_claims_change_neither_card_nor_row(shared_stage: Stage) -> None:
     await shared_stage.close_open()
     asked = await shared_stage.ask("@kortex propose: a good one", shared_stage.newcomer())
 
@@ -168,7 +166,7 @@ async def test_a_thread_holds_at_most_three_open_proposals(shared_stage: Stage) 
     assert "proposals are open here already" in results(shared_stage.models.requests[-1])[0]
 
 
-async def test_a_call_is_written_down_before_the_model_reads_its_result(
+async def test_a_call_is_audited_before_the_model_reads_its_result(
     shared_stage: Stage,
 ) -> None:
     await shared_stage.answered("@kortex call: an action", shared_stage.newcomer())

@@ -17,7 +17,7 @@ def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_change_is_never_called_healthy_and_a_quiet_day_never_a_cause(
+def test_a_change_is_never_called_healthy_and_a_quiet_day_has_no_cause(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     for seed in (1, 2):

@@ -54,13 +54,13 @@ async def measured(stage: Stage) -> tuple[Asked, Message]:
     return question, stage.parts(question)[-1]
 
 
-async def test_slack_has_no_other_way_in(shared_stage: Stage) -> None:
+async def test_slack_reaches_the_bot_only_over_http(shared_stage: Stage) -> None:
     await measured(shared_stage)
 
     assert not shared_stage.workspace.sockets.connections
 
 
-async def test_an_answer_brings_its_chart_and_the_raw_result_opens_over_it(
+async def test_an_answer_has_its_chart_and_opens_the_raw_result_over_http(
     shared_stage: Stage,
 ) -> None:
     _, answer = await measured(shared_stage)
@@ -73,7 +73,7 @@ async def test_an_answer_brings_its_chart_and_the_raw_result_opens_over_it(
     assert "baseline_median" in str(pushed["blocks"])
 
 
-async def test_a_guest_who_presses_opens_no_result(shared_stage: Stage) -> None:
+async def test_a_guest_cannot_open_a_result(shared_stage: Stage) -> None:
     _, answer = await measured(shared_stage)
 
     told = await shared_stage.told(GUEST, shared_stage.press(GUEST, answer, "evidence:all"))
@@ -81,7 +81,7 @@ async def test_a_guest_who_presses_opens_no_result(shared_stage: Stage) -> None:
     assert "Guests and people of other companies can't open this" in told
 
 
-async def test_a_vote_s_reason_comes_by_a_form(shared_stage: Stage) -> None:
+async def test_a_votes_reason_arrives_from_a_form(shared_stage: Stage) -> None:
     _, answer = await measured(shared_stage)
     voter = shared_stage.newcomer()
 
@@ -100,7 +100,7 @@ async def test_a_message_with_a_file_is_answered_from_it(shared_stage: Stage) ->
     assert f"{FILE} (from the attached file)" in answer
 
 
-async def test_a_thread_is_reported_again(shared_stage: Stage) -> None:
+async def test_a_thread_digest_is_shown(shared_stage: Stage) -> None:
     question, _ = await measured(shared_stage)
 
     digest = await shared_stage.answered("@kortex catch me up", thread=question.thread)
@@ -109,7 +109,7 @@ async def test_a_thread_is_reported_again(shared_stage: Stage) -> None:
     assert "@kortex why is checkout slow?" in digest
 
 
-async def test_commands_draw_and_tell_what_goes_on(shared_stage: Stage) -> None:
+async def test_commands_chart_and_list_activity(shared_stage: Stage) -> None:
     await shared_stage.close_open()
     question = await shared_stage.ask("@kortex roll back checkout", shared_stage.newcomer())
     card = await shared_stage.card(question)
@@ -125,7 +125,7 @@ async def test_commands_draw_and_tell_what_goes_on(shared_stage: Stage) -> None:
     assert card.ts.replace(".", "") in proposals
 
 
-async def test_an_alert_is_answered_and_its_thread_goes_on(shared_stage: Stage) -> None:
+async def test_an_alert_is_answered_and_its_thread_continues(shared_stage: Stage) -> None:
     await send(shared_stage, group(alert("Latency")))
     thread = await opening(shared_stage, "Latency is slow")
     await shared_stage.answer(thread)
@@ -137,7 +137,7 @@ async def test_an_alert_is_answered_and_its_thread_goes_on(shared_stage: Stage) 
     assert SLOW in answer
 
 
-async def test_a_responder_s_press_acts_once_and_a_guest_s_never(shared_stage: Stage) -> None:
+async def test_a_responders_press_acts_once_and_a_guests_never(shared_stage: Stage) -> None:
     await shared_stage.close_open()
     question = await shared_stage.ask("@kortex roll back checkout", shared_stage.newcomer())
     card = await shared_stage.card(question)

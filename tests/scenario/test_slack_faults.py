@@ -93,7 +93,7 @@ async def over(stage: Stage, asked: Asked) -> None:
     ],
     ids=lambda faults: "-".join(str(fault).replace(" ", "_") or "429" for fault in faults),
 )
-async def test_the_final_text_arrives_once_whatever_passes(
+async def test_the_final_text_arrives_once_after_any_fault(
     shared_stage: Stage, slack: Faulty, faults: list[Exception], request: pytest.FixtureRequest
 ) -> None:
     asked, _ = await writing(shared_stage, request.node.name)
@@ -116,7 +116,7 @@ async def test_a_placeholder_that_slack_refuses_at_first_is_posted_once(
     assert len(shared_stage.parts(asked)) == 1
 
 
-async def test_a_deleted_answer_ends_quietly_with_its_record_and_the_thread_goes_on(
+async def test_a_deleted_answer_ends_silently_with_its_record_and_the_thread_continues(
     shared_stage: Stage, slack: Faulty
 ) -> None:
     user = shared_stage.newcomer()
@@ -134,7 +134,7 @@ async def test_a_deleted_answer_ends_quietly_with_its_record_and_the_thread_goes
 
 
 @pytest.mark.parametrize("gone", ["archived", "bot-removed"])
-async def test_a_channel_that_is_gone_ends_the_turn_quietly_with_its_record(
+async def test_a_deleted_channel_ends_the_turn_silently_with_its_record(
     shared_stage: Stage, slack: Faulty, gone: str
 ) -> None:
     asked, _ = await writing(shared_stage, gone)
@@ -148,7 +148,7 @@ async def test_a_channel_that_is_gone_ends_the_turn_quietly_with_its_record(
     assert (state, WHOLE in content) == ("answered", True)
 
 
-async def test_a_renamed_channel_changes_nothing_for_the_answer_under_way(
+async def test_a_renamed_channel_does_not_affect_the_running_answer(
     shared_stage: Stage, slack: Faulty
 ) -> None:
     user = shared_stage.newcomer()

@@ -201,7 +201,7 @@ async def socket_bot(workspace: Workspace) -> AsyncIterator[Bot]:
         yield bot
 
 
-async def test_a_mention_is_one_turn_though_slack_sends_it_twice(bot: Bot) -> None:
+async def test_a_redelivered_mention_is_one_turn(bot: Bot) -> None:
     ts = await bot.say(MEMBER, "@kortex why is checkout slow?")
     (ask,) = bot.asks()
     assert (ask.text, ask.ts, ask.place.thread_ts) == ("why is checkout slow?", ts, ts)
@@ -209,14 +209,14 @@ async def test_a_mention_is_one_turn_though_slack_sends_it_twice(bot: Bot) -> No
     assert ask.place.team == bot.workspace.app.team_id
 
 
-async def test_a_start_that_fails_once_is_delivered_again_and_is_one_turn(bot: Bot) -> None:
+async def test_a_failed_start_is_redelivered_and_is_one_turn(bot: Bot) -> None:
     bot.workflows.failures += [StorageUnavailable("locked"), StorageUnavailable("locked")]
     await bot.say(MEMBER, "@kortex why is checkout slow?")
     assert [ask.text for ask in bot.asks()] == ["why is checkout slow?"]
     assert bot.workspace.outbox.undelivered == []
 
 
-async def test_the_asker_learns_that_nothing_was_started(bot: Bot) -> None:
+async def test_the_asker_learns_that_nothing_started(bot: Bot) -> None:
     bot.workflows.failures += [StorageUnavailable("locked")] * 20
     await bot.say(MEMBER, "@kortex why is checkout slow?")
     assert bot.asks() == []
@@ -260,7 +260,7 @@ async def test_stop_in_the_thread_stops_the_turn(bot: Bot) -> None:
     assert bot.stops.requested == [(ask.turn_id, MEMBER)]
 
 
-async def test_someone_from_a_partner_company_is_turned_away(bot: Bot) -> None:
+async def test_a_user_from_a_partner_company_is_refused(bot: Bot) -> None:
     await bot.say(STRANGER, "@kortex why is checkout slow?")
     assert bot.asks() == []
     assert bot.whispers(STRANGER) == [replies.EXTERNAL]
@@ -278,7 +278,7 @@ async def test_a_responder_confirms(bot: Bot) -> None:
 
 
 @pytest.mark.parametrize("user", [MEMBER, GUEST, STRANGER])
-async def test_no_one_else_does_and_the_card_stays(bot: Bot, user: str) -> None:
+async def test_only_a_responder_confirms_and_the_card_stays(bot: Bot, user: str) -> None:
     card = await bot.with_card()
     before = bot.workspace.message(CHECKOUT, str(card.card_ts))
     await bot.press(user, card, "proposal:confirm")
@@ -288,7 +288,7 @@ async def test_no_one_else_does_and_the_card_stays(bot: Bot, user: str) -> None:
     assert bot.workspace.message(CHECKOUT, str(card.card_ts)) == before
 
 
-async def test_two_responders_at_once_are_both_heard(bot: Bot) -> None:
+async def test_two_responders_at_once_are_both_answered(bot: Bot) -> None:
     card = await bot.with_card()
     async with asyncio.TaskGroup() as group:
         group.create_task(bot.press(RESPONDER, card, "proposal:confirm"))
@@ -296,7 +296,7 @@ async def test_two_responders_at_once_are_both_heard(bot: Bot) -> None:
     assert {decision.by for _, decision in bot.workflows.decisions} == {RESPONDER, SECOND_RESPONDER}
 
 
-async def test_a_store_that_is_away_is_said_to_the_clicker(bot: Bot) -> None:
+async def test_a_database_outage_is_reported_to_the_clicker(bot: Bot) -> None:
     card = await bot.with_card()
     bot.workflows.failures.append(StorageUnavailable("full"))
     await bot.press(RESPONDER, card, "proposal:confirm")
@@ -324,7 +324,7 @@ async def test_a_rejection_that_cannot_be_stored_keeps_its_form_open(bot: Bot) -
     assert bot.workflows.decisions == []
 
 
-async def test_a_decided_card_pressed_by_a_stale_client_says_who_decided(bot: Bot) -> None:
+async def test_a_decided_card_pressed_by_a_stale_client_names_the_decider(bot: Bot) -> None:
     card = await bot.with_card()
     bot.proposals.rows[card.id] = replace(
         card,
@@ -350,7 +350,7 @@ async def test_a_result_opens_in_a_modal_that_slack_accepts(bot: Bot) -> None:
     assert len(bot.workspace.modals_of(MEMBER)) == 1
 
 
-async def test_any_of_many_results_opens_from_the_answer_s_evidence(bot: Bot) -> None:
+async def test_every_result_opens_from_the_evidence(bot: Bot) -> None:
     root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
     ask = await bot.with_session(root)
     await bot.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], MANY_EVIDENCE, NOW)
@@ -397,7 +397,7 @@ async def post(bot: Bot, thread_ts: str, blocks: list[Block]) -> str:
         return str(answer["ts"])
 
 
-async def test_a_requested_reconnection_loses_no_message(socket_bot: Bot) -> None:
+async def test_a_reconnection_loses_no_message(socket_bot: Bot) -> None:
     await socket_bot.workspace.sockets.refresh()
     await socket_bot.say(MEMBER, "@kortex why is checkout slow?")
     assert [ask.text for ask in socket_bot.asks()] == ["why is checkout slow?"]
@@ -412,7 +412,7 @@ async def test_readiness_follows_the_connection(socket_bot: Bot) -> None:
     await socket_bot.workspace.wait_for(lambda: not socket_bot.workspace.sockets.connections)
 
 
-async def test_a_refused_app_token_is_known_until_slack_takes_it_again() -> None:
+async def test_a_refused_app_token_is_reported_until_slack_accepts_it_again() -> None:
     refused: dict[str, str] = {}
     workspace = Workspace(Setup(delivery=QUICK_DELIVERY, refused=refused))
     async with serving(workspace), running_bot(workspace, "socket") as bot:
@@ -437,7 +437,7 @@ async def test_a_refused_app_token_is_known_until_slack_takes_it_again() -> None
         assert not socket.refusal
 
 
-async def test_stopping_acknowledges_what_is_under_way(workspace: Workspace) -> None:
+async def test_a_stop_acknowledges_the_events_in_progress(workspace: Workspace) -> None:
     async with running_bot(workspace, "socket") as bot:
         assert bot.socket is not None
         bot.workflows.gate.clear()
@@ -453,7 +453,7 @@ async def test_stopping_acknowledges_what_is_under_way(workspace: Workspace) -> 
     assert workspace.outbox.undelivered == []
 
 
-async def test_what_one_process_did_not_acknowledge_the_next_one_gets(
+async def test_an_unacknowledged_event_goes_to_the_next_process(
     workspace: Workspace,
 ) -> None:
     async with running_bot(workspace, "socket") as first:
@@ -476,7 +476,7 @@ async def test_what_one_process_did_not_acknowledge_the_next_one_gets(
         ({"bot_token": "xapp-wrong"}, "slack.bot_token"),
     ],
 )
-async def test_tokens_that_do_not_work_end_the_start(
+async def test_invalid_tokens_end_the_start(
     workspace: Workspace, change: dict[str, str], key: str
 ) -> None:
     with pytest.raises(StartupError) as caught:
@@ -484,6 +484,6 @@ async def test_tokens_that_do_not_work_end_the_start(
     assert caught.value.key == key
 
 
-async def test_a_quiet_channel_is_left_alone(bot: Bot) -> None:
+async def test_a_quiet_channel_gets_no_message(bot: Bot) -> None:
     await bot.say(MEMBER, "nothing to see", channel=QUIET)
     assert (bot.asks(), bot.workspace.messages(QUIET)[-1].text) == ([], "nothing to see")

@@ -76,7 +76,7 @@ def config(folder: Path, workspace: Workspace, **changes: str) -> Path:
           "url = 'http://127.0.0.1:9'"}, "recorded backends cannot be mixed"),
     ],
 )  # fmt: skip
-async def test_what_cannot_work_ends_the_start_with_a_sentence_and_exit_2(
+async def test_an_unusable_configuration_ends_the_start_with_exit_2(
     tmp_path: Path,
     workspace: Workspace,
     capsys: pytest.CaptureFixture[str],
@@ -114,7 +114,7 @@ async def test_a_second_process_on_one_sqlite_file_is_refused(
 @pytest.mark.parametrize(
     ("changes", "code", "slack_works"), [({}, 0, True), ({"bot": "xoxb-wrong-token"}, 1, False)]
 )
-async def test_check_shows_each_part_and_its_exit_code_shows_the_whole(
+async def test_check_shows_each_part_and_its_exit_code_covers_all(
     tmp_path: Path,
     workspace: Workspace,
     capsys: pytest.CaptureFixture[str],
@@ -174,7 +174,7 @@ async def rows_of_check(
     return {row["part"]: row for row in json.loads(capsys.readouterr().out)}
 
 
-async def test_check_warns_of_an_action_that_too_few_people_can_confirm(
+async def test_check_warns_of_an_action_with_too_few_approvers(
     tmp_path: Path, workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     actions = [
@@ -205,7 +205,7 @@ async def test_check_warns_of_an_action_that_too_few_people_can_confirm(
     }
 
 
-async def test_check_fails_on_roles_that_cannot_be_read(
+async def test_check_fails_on_unreadable_roles(
     tmp_path: Path, workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = config(tmp_path, workspace, more=ROLES.format(rota="http://127.0.0.1:9/"))

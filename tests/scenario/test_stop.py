@@ -91,7 +91,7 @@ async def left_its_place(stage: Stage, asked: Asked) -> None:
         ("after-a-tool", "get_current_time", "1 result behind *Evidence*."),
     ],
 )
-async def test_a_turn_ends_within_a_second_whatever_the_model_does(
+async def test_a_stop_ends_a_turn_within_a_second_in_every_state(
     shared_stage: Stage, act: Act, what: str, live_words: str, kept: str
 ) -> None:
     user = shared_stage.newcomer()
@@ -110,7 +110,7 @@ async def test_a_turn_ends_within_a_second_whatever_the_model_does(
         await shared_stage.models.disconnected.wait()
 
 
-async def test_what_was_shown_is_marked_as_cut_for_the_next_question(shared_stage: Stage) -> None:
+async def test_a_cut_answer_is_marked_in_the_next_question(shared_stage: Stage) -> None:
     user = shared_stage.newcomer()
     asked = await shared_stage.ask("@kortex streaming for history", user)
     live = await shared_stage.live(asked, "The pool is exhausted.")
@@ -122,14 +122,14 @@ async def test_what_was_shown_is_marked_as_cut_for_the_next_question(shared_stag
     assert "The pool is exhausted. \n(cut off here)" in said
 
 
-async def test_a_colleague_may_stop_it_too(shared_stage: Stage) -> None:
+async def test_a_colleague_may_stop_a_turn(shared_stage: Stage) -> None:
     asked = await shared_stage.ask("@kortex streaming for a colleague", shared_stage.newcomer())
     live = await shared_stage.live(asked, "The pool is exhausted.")
 
     assert f"Stopped by <@{MEMBER}>." in await stopped(shared_stage, by_button, asked, live, MEMBER)
 
 
-async def test_an_external_person_may_not(shared_stage: Stage) -> None:
+async def test_an_external_person_may_not_stop_a_turn(shared_stage: Stage) -> None:
     asked = await shared_stage.ask("@kortex streaming for a stranger", shared_stage.newcomer())
     live = await shared_stage.live(asked, "The pool is exhausted.")
 
@@ -140,7 +140,7 @@ async def test_an_external_person_may_not(shared_stage: Stage) -> None:
     await stopped(shared_stage, by_button, asked, live, MEMBER)
 
 
-async def test_an_external_person_may_not_by_slacks_own_button_either(
+async def test_an_external_person_may_not_stop_a_turn_by_slacks_own_button(
     shared_stage: Stage,
 ) -> None:
     asked = await shared_stage.ask("@kortex streaming for one outside", shared_stage.newcomer())
@@ -183,7 +183,7 @@ async def test_a_stop_after_the_end_says_that_nothing_runs(shared_stage: Stage) 
     assert "Stopped" not in answer
 
 
-async def test_a_stop_ends_the_turn_that_runs_and_the_one_waiting_goes_on(
+async def test_a_stop_ends_the_running_turn_and_the_waiting_one_continues(
     shared_stage: Stage,
 ) -> None:
     user = shared_stage.newcomer()

@@ -46,7 +46,7 @@ def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
         ("confirmed", "failed", "nothing was changed"),
     ],
 )
-async def test_the_next_start_ends_what_a_dead_decision_left(
+async def test_the_next_start_ends_an_abandoned_decision(
     tmp_path: Path, state: str, card_words: str, line: str
 ) -> None:
     async with on_stage(tmp_path, proposing) as stage:

@@ -14,7 +14,7 @@ def fine(_request: Recorded) -> Round:
     return Round(text=("All is well.",))
 
 
-async def test_people_are_told_of_a_turn_of_another_version_and_the_next_one_is_answered(
+async def test_a_turn_of_another_version_is_reported_and_the_next_one_is_answered(
     stage: Start,
 ) -> None:
     async with stage(fine) as running:

@@ -111,7 +111,7 @@ async def answered(slack: Slack, ask: Ask, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("threads", "long_every", "speed"), [(20, 7, SPEED), (100, 25, 15)])
-async def test_many_answers_at_once_are_whole_and_never_over_the_limit(
+async def test_many_answers_at_once_are_complete_and_within_the_rate_limit(
     threads: int, long_every: int, speed: int
 ) -> None:
     kinds = ["long" if n % long_every == 0 else "short" for n in range(threads)]
@@ -128,7 +128,7 @@ async def test_many_answers_at_once_are_whole_and_never_over_the_limit(
         assert [call.error for call in slack.workspace.calls if call.error] == []
 
 
-async def test_the_first_text_of_a_lone_answer_is_there_at_once(slack: Slack) -> None:
+async def test_the_first_text_of_a_single_answer_is_shown_at_once(slack: Slack) -> None:
     ask = await slack.ask(CHECKOUT)
     stream = slack.surface.stream(ask, await slack.surface.open_answer(ask))
     before = time.perf_counter()
@@ -139,7 +139,9 @@ async def test_the_first_text_of_a_lone_answer_is_there_at_once(slack: Slack) ->
     await stream.aclose()
 
 
-async def test_a_burst_of_rate_limits_delays_the_final_but_does_not_lose_it(slack: Slack) -> None:
+async def test_a_burst_of_rate_limits_delays_the_final_text_but_does_not_lose_it(
+    slack: Slack,
+) -> None:
     ask = await slack.ask(CHECKOUT)
     stream = slack.surface.stream(ask, await slack.surface.open_answer(ask))
     slack.workspace.limiter._windows["chat.update"].extend([time.monotonic() * SPEED - 54] * 50)
@@ -149,7 +151,7 @@ async def test_a_burst_of_rate_limits_delays_the_final_but_does_not_lose_it(slac
     assert slack.workspace.limiter.counters.limited["chat.update"] >= 1
 
 
-async def test_a_direct_message_is_answered_beside_the_question(slack: Slack) -> None:
+async def test_a_direct_message_is_answered_next_to_the_question(slack: Slack) -> None:
     ask = await slack.ask(DIRECT, "why?", RESPONDER)
     ts = await slack.surface.open_answer(ask)
     await slack.surface.stream(ask, ts).finish(FINALS["long"])
@@ -159,7 +161,7 @@ async def test_a_direct_message_is_answered_beside_the_question(slack: Slack) ->
 
 
 @pytest.mark.parametrize("name", sorted(golden()))
-async def test_every_message_we_can_make_is_accepted(slack: Slack, name: str) -> None:
+async def test_every_possible_message_is_accepted_by_slack(slack: Slack, name: str) -> None:
     ask = await slack.ask(CHECKOUT)
     outbox = slack.surface._outbox
     for number, part in enumerate(golden()[name]):
@@ -170,7 +172,7 @@ async def test_every_message_we_can_make_is_accepted(slack: Slack, name: str) ->
     assert slack.answer(ask) == [part.text for part in golden()[name]]
 
 
-async def test_a_card_lives_through_its_states_in_one_message(slack: Slack) -> None:
+async def test_a_card_shows_all_its_states_in_one_message(slack: Slack) -> None:
     ask = await slack.ask(CHECKOUT)
     pending = proposal(place=ask.place)
     ts = await slack.surface.show_card(pending)
@@ -180,7 +182,7 @@ async def test_a_card_lives_through_its_states_in_one_message(slack: Slack) -> N
     assert slack.answer(ask) == ["Succeeded: Roll back checkout to 1.4.2"]
 
 
-async def test_a_card_decided_while_the_bot_was_out_is_true_once_it_is_back(slack: Slack) -> None:
+async def test_a_card_decided_during_an_outage_is_correct_afterwards(slack: Slack) -> None:
     ask = await slack.ask(CHECKOUT)
     rows = MemoryProposals(Memory())
     rows.rows[proposal().id] = proposal(place=ask.place)
@@ -209,7 +211,7 @@ async def test_an_archived_channel_ends_the_answer_as_gone(slack: Slack) -> None
         await stream.finish(finished(end=TurnEnd.STOPPED))
 
 
-async def test_a_bot_taken_out_of_the_channel_is_told_so(slack: Slack) -> None:
+async def test_an_answer_fails_as_gone_after_the_bot_leaves_the_channel(slack: Slack) -> None:
     ask = await slack.ask(CHECKOUT)
     slack.workspace.remove_bot(CHECKOUT)
 
@@ -217,7 +219,7 @@ async def test_a_bot_taken_out_of_the_channel_is_told_so(slack: Slack) -> None:
         await slack.surface.open_answer(ask)
 
 
-async def test_a_whisper_reaches_one_person(slack: Slack) -> None:
+async def test_an_ephemeral_message_reaches_one_person(slack: Slack) -> None:
     ask = await slack.ask(CHECKOUT)
     await slack.surface.open_answer(ask)
     await slack.surface.whisper(ask.place, UserId(MEMBER), "Only responders may confirm.")

@@ -231,7 +231,7 @@ async def product(tmp_path: Path) -> AsyncIterator[Product]:
         yield Product(base, talk, now)
 
 
-async def test_of_a_thousand_crossings_none_shows_another_tenant(product: Product) -> None:
+async def test_a_thousand_mixed_requests_show_no_other_tenants_data(product: Product) -> None:
     threads = [f"thread-{n}" for n in range(12)]  # the same names in every channel
     crossings = list(itertools.product(CHANNELS, PRODUCTS, ASKED, threads))
     random.Random(7).shuffle(crossings)
@@ -265,7 +265,7 @@ async def test_of_a_thousand_crossings_none_shows_another_tenant(product: Produc
         ("elsewhere", "not configured: logs"),
     ],
 )
-async def test_a_choice_that_is_not_one_is_refused_and_says_so(
+async def test_an_invalid_choice_is_refused_with_a_message(
     product: Product, channel: str, why: str
 ) -> None:
     found = await product.ask(
@@ -276,7 +276,7 @@ async def test_a_choice_that_is_not_one_is_refused_and_says_so(
     assert why in found.content
 
 
-async def test_a_cursor_of_one_tenant_leads_to_no_page_of_it_from_another_channel(
+async def test_a_tenants_cursor_opens_no_page_from_another_channel(
     product: Product,
 ) -> None:
     asked = {"product": "shop", **ASKED["get_logs"]}
@@ -290,7 +290,7 @@ async def test_a_cursor_of_one_tenant_leads_to_no_page_of_it_from_another_channe
     assert mark("eu") not in crossed.content
 
 
-async def test_a_channel_that_is_given_to_another_tenant_shows_nothing_remembered(
+async def test_a_channel_moved_to_another_tenant_shows_no_history(
     product: Product,
 ) -> None:
     asked = {"product": "shop", **ASKED["get_logs"]}
@@ -306,7 +306,7 @@ async def test_a_channel_that_is_given_to_another_tenant_shows_nothing_remembere
     assert "there is no [observe.logs.gone]" in gone.content
 
 
-async def test_a_turn_knows_the_tables_of_its_channel_s_backends(product: Product) -> None:
+async def test_a_turn_knows_the_tables_of_its_channels_backends(product: Product) -> None:
     base = product.base
     config = base.live_config.turn_config(base.settings)
     tables = dict(config.tables_of(config.channels, "us-incidents"))
@@ -315,7 +315,7 @@ async def test_a_turn_knows_the_tables_of_its_channel_s_backends(product: Produc
     assert dict(config.tables_of(config.channels, "eu-incidents"))["logs"] == "observe.logs.eu"
 
 
-async def test_a_link_of_evidence_leads_to_the_tenant_s_own_tools(product: Product) -> None:
+async def test_an_evidence_link_opens_the_tenants_own_tools(product: Product) -> None:
     links = evidence_links(product.base.settings.observe, product.base.live_config.channels_at)
     assert links is not None
 
@@ -328,7 +328,7 @@ async def test_a_link_of_evidence_leads_to_the_tenant_s_own_tools(product: Produ
     assert found == {channel: hosts.get(tenant, "") for channel, tenant in CHANNELS.items()}
 
 
-async def test_what_every_rule_agrees_about_needs_no_name(product: Product) -> None:
+async def test_a_setting_shared_by_every_rule_needs_no_name(product: Product) -> None:
     agreed = [ChannelRule("*", backends=ChosenBackends("eu", "eu", "eu"), answers=True)]
 
     assert product.base.observed_in(agreed, "x").logs is not None

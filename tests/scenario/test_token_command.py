@@ -56,7 +56,7 @@ def test_a_token_is_shown_once_and_then_listed_and_revoked(
         (["alice", "--expires", "999d"], "--expires"),
     ],
 )
-def test_what_cannot_be_a_token_is_refused_in_words(
+def test_an_invalid_token_request_is_refused_with_a_message(
     config: Path, capsys: pytest.CaptureFixture[str], options: list[str], why: str
 ) -> None:
     assert run("token", "create", *options, "--config", str(config)) == 2

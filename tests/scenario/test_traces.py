@@ -24,7 +24,7 @@ def names_below(collector: FakeCollector, parent: Span) -> list[str]:
     return [span.name for span in collector.spans if span.parent_span_id == parent.span_id]
 
 
-async def test_an_event_becomes_one_trace_that_holds_no_word_of_what_was_said(stage: Start) -> None:
+async def test_an_event_becomes_one_trace_without_message_content(stage: Start) -> None:
     async with collecting() as collector:
         otel: dict[str, Any] = {"endpoint": collector.url, "headers": {"x-key": "collector-key-1"}}
         async with stage(script, {"otel": otel}) as bot:

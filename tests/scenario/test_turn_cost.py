@@ -98,7 +98,7 @@ def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-async def test_a_turn_asks_little_of_the_database(kind: str, tmp_path: Path) -> None:
+async def test_a_turn_needs_few_database_statements(kind: str, tmp_path: Path) -> None:
     async with (
         new_database(kind, tmp_path) as url,
         on_stage(tmp_path, SCRIPT, {"database": {"url": url}}) as stage,

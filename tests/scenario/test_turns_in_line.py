@@ -12,7 +12,7 @@ from tests.stage import STOP, question_of
 __all__ = ["stage"]
 
 
-async def test_anyone_who_asks_beyond_the_limit_waits_is_reported_and_is_answered(
+async def test_a_question_over_the_limit_waits_visibly_and_is_answered(
     stage: Start,
 ) -> None:
     held: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -45,7 +45,7 @@ async def test_anyone_who_asks_beyond_the_limit_waits_is_reported_and_is_answere
         assert [part.ts for part in running.parts(second)] == [waiting.ts]
 
 
-async def test_a_question_behind_another_of_its_thread_is_told_so_at_once_and_answered(
+async def test_a_queued_question_in_a_thread_gets_a_notice_and_an_answer(
     stage: Start,
 ) -> None:
     held: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)

@@ -42,7 +42,7 @@ async def thread_that_thought(bots: Bots, wire: str, thoughts: list[tuple[str, s
 
 @pytest.mark.parametrize("readable", [THOUGHT, ""])
 @pytest.mark.parametrize("wire", WIRES)
-async def test_thinking_goes_back_untouched_in_its_turn_and_in_later_ones(
+async def test_thinking_returns_unchanged_in_its_turn_and_later_ones(
     bots: Bots, wire: str, readable: str
 ) -> None:
     opaque = signatures(wire, 25)
@@ -66,9 +66,7 @@ async def test_thinking_goes_to_no_other_vendor(bots: Bots, wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_what_can_be_read_of_it_is_kept_nowhere_if_it_holds_a_secret(
-    bots: Bots, wire: str
-) -> None:
+async def test_readable_thinking_with_a_secret_is_stored_nowhere(bots: Bots, wire: str) -> None:
     (opaque,) = signatures(wire, 1)
     thread = await thread_that_thought(bots, wire, [(f"The key is {SECRET}.", opaque)])
 

@@ -158,7 +158,7 @@ async def _out(two: Two) -> None:
     await two.home.service.workspaces.sync()
 
 
-async def test_who_is_named_installs_and_each_is_answered_in_its_own_workspace(two: Two) -> None:
+async def test_a_listed_workspace_installs_and_is_answered_in_its_own_channels(two: Two) -> None:
     await _out(two)
     asked = await two.acme.ask("@kortex why is it slow?", RESPONDER)
     await two.acme.workspace.settled()
@@ -176,7 +176,7 @@ async def test_who_is_named_installs_and_each_is_answered_in_its_own_workspace(t
         assert not {"chat.postMessage", "users.info", "conversations.info"} & set(posted)
 
 
-async def test_no_token_stands_in_the_database_or_the_log(installed: Two) -> None:
+async def test_no_token_appears_in_the_database_or_the_log(installed: Two) -> None:
     (row,) = await _rows(installed).all()
     assert row.token.startswith("xoxb-")
     await installed.answer(installed.acme, installed.acme.newcomer())
@@ -187,7 +187,7 @@ async def test_no_token_stands_in_the_database_or_the_log(installed: Two) -> Non
     assert SECRET not in installed.home.log.getvalue()
 
 
-async def test_the_state_is_one_browsers_and_good_once(two: Two) -> None:
+async def test_the_install_state_belongs_to_one_browser_and_works_once(two: Two) -> None:
     cookie, address = await two.begun(ACME)
     back = await two.consented(address)
     stolen, _ = await two.begun(ACME)
@@ -213,7 +213,7 @@ async def test_the_state_is_one_browsers_and_good_once(two: Two) -> None:
         ("state=%ED%A0%80&code=" + "%28" * 1_500, 400),
     ],
 )
-async def test_what_anybody_may_send_there_gets_a_page_and_shows_nothing_of_it(
+async def test_an_arbitrary_install_request_gets_a_page_that_echoes_nothing(
     two: Two, query: str, status: int
 ) -> None:
     got, page = await two.ended(f"{two.origin}{REDIRECT_PATH}?{query}", "")
@@ -221,12 +221,12 @@ async def test_what_anybody_may_send_there_gets_a_page_and_shows_nothing_of_it(
     assert "alert" not in page
 
 
-async def test_an_address_of_nobodys_making_is_not_passed_on(two: Two) -> None:
+async def test_a_forged_forwarding_address_is_ignored(two: Two) -> None:
     _, address = await two.begun("T1%0d%0aX: y")
     assert "team" not in parse_qs(urlsplit(address).query)
 
 
-async def test_a_workspace_that_no_one_named_is_turned_away_and_keeps_no_app(two: Two) -> None:
+async def test_an_unlisted_workspace_is_refused_and_keeps_no_app(two: Two) -> None:
     status, page = await two.install(EVIL)
     assert (status, "cannot install this app" in page) == (403, True)
     evil = two.slack.others[1]
@@ -248,7 +248,7 @@ async def test_a_workspace_that_no_one_named_is_turned_away_and_keeps_no_app(two
         ({"access_token": "xoxb-nobodys"}, "invalid_code"),
     ],
 )
-async def test_what_cannot_be_served_is_refused_and_nothing_of_before_changes(
+async def test_a_failed_installation_changes_nothing(
     installed: Two, granted: dict[str, object], told: str
 ) -> None:
     before = await _rows(installed).all()
@@ -259,7 +259,7 @@ async def test_what_cannot_be_served_is_refused_and_nothing_of_before_changes(
     assert await _rows(installed).all() == before
 
 
-async def test_a_card_is_decided_by_its_own_workspaces_people_alone(installed: Two) -> None:
+async def test_only_a_cards_own_workspace_decides_it(installed: Two) -> None:
     two = installed
     asked = await two.acme.ask("@kortex propose a way out", two.acme.newcomer())
     await two.acme.answer(asked)
@@ -292,7 +292,7 @@ async def _said(stage: Stage, user: str, command: str) -> str:
 @pytest.mark.parametrize(
     "command", ["audit", "budget", "sessions", "quality", "proposals", "status"]
 )
-async def test_admins_are_told_of_their_own_workspace(installed: Two, command: str) -> None:
+async def test_admins_see_only_their_own_workspace(installed: Two, command: str) -> None:
     two = installed
     await two.answer(two.acme, two.acme.newcomer())
     await two.answer(two.home, two.home.newcomer())
@@ -306,7 +306,7 @@ async def test_admins_are_told_of_their_own_workspace(installed: Two, command: s
     assert "acme-lead" in refused
 
 
-async def test_the_freeze_of_all_is_homes_to_set_and_to_lift(installed: Two) -> None:
+async def test_only_the_home_workspace_sets_and_lifts_a_global_freeze(installed: Two) -> None:
     two = installed
     await _said(two.home, RESPONDER, "freeze on a secret reason")
     assert "every workspace" in await _said(two.acme, MEMBER, "freeze off")
@@ -317,7 +317,7 @@ async def test_the_freeze_of_all_is_homes_to_set_and_to_lift(installed: Two) -> 
     assert "freeze ended" in (await _said(two.home, RESPONDER, "freeze off")).lower()
 
 
-async def test_beyond_its_rules_nothing_is_looked_at(installed: Two) -> None:
+async def test_a_workspace_without_rules_reads_nothing(installed: Two) -> None:
     before = len(installed.home.models.requests)
     told = await installed.acme.answered(
         "@kortex why is it slow?", installed.acme.newcomer("C0PAYMENTS"), "C0PAYMENTS"
@@ -326,7 +326,7 @@ async def test_beyond_its_rules_nothing_is_looked_at(installed: Two) -> None:
     assert len(installed.home.models.requests) == before
 
 
-async def test_removed_and_installed_again_with_what_was_said_between_lost_to_no_one(
+async def test_a_removed_and_reinstalled_workspace_loses_no_message(
     installed: Two,
 ) -> None:
     two, acme = installed, installed.slack.others[0]
@@ -344,7 +344,7 @@ async def test_removed_and_installed_again_with_what_was_said_between_lost_to_no
     assert "I have looked." in await two.answer(two.acme, two.acme.newcomer())
 
 
-async def test_an_answer_that_grows_while_the_app_goes_and_comes_back_is_whole(
+async def test_a_growing_answer_is_complete_after_the_app_is_reinstalled(
     installed: Two,
 ) -> None:
     two, before = installed, len(installed.home.models.requests)
@@ -357,7 +357,7 @@ async def test_an_answer_that_grows_while_the_app_goes_and_comes_back_is_whole(
     assert (len(two.acme.parts(asked)), len(two.home.models.requests) - before) == (1, 1)
 
 
-async def test_an_answer_that_ends_while_the_app_is_away_is_shown_when_it_is_back(
+async def test_an_answer_that_ends_while_the_app_is_removed_is_shown_later(
     installed: Two,
 ) -> None:
     two, before = installed, len(installed.home.models.requests)
@@ -382,7 +382,7 @@ async def _grows_and_loses_the_app(two: Two, word: str) -> Asked:
     return asked
 
 
-async def test_what_another_replica_installed_is_served_here_and_what_it_removed_is_not(
+async def test_an_installation_by_another_replica_is_served_and_its_removal_is_not(
     installed: Two,
 ) -> None:
     two, acme = installed, installed.slack.others[0]
@@ -398,7 +398,7 @@ async def test_what_another_replica_installed_is_served_here_and_what_it_removed
     assert "I have looked." in await two.answer(two.acme, two.acme.newcomer())
 
 
-async def test_a_token_taken_back_in_silence_is_found_and_ends_what_was_under_way(
+async def test_a_silently_revoked_token_is_noticed_and_ends_its_turns(
     installed: Two,
 ) -> None:
     two, acme = installed, installed.slack.others[0]
@@ -415,7 +415,7 @@ async def test_a_token_taken_back_in_silence_is_found_and_ends_what_was_under_wa
     assert "I have looked." in await two.answer(two.home, two.home.newcomer())
 
 
-async def test_an_event_that_gives_up_waiting_breaks_no_opening(
+async def test_a_cancelled_wait_does_not_break_opening_a_workspace(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spaces = two.home.service.workspaces
@@ -439,7 +439,7 @@ async def test_an_event_that_gives_up_waiting_breaks_no_opening(
     assert "I have looked." in await two.answer(two.acme, two.acme.newcomer())
 
 
-async def test_a_workspace_that_is_no_longer_named_is_closed_by_a_reload(installed: Two) -> None:
+async def test_a_reload_closes_an_unlisted_workspace(installed: Two) -> None:
     two, settings = installed, installed.home.settings
     own = [rule for rule in settings.channels if not rule.workspace]
     roles = {name: role for name, role in settings.roles.items() if not role.workspace}
