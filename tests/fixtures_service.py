@@ -21,7 +21,6 @@ from bot.app.start import serving
 from bot.app.stores import open_redactor
 from bot.app.worker import Times
 from bot.demo.workspace.app import serving as workspace_serving
-from bot.demo.workspace.one_slack import OneSlack
 from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import RESPONDERS
 from bot.demo.workspace.state import Setup, Workspace
@@ -32,7 +31,9 @@ from bot.telemetry import logs
 from tests.fakes.control_plane_server import ControlPlaneServer, control_plane_server
 from tests.fakes.model_server import ModelServer, Script
 from tests.fixtures_database import place_sqlite
+from tests.one_slack import OneSlack
 from tests.plain_logging import logging_put_back
+from tests.signed_http import signed_http
 from tests.stage import Stage
 
 API_KEY = "provider-key-7Hq2LxVd93KwTz"
@@ -133,7 +134,7 @@ async def on_stage(
     """Start all of it; `more` is merged into the settings. `slack` has several workspaces."""
     workspace = slack.home if slack else Workspace(setup or Setup(limits=RateLimits.unlimited()))
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(workspace_serving(workspace, slack=slack))
+        await stack.enter_async_context(workspace_serving(workspace, api=slack))
         models = await stack.enter_async_context(ModelServer(script))
         plane = await stack.enter_async_context(control_plane_server())
         settings = settings_of(workspace, models, plane, folder, more or {})
@@ -142,8 +143,9 @@ async def on_stage(
         running = await stack.enter_async_context(AsyncExitStack())
         service = await running.enter_async_context(serving(settings, QUICK, times=times))
         if settings.slack.mode == "http":
-            for each in slack.all if slack else (workspace,):
-                each.deliver_to(f"http://127.0.0.1:{service.http_port}{PATH}")
+            url = f"http://127.0.0.1:{service.http_port}{PATH}"
+            for each in slack.workspaces if slack else (workspace,):
+                await stack.enter_async_context(signed_http(each, url))
         yield Stage(workspace, models, plane, service, settings, folder, log, running.aclose)
 
 

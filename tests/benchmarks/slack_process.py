@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Any
 
+import aiohttp
 import orjson
 
 from bot.demo.workspace.app import api_base_url, serving
@@ -19,10 +20,10 @@ from bot.demo.workspace.delivery import Ack, Envelope, Transport
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.people import Channel, Roster, User
 from bot.demo.workspace.ratelimit import RateLimits
-from bot.demo.workspace.signed_http import SignedHttp
 from bot.demo.workspace.state import ApiCall, Clocks, Setup, Workspace
 from tests.benchmarks.child import serve
 from tests.benchmarks.transcript import answer, is_whole, marker_of, question
+from tests.signed_http import SignedHttp, signed_http
 
 # A person may ask twenty times a minute, a channel may be posted to once a second.
 PEOPLE = 400
@@ -175,15 +176,11 @@ async def _main(limits: str, speed: int) -> None:
         return await do(**request)
 
     async def deliver_to(url: str, floor: str) -> None:
-        if workspace.http:
-            await workspace.http.aclose()  # the bot before this one's
-        await floors.aclose()
-        await floors.aclose()
-        workspace.deliver_to(url)
+        await floors.aclose()  # the bot before this one's
+        await floors.enter_async_context(signed_http(workspace, url))
         outbox = workspace.outbox
-        beside = SignedHttp(floor, app.signing_secret)
-        floors.push_async_callback(beside.aclose)
-        floors.push_async_callback(beside.aclose)
+        session = await floors.enter_async_context(aiohttp.ClientSession())
+        beside = SignedHttp(session, floor, app.signing_secret)
         outbox.transport = TimedTransport(outbox.transport, beside, people)
 
     async with floors, serving(workspace) as origin:

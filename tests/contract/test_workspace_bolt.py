@@ -14,6 +14,7 @@ from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Setup, Workspace
 from tests.fixtures_workspace import bolt, connected, served, web_client
+from tests.signed_http import signed_http
 
 BUTTONS = [
     {"type": "section", "text": {"type": "mrkdwn", "text": "Roll back?"}},
@@ -131,11 +132,11 @@ async def test_the_same_app_works_over_signed_http() -> None:
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        workspace.deliver_to(f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events")
-
-        _, ts = await answered_thread(workspace)
-        ack = await workspace.click(RESPONDER, ts, "confirm")
-        whispers = await workspace.wait_for(lambda: workspace.whispers(RESPONDER))
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events"
+        async with signed_http(workspace, url):
+            _, ts = await answered_thread(workspace)
+            ack = await workspace.click(RESPONDER, ts, "confirm")
+            whispers = await workspace.wait_for(lambda: workspace.whispers(RESPONDER))
         await runner.cleanup()
 
         assert ack.ok

@@ -60,6 +60,7 @@ from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_slack import QUICK, running_beside
 from tests.fixtures_workspace import refused
 from tests.golden.slack_views import MANY_EVIDENCE
+from tests.signed_http import signed_http
 from tests.slack_ingress import NOW, Ingress, proposal
 from tools.redactor import Redacted
 
@@ -172,7 +173,7 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
             site = web.Application()
             site.router.add_post(PATH, create_http_handler(app, workspace.signing_secret))
             server = await stack.enter_async_context(TestServer(site))
-            workspace.deliver_to(str(server.make_url(PATH)))
+            await stack.enter_async_context(signed_http(workspace, str(server.make_url(PATH))))
         else:
             bot.socket = SocketMode(app, workspace.app_token, f"{workspace.origin}/api", 1.0)
             await bot.socket.start()

@@ -14,7 +14,6 @@ from cryptography.fernet import Fernet
 
 from bot.app.worker import Times
 from bot.demo.workspace.identity import AppIdentity
-from bot.demo.workspace.one_slack import OneSlack
 from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import MEMBER, RESPONDER, SECOND_RESPONDER
 from bot.demo.workspace.state import Setup, Workspace
@@ -26,6 +25,7 @@ from bot.store.installations import StoredInstallations
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import on_stage
+from tests.one_slack import OneSlack
 from tests.stage import CONFIRM, Asked, Stage, question_of, results, shown
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

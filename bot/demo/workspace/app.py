@@ -13,7 +13,6 @@ from ipaddress import ip_address
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from bot.demo.workspace.one_slack import AUTHORIZE_PATH, OneSlack
 from bot.demo.workspace.person_api import PersonApi, person_errors
 from bot.demo.workspace.provider_choice import ProviderChoice
 from bot.demo.workspace.response_urls import ResponseUrls
@@ -35,25 +34,21 @@ def create_app(
     workspace: Workspace,
     providers: ProviderChoice | None = None,
     trusted_hosts: frozenset[str] = LOOPBACK_HOSTS,
-    slack: OneSlack | None = None,
+    api: SimulatedWebApi | None = None,
 ) -> web.Application:
-    """Slack's protocol and the page, on one port. Requests for any other host are refused.
-
-    `slack` are several workspaces; the page belongs to the first one.
-    """
-    slack = slack or OneSlack(workspace)
+    """Slack's protocol and the page, on one port. Requests for any other host are refused."""
+    api = api or SimulatedWebApi(workspace)
     app = web.Application(
         middlewares=[_only_for(trusted_hosts), _learn_origin(workspace), person_errors],
         client_max_size=MAX_BODY_BYTES,
     )
     PersonApi(workspace, providers).add_routes(app.router)
     PageFiles("demo").add_to(app)
-    app.router.add_route("*", "/api/{method}", SimulatedWebApi(slack).handle)
+    api.add_to(app.router)
     workspace.files.add_to(app.router)
     app.router.add_get("/link/", workspace.sockets.serve)
     app.router.add_post("/actions/{key}", ResponseUrls(workspace).handle)
-    app.router.add_get(AUTHORIZE_PATH, slack.authorize)
-    for each in slack.all:
+    for each in api.workspaces:
         app.cleanup_ctx.append(_deliveries(each))
         app.on_shutdown.append(_close(each))
     return app
@@ -99,8 +94,6 @@ def _deliveries(workspace: Workspace) -> Callable[[web.Application], AsyncIterat
         delivering.cancel()
         with suppress(asyncio.CancelledError):
             await delivering
-        if workspace.http:
-            await workspace.http.aclose()
 
     return running
 
@@ -119,13 +112,13 @@ async def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     providers: ProviderChoice | None = None,
-    slack: OneSlack | None = None,
+    api: SimulatedWebApi | None = None,
 ) -> AsyncIterator[str]:
     """Serve it here; yields the origin, such as `http://127.0.0.1:40123`. Port 0: any free one.
 
     Raises OSError, and leaves the workspace as it is.
     """
-    app = create_app(workspace, providers, slack=slack)
+    app = create_app(workspace, providers, api=api)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
 
     async def bind() -> socket.socket:
@@ -138,7 +131,7 @@ async def serving(
         await web.SockSite(runner, listening).start()
         bound = runner.addresses[0][1]
         reached = "127.0.0.1" if ip_address(host).is_unspecified else host
-        for each in slack.all if slack else (workspace,):
+        for each in api.workspaces if api else (workspace,):
             each.acts.origin = f"http://{reached}:{bound}"
         yield workspace.origin
     finally:

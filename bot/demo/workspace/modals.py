@@ -22,32 +22,17 @@ class Modals:
 
     def open(self, user: str, view: JsonObject) -> JsonObject:
         view_id = opaque("V")
-        self._check_external_id(text_at(view, "external_id"), view_id)
         self._owners[view_id] = user
         return self._store(view_id, view)
 
-    def update(self, view_id: str, view: JsonObject, expected_hash: str = "") -> JsonObject:
-        """Replace an open one. Raises SlackRefused("not_found" | "hash_conflict")."""
-        current = self._views.get(view_id)
-        if current is None:
+    def update(self, view_id: str, view: JsonObject) -> JsonObject:
+        """Replace an open one. Raises SlackRefused("not_found")."""
+        if view_id not in self._views:
             raise SlackRefused("not_found")
-        if expected_hash and expected_hash != current.get("hash"):
-            raise SlackRefused("hash_conflict")
-        self._check_external_id(text_at(view, "external_id"), view_id)
         return self._store(view_id, view)
 
-    def by_external_id(self, external_id: str) -> str:
-        """The id of the open view with that external id. Raises SlackRefused("not_found")."""
-        for view_id, view in self._views.items():
-            if external_id and view.get("external_id") == external_id:
-                return view_id
-        raise SlackRefused("not_found")
-
-    def publish(self, user: str, view: JsonObject, expected_hash: str = "") -> JsonObject:
-        current = self._homes.get(user)
-        if expected_hash and current and expected_hash != current.get("hash"):
-            raise SlackRefused("hash_conflict")
-        view_id = text_at(current or {}, "id") or opaque("V")
+    def publish(self, user: str, view: JsonObject) -> JsonObject:
+        view_id = text_at(self._homes.get(user, {}), "id") or opaque("V")
         self._homes[user] = self._dress(view_id, view)
         return self._homes[user]
 
@@ -67,14 +52,6 @@ class Modals:
     def close(self, view_id: str) -> None:
         self._views.pop(view_id, None)
         self._owners.pop(view_id, None)
-
-    def _check_external_id(self, external_id: str, view_id: str) -> None:
-        taken = (
-            external_id and key != view_id and view.get("external_id") == external_id
-            for key, view in self._views.items()
-        )
-        if any(taken):
-            raise SlackRefused("duplicate_external_id")
 
     def _store(self, view_id: str, view: JsonObject) -> JsonObject:
         self._views[view_id] = self._dress(view_id, view)

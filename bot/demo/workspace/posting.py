@@ -1,7 +1,7 @@
 """Every change of a message: stored, shown in the feed, and sent to the app as Slack would."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from bot.demo.workspace import event_payloads
@@ -45,13 +45,6 @@ class Posting:
         event = event_payloads.message_changed(before, after, channel, self.timestamps.next())
         kind = event_payloads.SUBSCRIPTION_OF_KIND[channel.kind]
         self.emit(kind, event, channel.id, self.roster.user(after.user))
-
-    def react(self, message: Message, name: str, user: str) -> None:
-        """A reaction; the app gets no event of its own."""
-        users = (*message.reactions.get(name, ()), user)
-        after = replace(message, reactions={**message.reactions, name: users})
-        self.timeline.put(after)
-        self._show("edit", after)
 
     def delete(self, message: Message) -> None:
         """Delete; the root of a thread becomes a tombstone."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from bot.demo.workspace import event_payloads, seeds
 from bot.demo.workspace.acts import Acts
-from bot.demo.workspace.delivery import Ack, DeliveryPolicy, EventQueue, Transport
+from bot.demo.workspace.delivery import Ack, DeliveryPolicy, EventQueue
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.files import Files, Upload
@@ -20,7 +20,6 @@ from bot.demo.workspace.people import Roster
 from bot.demo.workspace.posting import Posting
 from bot.demo.workspace.ratelimit import Counters, RateLimiter, RateLimits
 from bot.demo.workspace.sessions import Sessions
-from bot.demo.workspace.signed_http import SignedHttp
 from bot.demo.workspace.socket_mode import SocketModeHub
 from bot.demo.workspace.stored_messages import Message
 from bot.demo.workspace.streams import Streams
@@ -49,7 +48,7 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a workspace is made of. `request_url` set: signed HTTP in place of Socket Mode.
+    """What a workspace is made of.
 
     `refused` are the methods that it has not got, each with the error it answers, and
     `unknown_blocks` the kinds of blocks.
@@ -58,7 +57,6 @@ class Setup:
     app: AppIdentity = field(default_factory=AppIdentity)
     limits: RateLimits = field(default_factory=RateLimits)
     delivery: DeliveryPolicy = field(default_factory=DeliveryPolicy)
-    request_url: str = ""
     clocks: Clocks = field(default_factory=Clocks)
     refused: Mapping[str, str] = field(default_factory=dict)
     unknown_blocks: frozenset[str] = frozenset()
@@ -81,8 +79,7 @@ class Workspace:
         self.limiter = RateLimiter(self.setup.limits, self.setup.clocks.monotonic)
         self.handles = InteractionHandles(self.setup.clocks.monotonic)
         self.modals = Modals(self.app)
-        self.http = self._signed_http(self.setup.request_url)
-        self.outbox = EventQueue(self.setup.delivery, self._transport(), self.feed.notify)
+        self.outbox = EventQueue(self.setup.delivery, self.sockets, self.feed.notify)
         self.posting = Posting(
             self.app,
             self.roster,
@@ -92,19 +89,6 @@ class Workspace:
             Timestamps(self.setup.clocks.wall),
         )
         self.acts = Acts(self.posting, self.outbox, self.handles, self.modals, self.files)
-
-    def _signed_http(self, url: str) -> SignedHttp | None:
-        if not url:
-            return None
-        return SignedHttp(url, self.app.signing_secret, self.setup.clocks.wall)
-
-    def _transport(self) -> Transport:
-        return self.http or self.sockets
-
-    def deliver_to(self, request_url: str) -> None:
-        """Switch to signed HTTP at that URL."""
-        self.http = self._signed_http(request_url)
-        self.outbox.transport = self._transport()
 
     # What the app is configured with.
 

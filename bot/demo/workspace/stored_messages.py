@@ -1,7 +1,7 @@
 """One message as stored and as Slack's payloads show it."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -26,7 +26,6 @@ class Message:
     app_id: str = ""
     client_msg_id: str = ""
     edited_ts: str | None = None
-    reactions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_tombstone: bool = False
 
     @property
@@ -57,11 +56,6 @@ class Message:
             message["edited"] = {"user": self.user, "ts": self.edited_ts}
         if self.thread_ts:
             message["thread_ts"] = self.thread_ts
-        if self.reactions:
-            message["reactions"] = [
-                {"name": name, "users": list[JsonValue](users), "count": len(users)}
-                for name, users in self.reactions.items()
-            ]
         if with_metadata and self.metadata:
             message["metadata"] = self.metadata
         return message | self._shared()

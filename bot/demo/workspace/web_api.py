@@ -21,14 +21,12 @@ from bot.demo.workspace.methods import (
     streaming,
     views,
 )
-from bot.demo.workspace.one_slack import OneSlack
 from bot.demo.workspace.state import ApiCall, Workspace
 
 Handler = Callable[[Workspace, Arguments], JsonObject]
 
 # apps.connections.open needs the request's own address and is answered at the edge.
 HANDLERS: Mapping[str, Handler] = {
-    "agents.sessions.rename": sessions.rename,
     "agents.sessions.setStatus": sessions.set_status,
     "assistant.threads.setStatus": sessions.set_line,
     "assistant.threads.setSuggestedPrompts": sessions.set_prompts,
@@ -49,7 +47,6 @@ HANDLERS: Mapping[str, Handler] = {
     "files.completeUploadExternal": files.complete_upload,
     "files.getUploadURLExternal": files.upload_url,
     "files.info": files.info,
-    "reactions.add": people.add_reaction,
     "usergroups.list": people.group_list,
     "usergroups.users.list": people.group_users,
     "users.info": people.user_info,
@@ -57,27 +54,37 @@ HANDLERS: Mapping[str, Handler] = {
     "views.open": views.open_view,
     "views.publish": views.publish_view,
     "views.push": views.push_view,
-    "views.update": views.update_view,
 }
 
 
 @dataclass(slots=True)
 class SimulatedWebApi:
-    """Answers `/api/<method>` for the workspace of the token."""
+    """Answers `/api/<method>` for the one workspace that it has."""
 
-    slack: OneSlack
+    home: Workspace
+
+    @property
+    def workspaces(self) -> Sequence[Workspace]:
+        return (self.home,)
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        router.add_route("*", "/api/{method}", self.handle)
+
+    def owner(self, token: str) -> tuple[Workspace, str]:
+        """The workspace of a token, and its own token for that one."""
+        return self.home, token
 
     async def handle(self, request: web.Request) -> web.Response:
         """Answer one request. The HTTP status is 200 also for errors, except 429, as in Slack."""
         method = request.match_info["method"]
         sent: JsonObject = {}
-        workspace = self.slack.home
+        workspace = self.home
         headers = {"x-oauth-scopes": ",".join(sorted(workspace.app.scopes))}
         try:
             sent, is_json = await _read_body(request)
             token = _token(request, sent, is_json=is_json)
-            workspace = self.slack.of_token(token)
-            answer = self._answer(request, workspace, method, token, sent, is_json=is_json)
+            workspace, token = self.owner(token)
+            answer = self.answer(request, workspace, token, sent, is_json=is_json)
             error = ""
         except RateLimited as limited:
             answer, error = {"ok": False, "error": limited.code}, limited.code
@@ -96,24 +103,21 @@ class SimulatedWebApi:
             headers=headers,
         )
 
-    def _answer(
+    def answer(
         self,
         request: web.Request,
         workspace: Workspace,
-        method: str,
         token: str,
         sent: JsonObject,
         *,
         is_json: bool,
     ) -> JsonObject:
-        if method == "oauth.v2.access":
-            return self.slack.access(sent, request.headers.get("authorization", ""))
+        """The answer to one call. Raises SlackRefused."""
+        method = request.match_info["method"]
         signature = SIGNATURES.get(method)
         if signature is None:
             raise SlackRefused("unknown_method")
-        _authorize(workspace.app, self.slack.bot_token_of(token), signature)
-        if method == "apps.uninstall":
-            return self.slack.uninstall(sent, token)
+        _authorize(workspace.app, token, signature)
         if refusal := workspace.setup.refused.get(method):
             raise SlackRefused(refusal)
         channel = text_at(sent, "channel") or text_at(sent, "channel_id")
@@ -128,8 +132,8 @@ class SimulatedWebApi:
         return {"ok": True} | HANDLERS[method](workspace, arguments)
 
     def _socket_url(self, request: web.Request) -> str:
-        ticket = self.slack.home.sockets.issue_ticket()
-        app_id = self.slack.home.app.app_id
+        ticket = self.home.sockets.issue_ticket()
+        app_id = self.home.app.app_id
         return f"ws://{request.host}/link/?ticket={ticket}&app_id={app_id}"
 
 

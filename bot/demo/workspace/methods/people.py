@@ -1,11 +1,10 @@
-"""auth.test, users.*, usergroups.* and reactions.add."""
+"""auth.test, users.* and usergroups.*."""
 
 from pydantic import JsonValue
 
 from bot.demo.workspace.arguments import Arguments
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject
-from bot.demo.workspace.methods import access
 from bot.demo.workspace.state import Workspace
 
 
@@ -61,16 +60,3 @@ def group_users(workspace: Workspace, arguments: Arguments) -> JsonObject:
     if group is None or (group.disabled and not arguments.flag("include_disabled")):
         raise SlackRefused("no_such_subteam")
     return {"users": list[JsonValue](group.users)}
-
-
-def add_reaction(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    channel = access.open_channel(workspace, arguments.text("channel"))
-    message = access.current_message(workspace, channel, arguments.text("timestamp"))
-    name = arguments.text("name").strip(":")
-    if not name.replace("_", "").replace("-", "").replace("+", "").isalnum():
-        raise SlackRefused("invalid_name")
-    bot = workspace.app.bot_user_id
-    if bot in message.reactions.get(name, ()):
-        raise SlackRefused("already_reacted")
-    workspace.posting.react(message, name, bot)
-    return {}

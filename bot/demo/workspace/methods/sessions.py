@@ -33,12 +33,6 @@ def set_status(workspace: Workspace, arguments: Arguments) -> JsonObject:
     return {"agent_status": session.status, "title": session.title} | warning
 
 
-def rename(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    channel, thread_ts = _thread(workspace, arguments)
-    session = workspace.sessions.update(channel.id, thread_ts, title=arguments.text("title"))
-    return {"title": session.title}
-
-
 def set_line(workspace: Workspace, arguments: Arguments) -> JsonObject:
     """assistant.threads.setStatus: a line of text; "" takes it away."""
     channel, thread_ts = _thread(workspace, arguments)

@@ -49,21 +49,11 @@ def push_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
     return {"view": shown}
 
 
-def update_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
-    view = _view(arguments, "modal")
-    view_id = arguments.text("view_id") or workspace.modals.by_external_id(
-        arguments.text("external_id")
-    )
-    shown = workspace.modals.update(view_id, view, arguments.text("hash"))
-    workspace.feed.publish(Change("view", shown, user=workspace.modals.owner(view_id)))
-    return {"view": shown}
-
-
 def publish_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
     view = _view(arguments, "home")
     user = arguments.text("user_id")
     if user not in workspace.roster.users:
         raise SlackRefused("invalid_arguments", ["[ERROR] unknown user [json-pointer:/user_id]"])
-    shown = workspace.modals.publish(user, view, arguments.text("hash"))
+    shown = workspace.modals.publish(user, view)
     workspace.feed.publish(Change("home", shown, user=user))
     return {"view": shown}

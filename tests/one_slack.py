@@ -17,15 +17,13 @@ from bot.demo.workspace import event_payloads
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject, text_at
 from bot.demo.workspace.state import Workspace
-
-AUTHORIZE_PATH = "/oauth/v2/authorize"
+from bot.demo.workspace.web_api import SimulatedWebApi
 
 
 @dataclass(slots=True)
-class OneSlack:
+class OneSlack(SimulatedWebApi):
     """`home` has the app; further workspaces install it. `default_redirect` is the app's first one."""
 
-    home: Workspace
     others: Sequence[Workspace] = ()
     client_id: str = "1.2"
     client_secret: str = field(default="", repr=False)
@@ -36,17 +34,39 @@ class OneSlack:
     _gone: set[str] = field(default_factory=set)
 
     @property
-    def all(self) -> Sequence[Workspace]:
+    def workspaces(self) -> Sequence[Workspace]:
         return (self.home, *self.others)
 
-    def of_token(self, token: str) -> Workspace:
-        """The workspace of a token; home for an unknown one. Raises SlackRefused for a removed app."""
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        SimulatedWebApi.add_to(self, router)
+        router.add_get("/oauth/v2/authorize", self.authorize)
+
+    def owner(self, token: str) -> tuple[Workspace, str]:
+        """Home for an unknown token. Raises SlackRefused for a removed app."""
         if token in self._gone:
             raise SlackRefused("account_inactive")
-        return self._live.get(token, self.home)
+        installed = self._live.get(token)
+        return (installed, installed.bot_token) if installed else (self.home, token)
 
-    def bot_token_of(self, token: str) -> str:
-        return self._live[token].bot_token if token in self._live else token
+    def answer(
+        self,
+        request: web.Request,
+        workspace: Workspace,
+        token: str,
+        sent: JsonObject,
+        *,
+        is_json: bool,
+    ) -> JsonObject:
+        """Also Slack's side of an installation and of its end."""
+        match request.match_info["method"]:
+            case "oauth.v2.access":
+                return self.access(sent, request.headers.get("authorization", ""))
+            case "apps.uninstall" if token == workspace.bot_token:
+                return self.uninstall(sent, workspace)
+            case _:
+                return SimulatedWebApi.answer(
+                    self, request, workspace, token, sent, is_json=is_json
+                )
 
     async def authorize(self, request: web.Request) -> web.Response:
         """Redirect as after the consent of a person of the workspace `team`, with a code."""
@@ -54,7 +74,7 @@ class OneSlack:
         if query.get("client_id") != self.client_id:
             raise web.HTTPBadRequest(text="invalid_client_id")
         team = query.get("team", self.others[0].app.team_id if self.others else "")
-        workspace = next((each for each in self.all if each.app.team_id == team), self.home)
+        workspace = next((each for each in self.workspaces if each.app.team_id == team), self.home)
         code = secrets.token_hex(8)
         self._codes[code] = workspace
         back = urlencode({"code": code, "state": query.get("state", "")})
@@ -84,10 +104,10 @@ class OneSlack:
         }
         return answer | self.granted
 
-    def uninstall(self, sent: JsonObject, token: str) -> JsonObject:
+    def uninstall(self, sent: JsonObject, workspace: Workspace) -> JsonObject:
         if not self._is_app(sent, ""):
             raise SlackRefused("bad_client_secret")
-        self.remove(self.of_token(token))
+        self.remove(workspace)
         return {"ok": True}
 
     def remove(self, workspace: Workspace, *, tells: bool = True) -> None:

@@ -3,7 +3,8 @@
 import hashlib
 import hmac
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ import orjson
 
 from bot.demo.workspace.delivery import Ack, Envelope
 from bot.demo.workspace.json_access import JsonObject, as_object
+from bot.demo.workspace.state import Workspace
 
 # https://docs.slack.dev/apis/events-api/ ("Retries"): what x-slack-retry-reason may say.
 TIMED_OUT, FAILED, REFUSED = "http_timeout", "connection_failed", "http_error"
@@ -23,21 +25,32 @@ def sign(signing_secret: str, timestamp: str, body: bytes) -> str:
     return "v0=" + hmac.new(signing_secret.encode(), base, hashlib.sha256).hexdigest()
 
 
+@asynccontextmanager
+async def signed_http(workspace: Workspace, url: str) -> AsyncIterator[None]:
+    """Deliver to that URL in place of Socket Mode; afterwards over the sockets again."""
+    async with aiohttp.ClientSession() as session:
+        now = workspace.setup.clocks.wall
+        workspace.outbox.transport = SignedHttp(session, url, workspace.signing_secret, now)
+        try:
+            yield
+        finally:
+            workspace.outbox.transport = workspace.sockets
+
+
 @dataclass(slots=True)
 class SignedHttp:
-    """Posts each envelope to one URL. Close it when done."""
+    """Posts each envelope to one URL."""
 
+    session: aiohttp.ClientSession
     request_url: str
     signing_secret: str = field(repr=False)
     now: Callable[[], float] = time.time
-    _session: aiohttp.ClientSession | None = None
 
     async def send(self, envelope: Envelope, timeout_s: float) -> Ack:
         """Post once; 2xx within the time is an acknowledgement."""
         content_type, body = _encode(envelope)
-        session = self._open()
         try:
-            async with session.post(
+            async with self.session.post(
                 self.request_url,
                 data=body,
                 headers=self._headers(envelope, content_type, body),
@@ -49,11 +62,6 @@ class SignedHttp:
             return Ack(ok=False, reason=TIMED_OUT)
         except aiohttp.ClientError:
             return Ack(ok=False, reason=FAILED)
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None or self._session.closed:
-            self._session = aiohttp.ClientSession()
-        return self._session
 
     def _headers(self, envelope: Envelope, content_type: str, body: bytes) -> dict[str, str]:
         timestamp = str(int(self.now()))
@@ -67,10 +75,6 @@ class SignedHttp:
             headers["x-slack-retry-num"] = str(envelope.attempt)
             headers["x-slack-retry-reason"] = envelope.reason
         return headers
-
-    async def aclose(self) -> None:
-        if self._session is not None:
-            await self._session.close()
 
 
 def _encode(envelope: Envelope) -> tuple[str, bytes]:
