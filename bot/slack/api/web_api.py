@@ -10,6 +10,7 @@ SurfaceFailed             everything else; `retryable` says whether trying again
 
 import asyncio
 import logging
+import select
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -22,9 +23,12 @@ from aiohttp import (
     ClientSession,
     ClientTimeout,
     DummyCookieJar,
+    ServerDisconnectedError,
     TCPConnector,
     TooManyRedirects,
 )
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from pydantic import JsonValue
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
@@ -262,12 +266,47 @@ async def slack_session() -> AsyncIterator[ClientSession]:
     """A session that is closed at the end. Its requests raise TooManyRedirects for any redirect."""
     tls = await asyncio.to_thread(ssl_context)  # reads files
     async with ClientSession(
-        connector=TCPConnector(limit=CONNECTIONS, ssl=tls),
+        connector=_CleanConnector(limit=CONNECTIONS, ssl=tls),
         cookie_jar=DummyCookieJar(),
         middlewares=(_no_redirects,),
+        response_class=_Response,
         timeout=ClientTimeout(total=LONGEST_S),
     ) as session:
         yield session
+
+
+class _CleanConnector(TCPConnector):
+    """Drops a kept connection that has received data: it would be the next request's answer."""
+
+    async def connect(
+        self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout
+    ) -> Connection:
+        for _ in range(CONNECTIONS):
+            connection = await super().connect(req, traces, timeout)
+            if not _has_data(connection):
+                return connection
+            connection.close()
+        raise ServerDisconnectedError("each connection had data before a request")
+
+
+def _has_data(connection: Connection) -> bool:
+    if connection.protocol is not None and connection.protocol.should_close:
+        return True
+    if connection.transport is None or connection.transport.is_closing():
+        return True
+    waiting = select.poll()  # data that the loop has not read yet
+    waiting.register(connection.transport.get_extra_info("socket"), select.POLLIN)
+    return bool(waiting.poll(0))
+
+
+class _Response(ClientResponse):
+    async def start(self, connection: Connection) -> ClientResponse:
+        """Closes the connection after a 408, which may answer no request at all."""
+        protocol = connection.protocol  # an empty answer releases the connection at once
+        await super().start(connection)
+        if self.status == 408 and protocol is not None:
+            protocol.close()
+        return self
 
 
 async def _no_redirects(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
