@@ -6,7 +6,14 @@ from typing import Final, assert_never
 import structlog
 
 from bot.domain.ids import SessionId, TurnId, session_at
-from bot.domain.proposal import REHEARSED, Proposal, ProposalState, is_rehearsal, refused_by
+from bot.domain.proposal import (
+    ONE_ORDER,
+    REHEARSED,
+    Proposal,
+    ProposalState,
+    is_rehearsal,
+    refused_by,
+)
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
 
@@ -36,7 +43,14 @@ async def changes_of(ask: Ask, proposals_of: ProposalsOf) -> str:
     except StorageUnavailable as error:
         log.warning("changes_not_read", turn=ask.turn_id, error=str(error))
         return NOT_READ
-    return " ".join(_sentence(each) for each in found if each.turn_id == TurnId(ask.turn_id))
+    mine = [each for each in found if each.turn_id == TurnId(ask.turn_id)]
+    # A long text is cut at its end, so what may have taken effect comes first.
+    return " ".join(map(_sentence, sorted(mine, key=_had_no_effect)))
+
+
+def _had_no_effect(row: Proposal) -> bool:
+    over = (ProposalState.REJECTED, ProposalState.EXPIRED, ProposalState.SUPERSEDED)
+    return row.state in over and refused_by(row) != ONE_ORDER
 
 
 def _sentence(row: Proposal) -> str:
@@ -49,8 +63,10 @@ def _sentence(row: Proposal) -> str:
         case ProposalState.SUCCEEDED:
             done = REHEARSED if is_rehearsal(row) else "carried out"
             return f"{named} was confirmed and {done}."
-        case ProposalState.FAILED if refused_by(row):
-            return f"{named} was confirmed, then refused; nothing was sent."
+        case ProposalState.FAILED | ProposalState.SUPERSEDED if guard := refused_by(row):
+            same = "was not sent, because another proposal sent the same order."
+            refused = "was confirmed, then refused; nothing was sent."
+            return f"{named} {same if guard == ONE_ORDER else refused}"
         case ProposalState.FAILED:
             return f"{named} was confirmed and failed; its card has the details."
         case ProposalState.UNKNOWN:

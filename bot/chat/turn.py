@@ -123,8 +123,7 @@ class Turns:
             try:
                 opened = await self._open(ask, journal)
             except Exception as error:
-                final = broken(ask, error, None, self._redactor)
-                await self._tell_unopened(ask, final)
+                final = await self._tell_unopened(ask, error)
                 self._metrics.turn_ended(final.end.value)
                 if isinstance(error, StorageUnavailable):
                     raise
@@ -182,7 +181,10 @@ class Turns:
         roles = await self._roles_of(ask.place, ask.asker)
         return Opened.of(kept, ask, MessageTs(str(ts)), roles, self._config)
 
-    async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
+    async def _tell_unopened(self, ask: Ask, error: Exception) -> TurnFinished:
+        final = broken(ask, error, None, self._redactor)
+        if not isinstance(error, StorageUnavailable):  # which is raised before any round ran
+            final = await self._delivery.with_changes(ask, final)
         wordless = replace(ask, text=Redacted(""))
         with suppress(SurfaceGone, SurfaceFailed):
             ts = await self._surface.open_answer(wordless)
@@ -195,6 +197,7 @@ class Turns:
             await self._sessions.finish_turn(
                 ask.turn_id, TurnState.FAILED, (), (), self._clock.now()
             )
+        return final
 
     async def _answered(self, ask: Ask, opened: Opened, journal: Journal) -> TurnFinished:
         stream = self._surface.stream(ask, opened.answer_ts)
@@ -206,8 +209,9 @@ class Turns:
                 await self._keep(ask, ended, journal, opened.session)
             except (StorageUnavailable, GivenUp) as error:
                 why = not_kept(ask, error)
+                told = replace(final, notices=(*final.notices, why))
                 with suppress(SurfaceGone, SurfaceFailed):
-                    await stream.finish(replace(final, notices=(*final.notices, why)))
+                    await stream.finish(await self._delivery.with_changes(ask, told))
                 raise
             await self._deliver(ask, opened.answer_ts, final, journal, stream)
         finally:

@@ -1,15 +1,18 @@
 """A failed turn says what became of its own proposals, and never that nothing changed where it may have."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from bot.chat.changes import NOT_READ, ProposalsOf, changes_of
+from bot.chat.turn_result import lost
 from bot.domain.ids import SessionId, TurnId
-from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.proposal import ONE_ORDER, Proposal, ProposalState
 from bot.domain.turn_events import TurnEnd
 from bot.ports.failures import StorageUnavailable
+from bot.slack.views.render import closing
 from tests.fakes.scripted_provider import ScriptedProvider, text
 from tests.fixtures_turn import ASK, turn_bench
 from tests.slack_ingress import proposal
@@ -43,9 +46,23 @@ async def test_each_state_is_reported(state: ProposalState) -> None:
     assert TOLD[state] in await changes_of(ASK, stored(made(state)))
 
 
-async def test_what_a_guard_refused_was_not_sent() -> None:
-    refused = made(ProposalState.FAILED, '{"guard": "frozen"}')
-    assert "nothing was sent" in await changes_of(ASK, stored(refused))
+@pytest.mark.parametrize(
+    ("state", "guard", "told"),
+    [
+        (ProposalState.FAILED, "frozen", "was confirmed, then refused; nothing was sent."),
+        (ProposalState.SUPERSEDED, "drift", "was confirmed, then refused; nothing was sent."),
+        (
+            ProposalState.SUPERSEDED,
+            ONE_ORDER,
+            "was not sent, because another proposal sent the same",
+        ),
+    ],
+)
+async def test_what_a_guard_refused_was_not_sent(
+    state: ProposalState, guard: str, told: str
+) -> None:
+    refused = made(state, f'{{"guard": "{guard}"}}')
+    assert told in await changes_of(ASK, stored(refused))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +70,7 @@ async def test_what_a_guard_refused_was_not_sent() -> None:
     [
         (
             [made(ProposalState.SUPERSEDED), replace(made(ProposalState.SUCCEEDED), product="api.web")],
-            ["of checkout was replaced by another proposal.", "of api.web was confirmed and carried out."],
+            ["of api.web was confirmed and carried out.", "of checkout was replaced by another proposal."],
         ),
         (
             [made(ProposalState.UNKNOWN), made(ProposalState.PENDING), made(ProposalState.REJECTED)],
@@ -65,7 +82,7 @@ async def test_what_a_guard_refused_was_not_sent() -> None:
         ),
     ],
 )  # fmt: skip
-async def test_each_proposal_of_the_turn_is_reported_in_order(
+async def test_each_proposal_of_the_turn_is_reported_those_without_effect_last(
     rows: Sequence[Proposal], told: Sequence[str]
 ) -> None:
     sentences = (await changes_of(ASK, stored(*rows))).split("The proposed ")[1:]
@@ -87,15 +104,46 @@ async def test_proposals_that_cannot_be_read_are_not_denied() -> None:
 
 
 async def test_a_turn_that_fails_after_its_proposal_ran_says_so() -> None:
-    class Breaks(ScriptedProvider):
-        def stream(self, request):  # type: ignore[no-untyped-def]
-            raise ZeroDivisionError
-
     rows = stored(made(ProposalState.SUCCEEDED))
     bench = turn_bench(providers=[Breaks([])], proposals_of=rows)
     await bench.answer()
     final = bench.surface.finals[-1]
     assert final.end is TurnEnd.FAILED
+    assert "was confirmed and carried out" in final.changes
+
+
+@pytest.mark.parametrize("over", [ProposalState.EXPIRED, ProposalState.SUPERSEDED])
+async def test_many_proposals_without_effect_do_not_hide_the_one_that_ran(
+    over: ProposalState,
+) -> None:
+    rows = stored(*[made(over)] * 40, made(ProposalState.SUCCEEDED))
+    final = replace(lost(), changes=await changes_of(ASK, rows))
+    assert "confirmed and carried out" in closing(ASK.turn_id, final, "").headline
+
+
+class Breaks(ScriptedProvider):
+    def stream(self, request):  # type: ignore[no-untyped-def]
+        raise ZeroDivisionError
+
+
+async def broken_notes(_place: object, _channel: object, _question: object) -> list[str]:
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("broken", [set(), {"finish_turn"}, {"history", "finish_turn"}])
+async def test_a_failed_turn_that_cannot_be_stored_says_what_ran(broken: set[str]) -> None:
+    bench = turn_bench(providers=[Breaks([])], proposals_of=stored(made(ProposalState.SUCCEEDED)))
+    bench.sessions.broken = broken
+    with suppress(StorageUnavailable):
+        await bench.answer()
+    (final,) = bench.surface.finals
+    assert "was confirmed and carried out" in final.changes
+
+
+async def test_a_turn_that_fails_as_it_is_resumed_says_what_ran() -> None:
+    bench = turn_bench(notes=broken_notes, proposals_of=stored(made(ProposalState.SUCCEEDED)))
+    await bench.answer()
+    (final,) = bench.surface.finals
     assert "was confirmed and carried out" in final.changes
 
 
