@@ -84,7 +84,7 @@ def openings(stage: Stage) -> list[Message]:
     return [m for m in stage.workspace.messages(CHECKOUT) if m.user == bot and not m.thread_ts]
 
 
-async def test_what_it_sends_opens_one_thread_is_counted_and_ends(tmp_path: Path) -> None:
+async def test_an_alert_opens_one_thread_counts_repeats_and_resolves(tmp_path: Path) -> None:
     times = Times(tick_s=0.2, gather_s=0.2)
     script = says("The pool is exhausted.")
     async with on_stage(tmp_path, script, SETTINGS, times=times) as bot:

@@ -62,7 +62,7 @@ async def put_into(url: str, folder: Path) -> None:
         await load_metrics(client, read_recording(found).series or (), "recorded")
 
 
-def test_incident_recorded_from_a_server_has_the_verdict_of_what_was_put_into_it(
+def test_incident_recorded_from_a_server_keeps_its_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put = write(tmp_path / "put", "metrics-only")
@@ -93,7 +93,7 @@ def test_incident_recorded_from_a_server_has_the_verdict_of_what_was_put_into_it
     assert taken[1][0] == "payments"
 
 
-def test_server_that_keeps_too_little_is_told_so(
+def test_server_with_a_short_retention_gets_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = write(tmp_path / "packs", "metrics-only")

@@ -33,7 +33,7 @@ async def api() -> AsyncIterator[KubernetesApi]:
     await opened.aclose()
 
 
-async def test_objects_come_as_kubectl_shows_them(api: KubernetesApi) -> None:
+async def test_objects_are_listed_as_kubectl_shows_them(api: KubernetesApi) -> None:
     found = await KubernetesReader(api).table(ObjectQuery("namespaces"))
     assert list(found.columns) == ["Name", "Status", "Age"]
     assert "default" in [row[0] for row in found.rows]
@@ -47,7 +47,7 @@ async def test_an_object_is_described_and_its_events_listed(api: KubernetesApi) 
     await reader.events(ObjectQuery("", "default"))
 
 
-async def test_what_is_not_there_or_not_shown_is_refused(api: KubernetesApi) -> None:
+async def test_an_unknown_or_hidden_object_is_refused(api: KubernetesApi) -> None:
     reader = KubernetesReader(api)
     with pytest.raises(InvalidArguments, match="not found"):
         await reader.describe(ObjectQuery("pod", "default", "kortex-has-no-such-pod"))
@@ -57,7 +57,7 @@ async def test_what_is_not_there_or_not_shown_is_refused(api: KubernetesApi) -> 
         await reader.table(ObjectQuery("secrets"))
 
 
-async def test_its_kinds_and_their_fields_are_reported(api: KubernetesApi) -> None:
+async def test_kinds_and_their_fields_are_reported(api: KubernetesApi) -> None:
     offer = KubernetesOffer(api)
     kinds = {one.kind: one for one in await offer.kinds()}
     assert kinds["Deployment"].api_version == "apps/v1"

@@ -62,9 +62,7 @@ def suspects_of(answer: Mapping[str, JsonValue]) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_answer_without_settings_names_what_is_wrong_or_what_moved(
-    tmp_path: Path, name: str
-) -> None:
+def test_answer_without_settings_names_the_fault_or_the_change(tmp_path: Path, name: str) -> None:
     world = made(name)
     answer = asked(tmp_path, world)
 
@@ -72,5 +70,5 @@ def test_answer_without_settings_names_what_is_wrong_or_what_moved(
 
 
 @pytest.mark.parametrize("name", [name for name in WORLDS if name != "daily-peak"])
-def test_nothing_is_wrong_is_never_said_of_a_failure(tmp_path: Path, name: str) -> None:
+def test_a_failure_is_never_called_healthy(tmp_path: Path, name: str) -> None:
     assert asked(tmp_path, made(name))["verdict"] != "healthy"

@@ -85,7 +85,7 @@ class BackendContract(MetricsContract):
         assert len(result.series) == 1
         assert "no recent samples" in result.notes[0]
 
-    async def test_unknown_product_is_told_which_there_are(self, metrics: Metrics) -> None:
+    async def test_unknown_product_gets_a_list_of_the_known_ones(self, metrics: Metrics) -> None:
         interval = Interval(NOW - timedelta(minutes=30), NOW)
         result = await metrics.query_range(MetricQuery("chekout", P99, interval))
         assert "products are: checkout" in result.notes[0]

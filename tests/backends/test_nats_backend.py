@@ -91,7 +91,7 @@ async def make_stream(port: int) -> None:
     assert "error" not in await ask(port, "$JS.API.STREAM.CREATE.AUDIT", config)
 
 
-async def test_a_stream_holds_every_row_once_however_often_it_is_sent(port: int) -> None:
+async def test_a_stream_stores_every_row_once_after_repeated_sends(port: int) -> None:
     await make_stream(port)
     sink = AuditNats(f"nats://127.0.0.1:{port}", login=LOGIN)
 
@@ -120,7 +120,7 @@ async def test_after_an_outage_a_batch_that_failed_is_delivered_once(tmp_path: P
     assert found["state"]["messages"] == len(ROWS)
 
 
-async def test_a_subject_that_the_login_may_not_publish_to_is_refused_at_once(
+async def test_a_subject_without_permission_is_refused_at_once(
     tmp_path: Path,
 ) -> None:
     free, config = free_port(), tmp_path / "nats.conf"
@@ -143,12 +143,12 @@ async def test_rows_and_login_go_over_tls(tmp_path: Path, monkeypatch: pytest.Mo
         await sink.send_events(ROWS)
 
 
-async def test_without_a_stream_the_batch_fails_and_says_what_is_missing(port: int) -> None:
+async def test_a_missing_stream_fails_the_batch_and_is_named(port: int) -> None:
     with pytest.raises(BadAnswer, match="no JetStream stream"):
         await AuditNats(f"nats://127.0.0.1:{port}", login=LOGIN).send_events(ROWS)
 
 
-async def test_without_a_stream_and_unacknowledged_the_server_takes_it(port: int) -> None:
+async def test_an_unacknowledged_send_without_a_stream_is_accepted(port: int) -> None:
     sink = AuditNats(f"nats://127.0.0.1:{port}", login=LOGIN, acknowledged=False)
     await sink.send_events(ROWS)
 

@@ -125,7 +125,7 @@ async def test_concurrent_questions_are_answered(pooled: str, tmp_path: Path) ->
             ] * QUESTIONS
 
 
-async def test_a_transaction_has_its_limits_and_leaves_none(pooled: str, postgres: str) -> None:
+async def test_a_transaction_sets_its_limits_and_leaves_none(pooled: str, postgres: str) -> None:
     behind = await Database.open(pooled)
     async with writing(behind) as connection:
         limits = [await connection.scalar(sa.text(f"SHOW {each}")) for each in LIMITS]
@@ -159,9 +159,7 @@ def settings(url: str) -> Settings:
     return Settings.model_validate({"database": {"url": url}})
 
 
-async def test_check_asks_for_the_setting_when_a_pooler_is_in_between(
-    postgres: str, tmp_path: Path
-) -> None:
+async def test_check_asks_for_the_setting_behind_a_pooler(postgres: str, tmp_path: Path) -> None:
     with pgbouncer(tmp_path, postgres, "options,extra_float_digits") as url:
         found = {each.part: each for each in await check_database(settings(url))}
     assert found["database"].ok
@@ -169,7 +167,7 @@ async def test_check_asks_for_the_setting_when_a_pooler_is_in_between(
     assert "pgbouncer=true" in found["pgbouncer"].mend
 
 
-async def test_check_asks_for_it_when_the_pooler_refuses_the_connection(
+async def test_check_asks_for_the_setting_when_the_pooler_refuses_the_connection(
     postgres: str, tmp_path: Path
 ) -> None:
     with pgbouncer(tmp_path, postgres) as url:
@@ -184,9 +182,7 @@ async def test_check_asks_for_an_idle_limit_of_the_role(pooled: str) -> None:
     assert "idle_in_transaction_session_timeout" in found["pgbouncer"].mend
 
 
-async def test_check_is_content_with_the_setting_and_the_limit(
-    postgres: str, tmp_path: Path
-) -> None:
+async def test_check_passes_with_the_setting_and_the_limit(postgres: str, tmp_path: Path) -> None:
     direct, name = await Database.open(postgres), sa.make_url(postgres).database
     async with direct.read() as connection:
         await connection.execute(sa.text(f"ALTER DATABASE {name} SET {LIMITS[-1]} = '6s'"))
@@ -198,5 +194,5 @@ async def test_check_is_content_with_the_setting_and_the_limit(
     assert [(each.part, each.ok) for each in found] == [("database", True), ("pgbouncer", True)]
 
 
-async def test_check_says_nothing_of_a_plain_connection(postgres: str) -> None:
+async def test_check_reports_nothing_for_a_plain_connection(postgres: str) -> None:
     assert [each.part for each in await check_database(settings(postgres))] == ["database"]

@@ -93,14 +93,14 @@ class TestDialects:
             ("aws_rds_cpuutilization_average", 300.0),
         ],
     )
-    async def test_each_exporter_has_its_spacing(
+    async def test_each_exporter_has_its_own_interval(
         self, metrics: Metrics, signal: str, spacing_s: float
     ) -> None:
         hour = Interval(NOW - timedelta(hours=1), NOW)
         found = await metrics.discover(["checkout", "orders", "orders-db"], hour)
         assert {one.spacing_s for one in found.signals if one.name == signal} == {spacing_s}
 
-    async def test_fifty_products_take_few_requests(self, metrics: Metrics) -> None:
+    async def test_fifty_products_need_few_requests(self, metrics: Metrics) -> None:
         day = Interval(NOW - timedelta(hours=24), NOW)
         found = await metrics.discover(MANY, day)
         swept = await metrics.sweep(SweepQuery(found.signals, day, 300.0))
@@ -128,7 +128,7 @@ async def test_a_product_of_a_thousand_long_names_is_read_within_the_servers_lim
 
 
 @pytest.mark.parametrize("server", sorted(SERVERS))
-async def test_a_label_that_an_operator_names_alone_says_whose_a_series_is(
+async def test_an_operators_product_label_decides_a_series_product(
     tmp_path: Path, server: str
 ) -> None:
     shop = Shop(NOW)
@@ -160,7 +160,7 @@ async def metrics_of(
 
 
 @pytest.mark.parametrize("server", sorted(SERVERS))
-async def test_a_series_of_another_job_is_not_a_products_by_a_label_that_names_no_one(
+async def test_a_series_of_another_job_does_not_belong_to_a_product(
     tmp_path: Path, server: str
 ) -> None:
     shop = Shop(NOW)
@@ -212,7 +212,7 @@ async def test_products_are_found_by_a_label_of_any_name(tmp_path: Path, server:
 
 
 @pytest.mark.parametrize("server", sorted(SERVERS))
-async def test_the_labels_of_rules_name_no_products(tmp_path: Path, server: str) -> None:
+async def test_the_labels_of_rules_are_not_products(tmp_path: Path, server: str) -> None:
     shop = Shop(NOW)
     series = [
         shop.counter("http_requests_total", {"job": "checkout"}, 2.5, 60),

@@ -18,7 +18,7 @@ def _ms(runs: list[Any], name: str) -> str:
 
 
 @pytest.mark.parametrize("streams", [15, 200])
-def test_acknowledgements_beside_live_answers(streams: int) -> None:
+def test_acknowledgements_during_live_answers(streams: int) -> None:
     """Over an aiohttp app in a process of its own that says yes to the same deliveries."""
     found = result_of("bot_run", PACE_MS, streams, 2 * streams, 1)["bot"]
     floors = [run["floor_ack_p99_s"] for run in found]
@@ -61,7 +61,7 @@ def test_the_whole_bot_at_fifty_streams() -> None:
 
 
 @pytest.mark.parametrize(("threads", "pace_ms"), [(100, 10), (500, 50)])
-def test_threads_at_once_within_slack_s_limits(threads: int, pace_ms: int) -> None:
+def test_simultaneous_threads_within_slack_s_limits(threads: int, pace_ms: int) -> None:
     """All ask in the same moment, in 50 channels of one workspace."""
     found = result_of("bot_run", pace_ms, threads, threads, 0, SPEED)
     show(

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.benchmark
 ROUNDS = 1_000
 
 
-async def test_a_thousand_rounds_have_one_effect_each_at_most(
+async def test_a_thousand_rounds_have_at_most_one_effect_each(
     database: Database, other: Database
 ) -> None:
     """Two replicas, Bolt's dispatch included; half of the rounds want two different people."""

@@ -104,7 +104,7 @@ async def running(setting: StreamSetting) -> AsyncIterator[Run]:
 
 @pytest.mark.parametrize("threads", [10, 100])
 @pytest.mark.parametrize("setting", ["auto", "edit"])
-async def test_a_workspace_full_of_questions_is_never_over_its_limits(
+async def test_a_busy_workspace_is_never_over_its_limits(
     setting: StreamSetting, threads: int
 ) -> None:
     async with running(setting) as run:

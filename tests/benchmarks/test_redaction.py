@@ -35,7 +35,9 @@ def redact() -> Callable[[str], str]:
 
 
 @pytest.mark.parametrize("tier", ["A", "B", "P1"])
-def test_what_is_found(rows: list[Row], redact: Callable[[str], str], tier: str) -> None:
+def test_redaction_finds_enough_secrets(
+    rows: list[Row], redact: Callable[[str], str], tier: str
+) -> None:
     total, missed = recall(rows, tier, redact)
     share = 1 - len(missed) / total
 
@@ -43,14 +45,16 @@ def test_what_is_found(rows: list[Row], redact: Callable[[str], str], tier: str)
     assert share >= BARS[tier], [r.text[:80] for r in missed]
 
 
-def test_what_is_left_alone(rows: list[Row], redact: Callable[[str], str]) -> None:
+def test_redaction_leaves_harmless_text_unchanged(
+    rows: list[Row], redact: Callable[[str], str]
+) -> None:
     damaged = changed(rows, redact)
 
     _say(f"\nnegatives changed: {len(damaged)} of {sum(r.kind == 'negative' for r in rows)}")
     assert [r.text[:80] for r in damaged] == []
 
 
-def test_what_it_costs_on_logs(rows: list[Row], redact: Callable[[str], str]) -> None:
+def test_the_cost_of_redacting_logs(rows: list[Row], redact: Callable[[str], str]) -> None:
     dice = random.Random(1)
     calm = [r.text for r in rows if r.kind == "negative"]
     secret = [r.text for r in rows if r.kind == "positive"]
@@ -61,7 +65,7 @@ def test_what_it_costs_on_logs(rows: list[Row], redact: Callable[[str], str]) ->
 
 
 @pytest.mark.parametrize("unit", HOSTILE, ids=[repr(u) for u in HOSTILE])
-def test_what_hostile_text_costs(redact: Callable[[str], str], unit: str) -> None:
+def test_the_cost_of_redacting_hostile_text(redact: Callable[[str], str], unit: str) -> None:
     text = (unit * MEGABYTE)[:MEGABYTE]
     half, whole = _seconds(redact, text[: MEGABYTE // 2]), _seconds(redact, text)
 

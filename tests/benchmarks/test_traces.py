@@ -29,7 +29,7 @@ def script(request: Recorded) -> Round:
     return Round(text=("The pool is full.",)) if asked else Round(calls=(CALL,))
 
 
-async def test_traced_turns_against_the_same_without(
+async def test_traced_turns_against_untraced_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Spans and their sending, the collector left out; target: at most 3 % of a turn's CPU."""

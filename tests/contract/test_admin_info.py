@@ -57,9 +57,7 @@ class AdminInfoContract:
         assert (found["product"], found["version"], found["health"]) == ("checkout", "v2.4.0", "ok")
 
     @pytest.mark.parametrize("product", ["chekout", "a/../b", "checkout/../secrets"])
-    async def test_a_product_that_is_not_known_is_said(
-        self, admin: AdminInfo, product: str
-    ) -> None:
+    async def test_an_unknown_product_is_reported(self, admin: AdminInfo, product: str) -> None:
         with pytest.raises(InvalidArguments, match="product"):
             await admin.info(product, CALL)
 
@@ -93,7 +91,7 @@ class TestControlPlane(AdminInfoContract):
         return await asking(Plane())
 
 
-async def test_the_asker_is_named_and_nothing_splits_a_header(
+async def test_the_asker_is_named_and_cannot_inject_a_header(
     asking: Callable[[Plane], Awaitable[AdminInfo]],
 ) -> None:
     plane = Plane()
@@ -109,7 +107,7 @@ async def test_the_asker_is_named_and_nothing_splits_a_header(
 @pytest.mark.parametrize(
     ("status", "body"), [(503, "try later"), (401, "no"), (200, "<html>"), (200, "[1]"), (302, "")]
 )
-async def test_an_answer_that_is_no_envelope_is_a_failure(
+async def test_an_answer_of_another_shape_is_a_failure(
     asking: Callable[[Plane], Awaitable[AdminInfo]], status: int, body: str
 ) -> None:
     admin = await asking(Plane(status, body))
@@ -118,7 +116,7 @@ async def test_an_answer_that_is_no_envelope_is_a_failure(
     assert failure.value.status == status
 
 
-async def test_a_control_plane_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
+async def test_an_unreachable_control_plane_is_unavailable(unused_tcp_port: int) -> None:
     url = f"http://127.0.0.1:{unused_tcp_port}/{{product}}"
     async with http_client() as client:
         with pytest.raises(CapabilityUnavailable):
@@ -128,7 +126,7 @@ async def test_a_control_plane_that_is_gone_is_unavailable(unused_tcp_port: int)
 @pytest.mark.parametrize(
     "url", ["", "ftp://x/{product}", "http://{product}.plane/info", "http://u:p@x/"]
 )
-async def test_an_address_that_cannot_be_filled_stops_the_start(url: str) -> None:
+async def test_an_address_with_an_unknown_placeholder_stops_the_start(url: str) -> None:
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigurationError, match="info_url"):
             make_admin_info(ControlPlaneSettings(kind="http", info_url=url), stack)

@@ -39,7 +39,7 @@ def sender(request: pytest.FixtureRequest) -> Sender:
     return senders()[request.param]
 
 
-def test_its_own_request_is_believed_and_says_what_fires_since_when(sender: Sender) -> None:
+def test_a_genuine_request_is_accepted_with_its_start_time(sender: Sender) -> None:
     headers = sender.headers_of(sender.body)
 
     assert sender.wire.admits(headers, sender.body)
@@ -53,18 +53,18 @@ def test_its_own_request_is_believed_and_says_what_fires_since_when(sender: Send
     assert timedelta(0) <= first.changed_at - SINCE < timedelta(seconds=5)
 
 
-def test_the_same_request_again_is_the_same_alerts(sender: Sender) -> None:
+def test_a_repeated_request_means_the_same_alerts(sender: Sender) -> None:
     headers = sender.headers_of(sender.body)
     once = sender.wire.read(headers, sender.body, NOW)
     assert sender.wire.read(headers, sender.body, NOW + timedelta(hours=4)) == once
 
 
 @pytest.mark.parametrize("given_secret", ["another secret", SECRET + "x", SECRET[:-1]])
-def test_another_secret_is_not_believed(sender: Sender, given_secret: str) -> None:
+def test_a_wrong_secret_is_refused(sender: Sender, given_secret: str) -> None:
     assert not sender.wire.admits(sender.headers_of(sender.body, given_secret), sender.body)
 
 
-def test_nothing_is_believed_without_a_header_or_with_odd_ones(sender: Sender) -> None:
+def test_missing_and_odd_headers_are_refused(sender: Sender) -> None:
     assert not sender.wire.admits({}, sender.body)
     odd = {"authorization": "Bearer \udcff", "x-pagerduty-signature": "v1=\udcff,,v0=,"}
     assert not sender.wire.admits(odd, sender.body)
@@ -79,7 +79,7 @@ def test_an_empty_secret_admits_no_one() -> None:
     assert admitted == []
 
 
-def test_a_clock_that_is_ahead_does_not_count(sender: Sender) -> None:
+def test_a_clock_ahead_of_ours_does_not_matter(sender: Sender) -> None:
     early = SINCE - timedelta(days=1)
     found = sender.wire.read(sender.headers_of(sender.body), sender.body, early)
     assert {each.changed_at <= early for each in found} == {True}
@@ -101,18 +101,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_body_is_unreadable_and_its_values_are_not_repeated(
-    sender: Sender, body: bytes
-) -> None:
+def test_a_hostile_body_is_unreadable_and_never_echoed(sender: Sender, body: bytes) -> None:
     with pytest.raises(Unreadable) as told:
         sender.wire.read(sender.headers_of(body), body, NOW)
     assert "9999999" not in str(told.value)
 
 
 @given(odd=json_values, field=st.sampled_from(FIELDS), name=st.sampled_from(NAMES))
-def test_with_anything_in_any_field_it_is_read_or_unreadable(
-    odd: object, field: str, name: str
-) -> None:
+def test_any_value_in_any_field_is_read_or_unreadable(odd: object, field: str, name: str) -> None:
     sender = senders()[name]
     body = json.dumps(_with(json.loads(sender.body), field, odd)).encode()
     with suppress(Unreadable):
@@ -130,7 +126,7 @@ def _with(value: object, field: str, odd: object) -> object:
             return value
 
 
-def test_a_group_of_alertmanagers_is_one_incident_of_several_alerts() -> None:
+def test_an_alertmanager_group_is_one_incident_of_several_alerts() -> None:
     sender = senders()["alertmanager"]
     firing, resolved = sender.wire.read({}, sender.body, NOW)
     assert firing.group == resolved.group == '{}:{alertname="HighLatency"}'
@@ -150,7 +146,7 @@ def test_a_group_of_alertmanagers_is_one_incident_of_several_alerts() -> None:
         ("pagey.ping", []),
     ],
 )
-def test_of_pagerdutys_events_those_count_that_change_whether_it_is_on(
+def test_only_pagerduty_events_that_change_the_state_count(
     event: str, states: list[AlertState]
 ) -> None:
     sender = senders()["pagerduty"]
@@ -158,7 +154,7 @@ def test_of_pagerdutys_events_those_count_that_change_whether_it_is_on(
     assert [each.state for each in sender.wire.read({}, body, NOW)] == states
 
 
-def test_pagerdutys_signature_may_stand_among_others_and_covers_every_byte() -> None:
+def test_a_pagerduty_signature_is_found_among_several_and_covers_every_byte() -> None:
     sender = senders()["pagerduty"]
     two = {"x-pagerduty-signature": f"v1={'0' * 64}, {signature(sender.body)}"}
     assert sender.wire.admits(two, sender.body)
@@ -177,7 +173,7 @@ def test_pagerdutys_signature_may_stand_among_others_and_covers_every_byte() -> 
         ("com.example.alert", {"state": ["odd"]}, FIRING),
     ],
 )
-def test_a_cloud_event_says_by_its_data_or_its_type_that_it_is_over(
+def test_a_cloud_event_is_resolved_by_its_data_or_its_type(
     kind: str, data: dict[str, object], state: AlertState
 ) -> None:
     sender = senders()["cloudevents"]
@@ -186,7 +182,7 @@ def test_a_cloud_event_says_by_its_data_or_its_type_that_it_is_over(
     assert alert.state is state
 
 
-def test_a_cloud_event_is_the_same_structured_binary_and_in_a_batch() -> None:
+def test_a_cloud_event_is_equal_in_structured_binary_and_batch_form() -> None:
     sender = senders()["cloudevents"]
     event = orjson.loads(sender.body)
     (structured,) = sender.wire.read(STRUCTURED, sender.body, NOW)
@@ -201,7 +197,7 @@ def test_a_cloud_event_is_the_same_structured_binary_and_in_a_batch() -> None:
     assert alone.labels["replicas"] == structured.labels["replicas"] == "3"
 
 
-def test_plain_json_is_no_cloud_event() -> None:
+def test_plain_json_is_not_a_cloud_event() -> None:
     sender = senders()["cloudevents"]
     with pytest.raises(Unreadable, match="ce- headers"):
         sender.wire.read({"content-type": "application/json"}, sender.body, NOW)
@@ -220,7 +216,7 @@ def _group(name: str, *more: object, **fields: object) -> tuple[Sender, bytes]:
 
 @pytest.mark.parametrize("odd", ODD_ALERTS, ids=str)
 @pytest.mark.parametrize("name", GROUPS)
-def test_one_odd_alert_does_not_lose_its_group(name: str, odd: object) -> None:
+def test_an_odd_alert_does_not_lose_its_group(name: str, odd: object) -> None:
     sender, body = _group(name, odd)
     assert len(sender.wire.read(sender.headers_of(body), body, NOW)) == 1
 
@@ -228,7 +224,7 @@ def test_one_odd_alert_does_not_lose_its_group(name: str, odd: object) -> None:
 @pytest.mark.parametrize("field", ["annotations", "labels", "generatorURL", "fingerprint"])
 @pytest.mark.parametrize("odd", [None, 7, "x", [], {"a": {"b": None}}, 1 << 64], ids=str)
 @pytest.mark.parametrize("name", GROUPS)
-def test_a_lone_alert_with_an_odd_field_is_taken(name: str, field: str, odd: object) -> None:
+def test_a_single_alert_with_an_odd_field_is_accepted(name: str, field: str, odd: object) -> None:
     sender, body = _group(name, **{field: odd})
     (found,) = sender.wire.read(sender.headers_of(body), body, NOW)
     assert found.id
@@ -249,7 +245,7 @@ def _alone(sender: Sender) -> object:
 
 @pytest.mark.parametrize("odd", NO_INSTANTS, ids=repr)
 @pytest.mark.parametrize("status", ["firing", "resolved"])
-def test_a_lone_alert_without_a_readable_time_changed_at_its_receipt(
+def test_a_single_alert_without_a_time_uses_the_time_of_receipt(
     sender: Sender, status: str, odd: object
 ) -> None:
     body = _with(_alone(sender), "status", status)
@@ -262,7 +258,7 @@ def test_a_lone_alert_without_a_readable_time_changed_at_its_receipt(
 
 @pytest.mark.parametrize(("odd", "text"), LABEL_TEXTS, ids=repr)
 @pytest.mark.parametrize("name", ["alertmanager", "grafana", "cloudevents"])
-def test_a_label_of_a_lone_alert_is_text(name: str, odd: object, text: str | None) -> None:
+def test_a_label_of_a_single_alert_is_text(name: str, odd: object, text: str | None) -> None:
     sender = senders()[name]
     labels = {"service": "checkout", "k8s.pod.name": odd}
     sent = json.dumps(_with(_alone(sender), "labels", labels)).encode()
@@ -272,14 +268,14 @@ def test_a_label_of_a_lone_alert_is_text(name: str, odd: object, text: str | Non
 
 @pytest.mark.parametrize("odd", [None, 7, "x", [], {"summary": {}}, 1 << 64], ids=str)
 @pytest.mark.parametrize("field", ["service", "priority", "urgency", "title"])
-def test_an_incident_of_pagerduty_with_an_odd_field_is_taken(field: str, odd: object) -> None:
+def test_a_pagerduty_incident_with_an_odd_field_is_accepted(field: str, odd: object) -> None:
     sender = senders()["pagerduty"]
     sent = json.dumps(_with(json.loads(sender.body), field, odd)).encode()
     (found,) = sender.wire.read(sender.headers_of(sent), sent, NOW)
     assert found.id == "PGR0VU2"
 
 
-def test_the_log_names_the_odd_fields_of_an_alert_and_repeats_no_value() -> None:
+def test_the_log_names_the_odd_fields_of_an_alert_without_values() -> None:
     sender, body = _group("alertmanager", startsAt="9999999x", annotations=[])
     with capture_logs() as logged:
         sender.wire.read(sender.headers_of(body), body, NOW)
@@ -288,7 +284,7 @@ def test_the_log_names_the_odd_fields_of_an_alert_and_repeats_no_value() -> None
     assert "9999999x" not in repr(logged)
 
 
-def test_an_alert_without_a_fingerprint_is_known_by_its_labels() -> None:
+def test_an_alert_without_a_fingerprint_is_identified_by_its_labels() -> None:
     def read(**labels: str) -> str:
         sender, body = _group("alertmanager", fingerprint=None, labels=labels)
         return sender.wire.read(sender.headers_of(body), body, NOW)[0].id
@@ -304,7 +300,7 @@ def test_a_group_without_a_readable_alert_is_refused(name: str) -> None:
         sender.wire.read(sender.headers_of(body), body, NOW)
 
 
-def test_a_null_subject_of_an_event_is_an_absent_one() -> None:
+def test_a_null_subject_of_an_event_counts_as_absent() -> None:
     sender = senders()["cloudevents"]
     event = {
         "specversion": "1.0",

@@ -85,7 +85,7 @@ async def test_a_text_is_read_whole_and_masked(workspace: Workspace, user: str) 
     ],
     ids=["utf-16", "utf-16-le", "utf-16-be", "utf-32", "bom", "latin-1", "a lone surrogate"],
 )
-async def test_a_text_in_another_encoding_is_read_and_that_is_noted(
+async def test_a_text_in_another_encoding_is_read_with_a_note(
     workspace: Workspace, content: bytes, text: str, note: str
 ) -> None:
     found = await read(workspace, Upload("notes.txt", content))
@@ -112,21 +112,21 @@ async def test_a_text_in_another_encoding_is_read_and_that_is_noted(
     ],
     ids=lambda each: each.name if isinstance(each, Upload) else "",
 )
-async def test_what_is_no_text_is_refused_with_its_reason(
+async def test_a_binary_file_is_refused_with_its_reason(
     workspace: Workspace, upload: Upload, why: str
 ) -> None:
     with pytest.raises(InvalidArguments, match=why):
         await read(workspace, upload)
 
 
-async def test_a_large_file_is_refused_before_it_is_sent_for(workspace: Workspace) -> None:
+async def test_a_large_file_is_refused_before_the_download(workspace: Workspace) -> None:
     with pytest.raises(InvalidArguments, match="larger than 1 MB"):
         await read(workspace, Upload("a.log", b"x" * (3 * MAX_BYTES)))
 
     assert workspace.files.fetched == []
 
 
-async def test_a_file_that_is_deleted_in_the_meantime_is_told_so(workspace: Workspace) -> None:
+async def test_a_deleted_file_is_reported_as_deleted(workspace: Workspace) -> None:
     file = await uploaded(workspace, Upload("app.log", b"x"))
     workspace.files.delete(file.id)
     async with reader(workspace.origin, workspace.bot_token) as files:
@@ -136,7 +136,7 @@ async def test_a_file_that_is_deleted_in_the_meantime_is_told_so(workspace: Work
             await files.read(AttachedFile("F0NOBODYS1"), call_context())
 
 
-async def test_without_the_scope_the_app_says_which_one_it_lacks() -> None:
+async def test_a_missing_scope_is_named() -> None:
     app = AppIdentity()
     bare = replace(app, scopes=app.scopes - {"files:read"})
     async with served(Setup(app=bare)) as workspace:
@@ -152,7 +152,7 @@ async def test_a_redirect_is_not_followed(workspace: Workspace) -> None:
             await files.read(file, call_context())
 
 
-async def test_what_cannot_be_masked_is_not_read(workspace: Workspace) -> None:
+async def test_a_file_that_cannot_be_masked_is_not_read(workspace: Workspace) -> None:
     def fails(_text: str) -> str:
         raise RedactionFailed("broken")
 
@@ -172,7 +172,7 @@ async def pictured(workspace: Workspace, upload: Upload) -> Picture:
         return await files.picture(file)
 
 
-async def test_an_image_is_read_as_what_its_bytes_say(workspace: Workspace) -> None:
+async def test_an_images_type_comes_from_its_bytes(workspace: Workspace) -> None:
     found = await pictured(workspace, Upload("shot.jpg", PNG))
 
     assert (found.media, found.why_not) == ("image/png", "")
@@ -282,7 +282,7 @@ async def test_a_sign_in_page_is_not_the_file() -> None:
 
 
 @pytest.mark.parametrize(("status", "words"), [(429, "limits how often"), (503, "HTTP 503")])
-async def test_a_download_that_slack_puts_off_is_reported(status: int, words: str) -> None:
+async def test_a_delayed_download_is_reported(status: int, words: str) -> None:
     async def refuse(_request: web.Request) -> web.Response:
         return web.Response(status=status)
 
@@ -292,12 +292,12 @@ async def test_a_download_that_slack_puts_off_is_reported(status: int, words: st
     assert words in told.message
 
 
-async def test_a_description_that_slack_puts_off_is_reported() -> None:
+async def test_a_delayed_description_is_reported() -> None:
     assert "limits how often" in (await failure(OddSlack(plain, status=429))).message
     assert "did not say where" in (await failure(OddSlack(plain, status=500))).message
 
 
-async def test_a_download_that_drips_is_given_up() -> None:
+async def test_a_trickling_download_is_abandoned() -> None:
     async def drip(request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse()
         await answer.prepare(request)
@@ -311,7 +311,7 @@ async def test_a_download_that_drips_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["", "gzip"])
-async def test_a_file_that_is_larger_than_it_says_is_cut_off(encoding: str) -> None:
+async def test_a_file_larger_than_announced_is_cut_off(encoding: str) -> None:
     async def flood(_request: web.Request) -> web.StreamResponse:
         body = b"x" * (MAX_BYTES + 65_536)
         headers = {"content-encoding": encoding} if encoding else {}
@@ -321,13 +321,13 @@ async def test_a_file_that_is_larger_than_it_says_is_cut_off(encoding: str) -> N
 
 
 @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"])
-def test_a_mark_of_an_encoding_alone_is_an_empty_file(mark: bytes) -> None:
+def test_a_lone_byte_order_mark_is_an_empty_file(mark: bytes) -> None:
     with pytest.raises(NotText, match="it is empty"):
         text_of(mark)
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_a_text_or_none(content: bytes) -> None:
+def test_any_bytes_are_text_or_refused(content: bytes) -> None:
     with suppress(NotText):
         text, note = text_of(content)
         assert text.strip("\x00 \t\r\n\ufeff") or note

@@ -67,7 +67,7 @@ def audit_feed_epoch() -> sa.ColumnElement[int]:
     return sa.type_coerce(sa.literal(0), sa.BigInteger())
 
 
-async def test_every_row_once_and_in_order(
+async def test_every_row_arrives_once_and_in_order(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit_feed, "BATCH_ROWS", 3)
@@ -83,7 +83,7 @@ async def test_every_row_once_and_in_order(
     assert collector.seen == list(range(1, 10))
 
 
-async def test_a_sink_that_is_away_misses_nothing(database: Database) -> None:
+async def test_a_sink_misses_nothing_after_an_outage(database: Database) -> None:
     collector = Collector()
     collector.away = True
     await write(database, 2)
@@ -106,7 +106,7 @@ async def test_replicas_do_not_repeat_each_other(database: Database, other: Data
 
 
 @pytest.mark.parametrize("stall", ["hangs", "is away"])
-async def test_a_sink_that_stalls_holds_up_no_other_and_resumes_where_it_stopped(
+async def test_a_stalled_sink_delays_no_other_and_resumes_where_it_stopped(
     database: Database, monkeypatch: pytest.MonkeyPatch, stall: str
 ) -> None:
     monkeypatch.setattr(audit_feed, "DELIVERY_S", 0.05)
@@ -187,7 +187,7 @@ class Burning:
         await asyncio.sleep(0)
 
 
-async def test_others_have_their_turn_between_two_pieces(database: Database) -> None:
+async def test_other_tasks_run_between_two_batches(database: Database) -> None:
     burning = Burning()
     await write(database, 10)
     sinks = {"log": Sink(burning, 4)}
@@ -198,7 +198,7 @@ async def test_others_have_their_turn_between_two_pieces(database: Database) -> 
     assert (burning.pieces, burning.rested) == ([4, 4, 2], [0, 0, 0])
 
 
-async def test_a_sink_that_is_behind_takes_its_share_of_a_core_but_not_more(
+async def test_a_sink_that_is_behind_uses_its_share_of_a_core_and_no_more(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit_feed, "BATCH_ROWS", 10)
@@ -215,7 +215,7 @@ async def test_a_sink_that_is_behind_takes_its_share_of_a_core_but_not_more(
     assert burning.spent_s / (burning.spent_s + sum(burning.rested)) < SHARE
 
 
-async def test_each_sink_has_its_turn_while_another_is_behind(
+async def test_every_sink_is_served_while_another_is_behind(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit_feed, "BATCH_ROWS", 3)
@@ -228,7 +228,7 @@ async def test_each_sink_has_its_turn_while_another_is_behind(
     assert (first.seen, second.seen) == ([1, 2, 3], [1, 2, 3])
 
 
-async def test_what_rests_as_the_process_ends_ends_at_once_and_is_repeated_from_its_batch(
+async def test_a_pause_ends_at_shutdown_and_its_batch_is_repeated(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit_feed, "BATCH_ROWS", 3)
@@ -252,7 +252,7 @@ async def test_what_rests_as_the_process_ends_ends_at_once_and_is_repeated_from_
     assert collector.seen == [1, 2, 1, 2, 3]
 
 
-async def test_how_far_behind_it_is_is_said_once_and_that_it_no_longer_is(
+async def test_a_backlog_is_logged_once_when_it_starts_and_once_when_it_ends(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit_feed, "BATCH_ROWS", 3)

@@ -195,7 +195,7 @@ async def test_credentials_are_found_after_a_single_sign_on(
 
 
 @pytest.mark.parametrize("source", SOURCES)
-async def test_in_local_only_mode_nothing_is_looked_up(
+async def test_local_only_mode_looks_up_no_credentials(
     services: Services, machine: Machine, source: str
 ) -> None:
     prepare, name = SOURCES[source]
@@ -213,7 +213,7 @@ async def test_configured_keys_are_used_in_local_only_mode(machine: Machine) -> 
         assert await AwsCredentials(REGION, key).key() == key
 
 
-async def test_credentials_are_kept_and_refreshed_before_they_expire(
+async def test_credentials_are_cached_and_refreshed_before_they_expire(
     services: Services, machine: Machine
 ) -> None:
     container(machine, services)
@@ -227,7 +227,7 @@ async def test_credentials_are_kept_and_refreshed_before_they_expire(
     assert renewed[0] != renewed[1]
 
 
-async def test_a_source_that_is_silent_is_left_after_a_while(
+async def test_a_silent_credential_source_times_out(
     services: Services, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credentials, "LOOK_UP_S", 0.1)

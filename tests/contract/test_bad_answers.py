@@ -93,7 +93,7 @@ async def asked(url: str, monkeypatch: pytest.MonkeyPatch, limit: str = "10s") -
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-async def test_an_answer_without_an_end_ends_at_a_limit(
+async def test_an_endless_answer_is_cut_at_a_limit(
     monkeypatch: pytest.MonkeyPatch, write: Write, limit: str, code: ToolErrorCode, words: str
 ) -> None:
     async with raw_server(write) as url:
@@ -126,7 +126,7 @@ def body(text: bytes) -> Write:
     ],
     ids=["1e999", "infinity", "5000 digits", "depth", "UTF-16", "surrogate", "twice", "2**70"],
 )
-async def test_an_invalid_json_comes_as_text_and_says_so(
+async def test_invalid_json_is_returned_as_text_with_a_note(
     monkeypatch: pytest.MonkeyPatch, text: bytes, words: str
 ) -> None:
     async with raw_server(body(text)) as url:
@@ -137,7 +137,7 @@ async def test_an_invalid_json_comes_as_text_and_says_so(
     json.loads(outcome.content, parse_constant=pytest.fail)
 
 
-async def test_others_run_on_while_one_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_hanging_backend_does_not_block_another(monkeypatch: pytest.MonkeyPatch) -> None:
     async with (
         raw_server(never) as hung,
         raw_server(body(b'{"tickets": []}')) as well,

@@ -81,7 +81,7 @@ def test_no_round_costs_more_than_its_worst_case(
 
 
 @given(price=prices, rounds=st.lists(st.tuples(tokens, tokens), max_size=8))
-def test_many_rounds_sum_to_the_bill_and_a_rounding_each(
+def test_the_cost_of_many_rounds_equals_the_bill_within_rounding(
     price: Price, rounds: list[tuple[int, int]]
 ) -> None:
     each = [price.cost_usd_micros(Usage(input_uncached=i, output=o)) for i, o in rounds]
@@ -97,7 +97,7 @@ amounts = st.integers(1, 400)
     limit=st.integers(1, 1000),
     steps=st.lists(st.tuples(st.integers(0, 5), amounts, st.sampled_from("rcx")), max_size=30),
 )
-def test_whatever_is_held_recorded_or_dropped_the_limit_is_never_passed(
+def test_no_sequence_of_holds_records_and_releases_passes_the_limit(
     limit: int, steps: list[tuple[int, int, str]]
 ) -> None:
     asyncio.run(_walk(limit, steps))

@@ -82,7 +82,7 @@ async def found(stores: Stores, *products: str, place: Place = HERE, limit: int 
 
 
 @pytest.mark.parametrize("state", [S.SUCCEEDED, S.FAILED, S.UNKNOWN])
-async def test_what_went_out_in_another_channel_is_found_whatever_became_of_it(
+async def test_a_dispatch_in_another_channel_is_found_in_every_state(
     stores: Stores, state: ProposalState
 ) -> None:
     await sent(stores, "1", at("T1", "C2"))
@@ -92,7 +92,7 @@ async def test_what_went_out_in_another_channel_is_found_whatever_became_of_it(
     assert await found(stores) == ["1", "2", "3"]
 
 
-async def test_what_is_not_sent_or_of_the_same_channel_is_not_found(stores: Stores) -> None:
+async def test_an_undispatched_or_same_channel_proposal_is_not_found(stores: Stores) -> None:
     await sent(stores, "1", HERE)
     await sent(stores, "2", replace(HERE, thread_ts=MessageTs("2.2")))
     await raised(stores, "3", at("T1", "C3"))
@@ -108,7 +108,7 @@ async def test_what_is_not_sent_or_of_the_same_channel_is_not_found(stores: Stor
     assert await found(stores) == []
 
 
-async def test_over_http_another_conversation_of_the_channel_is_elsewhere(stores: Stores) -> None:
+async def test_another_api_conversation_of_the_channel_counts_as_elsewhere(stores: Stores) -> None:
     over_http = at("@api", "incident-checkout")
     await sent(stores, "1", over_http)
     another = replace(over_http, thread_ts=MessageTs("2.2"))
@@ -117,7 +117,7 @@ async def test_over_http_another_conversation_of_the_channel_is_elsewhere(stores
     assert await found(stores, place=over_http) == []
 
 
-async def test_only_the_products_asked_for_are_found_and_the_latest_of_many(
+async def test_only_the_latest_dispatches_of_the_requested_products_are_found(
     stores: Stores,
 ) -> None:
     for number, product in enumerate(("checkout", "web", "checkout", "checkout")):
@@ -129,7 +129,7 @@ async def test_only_the_products_asked_for_are_found_and_the_latest_of_many(
     assert not (await stores.proposals.around(session_at(HERE), HERE, None, -5, 5)).others
 
 
-async def test_another_tenants_is_never_found_and_ones_own_over_http_is(
+async def test_another_tenants_dispatch_is_never_found(
     database: Database,
 ) -> None:
     await installed_too(database, "T2")
@@ -144,7 +144,7 @@ async def test_another_tenants_is_never_found_and_ones_own_over_http_is(
     assert await found(stores, place=at("T2", "C2")) == []
 
 
-async def test_what_went_out_longer_ago_is_not_found(database: Database) -> None:
+async def test_an_old_dispatch_is_not_found(database: Database) -> None:
     stores = stored(database)
     await sent(stores, "1", at("T1", "C2"))
     await sent(stores, "2", at("T1", "C3"))

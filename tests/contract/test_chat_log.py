@@ -79,7 +79,7 @@ def _texts(events: Sequence[ChatEvent]) -> list[str]:
     return [orjson.loads(event.data).get("text", "") for event in events]
 
 
-async def test_an_answer_is_reported_in_order_and_ends_once(world: World) -> None:
+async def test_an_answer_is_read_in_order_and_ends_once(world: World) -> None:
     ask, surface = await world.ask(), world.surface()
     stream = surface.stream(ask, await surface.open_answer(ask))
     stream.feed(RoundStarted(1, "anthropic", "m"))
@@ -103,7 +103,7 @@ async def test_an_answer_is_reported_in_order_and_ends_once(world: World) -> Non
     assert _kinds(await world.told(after=4)) == ["claims", "done"]
 
 
-async def test_a_page_of_long_events_is_short_and_the_next_goes_on(world: World) -> None:
+async def test_a_page_of_long_events_is_short_and_the_next_continues_it(world: World) -> None:
     ask = await world.ask()
     await world.chats.take(world.session.id, ask.ts, "me")
     long = [wire.text(ask.ts, "x" * (PAGE_CHARS // 3)) for _ in range(7)]
@@ -117,7 +117,7 @@ async def test_a_page_of_long_events_is_short_and_the_next_goes_on(world: World)
     assert pages == [[1, 2, 3, 4], [5, 6, 7], [8]]
 
 
-async def test_what_a_dead_replica_began_is_reported_on_by_its_successor(world: World) -> None:
+async def test_a_dead_replicas_answer_is_continued_by_its_successor(world: World) -> None:
     ask = await world.ask()
     dead = world.surface().stream(ask, ask.ts)
     for event in (CALL, TextDelta("The old half "), Notice("failing over")):
@@ -140,7 +140,7 @@ async def test_what_a_dead_replica_began_is_reported_on_by_its_successor(world: 
     assert _texts(told)[-1].strip() == "The new whole."
 
 
-async def test_text_that_another_model_replaces_is_void(world: World) -> None:
+async def test_text_replaced_by_another_model_is_void(world: World) -> None:
     ask = await world.ask()
     stream = world.surface().stream(ask, ask.ts)
     stream.feed(RoundStarted(1, "a", "m"))
@@ -156,7 +156,7 @@ async def test_text_that_another_model_replaces_is_void(world: World) -> None:
     assert _texts(told)[-1].strip() == "First words."
 
 
-async def test_a_secret_is_masked_however_it_is_cut(world: World) -> None:
+async def test_a_secret_is_masked_at_every_chunk_boundary(world: World) -> None:
     ask = await world.ask()
     stream = world.surface().stream(ask, ask.ts)
     for piece in ("It read ", SECRET[:7], SECRET[7:], " in ", SECRET, " too.\n\n", "And. "):
@@ -181,7 +181,7 @@ async def test_a_question_is_asked_once_for_each_key(world: World) -> None:
         await world.ask("something else", "k1")
 
 
-async def test_ten_writers_lose_nothing_and_number_without_a_gap(world: World) -> None:
+async def test_ten_writers_lose_nothing_and_number_without_gaps(world: World) -> None:
     surface = world.surface()
     await asyncio.gather(*(surface.say(world.session.place, f"{n}", f"{n}") for n in range(10)))
     await surface.say(world.session.place, "3 once more", "3")
@@ -202,14 +202,14 @@ async def test_a_card_shows_each_state_once(world: World) -> None:
     assert states == ["pending", "rejected"]
 
 
-async def test_a_private_word_is_read_by_its_person_alone(world: World) -> None:
+async def test_a_private_message_is_read_only_by_its_recipient(world: World) -> None:
     await world.surface().whisper(world.session.place, BOB.user, "too late")
 
     assert _texts(await world.told(BOB)) == ["too late"]
     assert await world.told() == []
 
 
-async def test_what_is_in_no_conversation_is_gone(world: World) -> None:
+async def test_an_unknown_conversation_or_question_is_reported_as_gone(world: World) -> None:
     ask, surface = await world.ask(), world.surface()
     elsewhere = replace(ask, place=replace(ask.place, thread_ts=MessageTs("1.0")))
     unasked = replace(ask, ts=MessageTs("1.0"))
@@ -225,7 +225,7 @@ async def test_what_is_in_no_conversation_is_gone(world: World) -> None:
     await surface.whisper(elsewhere.place, ALICE.user, "nobody hears it")
 
 
-async def test_what_was_said_is_forgotten_with_the_messages(world: World) -> None:
+async def test_events_are_deleted_with_the_messages(world: World) -> None:
     await world.ask()
     async with writing(world.database) as connection:
         await connection.execute(chat_events.update().values(at=sa.text("at - 90000000000")))
@@ -277,7 +277,7 @@ async def test_answers_grow_while_the_surface_runs(world: World) -> None:
     assert _kinds(await world.told()) == ["question", "text"]
 
 
-async def test_a_write_that_was_due_when_the_answer_ended_reports_nothing(world: World) -> None:
+async def test_a_pending_write_reports_nothing_after_the_end(world: World) -> None:
     ask = await world.ask()
     stream = world.surface().stream(ask, ask.ts)
     stream.feed(TextDelta("The new version leaks conn"))
@@ -288,7 +288,7 @@ async def test_a_write_that_was_due_when_the_answer_ended_reports_nothing(world:
     assert _kinds(await world.told())[-1] == "done"
 
 
-async def test_nothing_is_reported_after_an_end_of_which_its_teller_does_not_know(
+async def test_a_writer_that_missed_the_end_reports_nothing_after_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask, tell = await world.ask(), StoredChats.tell

@@ -81,7 +81,7 @@ def platform(request: pytest.FixtureRequest) -> Platform:
     return found
 
 
-async def test_an_ask_has_one_placeholder_whoever_asks_for_it_again(platform: Platform) -> None:
+async def test_an_ask_has_one_placeholder_for_all_callers(platform: Platform) -> None:
     first = await platform.surface.open_answer(ASK)
     before = set(platform.seen())
 
@@ -103,7 +103,7 @@ async def test_an_answer_is_fed_without_waiting_and_ends_once(platform: Platform
         await stream.aclose()
 
 
-async def test_an_answer_that_moved_elsewhere_is_left_without_an_end(platform: Platform) -> None:
+async def test_an_answer_taken_over_elsewhere_is_left_without_an_end(platform: Platform) -> None:
     ts = await platform.surface.open_answer(ASK)
     stream = platform.surface.stream(ASK, ts)
 
@@ -137,7 +137,7 @@ async def test_a_line_is_said_once_for_each_key(platform: Platform) -> None:
     assert await platform.surface.say(ASK.place, "done", "b") != first
 
 
-async def test_a_line_with_a_chart_is_said_whether_it_can_be_drawn_or_not(
+async def test_a_line_with_a_chart_is_posted_even_if_the_chart_fails(
     platform: Platform,
 ) -> None:
     points = tuple((AT + timedelta(minutes=n), float(n)) for n in range(3))
@@ -148,7 +148,7 @@ async def test_a_line_with_a_chart_is_said_whether_it_can_be_drawn_or_not(
     assert await platform.surface.say(ASK.place, "p99 is back", "a", [chart]) == first
 
 
-async def test_a_private_word_reaches_the_person(platform: Platform) -> None:
+async def test_a_private_message_reaches_its_recipient(platform: Platform) -> None:
     assert platform.surface.traits.private_messages
 
     await platform.surface.whisper(ASK.place, UserId("U1"), "not for you")
@@ -156,7 +156,7 @@ async def test_a_private_word_reaches_the_person(platform: Platform) -> None:
     assert ["not for you" in text for text in platform.whispered()] == [True]
 
 
-def test_a_platform_says_what_it_can_do(platform: Platform) -> None:
+def test_a_platform_reports_its_capabilities(platform: Platform) -> None:
     traits = platform.surface.traits
 
     assert traits.name
@@ -164,7 +164,7 @@ def test_a_platform_says_what_it_can_do(platform: Platform) -> None:
     assert traits.edits_per_minute > 0
 
 
-async def test_a_thread_that_was_never_seen_is_no_obstacle(platform: Platform) -> None:
+async def test_an_unknown_thread_is_accepted(platform: Platform) -> None:
     unseen = replace(ASK, place=replace(ASK.place, thread_ts=MessageTs("1699999999.000001")))
 
     assert await platform.surface.open_answer(unseen)

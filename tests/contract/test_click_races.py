@@ -21,7 +21,7 @@ __all__ = ["database", "database_url", "other"]
 ROUNDS = 4
 
 
-async def test_twenty_presses_at_once_have_one_effect_at_most(
+async def test_twenty_presses_at_once_have_at_most_one_effect(
     database: Database, other: Database
 ) -> None:
     rounds = [await race((database, other), number) for number in range(ROUNDS)]
@@ -32,7 +32,7 @@ async def test_twenty_presses_at_once_have_one_effect_at_most(
     assert unopposed.effects == 1
 
 
-async def test_orders_at_once_on_two_replicas_keep_the_limit_also_after_a_restart(
+async def test_dispatches_at_once_on_two_replicas_respect_the_rate_limit_after_a_restart(
     database: Database, other: Database
 ) -> None:
     control = FakeControlPlane()

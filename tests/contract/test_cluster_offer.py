@@ -28,7 +28,7 @@ SCHEMAS = "#/components/schemas/"
 class ClusterOfferContract:
     """Run against every implementation: Deployments, and an operator's PostgresCluster."""
 
-    async def test_kinds_come_once_with_their_version(self, offer: ClusterOffer) -> None:
+    async def test_kinds_are_listed_once_with_their_version(self, offer: ClusterOffer) -> None:
         found = {one.kind: one for one in await offer.kinds()}
         assert len(found) == len(await offer.kinds())
         assert found["Deployment"].api_version == "apps/v1"
@@ -62,7 +62,7 @@ class ClusterOfferContract:
             ("Deployment", "apps/v1", "spec.replica", "replicas"),
         ],
     )
-    async def test_what_is_not_there_is_said(
+    async def test_an_unknown_kind_or_field_is_reported(
         self, offer: ClusterOffer, kind: str, version: str, field: str, words: str
     ) -> None:
         with pytest.raises(InvalidArguments, match=words):
@@ -200,7 +200,7 @@ class TestKubernetesOffer(ClusterOfferContract):
         return (await opened(objects()))[0]
 
 
-async def test_kinds_are_remembered_and_only_what_can_be_created_counts(opened: Open) -> None:
+async def test_kinds_are_cached_and_only_creatable_ones_count(opened: Open) -> None:
     offer, server = await opened(objects())
     assert [one.kind for one in await offer.kinds()] == ["Service", "Deployment", "PostgresCluster"]
     asked = len(server.requests)
@@ -208,7 +208,7 @@ async def test_kinds_are_remembered_and_only_what_can_be_created_counts(opened: 
     assert len(server.requests) == asked
 
 
-async def test_a_reader_who_may_not_see_custom_definitions_sees_their_kinds(opened: Open) -> None:
+async def test_a_reader_without_access_to_definitions_still_sees_custom_kinds(opened: Open) -> None:
     custom = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     held = {path: item for path, item in objects().items() if path != custom}
     offer, _ = await opened(held)
@@ -216,7 +216,7 @@ async def test_a_reader_who_may_not_see_custom_definitions_sees_their_kinds(open
     assert found.description == ""
 
 
-async def test_an_api_server_without_discovery_in_one_piece_is_reported(opened: Open) -> None:
+async def test_an_api_server_without_aggregated_discovery_is_reported(opened: Open) -> None:
     offer, _ = await opened(objects(**{"/api": {"kind": "APIVersions", "versions": ["v1"]}}))
     with pytest.raises(UpstreamFailed, match=r"older than Kubernetes 1\.26"):
         await offer.kinds()
@@ -245,7 +245,7 @@ async def test_an_intent_finds_the_kind_for_it(query: str, first: str) -> None:
     assert body["capabilities"][0]["kind"] == first
 
 
-async def test_an_intent_that_fits_nothing_says_so() -> None:
+async def test_an_intent_without_a_matching_kind_is_reported() -> None:
     body, summary = await ask("search_capabilities", query="blockchain")
     assert body["capabilities"] == []
     assert body["notes"] == ["none of 5 kinds fits; try other words"]
@@ -253,7 +253,7 @@ async def test_an_intent_that_fits_nothing_says_so() -> None:
     assert (await ask("search_capabilities", query="???"))[0]["error"] == "validation"
 
 
-async def test_a_schema_is_shown_with_what_is_required() -> None:
+async def test_a_schema_marks_its_required_fields() -> None:
     body, summary = await ask(
         "get_resource_schema", kind="PostgresCluster", api_version="data.shop.example/v1"
     )
@@ -263,6 +263,6 @@ async def test_a_schema_is_shown_with_what_is_required() -> None:
 
 
 @pytest.mark.parametrize("version", ["../v1", "apps/../v1", "apps/v1/x", "APPS/v1", "", "apps"])
-async def test_a_version_that_fits_no_path_is_refused(version: str) -> None:
+async def test_an_invalid_version_is_refused(version: str) -> None:
     body, _ = await ask("get_resource_schema", kind="Deployment", api_version=version)
     assert body["error"] == "validation"

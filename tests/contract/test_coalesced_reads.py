@@ -30,7 +30,7 @@ CALLS = (Call("core__get_logs", {"product": "checkout", "limit": 5}),)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_fast_answer_comes_whole_in_few_pieces(wire: str) -> None:
+async def test_a_fast_answer_is_complete_in_few_pieces(wire: str) -> None:
     async with serving(wire, [Round(text=WORDS, calls=CALLS, pace_s=0.001)]) as (provider, _):
         chunks = await everything(provider, ASKED)
 
@@ -52,7 +52,7 @@ async def test_silence_after_a_fast_answer_is_a_timeout(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_fast_answer_that_is_cut_shows_all_that_came(wire: str) -> None:
+async def test_a_fast_answer_that_is_cut_shows_everything_received(wire: str) -> None:
     async with serving(wire, [Round(text=WORDS, pace_s=0.001, cut_at=200)]) as (provider, _):
         chunks = await everything(provider, ASKED)
 
@@ -86,13 +86,13 @@ async def leaving_s(wire: str) -> float:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_who_leaves_while_a_read_waits_hangs_up_within_100_ms(wire: str) -> None:
+async def test_leaving_during_a_delayed_read_hangs_up_within_100_ms(wire: str) -> None:
     # A busy machine delays one of them; a wait of the product's would delay each.
     assert min([await leaving_s(wire) for _ in range(3)]) < 0.1
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_connections_of_fast_answers_are_used_again(wire: str) -> None:
+async def test_connections_of_fast_answers_are_reused(wire: str) -> None:
     script = [Round(text=WORDS, pace_s=0.001)] * 2
     async with serving(wire, script) as (provider, server):
         first = await everything(provider, ASKED)
@@ -131,7 +131,7 @@ async def read_in_steps(client: httpx.AsyncClient, url: str) -> tuple[bytes, int
         return read, reads
 
 
-async def test_a_paused_answer_comes_whole_in_few_reads() -> None:
+async def test_a_paused_answer_is_complete_in_few_reads() -> None:
     async with serving_http(in_steps) as url, http_client() as client:
         read, reads = await read_in_steps(client, url)
 
@@ -139,7 +139,9 @@ async def test_a_paused_answer_comes_whole_in_few_reads() -> None:
     assert reads < STEPS / 3
 
 
-async def test_one_over_tls_too(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+async def test_a_paused_answer_over_tls_is_complete_in_few_reads(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
     file = certificate(tmp_path, "localhost")
     trust = ssl.create_default_context(cafile=str(file))
@@ -150,7 +152,7 @@ async def test_one_over_tls_too(tmp_path: Path, request: pytest.FixtureRequest) 
     assert all(reads < STEPS / 3 for _, reads in found)
 
 
-async def test_one_that_breaks_off_gives_all_that_came() -> None:
+async def test_a_broken_answer_gives_everything_received() -> None:
     async with serving_http(in_steps) as url, http_client() as client:
         read, _ = await read_in_steps(client, f"{url}/cut")
 
@@ -165,7 +167,7 @@ async def test_an_answer_without_a_connection_is_read_at_once() -> None:
 
 
 @pytest.mark.parametrize(("count", "size"), [(40, 100_000), (60_000, 1), (500, 150), (1, 3)])
-async def test_an_answer_that_comes_faster_than_it_is_read_comes_whole(
+async def test_an_answer_that_arrives_faster_than_it_is_read_is_complete(
     count: int, size: int
 ) -> None:
     async def pieces(request: web.Request) -> web.StreamResponse:
@@ -189,7 +191,7 @@ async def test_an_answer_that_comes_faster_than_it_is_read_comes_whole(
     assert bytes(read) == b"".join(bytes([ord("a") + n % 26]) * size for n in range(count))
 
 
-async def test_a_pause_ends_when_the_answer_is_wanted_at_once() -> None:
+async def test_a_pause_ends_when_the_reader_needs_data() -> None:
     on = asyncio.Event()
 
     async def late(request: web.Request) -> web.StreamResponse:

@@ -113,7 +113,7 @@ async def feeds(systems: Systems) -> AsyncIterator[Mapping[str, DeployFeed]]:
         ("flux", "cart", "1.2.0", "flux", "failed"),
     ],
 )
-async def test_what_was_deployed_is_reported(
+async def test_a_deploy_is_reported(
     feeds: Mapping[str, DeployFeed],
     kind: str,
     product: str,
@@ -130,11 +130,13 @@ async def test_what_was_deployed_is_reported(
 
 
 @pytest.mark.parametrize("kind", ["github", "argocd", "flux"])
-async def test_what_ended_before_is_left_out(feeds: Mapping[str, DeployFeed], kind: str) -> None:
+async def test_a_deploy_that_ended_earlier_is_omitted(
+    feeds: Mapping[str, DeployFeed], kind: str
+) -> None:
     assert not await feeds[kind].since(AT + timedelta(minutes=1))
 
 
-async def test_gitlab_is_reported_from_when_on(
+async def test_gitlab_is_queried_from_the_start_time(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
     await feeds["gitlab"].since(DAY)
@@ -142,7 +144,7 @@ async def test_gitlab_is_reported_from_when_on(
     assert "updated_after=2026-04-06T14%3A32%3A00%2B00%3A00" in systems.asked[0]
 
 
-async def test_argo_is_asked_for_the_projects_that_are_named(
+async def test_argo_is_queried_for_the_named_projects(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
     await feeds["argocd"].since(DAY)
@@ -150,7 +152,7 @@ async def test_argo_is_asked_for_the_projects_that_are_named(
     assert systems.asked == ["/api/v1/applications?projects=shop&projects=more"]
 
 
-async def test_the_statuses_of_a_deployment_are_asked_for_when_it_changed(
+async def test_the_statuses_of_a_changed_deployment_are_fetched(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
     told = [await feeds["github"].since(DAY) for _ in range(2)]
@@ -162,7 +164,7 @@ async def test_the_statuses_of_a_deployment_are_asked_for_when_it_changed(
     ]  # fmt: skip
 
 
-async def test_two_instances_of_argo_that_count_alike_tell_two_deploys() -> None:
+async def test_equal_revision_counts_of_two_argo_instances_are_two_deploys() -> None:
     later = json.loads(json.dumps(told.ARGO_APPLICATION).replace("T14:32:00Z", "T15:10:00Z"))
     apps = (told.ARGO_APPLICATION, later)
 
@@ -174,7 +176,7 @@ async def test_two_instances_of_argo_that_count_alike_tell_two_deploys() -> None
 @pytest.mark.parametrize(
     "unset", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "1970-01-01T00:00:00Z", None]
 )
-async def test_an_instant_that_no_one_set_is_not_the_year_1(unset: str | None) -> None:
+async def test_an_unset_time_is_not_the_year_1(unset: str | None) -> None:
     app: Any = json.loads(json.dumps(told.ARGO_APPLICATION))
     first = app["status"]["history"][0]
     app["status"]["history"] = [
@@ -232,7 +234,7 @@ def by_webhook(read: Any, body: object) -> Callable[[], list[IngestedEvent]]:
     ],
 )
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_a_deploy_reported_by_webhook_and_asked_for_is_one_deploy(
+async def test_a_deploy_from_a_webhook_and_a_poll_is_one_deploy(
     feeds: Mapping[str, DeployFeed],
     database: Database,
     kind: str,
@@ -264,7 +266,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("body", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_odd_answer_is_an_error_of_ours_or_reports_nothing(
+async def test_an_odd_answer_is_a_known_error_or_reports_nothing(
     feeds: Mapping[str, DeployFeed], systems: Systems, kind: str, body: bytes
 ) -> None:
     systems.said = (200, body)
@@ -291,7 +293,7 @@ async def test_an_odd_entry_hides_no_other(
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_the_list_of_deploys_says_what_its_feeds_could_not_read(
+async def test_the_list_of_deploys_says_which_feeds_failed(
     feeds: Mapping[str, DeployFeed],
     systems: Systems,
     database: Database,
@@ -332,7 +334,7 @@ async def test_the_list_of_deploys_says_what_its_feeds_could_not_read(
     assert notes == [None, [f"{UNREAD}, because 1 source does not answer"], None]
 
 
-async def test_who_is_asked_too_often_says_how_long_to_wait(
+async def test_a_rate_limit_reports_its_retry_after(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
     systems.said, systems.headers = (429, b"{}"), {"Retry-After": "7"}
@@ -351,7 +353,7 @@ async def _limited(feeds: Mapping[str, DeployFeed], systems: Systems, reset: str
     return refused.value.retry_after_s
 
 
-async def test_a_limit_that_is_reported_as_forbidden_is_waited_for(
+async def test_a_rate_limit_reported_as_forbidden_is_waited_for(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
     waits_s = await _limited(feeds, systems, f"{time.time() + 900:.0f}")
@@ -361,7 +363,7 @@ async def test_a_limit_that_is_reported_as_forbidden_is_waited_for(
 
 
 @pytest.mark.parametrize(("reset", "waits_s"), [("1", 0.0), ("9" * 50, None), ("soon", None)])
-async def test_the_end_of_a_limit_may_be_past_or_no_time(
+async def test_the_end_of_a_rate_limit_may_be_past_or_invalid(
     feeds: Mapping[str, DeployFeed], systems: Systems, reset: str, waits_s: float | None
 ) -> None:
     assert await _limited(feeds, systems, reset) == waits_s

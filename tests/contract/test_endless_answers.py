@@ -80,7 +80,7 @@ def cut_for(chunks: list[StreamChunk], kind: ErrorKind, words: str) -> None:
 
 @pytest.mark.parametrize("byte", [b" ", b"\n", b"x"])
 @pytest.mark.parametrize("wire", WIRES)
-async def test_bytes_of_nothing_whole_are_no_sign_of_life(wire: str, byte: bytes) -> None:
+async def test_incomplete_bytes_do_not_keep_a_round_alive(wire: str, byte: bytes) -> None:
     chunks = await answer(wire, forever(byte, 0.01), timeout_s=0.1)
 
     assert len(chunks) == 1
@@ -90,7 +90,7 @@ async def test_bytes_of_nothing_whole_are_no_sign_of_life(wire: str, byte: bytes
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_an_answer_that_comes_byte_by_byte_is_cut_by_the_configured_timeout(
+async def test_an_answer_byte_by_byte_is_cut_by_the_configured_timeout(
     wire: str,
 ) -> None:
     """One byte at a time: its first event would take minutes."""
@@ -106,7 +106,7 @@ async def test_an_answer_that_comes_byte_by_byte_is_cut_by_the_configured_timeou
     cut_for(await answer(wire, write, timeout_s=0.5), ErrorKind.TIMEOUT, "nothing whole for")
 
 
-async def test_a_head_that_comes_byte_by_byte_is_cut_as_well() -> None:
+async def test_a_head_byte_by_byte_is_cut_by_the_timeout() -> None:
     (end,) = await answer("anthropic", _endless_head, timeout_s=0.1)
     assert isinstance(end, ErrorChunk)
     assert (end.kind, end.began) == (ErrorKind.TIMEOUT, False)
@@ -121,7 +121,7 @@ async def _endless_head(writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_pings_keep_an_answer_alive_until_the_limit_of_a_round(
+async def test_pings_keep_an_answer_alive_until_the_round_limit(
     monkeypatch: pytest.MonkeyPatch, wire: str
 ) -> None:
     monkeypatch.setattr(framing, "ROUND_LIMIT_S", 0.5)
@@ -139,7 +139,7 @@ async def test_an_answer_of_too_many_bytes_is_cut(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_an_answer_of_too_much_text_is_cut_after_so_much(wire: str) -> None:
+async def test_an_answer_of_too_much_text_is_cut_at_the_limit(wire: str) -> None:
     async with serving(wire, [Round(text=("word " * 50_000,) * 8)]) as (provider, _):
         chunks = await everything(provider, ASKED)
 
@@ -164,7 +164,7 @@ def whole(wire: str) -> bytes:
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai", "openai-responses"])
-async def test_a_whole_answer_without_an_end_is_cut(wire: str) -> None:
+async def test_a_complete_answer_without_an_end_is_cut(wire: str) -> None:
     async def write(writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD + whole(wire))
         while True:
@@ -177,7 +177,7 @@ async def test_a_whole_answer_without_an_end_is_cut(wire: str) -> None:
 @pytest.mark.parametrize(
     ("wire", "usage"), [("anthropic", Usage(100, 0, 0, 1)), ("openai", None), ("bedrock", None)]
 )
-async def test_an_answer_cut_before_its_first_word_says_what_was_billed(
+async def test_an_answer_cut_before_its_first_word_reports_its_usage(
     wire: str, usage: Usage | None
 ) -> None:
     async with serving(wire, [Round(text=("a",), cut_at=1)]) as (provider, _):

@@ -217,7 +217,7 @@ LONGER = {
 
 
 @pytest.mark.parametrize("first", LONGER.values(), ids=LONGER.keys())
-async def test_what_follows_an_answer_is_not_the_next_one(first: bytes) -> None:
+async def test_bytes_after_an_answer_are_not_the_next_answer(first: bytes) -> None:
     answers = iter([first])
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -299,7 +299,7 @@ async def test_slack_answers_no_request_with_anothers_answer(stray: bytes, pause
 
 
 @pytest.mark.parametrize("kind", [*KINDS.values(), SLACK], ids=[*KINDS, "Slack"])
-async def test_a_408_that_crosses_a_request_costs_that_request_alone(kind: Kind) -> None:
+async def test_a_408_that_crosses_a_request_fails_only_that_request(kind: Kind) -> None:
     """The server's real answer follows, and must not become the answer to the next request."""
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -406,7 +406,7 @@ async def test_a_fault_ends_in_time_and_the_next_call_works(kind: Kind, fault: P
         assert await ask("22") == "22"
 
 
-async def test_a_large_compressed_answer_leaves_the_loop_free() -> None:
+async def test_a_large_compressed_answer_does_not_block_the_loop() -> None:
     bomb = gzip.compress(bytes(50_000_000), compresslevel=1)
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -73,7 +73,7 @@ async def metrics_through(url: str, key: str, stack: AsyncExitStack) -> Metrics:
     ("key", "lookups"),
     [('data_source_uid = "kLtEtcRGk"', 0), ('data_source = "test_datasource"', 1)],
 )
-async def test_every_request_goes_to_the_data_source_with_the_one_token(
+async def test_every_request_uses_the_data_sources_path_and_token(
     grafana: tuple[Grafana, str], key: str, lookups: int
 ) -> None:
     standing, url = grafana
@@ -86,7 +86,7 @@ async def test_every_request_goes_to_the_data_source_with_the_one_token(
     assert standing.asked == [looked_up] * lookups + [proxied] * 2
 
 
-async def test_logs_and_traces_go_the_same_way(grafana: tuple[Grafana, str]) -> None:
+async def test_logs_and_traces_use_the_data_sources_path(grafana: tuple[Grafana, str]) -> None:
     standing, url = grafana
     async with AsyncExitStack() as stack:
         text = table("loki", "logs", url, 'data_source_uid = "l"')
@@ -104,7 +104,9 @@ async def test_logs_and_traces_go_the_same_way(grafana: tuple[Grafana, str]) -> 
 @pytest.mark.parametrize(
     "known", [{}, [], {"uid": 2**127}, {"uid": "../../admin"}, {"uid": ""}, "\ud800"]
 )
-async def test_an_invalid_uid_is_never_asked(grafana: tuple[Grafana, str], known: object) -> None:
+async def test_an_invalid_uid_is_never_requested(
+    grafana: tuple[Grafana, str], known: object
+) -> None:
     standing, url = grafana
     standing.known = known
     async with AsyncExitStack() as stack:
@@ -114,7 +116,7 @@ async def test_an_invalid_uid_is_never_asked(grafana: tuple[Grafana, str], known
     assert len(standing.asked) == 1
 
 
-async def test_name_that_is_not_there_is_said(grafana: tuple[Grafana, str]) -> None:
+async def test_unknown_data_source_is_reported(grafana: tuple[Grafana, str]) -> None:
     _standing, url = grafana
     async with AsyncExitStack() as stack:
         metrics = await metrics_through(url, 'data_source = "a/../b"', stack)
@@ -125,6 +127,6 @@ async def test_name_that_is_not_there_is_said(grafana: tuple[Grafana, str]) -> N
 @pytest.mark.parametrize(
     "keys", ['data_source = "a"\ndata_source_uid = "b"', 'data_source_uid = "a/b"']
 )
-def test_data_source_that_is_none_is_refused(keys: str) -> None:
+def test_invalid_data_source_is_refused(keys: str) -> None:
     with pytest.raises(ConfigurationError, match="data_source"):
         parse(table("loki", "logs", "http://grafana", keys), "kortex.toml", {})

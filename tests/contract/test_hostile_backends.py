@@ -138,7 +138,7 @@ def sound_but(kind: str, last: Answer) -> Answer:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sound", [True, False], ids=["reading", "discovery"])
-async def test_no_answer_raises_what_tools_do_not_know(kind: str, sound: bool) -> None:
+async def test_any_answer_raises_only_known_errors(kind: str, sound: bool) -> None:
     for status, body in itertools.product((200, 400, 503), BODIES):
 
         def answer(_request: httpx.Request, s: int = status, b: bytes = body) -> httpx.Response:
@@ -150,7 +150,7 @@ async def test_no_answer_raises_what_tools_do_not_know(kind: str, sound: bool) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_who_asks_to_wait_is_quoted(kind: str) -> None:
+async def test_a_retry_after_is_quoted(kind: str) -> None:
     def busy(_request: httpx.Request) -> httpx.Response:
         return httpx.Response(429, headers={"Retry-After": "7"}, json={"errors": ["slow down"]})
 
@@ -181,7 +181,7 @@ async def test_fifty_megabytes_are_not_read(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cloudwatch logs", "cloudwatch"])
-async def test_paging_that_never_ends_ends(kind: str) -> None:
+async def test_endless_paging_ends(kind: str) -> None:
     asked = itertools.count()
 
     def endless(_request: httpx.Request) -> httpx.Response:
@@ -195,7 +195,7 @@ async def test_paging_that_never_ends_ends(kind: str) -> None:
     assert 20 <= next(asked) <= 400
 
 
-async def test_data_in_parts_without_an_end_is_no_answer() -> None:
+async def test_data_in_endless_parts_is_refused() -> None:
     def endless(_request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, json={"MetricDataResults": [], "NextToken": "more"})
 
@@ -206,7 +206,7 @@ async def test_data_in_parts_without_an_end_is_no_answer() -> None:
         await metrics.query_range(MetricQuery("checkout", "Duration", HOUR))
 
 
-async def test_waiting_for_a_query_ends_with_who_waits() -> None:
+async def test_cancelling_ends_the_wait_for_a_query() -> None:
     def running(_request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, json={"status": "Running", "results": []})
 

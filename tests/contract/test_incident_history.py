@@ -99,7 +99,7 @@ async def ids(history: IncidentHistory, text: str, **more: object) -> list[str]:
     return [one.id.removeprefix("pager:") for one in found]
 
 
-async def test_an_incident_comes_back_whole(history: IncidentHistory) -> None:
+async def test_an_incident_is_returned_complete(history: IncidentHistory) -> None:
     assert list(await history.search(IncidentQuery("p99 rollback deploy", "C1"))) == [PAST[0]]
 
 
@@ -118,7 +118,7 @@ async def test_an_incident_comes_back_whole(history: IncidentHistory) -> None:
         ("zzyzx", []),
     ],
 )
-async def test_words_find_their_forms(
+async def test_a_word_finds_its_other_forms(
     history: IncidentHistory, text: str, expected: list[str]
 ) -> None:
     assert await ids(history, text) == expected
@@ -132,14 +132,12 @@ async def test_words_find_their_forms(
         "'; DROP TABLE incidents; -- pool", "pool " * 150,
     ],
 )  # fmt: skip
-async def test_any_text_is_only_words(history: IncidentHistory, text: str) -> None:
+async def test_any_text_is_searched_as_plain_words(history: IncidentHistory, text: str) -> None:
     assert await ids(history, text) == ["2"]
 
 
 @pytest.mark.parametrize("text", ["", "  ", "???", "the of and", "\x00"])
-async def test_without_a_word_there_is_nothing_to_search_by(
-    history: IncidentHistory, text: str
-) -> None:
+async def test_a_search_without_words_is_refused(history: IncidentHistory, text: str) -> None:
     with pytest.raises(InvalidArguments, match="name words"):
         await ids(history, text)
 
@@ -148,18 +146,18 @@ async def test_without_a_word_there_is_nothing_to_search_by(
     ("product", "expected"),
     [("checkout", ["3", "1"]), ("check.out", ["5"]), ("payments", []), ("check", [])],
 )
-async def test_a_product_is_that_product_only(
+async def test_a_product_filter_finds_only_that_product(
     history: IncidentHistory, product: str, expected: list[str]
 ) -> None:
     assert await ids(history, "checkout", product=product) == expected
 
 
-async def test_a_range_holds_its_start_and_not_its_end(history: IncidentHistory) -> None:
+async def test_a_range_includes_its_start_and_excludes_its_end(history: IncidentHistory) -> None:
     assert await ids(history, "checkout", interval=Interval(days_ago(30), days_ago(1))) == ["3"]
     assert await ids(history, "checkout", interval=Interval(days_ago(3000), days_ago(30))) == ["1"]
 
 
-async def test_the_limit_keeps_the_best(history: IncidentHistory) -> None:
+async def test_the_limit_keeps_the_best_matches(history: IncidentHistory) -> None:
     assert await ids(history, "checkout p99", limit=1) == ["1"]
 
 
@@ -167,7 +165,7 @@ async def test_a_rare_word_counts_more_than_a_newer_incident(history: IncidentHi
     assert (await ids(history, "checkout v1"))[0] == "1"
 
 
-async def test_words_of_every_rarity_find_the_best_among_many(database: Database) -> None:
+async def test_words_of_every_frequency_find_the_best_among_many(database: Database) -> None:
     await fill(database)
     events = StoredEvents(database)
     # The newest 250 hold one of two words each; "brownout" is in none of the newest 500.
@@ -194,7 +192,7 @@ async def test_words_of_every_rarity_find_the_best_among_many(database: Database
     assert await ids(history, "timeout", product="payments") == []
 
 
-async def test_a_finding_is_searched_with_its_incident(database: Database) -> None:
+async def test_a_finding_is_found_with_its_incident(database: Database) -> None:
     await fill(database)
     finding = IngestedEvent(
         "f1",
@@ -209,7 +207,7 @@ async def test_a_finding_is_searched_with_its_incident(database: Database) -> No
     assert found == PAST[1]
 
 
-async def test_of_very_many_findings_the_newest_are_found_and_what_it_was_called(
+async def test_the_newest_of_many_findings_are_found_with_their_titles(
     database: Database,
 ) -> None:
     await StoredEvents(database).add([opened(PAST[1])])
@@ -242,7 +240,7 @@ class _DeletedMeanwhile:
         return found
 
 
-async def test_an_incident_that_is_deleted_as_a_finding_comes_is_there_again(
+async def test_an_incident_deleted_during_a_finding_is_created_again(
     database: Database,
 ) -> None:
     await StoredEvents(database).add([opened(PAST[1])])
@@ -261,7 +259,7 @@ async def test_the_same_event_twice_is_one_incident(database: Database) -> None:
     assert await ids(StoredIncidents(database), "pool") == ["2"]
 
 
-async def test_a_closed_incident_that_is_opened_late_stays_closed(database: Database) -> None:
+async def test_a_closed_incident_that_opens_late_stays_closed(database: Database) -> None:
     events = StoredEvents(database)
     await events.add([closed(PAST[1], NOW)])
     await events.add([opened(PAST[1])])
@@ -269,7 +267,7 @@ async def test_a_closed_incident_that_is_opened_late_stays_closed(database: Data
     assert found == replace(PAST[1], closed_at=NOW)
 
 
-async def test_a_store_that_is_gone_is_unavailable(tmp_path: Path) -> None:
+async def test_an_unreachable_store_is_unavailable(tmp_path: Path) -> None:
     async with new_database("sqlite", tmp_path, migrated=False) as url:
         empty = await Database.open(url)
         with pytest.raises(CapabilityUnavailable):
@@ -316,7 +314,7 @@ async def test_an_answered_session_is_found_in_its_channel(database: Database) -
 
 
 @pytest.mark.parametrize("letter", ["p", "\u65e5", "\U0001f4a9"])
-async def test_a_product_that_a_model_made_up_keeps_no_turn_from_being_kept(
+async def test_an_invented_product_does_not_prevent_storing_a_turn(
     database: Database, letter: str
 ) -> None:
     name = "".join(f"{letter}{number}" for number in range(2_000))
@@ -327,7 +325,7 @@ async def test_a_product_that_a_model_made_up_keeps_no_turn_from_being_kept(
 
 
 @pytest.mark.parametrize("limit", [2, 3, 9])
-async def test_earlier_answers_take_no_more_than_half_of_the_places(
+async def test_earlier_answers_fill_at_most_half_of_the_results(
     database: Database, limit: int
 ) -> None:
     await fill(database)
@@ -349,13 +347,13 @@ async def test_a_session_without_an_answer_is_not_found(
     assert await ids(StoredIncidents(database), "sequential quotes checkout") == []
 
 
-async def test_what_the_bot_found_itself_comes_before_recorded_incidents() -> None:
+async def test_the_bots_own_findings_come_before_recorded_incidents() -> None:
     own = PastIncident("kortex:s1", "checkout slow", NOW)
     both = RecordedHistory(PAST, beside=RecordedHistory([own]))
     assert await ids(both, "checkout", limit=2) == ["kortex:s1", "5"]
 
 
-async def test_its_own_threads_leave_recorded_incidents_their_places() -> None:
+async def test_the_bots_own_threads_leave_room_for_recorded_incidents() -> None:
     own = [PastIncident(f"kortex:s{number}", "checkout slow", NOW) for number in range(20)]
     both = RecordedHistory(PAST, beside=RecordedHistory(own))
     assert "5" in await ids(both, "checkout", limit=4)

@@ -38,19 +38,21 @@ class KubernetesContract:
     """Run against every implementation. The namespace holds pod checkout-1 and its Deployment."""
 
     @pytest.mark.parametrize("kind", ["pods", "Pod", "po", "PODS"])
-    async def test_objects_come_as_a_table(self, cluster: Kubernetes, kind: str) -> None:
+    async def test_objects_are_listed_as_a_table(self, cluster: Kubernetes, kind: str) -> None:
         found = await cluster.table(ObjectQuery(kind))
         assert found.columns[0] == "Name"
         assert "checkout-1" in [row[0] for row in found.rows]
         assert {len(row) for row in found.rows} == {len(found.columns)}
 
-    async def test_over_all_namespaces_each_is_named(self, cluster: Kubernetes) -> None:
+    async def test_objects_of_all_namespaces_show_their_namespace(
+        self, cluster: Kubernetes
+    ) -> None:
         found = await cluster.table(ObjectQuery("deployments", namespace="*"))
         assert found.columns[:2] == ["Namespace", "Name"]
         assert [NAMESPACE, "checkout"] in [list(row[:2]) for row in found.rows]
 
     @pytest.mark.parametrize("space", [NAMESPACE, "*", ""])
-    async def test_whole_objects_of_a_kind_come_without_their_secrets(
+    async def test_complete_objects_of_a_kind_omit_secrets(
         self, cluster: Kubernetes, space: str
     ) -> None:
         found = await cluster.objects(ObjectQuery("pods", space))
@@ -61,14 +63,14 @@ class KubernetesContract:
         assert "not for you" not in text
         assert (found.more, found.unread) == (False, 0)
 
-    async def test_one_object_is_described_without_its_secrets(self, cluster: Kubernetes) -> None:
+    async def test_a_described_object_omits_secrets(self, cluster: Kubernetes) -> None:
         found = await cluster.describe(ObjectQuery("pod", NAMESPACE, "checkout-1"))
         assert (found["kind"], found["metadata"]["name"]) == ("Pod", "checkout-1")  # type: ignore[index,call-overload]
         text = orjson.dumps(found).decode()
         assert "DATABASE_PASSWORD" in text
         assert "not for you" not in text
 
-    async def test_what_a_case_takes_is_readable_and_holds_no_secret(
+    async def test_an_object_for_a_case_is_readable_and_omits_secrets(
         self, cluster: Kubernetes
     ) -> None:
         state, _notes = await take_cluster(cluster, ["checkout"])
@@ -78,14 +80,14 @@ class KubernetesContract:
         assert b"not for you" not in text
 
     @pytest.mark.parametrize("name", ["checkout-99", "no-such"])
-    async def test_what_is_not_there_is_said(self, cluster: Kubernetes, name: str) -> None:
+    async def test_an_unknown_object_is_reported(self, cluster: Kubernetes, name: str) -> None:
         with pytest.raises(InvalidArguments, match=f'"{name}" not found'):
             await cluster.describe(ObjectQuery("pod", NAMESPACE, name))
         with pytest.raises(InvalidArguments, match="not found"):
             await cluster.logs(PodLogQuery(NAMESPACE, name))
 
     @pytest.mark.parametrize("kind", ["secret", "secrets", "Secrets", "tokenreviews", "pods/exec"])
-    async def test_secrets_and_what_acts_cannot_be_asked_for(
+    async def test_secrets_and_write_verbs_are_refused(
         self, cluster: Kubernetes, kind: str
     ) -> None:
         for question in (cluster.table, cluster.describe, cluster.objects):
@@ -93,24 +95,24 @@ class KubernetesContract:
                 await question(ObjectQuery(kind, NAMESPACE, "checkout-1"))
 
     @pytest.mark.parametrize("name", ["../secrets/x", "a/b", "a%2fb", "A", "a..b", "-a", "a\n"])
-    async def test_a_name_cannot_leave_its_place(self, cluster: Kubernetes, name: str) -> None:
+    async def test_a_name_cannot_escape_its_path(self, cluster: Kubernetes, name: str) -> None:
         with pytest.raises(InvalidArguments, match="name"):
             await cluster.describe(ObjectQuery("pods", NAMESPACE, name))
         with pytest.raises(InvalidArguments, match="name"):
             await cluster.logs(PodLogQuery(NAMESPACE, name))
 
-    async def test_the_newest_lines_of_a_container(self, cluster: Kubernetes) -> None:
+    async def test_the_newest_lines_of_a_container_are_returned(self, cluster: Kubernetes) -> None:
         lines = await cluster.logs(PodLogQuery(NAMESPACE, "checkout-1", tail=3))
         assert len(lines) == 3
         assert list(lines) == sorted(lines)
 
-    async def test_a_misspelt_container_is_an_error_and_no_empty_log(
+    async def test_a_misspelt_container_is_an_error_and_not_an_empty_log(
         self, cluster: Kubernetes
     ) -> None:
         with pytest.raises(InvalidArguments, match="container chekcout is not valid for pod"):
             await cluster.logs(PodLogQuery(NAMESPACE, "checkout-1", container="chekcout"))
 
-    async def test_there_is_no_log_before_a_restart_that_never_was(
+    async def test_a_container_that_never_restarted_has_no_previous_log(
         self, cluster: Kubernetes
     ) -> None:
         with pytest.raises(InvalidArguments, match="previous terminated container"):

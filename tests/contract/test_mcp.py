@@ -31,7 +31,7 @@ from tools.policy import ToolPolicy
 COMMAND = (sys.executable, str(Path(mcp_server.__file__)))
 
 
-async def test_a_child_is_listed_called_heard_and_ended() -> None:
+async def test_a_child_process_is_listed_called_and_ended() -> None:
     wake = asyncio.Event()
     async with over_stdio(COMMAND, {"ONLY": "this"}, wake) as connection:
         async with asyncio.TaskGroup() as group:
@@ -68,7 +68,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("case", PROGRAMS)
-async def test_a_program_that_is_no_server_is_a_reason(case: str) -> None:
+async def test_a_program_that_is_not_an_mcp_server_is_reported(case: str) -> None:
     script, words = PROGRAMS[case]
 
     with pytest.raises(AdapterError, match=words):
@@ -76,7 +76,7 @@ async def test_a_program_that_is_no_server_is_a_reason(case: str) -> None:
             pass
 
 
-async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
+async def test_child_processes_of_a_server_end_with_it(tmp_path: Path) -> None:
     held = tmp_path / "held"
     os.mkfifo(held)
     script = f"exec 3> {held}; sleep 600 >&2 & exit 0"
@@ -131,9 +131,7 @@ async def _opened(address: str, folder: Path, **changes: Any) -> AsyncIterator[M
         yield await open_mcp(settings, stack)
 
 
-async def test_a_server_over_http_is_asked_with_its_token(
-    runbooks: McpHttp, opened: Opened
-) -> None:
+async def test_a_server_over_http_gets_its_token(runbooks: McpHttp, opened: Opened) -> None:
     async with opened() as servers:
         (tool,) = servers.tools
         outcome = await bench([tool], ToolPolicy({"investigate": (FIND_ID,)})).run("{}", FIND_ID)
@@ -190,7 +188,7 @@ PAGES: dict[str, Callable[[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("pages", PAGES)
-async def test_every_tool_is_listed_once_however_the_pages_end(
+async def test_every_tool_is_listed_once_for_any_paging(
     runbooks: McpHttp, opened: Opened, pages: str
 ) -> None:
     runbooks.pages = PAGES[pages]
@@ -214,7 +212,7 @@ async def test_a_server_that_refuses_its_own_cursor_keeps_its_tools(
     assert (status.state, status.reason) == ("connected", "runbooks 7; 1 tools on, 1 off")
 
 
-async def test_a_list_of_tools_without_end_is_a_reason(runbooks: McpHttp, opened: Opened) -> None:
+async def test_an_endless_list_of_tools_is_reported(runbooks: McpHttp, opened: Opened) -> None:
     runbooks.pages = lambda at: {"tools": [TOOL | {"name": f"t{at}"}], "nextCursor": f"{at}x"}
     async with opened() as servers:
         (status,) = servers.status()
@@ -253,9 +251,7 @@ REFUSALS: dict[str, tuple[Callable[[], web.StreamResponse], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-async def test_an_answer_that_cannot_be_used_is_a_reason(
-    runbooks: McpHttp, opened: Opened, case: str
-) -> None:
+async def test_an_unusable_answer_is_reported(runbooks: McpHttp, opened: Opened, case: str) -> None:
     answer, words = REFUSALS[case]
     runbooks.instead = lambda _method: answer()
     async with opened() as servers:
@@ -266,7 +262,7 @@ async def test_an_answer_that_cannot_be_used_is_a_reason(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_a_network_that_is_not_declared_is_not_reached(
+async def test_an_undeclared_network_is_not_contacted(
     runbooks: McpHttp, opened: Opened, url: str, host: str
 ) -> None:
     there = url.replace("127.0.0.1", host)
@@ -277,9 +273,7 @@ async def test_a_network_that_is_not_declared_is_not_reached(
     assert runbooks.asked == []
 
 
-async def test_in_local_only_mode_no_other_host_is_reached(
-    runbooks: McpHttp, opened: Opened
-) -> None:
+async def test_local_only_mode_contacts_no_other_host(runbooks: McpHttp, opened: Opened) -> None:
     with confined_to(LocalHosts()):
         async with opened(url="http://runbooks.example/mcp") as servers:
             (status,) = servers.status()[:1]
@@ -289,9 +283,7 @@ async def test_in_local_only_mode_no_other_host_is_reached(
 
 
 @pytest.mark.parametrize("status", [401, 429, 503])
-async def test_a_failing_call_is_its_own_failure(
-    runbooks: McpHttp, opened: Opened, status: int
-) -> None:
+async def test_a_failing_call_fails_alone(runbooks: McpHttp, opened: Opened, status: int) -> None:
     async with opened() as servers:
         (tool,) = servers.tools
         running = bench([tool], ToolPolicy({"investigate": (FIND_ID,)}))
@@ -334,7 +326,7 @@ async def test_an_endless_answer_ends_the_connection(runbooks: McpHttp, opened: 
     ],
     ids=str,
 )  # fmt: skip
-async def test_one_odd_tool_does_not_hide_the_others_of_its_server(
+async def test_an_odd_tool_does_not_hide_the_other_tools_of_its_server(
     runbooks: McpHttp, opened: Opened, odd: object
 ) -> None:
     runbooks.pages = lambda _cursor: {"tools": [odd, TOOL, odd]}
@@ -344,7 +336,7 @@ async def test_one_odd_tool_does_not_hide_the_others_of_its_server(
     assert {one["count"] for one in logged if one["event"] == "mcp.unreadable_tools"} == {2}
 
 
-async def test_list_of_odd_tools_alone_is_an_error(runbooks: McpHttp, opened: Opened) -> None:
+async def test_list_of_only_odd_tools_is_an_error(runbooks: McpHttp, opened: Opened) -> None:
     runbooks.pages = lambda _cursor: {"tools": [None, 7]}
     async with opened() as servers:
         assert list(servers.tools) == []

@@ -101,7 +101,7 @@ async def test_the_documented_answer_is_read() -> None:
 
 
 @pytest.mark.parametrize(("by_count", "sort"), [(False, "new"), (True, "freq")])
-async def test_what_is_asked_is_what_is_documented(by_count: bool, sort: str) -> None:
+async def test_the_request_matches_the_documentation(by_count: bool, sort: str) -> None:
     server = Server()
     sentry = server.sentry(pumps=("pump-station", "checkout"))
     await sentry.search(asked_for("pumps", by_count=by_count, limit=5))
@@ -126,7 +126,7 @@ async def test_what_is_asked_is_what_is_documented(by_count: bool, sort: str) ->
     ],
     ids=["lifetime", "the issue itself", "nobody says", "nothing in either"],
 )
-async def test_an_error_is_not_called_new_by_its_first_time_within_the_range(
+async def test_an_error_is_not_new_by_its_first_time_within_the_range(
     lifetime: Any, whole: Any, first: str | None
 ) -> None:
     server = Server(issues=[{**ISSUE, "lifetime": lifetime}], whole=whole)
@@ -135,14 +135,14 @@ async def test_an_error_is_not_called_new_by_its_first_time_within_the_range(
     assert (issue.first_seen.date().isoformat() if issue.first_seen else None) == first
 
 
-async def test_a_release_that_cannot_be_read_is_reported_and_keeps_the_issues() -> None:
+async def test_an_unreadable_release_is_reported_and_keeps_the_issues() -> None:
     found = await Server(whole=httpx.Response(429)).sentry().search(asked_for())
 
     assert [issue.release for issue in found.issues] == [""]
     assert found.notes == ["not every release could be read"]
 
 
-async def test_a_product_without_a_project_is_looked_at_nowhere_and_says_so() -> None:
+async def test_a_product_without_a_project_is_not_searched_and_is_reported() -> None:
     server = Server()
     found = await server.sentry().search(asked_for("database"))
 
@@ -151,13 +151,13 @@ async def test_a_product_without_a_project_is_looked_at_nowhere_and_says_so() ->
     assert [url.path for url in server.asked] == [PROJECTS]
 
 
-async def test_a_project_that_is_set_and_not_there_is_an_error() -> None:
+async def test_a_configured_project_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(UpstreamFailed, match="no project gone"):
         await Server().sentry(shop=("checkout", "gone")).search(asked_for("shop"))
 
 
 @pytest.mark.parametrize("product", ["a/b", "*", "x" * 101, "pump:station"])
-async def test_a_product_that_no_project_can_be_named_as_asks_for_no_project(product: str) -> None:
+async def test_a_product_that_no_project_can_match_requests_nothing(product: str) -> None:
     assert (await Server().sentry().search(asked_for(product))).projects == ()
 
 
@@ -178,7 +178,7 @@ def following(cursor: str, results: str = "true") -> str:
     )
 
 
-async def test_a_short_page_is_continued_by_its_cursor_alone() -> None:
+async def test_a_short_page_is_continued_only_by_its_cursor() -> None:
     asked: list[httpx.URL] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -216,14 +216,14 @@ async def test_endless_pages_end(cursors: Iterator[str], asked: int) -> None:
     assert next(count) == asked
 
 
-async def test_a_huge_text_is_cut_where_it_is_read() -> None:
+async def test_a_huge_text_is_cut() -> None:
     row = {**ISSUE, "title": "x" * 5_000_000, "culprit": "\u202e" * 5_000_000}
     (issue,) = (await Server(issues=[row]).sentry().search(asked_for())).issues
 
     assert (len(issue.title), len(issue.culprit)) == (4000, 4000)
 
 
-async def test_endless_projects_are_not_taken_for_all_of_them() -> None:
+async def test_an_incomplete_list_of_projects_is_not_treated_as_complete() -> None:
     cursors = map("0:{}:0".format, itertools.count())
     with pytest.raises(UpstreamFailed, match="more than 2000 projects"):
         await made(
@@ -237,7 +237,7 @@ async def test_endless_projects_are_not_taken_for_all_of_them() -> None:
     [("150", 150), (150, 150), ("9" * 5000, None), (HUGE, None), ("-1", None), (True, None),
      ("\u0663", None), (1.5, None), (None, None), ({}, None)],
 )  # fmt: skip
-async def test_an_invalid_count_is_not_known(value: Any, told: int | None) -> None:
+async def test_an_invalid_count_is_unknown(value: Any, told: int | None) -> None:
     found = await Server(issues=[{**ISSUE, "count": value}]).sentry().search(asked_for())
 
     assert [issue.count for issue in found.issues] == [told]
@@ -254,7 +254,7 @@ async def test_an_invalid_count_is_not_known(value: Any, told: int | None) -> No
         (None, False),
     ],
 )
-async def test_a_link_leads_to_the_sentry_that_was_asked(link: Any, kept: bool) -> None:
+async def test_a_link_opens_the_queried_sentry(link: Any, kept: bool) -> None:
     (issue,) = (
         await Server(issues=[{**ISSUE, "permalink": link}]).sentry().search(asked_for())
     ).issues
@@ -285,7 +285,7 @@ BODIES: list[bytes] = [
 
 
 @pytest.mark.parametrize("part", [PROJECTS, ISSUES, f"{ISSUES}1/"])
-async def test_no_answer_raises_what_tools_do_not_know(part: str) -> None:
+async def test_any_answer_raises_only_known_errors(part: str) -> None:
     for status, body in itertools.product((200, 302, 400, 403, 503), BODIES):
 
         def answer(request: httpx.Request, s: int = status, b: bytes = body) -> httpx.Response:
@@ -322,7 +322,9 @@ async def test_data_that_is_too_large_is_not_read() -> None:
         (httpx.Response(404, json={"detail": "The requested resource does not exist"}), "not exist"),
     ],
 )  # fmt: skip
-async def test_a_refusal_is_reported_in_sentry_s_words(answer: httpx.Response, why: str) -> None:
+async def test_a_refusal_is_reported_with_sentry_s_message(
+    answer: httpx.Response, why: str
+) -> None:
     with pytest.raises(UpstreamFailed, match=why):
         await Server(issues=answer).sentry().search(asked_for())
     with pytest.raises(UpstreamFailed, match=why):
@@ -334,7 +336,7 @@ async def test_an_empty_range_is_refused() -> None:
         await Server().sentry().search(IssueQuery("pump-station", END, START))
 
 
-async def test_a_client_reaches_no_host_but_its_own() -> None:
+async def test_a_client_contacts_only_its_own_host() -> None:
     client = http_client(base_url="http://sentry.test", allowed_hosts=frozenset({"other.test"}))
     with pytest.raises(UpstreamFailed) as caught:
         await Sentry(client, "acme", {}).search(asked_for())
@@ -343,7 +345,7 @@ async def test_a_client_reaches_no_host_but_its_own() -> None:
     assert isinstance(caught.value.__cause__, Refused)
 
 
-async def test_a_server_that_is_not_there_is_unavailable() -> None:
+async def test_an_unreachable_server_is_unavailable() -> None:
     def nobody(_request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
@@ -351,7 +353,7 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
         await made(nobody, {}).discover([])
 
 
-async def test_a_cancelled_question_ends_at_once() -> None:
+async def test_a_cancelled_request_ends_at_once() -> None:
     asked = asyncio.Event()
 
     async def silent(_request: httpx.Request) -> httpx.Response:
@@ -373,7 +375,7 @@ async def ask(server: Server, **arguments: object) -> ToolOutcome:
     return await b.run(orjson.dumps(given).decode(), "core__get_errors")
 
 
-async def test_the_tool_shows_an_issue_with_what_shows_it_apart() -> None:
+async def test_the_tool_shows_an_issue_with_its_distinguishing_fields() -> None:
     hostile = {
         **ISSUE,
         "title": "\x1b[31mboom\u202e",
@@ -394,14 +396,14 @@ async def test_the_tool_shows_an_issue_with_what_shows_it_apart() -> None:
     assert outcome.summary == "1+ kinds of errors of pump-station, 1 new"
 
 
-async def test_the_tool_does_not_say_no_errors_where_it_did_not_look() -> None:
+async def test_the_tool_does_not_report_no_errors_for_an_unsearched_product() -> None:
     outcome = await ask(Server(), product="database")
 
     assert outcome.summary == "no error project of database"
     assert orjson.loads(outcome.content)["projects"] == []
 
 
-async def test_the_tool_calls_old_errors_old_and_others_neither() -> None:
+async def test_the_tool_marks_only_known_old_errors_as_old() -> None:
     rows = [
         {**ISSUE, "id": "1", "lifetime": {"firstSeen": "2017-01-01T00:00:00Z"}},
         {**ISSUE, "id": "2"},

@@ -201,7 +201,7 @@ def bodies(answers: Mapping[str, str], entries: Sequence[str]) -> Mapping[str, s
 
 
 @pytest.mark.parametrize(("name", "odd"), CASES)
-async def test_sound_entry_is_read_and_the_odd_one_logged(name: str, odd: str) -> None:
+async def test_valid_entry_is_read_and_the_odd_one_logged(name: str, odd: str) -> None:
     read, answers, sound, expected, _odd = FAMILIES[name]
     async with serving(answering(bodies(answers, [odd, sound, odd]))) as url:
         with capture_logs() as logged, counting_unread() as unread:
@@ -210,14 +210,14 @@ async def test_sound_entry_is_read_and_the_odd_one_logged(name: str, odd: str) -
     assert unread.count >= 2
 
 
-async def test_a_change_that_github_did_not_date_is_that_of_the_deployment() -> None:
+async def test_an_undated_github_change_has_the_deployments_time() -> None:
     read, answers, sound, expected, _odd = FAMILIES["github"]
     undated = sound.replace('"updated_at": null', f'"updated_at": "{UNSET}"')
     async with serving(answering(bodies(answers, [undated]))) as url:
         assert await read(url) == expected
 
 
-async def test_an_odd_column_moves_no_cell_to_another_column() -> None:
+async def test_an_odd_column_does_not_shift_the_cells_of_others() -> None:
     body = (
         '{"columnDefinitions": [7, {"name": "Name"}, {"priority": 0}, {"name": "Status"}], '
         '"rows": [{"cells": ["?", "checkout-1", "?", "Failed"]}]}'
@@ -240,7 +240,7 @@ async def test_list_without_any_readable_entry_is_an_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-async def test_null_for_the_whole_list_is_an_empty_list(name: str) -> None:
+async def test_null_instead_of_a_list_is_an_empty_list(name: str) -> None:
     read, answers, _sound, _expected, _odd = FAMILIES[name]
     empty = {end: body.replace("[ENTRIES]", "null") for end, body in answers.items()}
     async with serving(answering(empty)) as url:
@@ -248,7 +248,7 @@ async def test_null_for_the_whole_list_is_an_empty_list(name: str) -> None:
 
 
 @pytest.mark.parametrize("odd", ["7", "null", '"x"', "[]", "true"])
-async def test_odd_object_of_a_cluster_is_counted_beside_the_sound_one(odd: str) -> None:
+async def test_odd_object_of_a_cluster_is_counted_and_the_valid_one_shown(odd: str) -> None:
     sound = '{"metadata": {"name": "web-1", "labels": null}, "status": null}'
     async with (
         serving(answering({"/pods": f'{{"items": [{odd}, {sound}, {odd}]}}'})) as url,

@@ -112,7 +112,7 @@ CASES = [(kind, odd) for kind, wire in WIRES.items() for odd in (*ODD, *wire[3])
 
 
 @pytest.mark.parametrize(("kind", "odd"), CASES)
-async def test_sound_line_is_shown_and_the_odd_one_counted(kind: str, odd: str) -> None:
+async def test_valid_line_is_shown_and_the_odd_one_counted(kind: str, odd: str) -> None:
     sound = WIRES[kind][2]
     with counting_unread() as unread:
         page = await opened(kind, [odd, odd, sound]).query(QUERY)

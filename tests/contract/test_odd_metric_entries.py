@@ -70,7 +70,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "odd"), CASES)
-async def test_sound_metric_is_found_and_read(kind: str, odd: str) -> None:
+async def test_valid_metric_is_found_and_read(kind: str, odd: str) -> None:
     odd = "[]" if kind == "datadog" and odd.startswith("{") else odd
     source = opened(kind, [odd])
     with capture_logs() as logged, counting_unread() as unread:

@@ -66,7 +66,7 @@ async def test_logsql_quotes_fields_and_values(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_search_of_elasticsearch_holds_the_name_as_it_is(name: str) -> None:
+async def test_an_elasticsearch_query_contains_the_name_unchanged(name: str) -> None:
     server = await asked(lambda client: Elasticsearch(client, "x"), name, '{"hits": {"hits": []}}')
     filters = json.loads(server.body)["query"]["bool"]["filter"]
     assert {"terms": {name: [name]}} in filters
@@ -94,7 +94,7 @@ async def test_traceql_quotes_the_values_of_attributes(name: str) -> None:
     assert server.requests[0].url.params["q"] == wanted
 
 
-async def test_logql_skips_labels_that_it_cannot_name_and_says_so() -> None:
+async def test_logql_skips_labels_that_it_cannot_name_and_reports_them() -> None:
     server = Asked(json.dumps({"data": ["app", *NAMES]}))
     found = await LokiLogs(server.client(), UnsealedCodec()).discover([], HOUR)
     assert any(f"cannot name {len(NAMES)} labels" in note for note in found.notes)
@@ -103,7 +103,7 @@ async def test_logql_skips_labels_that_it_cannot_name_and_says_so() -> None:
     }
 
 
-async def test_datadog_skips_products_that_no_tag_can_name_and_says_so() -> None:
+async def test_datadog_skips_products_that_no_tag_can_name_and_reports_them() -> None:
     server = Asked('{"metrics": [], "series": []}')
     found = await Datadog(server.client()).catalogue(["shop/cart", "two words"], HOUR)
     assert found.notes == ["no tag of Datadog can name 1 products; not read: ['two words']"]

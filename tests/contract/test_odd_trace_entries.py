@@ -44,7 +44,7 @@ def resources(*spans: str) -> str:
 
 
 @pytest.mark.parametrize("odd", ODD)
-async def test_tempo_finds_the_sound_traces_of_a_search(odd: str) -> None:
+async def test_tempo_finds_the_valid_traces_of_a_search(odd: str) -> None:
     odd = '{"startTimeUnixNano": "x"}' if odd.startswith("{") else odd  # no field is required
     client = answering(f'{{"traces": [{odd}, {SUMMARY}, {odd}], "metrics": null}}')
     with counting_unread() as unread:
@@ -55,7 +55,7 @@ async def test_tempo_finds_the_sound_traces_of_a_search(odd: str) -> None:
 
 
 @pytest.mark.parametrize("odd", ODD)
-async def test_tempo_shows_the_sound_spans_of_a_trace(odd: str) -> None:
+async def test_tempo_shows_the_valid_spans_of_a_trace(odd: str) -> None:
     odd = '{"startTimeUnixNano": "x"}' if odd.startswith("{") else odd
     client = answering(f'{{"trace": {{"resourceSpans": [{resources(odd, SPAN, odd)}]}}}}')
     trace = await TempoTraces(client).get(ID)
@@ -73,7 +73,7 @@ def jaeger(odd: str, api: str) -> Traces:
 
 @pytest.mark.parametrize("api", ["v1", "v3"])
 @pytest.mark.parametrize("odd", [one for one in ODD if not one.startswith("{")])
-async def test_jaeger_finds_the_sound_traces_of_a_search(odd: str, api: str) -> None:
+async def test_jaeger_finds_the_valid_traces_of_a_search(odd: str, api: str) -> None:
     with counting_unread() as unread:
         found = await jaeger(odd, api).search(QUERY)
     assert unread.count >= 2
@@ -81,7 +81,7 @@ async def test_jaeger_finds_the_sound_traces_of_a_search(odd: str, api: str) -> 
     assert "2 traces or spans of Jaeger could not be read" in found.notes
 
 
-async def test_jaeger_says_that_spans_of_a_found_trace_were_left_out() -> None:
+async def test_jaeger_reports_omitted_spans_of_a_found_trace() -> None:
     trace = JAEGER.replace('"spans": [', '"spans": [7, null, ')
     found = await JaegerTraces(answering(f'{{"data": [{trace}]}}')).search(QUERY)
     assert "2 of 3 spans could not be read" in found.notes
@@ -98,7 +98,7 @@ async def test_odd_tags_of_a_span_do_not_hide_it(field: str) -> None:
 
 
 @pytest.mark.parametrize("at", ["-1", "1e300", "18446744073709551616"])
-async def test_a_span_of_no_time_is_counted_and_the_sound_one_shown(at: str) -> None:
+async def test_a_span_without_a_time_is_counted_and_the_valid_one_shown(at: str) -> None:
     odd = f'{{"traceID": "TRACE", "spanID": "b7ad6b7169203332", "startTime": {at}}}'
     trace = JAEGER.replace('"spans": [', f'"spans": [{odd}, ')
     found = await JaegerTraces(answering(f'{{"data": [{trace}]}}')).get(ID)
@@ -107,7 +107,7 @@ async def test_a_span_of_no_time_is_counted_and_the_sound_one_shown(at: str) -> 
     assert found.notes == ("1 of 2 spans could not be read",)
 
 
-async def test_jaeger_shows_the_sound_spans_of_a_trace_in_otlp() -> None:
+async def test_jaeger_shows_the_valid_spans_of_a_trace_in_otlp() -> None:
     body = f'{{"result": {{"resourceSpans": [{resources("7", SPAN, "null")}]}}}}'
     trace = await JaegerTraces(answering(body), "v3").get(ID)
     assert trace is not None
@@ -116,7 +116,7 @@ async def test_jaeger_shows_the_sound_spans_of_a_trace_in_otlp() -> None:
 
 
 @pytest.mark.parametrize("api", ["v1", "v3"])
-async def test_jaeger_counts_what_a_sample_left_out(api: str) -> None:
+async def test_jaeger_counts_the_entries_that_a_sample_omitted(api: str) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         odd = '{"data": ["checkout"], "services": ["checkout"]}'
         traces = f'{{"data": [7, {JAEGER}], "result": {{"resourceSpans": [7, {resources(SPAN)}]}}}}'
@@ -140,7 +140,7 @@ async def test_an_answer_without_any_readable_trace_is_an_error(body: str) -> No
         await made.search(QUERY)
 
 
-async def test_a_sample_asks_for_names_in_whole_characters() -> None:
+async def test_a_sample_requests_names_in_whole_characters() -> None:
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:

@@ -76,7 +76,9 @@ async def provider() -> AsyncIterator[Provider]:
         yield made
 
 
-async def test_a_token_of_the_issuer_is_taken_and_its_keys_are_kept(provider: Provider) -> None:
+async def test_a_token_of_the_issuer_is_accepted_and_its_keys_are_cached(
+    provider: Provider,
+) -> None:
     for _ in range(3):
         assert (await provider.tokens.claims(provider.token()))["sub"] == "ann"
     assert provider.asked == 1
@@ -98,7 +100,7 @@ async def test_a_new_key_is_asked_for_at_most_once_a_minute(provider: Provider) 
     assert provider.asked == 2
 
 
-async def test_while_the_issuer_is_away_known_keys_serve_and_unknown_ones_deny(
+async def test_during_an_issuer_outage_cached_keys_serve_and_unknown_ones_deny(
     provider: Provider,
 ) -> None:
     await provider.tokens.claims(provider.token())
@@ -177,7 +179,7 @@ async def test_a_token_without_a_readable_subject_is_refused(
 @pytest.mark.parametrize(
     "subject", ["ann", "auth0|5f7", "Zoë Müller", "用户", " ann ", "0", "*", "Zoe\u0301", "김철수"]
 )
-async def test_a_readable_subject_is_taken(provider: Provider, subject: str) -> None:
+async def test_a_readable_subject_is_accepted(provider: Provider, subject: str) -> None:
     assert (await provider.tokens.claims(provider.token(sub=subject)))["sub"] == subject
 
 
@@ -188,7 +190,7 @@ async def test_a_forged_token_is_refused(provider: Provider, how: str) -> None:
     assert "ann" not in str(refused.value)
 
 
-async def test_a_token_is_taken_within_a_minute_of_its_end(provider: Provider) -> None:
+async def test_a_token_is_accepted_until_a_minute_after_its_expiry(provider: Provider) -> None:
     late = provider.token(exp=int(time.time()) - 30)
 
     assert (await provider.tokens.claims(late))["sub"] == "ann"
@@ -204,9 +206,7 @@ async def test_a_token_is_taken_within_a_minute_of_its_end(provider: Provider) -
         [_public(RSA, "one", "RS512")],
     ],
 )
-async def test_keys_that_cannot_be_used_deny(
-    provider: Provider, keys: list[dict[str, Any]]
-) -> None:
+async def test_unusable_keys_deny(provider: Provider, keys: list[dict[str, Any]]) -> None:
     provider.keys = keys
     with pytest.raises(TokenRefused):
         await provider.tokens.claims(provider.token())
@@ -230,22 +230,20 @@ async def test_keys_that_cannot_be_used_deny(
     ],
     ids=lambda odd: ascii(odd)[:40],
 )
-async def test_one_odd_key_does_not_hide_the_others(provider: Provider, odd: object) -> None:
+async def test_an_odd_key_does_not_hide_the_other_keys(provider: Provider, odd: object) -> None:
     provider.keys = [odd, _public(RSA, "one", "RS256"), odd]
 
     assert (await provider.tokens.claims(provider.token()))["sub"] == "ann"
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "//", "keys", "\x00"])
-async def test_an_address_of_keys_that_cannot_be_read_denies(
-    provider: Provider, address: str
-) -> None:
+async def test_an_unreadable_keys_address_denies(provider: Provider, address: str) -> None:
     provider.jwks_uri = address
     with pytest.raises(TokenRefused):
         await provider.tokens.claims(provider.token())
 
 
-async def test_the_metadata_of_another_issuer_is_not_believed(provider: Provider) -> None:
+async def test_the_metadata_of_another_issuer_is_refused(provider: Provider) -> None:
     provider.issuer = "https://else"
     with pytest.raises(TokenRefused):
         await provider.tokens.claims(provider.token())

@@ -105,7 +105,7 @@ def from_json(
     return rota(answering(body, **more), kind="json", path=path)
 
 
-async def test_pagerduty_tells_who_is_on_call_now(rota: Open) -> None:
+async def test_pagerduty_returns_the_people_on_call_now(rota: Open) -> None:
     server = PagerDuty(entry("Mira@Example.com"), entry("jonas@example.com", user="P2"))
     assert await (await pagerduty(rota, server)).people() == {
         "mira@example.com",
@@ -117,14 +117,14 @@ async def test_pagerduty_tells_who_is_on_call_now(rota: Open) -> None:
     assert "since" not in asked
 
 
-async def test_several_schedules_are_asked_for_at_once(rota: Open) -> None:
+async def test_several_schedules_are_requested_at_once(rota: Open) -> None:
     server = PagerDuty(entry("a@x.io"), entry("b@x.io", "P222"), entry("a@x.io", "P222"))
     found = await (await pagerduty(rota, server, schedules=["P222", "PI7DH85"])).people()
     assert found == {"a@x.io", "b@x.io"}
     assert server.asked[0].getall("schedule_ids[]") == ["P222", "PI7DH85"]
 
 
-async def test_people_on_call_elsewhere_never_count_whatever_was_answered(rota: Open) -> None:
+async def test_people_on_call_for_another_schedule_never_count(rota: Open) -> None:
     server = PagerDuty(entry("mira@x.io"), entry("eve@x.io", "POTHER1"))
     assert await (await pagerduty(rota, server)).people() == {"mira@x.io"}
 
@@ -135,17 +135,17 @@ async def test_every_page_is_read(rota: Open) -> None:
     assert [asked["offset"] for asked in many.asked] == ["0", "100"]
 
 
-async def test_a_list_without_an_end_is_a_failure(rota: Open) -> None:
+async def test_an_endless_list_is_a_failure(rota: Open) -> None:
     with pytest.raises(BadAnswer):
         await (await pagerduty(rota, PagerDuty(*[entry("a@x.io")] * 501))).people()
 
 
-async def test_a_deleted_user_does_not_hide_the_others(rota: Open) -> None:
+async def test_a_deleted_user_does_not_hide_the_other_users(rota: Open) -> None:
     server = PagerDuty(entry(None), entry("mira@x.io"))
     assert await (await pagerduty(rota, server)).people() == {"mira@x.io"}
 
 
-async def test_addresses_that_are_not_told_at_all_are_a_failure(rota: Open) -> None:
+async def test_entries_without_any_address_are_a_failure(rota: Open) -> None:
     with pytest.raises(BadAnswer, match="no e-mail address"):
         await (await pagerduty(rota, PagerDuty(entry(None)))).people()
 
@@ -167,7 +167,7 @@ async def test_a_wrong_token_is_refused_and_never_reported(rota: Open) -> None:
         ({"people": []}, "people[].email", set()),
     ],
 )  # fmt: skip
-async def test_an_answer_in_json_is_read_along_the_path(
+async def test_a_json_answer_is_read_along_the_path(
     rota: Open, body: JsonValue, path: str, people: set[str]
 ) -> None:
     assert await (await from_json(rota, body, path)).people() == people
@@ -190,7 +190,7 @@ async def test_an_answer_in_json_is_read_along_the_path(
     ],
     ids=range(11),
 )
-async def test_an_answer_that_is_not_understood_whole_is_a_failure(
+async def test_a_partly_unreadable_answer_is_a_failure(
     rota: Open, body: JsonValue | bytes, path: str
 ) -> None:
     with pytest.raises(BadAnswer):
@@ -204,7 +204,7 @@ async def test_any_other_status_is_a_failure(rota: Open, status: int) -> None:
     assert failure.value.status == status
 
 
-async def test_a_rota_that_does_not_answer_is_not_waited_for(rota: Open) -> None:
+async def test_a_silent_rota_times_out(rota: Open) -> None:
     async def silent(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -217,7 +217,7 @@ async def test_a_rota_that_does_not_answer_is_not_waited_for(rota: Open) -> None
         await made.people()
 
 
-async def test_a_rota_that_is_gone_is_a_failure(unused_tcp_port: int) -> None:
+async def test_an_unreachable_rota_is_a_failure(unused_tcp_port: int) -> None:
     url = f"http://127.0.0.1:{unused_tcp_port}/"
     with pytest.raises(Unreachable):
         await configured(kind="json", path="[]", url=url).people()
@@ -232,7 +232,7 @@ async def test_the_demos_rota_keeps_the_contract() -> None:
             await configured(kind="json", url=url, path="people[].email").people()
 
 
-def test_a_rota_is_a_value_that_shows_no_token() -> None:
+def test_a_rota_is_a_value_and_hides_its_token() -> None:
     made = [configured(kind="json", path="[]", url="http://x/", token=TOKEN) for _ in range(2)]
     assert made[0] == made[1]
     assert TOKEN not in repr(made)
@@ -243,7 +243,7 @@ keys = st.text(alphabet="abc_-", min_size=1, max_size=3)
 
 @settings(max_examples=30)
 @given(st.lists(st.one_of(keys, st.just("[]")), max_size=4), st.integers(1, 3))
-def test_a_path_finds_what_was_put_at_its_end(walk: list[str], width: int) -> None:
+def test_a_path_finds_the_value_at_its_end(walk: list[str], width: int) -> None:
     text = "".join(part if part == "[]" else f".{part}" for part in walk).removeprefix(".")
     value: JsonValue = "mira@x.io"
     for part in reversed(walk):
@@ -253,27 +253,27 @@ def test_a_path_finds_what_was_put_at_its_end(walk: list[str], width: int) -> No
 
 
 @pytest.mark.parametrize("path", ["", ".", "a..b", "a[0]", "a[", "a b", "$.people", "[]a", "a.[]."])
-def test_what_is_no_path_is_said(path: str) -> None:
+def test_an_invalid_path_is_reported(path: str) -> None:
     with pytest.raises(ValueError, match="people"):
         steps(path)
 
 
 @pytest.mark.parametrize("odd", [None, 7, "x", {}, 2**64, {"user": None}, {"user": {"id": 7}}])
-async def test_an_on_call_that_cannot_be_read_adds_no_one_and_hides_no_one(
-    rota: Open, odd: JsonValue
-) -> None:
+async def test_an_unreadable_entry_adds_no_one_and_hides_no_one(rota: Open, odd: JsonValue) -> None:
     server = PagerDuty(odd, entry("mira@x.io"), odd)
     with capture_logs() as logged:
         assert await (await pagerduty(rota, server)).people() == {"mira@x.io"}
     assert [one["count"] for one in logged] == [2]
 
 
-async def test_unreadable_on_calls_alone_are_an_error_and_no_empty_rota(rota: Open) -> None:
+async def test_entries_that_are_all_unreadable_are_an_error_and_not_an_empty_rota(
+    rota: Open,
+) -> None:
     with pytest.raises(BadAnswer):
         await (await pagerduty(rota, PagerDuty(None, entry("eve@x.io", "POTHER1")))).people()
 
 
-async def test_half_a_character_in_an_on_call_hides_no_one(rota: Open) -> None:
+async def test_a_lone_surrogate_in_an_entry_hides_no_one(rota: Open) -> None:
     sound = orjson.dumps(entry("mira@x.io")).decode()
     body = f'{{"more": false, "oncalls": [{sound}, {{"user": {{"id": "\\ud800"}}}}]}}'.encode()
 

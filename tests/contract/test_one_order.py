@@ -98,7 +98,7 @@ async def test_equal_cards_confirmed_at_once_on_two_replicas_are_sent_once(
     assert await states(database, rows) == [S.SUCCEEDED, *[S.SUPERSEDED] * 5]
 
 
-async def test_two_that_passed_every_guard_are_let_out_one_after_the_other(
+async def test_two_equal_dispatches_that_passed_every_guard_run_one_after_the_other(
     database: Database, other: Database
 ) -> None:
     rows = [await confirmed(database, number) for number in range(2)]
@@ -131,7 +131,7 @@ async def _both_wait(database: Database) -> None:
 
 
 @pytest.mark.parametrize("moment", KILLS)
-async def test_a_kill_between_any_two_records_lets_no_second_out(
+async def test_a_kill_between_any_two_records_sends_no_second_dispatch(
     database: Database, other: Database, moment: int
 ) -> None:
     control = FakeControlPlane()
@@ -145,7 +145,7 @@ async def test_a_kill_between_any_two_records_lets_no_second_out(
     assert end in ([S.SUCCEEDED, S.SUPERSEDED], [S.SUPERSEDED, S.UNKNOWN])
 
 
-async def test_one_killed_after_its_intent_blocks_its_equal_until_it_ended_and_beyond(
+async def test_a_dispatch_killed_after_its_intent_blocks_its_equal_until_it_ended(
     database: Database, other: Database
 ) -> None:
     first, second = [await confirmed(database, number) for number in range(2)]
@@ -162,7 +162,7 @@ async def test_one_killed_after_its_intent_blocks_its_equal_until_it_ended_and_b
 
 
 @pytest.mark.parametrize("state", [S.SUCCEEDED, S.FAILED, S.UNKNOWN])
-async def test_raised_before_that_end_it_is_refused_and_after_it_let_out(
+async def test_an_equal_raised_before_that_end_is_refused_and_after_it_sent(
     database: Database, state: ProposalState
 ) -> None:
     first = await confirmed(database, 1)
@@ -175,7 +175,7 @@ async def test_raised_before_that_end_it_is_refused_and_after_it_let_out(
     assert (await begun(database, after)).is_ours
 
 
-async def test_a_clock_that_is_set_back_lets_no_second_out(database: Database) -> None:
+async def test_a_clock_set_back_sends_no_second_dispatch(database: Database) -> None:
     first, second = [await confirmed(database, number) for number in range(2)]
     await begun(database, first)
     await ended(database, first, S.SUCCEEDED)
@@ -188,7 +188,7 @@ async def test_a_clock_that_is_set_back_lets_no_second_out(database: Database) -
     assert (await begun(database, second)).same is not None
 
 
-async def test_one_that_a_guard_refused_at_last_is_in_nobodys_way(database: Database) -> None:
+async def test_a_dispatch_refused_by_the_last_guard_blocks_no_other(database: Database) -> None:
     first, second = [await confirmed(database, number) for number in range(2)]
     await begun(database, first)
     await ended(database, first, S.FAILED, '{"error":"not sent","guard":"freeze"}')
@@ -196,7 +196,7 @@ async def test_one_that_a_guard_refused_at_last_is_in_nobodys_way(database: Data
     assert (await begun(database, second)).is_ours
 
 
-async def test_another_tenants_order_is_another_order_and_ones_own_over_http_is_not(
+async def test_the_same_dispatch_in_another_tenant_is_another_dispatch(
     database: Database,
 ) -> None:
     await installed_too(database, "T2")
@@ -209,7 +209,7 @@ async def test_another_tenants_order_is_another_order_and_ones_own_over_http_is_
     assert (await begun(database, over_http)).same is not None
 
 
-async def test_another_product_or_parameter_is_another_order(database: Database) -> None:
+async def test_another_product_or_parameter_is_another_dispatch(database: Database) -> None:
     first = await confirmed(database, 1)
     assert (await begun(database, first)).is_ours
     same = [
@@ -222,7 +222,7 @@ async def test_another_product_or_parameter_is_another_order(database: Database)
     assert [each and each.id for each in same] == [None, None, first.id]
 
 
-async def test_raised_at_once_in_one_channel_one_is_stored(
+async def test_equal_proposals_raised_at_once_in_one_channel_are_stored_once(
     database: Database, other: Database
 ) -> None:
     async def create(number: int, on: Database) -> Proposal:
@@ -250,7 +250,9 @@ async def test_raised_at_once_in_one_channel_one_is_stored(
     assert after.id == "p-9"
 
 
-async def test_the_open_equals_are_retired_in_one_go_each_on_record(database: Database) -> None:
+async def test_open_equal_proposals_are_retired_together_and_each_is_audited(
+    database: Database,
+) -> None:
     store = StoredProposals(database)
     first, *others = [await raised(database, number) for number in range(3)]
     different = await raised(database, 4, digest="00ff", params='{"version":"v1"}')

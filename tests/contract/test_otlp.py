@@ -115,7 +115,7 @@ def with_value(value: Value) -> FinishedSpan:
     return replace(SPAN, attributes={"told": value})
 
 
-async def test_a_span_arrives_as_it_was(collector: FakeCollector, sent: Sent) -> None:
+async def test_a_span_arrives_unchanged(collector: FakeCollector, sent: Sent) -> None:
     sending = sent()
     await sending.all(replace(SPAN, error="overloaded"))
 
@@ -143,7 +143,7 @@ async def test_spans_keep_the_ids_of_their_turn(collector: FakeCollector, sent: 
     ]
 
 
-async def test_a_collector_proves_itself_to_the_system_s_authorities(
+async def test_a_collector_is_verified_by_the_systems_certificate_authorities(
     sent: Sent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("adapters.otel.exporters.SEND_TIMEOUT_S", 1.5)
@@ -159,7 +159,7 @@ async def test_a_collector_proves_itself_to_the_system_s_authorities(
     assert (refused.dropped, taken.dropped) == (1, 0)
 
 
-async def test_every_name_of_the_conventions_is_one_of_theirs() -> None:
+async def test_every_attribute_name_is_in_the_semantic_conventions() -> None:
     ours = {v for v in vars(names).values() if isinstance(v, str) and v.startswith("gen_ai.")}
     theirs = {v for v in vars(gen_ai_attributes).values() if isinstance(v, str)}
 
@@ -184,7 +184,7 @@ async def test_every_name_of_the_conventions_is_one_of_theirs() -> None:
         "[" * 1_500,
     ],
 )
-async def test_no_value_keeps_a_span_from_being_told(
+async def test_a_span_with_any_attribute_value_is_sent(
     collector: FakeCollector, sent: Sent, value: Value
 ) -> None:
     sending = sent()
@@ -193,7 +193,7 @@ async def test_no_value_keeps_a_span_from_being_told(
     assert [pair.key for pair in collector.spans[0].attributes] == ["told"]
 
 
-async def test_a_clock_that_was_set_back_gives_no_time_before_the_beginning(
+async def test_a_clock_set_back_gives_no_negative_duration(
     collector: FakeCollector, sent: Sent
 ) -> None:
     sending = sent()
@@ -206,9 +206,7 @@ async def test_a_clock_that_was_set_back_gives_no_time_before_the_beginning(
     assert [s.end_time_unix_nano - s.start_time_unix_nano for s in collector.spans] == [0, 0, 0]
 
 
-async def test_what_was_said_is_redacted_before_it_is_cut(
-    collector: FakeCollector, sent: Sent
-) -> None:
+async def test_content_is_redacted_before_it_is_cut(collector: FakeCollector, sent: Sent) -> None:
     sending = sent()
     text = "x" * (MAX_CONTENT_CHARS - 10) + "SECRET-abcdefghijkl" + "y" * 100_000
     await sending.all(replace(SPAN, name="chat SECRET-model", content={names.INPUT_MESSAGES: text}))
@@ -219,7 +217,9 @@ async def test_what_was_said_is_redacted_before_it_is_cut(
     assert collector.spans[0].name == "chat [redacted]"
 
 
-async def test_what_cannot_be_redacted_is_withheld(collector: FakeCollector, sent: Sent) -> None:
+async def test_content_that_cannot_be_redacted_is_withheld(
+    collector: FakeCollector, sent: Sent
+) -> None:
     sending = sent(redactor=FakeRedactor(fails=True))
     await sending.all(replace(SPAN, content={names.TOOL_RESULT: "a password"}))
 
@@ -227,7 +227,7 @@ async def test_what_cannot_be_redacted_is_withheld(collector: FakeCollector, sen
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-async def test_what_a_collector_cannot_take_now_is_sent_again_later(
+async def test_a_batch_that_a_collector_postpones_is_sent_again(
     collector: FakeCollector, sent: Sent, status: int
 ) -> None:
     collector.statuses = [status]
@@ -238,7 +238,7 @@ async def test_what_a_collector_cannot_take_now_is_sent_again_later(
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413])
-async def test_what_a_collector_refuses_is_counted_and_not_sent_again(
+async def test_a_batch_that_a_collector_refuses_is_counted_and_not_repeated(
     collector: FakeCollector, sent: Sent, status: int
 ) -> None:
     collector.statuses = [status]
@@ -279,7 +279,7 @@ async def test_a_span_after_the_end_is_counted_as_dropped(sent: Sent) -> None:
     assert sending.dropped == 1
 
 
-async def test_a_collector_that_never_answers_holds_up_neither_turns_nor_the_end(
+async def test_a_silent_collector_delays_neither_turns_nor_the_shutdown(
     collector: FakeCollector, sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.telemetry.export.LAST_WORDS_S", 0.05)
@@ -291,7 +291,7 @@ async def test_a_collector_that_never_answers_holds_up_neither_turns_nor_the_end
     assert time.monotonic() - before < 1.0
 
 
-async def test_nothing_is_taken_from_the_environment(
+async def test_no_setting_comes_from_the_environment(
     collector: FakeCollector, sent: Sent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     netrc = tmp_path / "netrc"
@@ -307,7 +307,7 @@ async def test_nothing_is_taken_from_the_environment(
     assert "content-encoding" not in headers
 
 
-async def test_nothing_is_sent_past_the_guard_of_local_only_mode(
+async def test_local_only_mode_sends_nothing_past_its_guard(
     collector: FakeCollector, sent: Sent
 ) -> None:
     sending = sent("http://collector.example.com:4318")
@@ -318,16 +318,16 @@ async def test_nothing_is_sent_past_the_guard_of_local_only_mode(
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0])
-async def test_so_many_turns_are_traced_as_was_asked_for(sent: Sent, ratio: float) -> None:
+async def test_the_sampling_ratio_decides_how_many_turns_are_traced(
+    sent: Sent, ratio: float
+) -> None:
     export = sent(ratio=ratio).export
     taken = sum(export.takes(trace_of(f"turn:{number}")) for number in range(2_000))
 
     assert abs(taken / 2_000 - ratio) < 0.05
 
 
-async def test_metrics_arrive_as_a_scrape_would_read_them(
-    collector: FakeCollector, sent: Sent
-) -> None:
+async def test_metrics_arrive_equal_to_a_scrape(collector: FakeCollector, sent: Sent) -> None:
     sending = sent(every_s=60)
     sending.metrics.turn_ended("answered")
     sending.metrics.fallback("model")

@@ -80,7 +80,7 @@ class TestPackedMetrics(MetricsContract):
         assert [value for _at, value in result.series[0].points] == pytest.approx([0.3] * 30)
         assert "estimated from the histogram render_seconds_bucket" in result.notes[0]
 
-    async def test_names_without_a_meaning_are_found_as_well(self) -> None:
+    async def test_metrics_without_a_role_are_found_too(self) -> None:
         found = await counted().discover(["shop"], HALF_HOUR)
         assert "render_seconds_bucket" in {metric.name for metric in found.metrics}
 

@@ -144,7 +144,7 @@ def state_of(address: str) -> str:
     return dict(parse_qsl(urlsplit(address).query))["state"]
 
 
-async def test_who_comes_back_with_a_code_is_signed_in(page: Page) -> None:
+async def test_a_person_who_returns_with_a_code_is_signed_in(page: Page) -> None:
     where = await page.start()
     query = dict(parse_qsl(urlsplit(where).query))
     assert query["tenant"] == "shop"
@@ -156,7 +156,7 @@ async def test_who_comes_back_with_a_code_is_signed_in(page: Page) -> None:
     assert jwt.decode(cookie, options={"verify_signature": False})["sub"] == "ann"
 
 
-async def test_a_way_back_is_gone_once(page: Page) -> None:
+async def test_a_sign_in_state_works_once(page: Page) -> None:
     where = await page.start()
     code = page.provider.code_for(where)
     await page.back(code=code, state=state_of(where))
@@ -165,7 +165,7 @@ async def test_a_way_back_is_gone_once(page: Page) -> None:
 
 
 @pytest.mark.parametrize("state", ["", "another", "\ud7ff"])
-async def test_a_state_that_is_not_this_browsers_is_refused(page: Page, state: str) -> None:
+async def test_a_state_of_another_browser_is_refused(page: Page, state: str) -> None:
     where = await page.start()
 
     told = await page.back(code=page.provider.code_for(where), state=state)
@@ -173,7 +173,7 @@ async def test_a_state_that_is_not_this_browsers_is_refused(page: Page, state: s
     assert told == (302, FAILED, "")
 
 
-async def test_a_code_that_another_persons_browser_began_is_refused(page: Page) -> None:
+async def test_a_code_from_another_persons_browser_is_refused(page: Page) -> None:
     theirs = await page.start()
     code = page.provider.code_for(theirs)
     page.browser.session.cookie_jar.clear()
@@ -186,9 +186,7 @@ async def test_a_code_that_another_persons_browser_began_is_refused(page: Page) 
     "claims",
     [{"nonce": "another"}, {"nonce": None}, {"aud": "other"}, {"exp": 1}, {"x": "y" * 4000}],
 )
-async def test_a_token_that_is_not_for_this_sign_in_is_refused(
-    page: Page, claims: dict[str, Any]
-) -> None:
+async def test_a_token_for_another_sign_in_is_refused(page: Page, claims: dict[str, Any]) -> None:
     page.provider.claims = claims
     where = await page.start()
 
@@ -197,7 +195,7 @@ async def test_a_token_that_is_not_for_this_sign_in_is_refused(
     assert told == (302, FAILED, "")
 
 
-async def test_whom_the_api_does_not_know_is_not_signed_in(page: Page) -> None:
+async def test_a_person_unknown_to_the_api_is_not_signed_in(page: Page) -> None:
     page.refuses = True
     where = await page.start()
 
@@ -217,9 +215,7 @@ async def test_whom_the_api_does_not_know_is_not_signed_in(page: Page) -> None:
     ],
     ids=["an error", "a page", "nothing", "another type", "brackets"],
 )
-async def test_a_provider_that_gives_no_token_signs_no_one_in(
-    page: Page, answer: web.Response
-) -> None:
+async def test_a_provider_without_a_token_signs_no_one_in(page: Page, answer: web.Response) -> None:
     page.provider.answer = answer
     where = await page.start()
 
@@ -229,13 +225,13 @@ async def test_a_provider_that_gives_no_token_signs_no_one_in(
 
 
 @pytest.mark.parametrize("path", ["/", START_PATH, BACK_PATH, "/page/session"])
-async def test_a_name_that_is_not_ours_gets_nothing(page: Page, path: str) -> None:
+async def test_a_foreign_host_name_gets_nothing(page: Page, path: str) -> None:
     headers = {"Host": "kortex.attacker.example"}
     async with page.browser.get(path, headers=headers, allow_redirects=False) as answer:
         assert answer.status == 421
 
 
-async def test_by_its_own_name_the_cookie_goes_over_tls_only(page: Page) -> None:
+async def test_the_cookie_of_the_public_name_is_sent_over_tls_only(page: Page) -> None:
     host = {"Host": "kortex.example.com"}
     async with page.browser.get(START_PATH, headers=host, allow_redirects=False) as answer:
         query = dict(parse_qsl(urlsplit(answer.headers["Location"]).query))
@@ -255,7 +251,7 @@ async def test_by_its_own_name_the_cookie_goes_over_tls_only(page: Page) -> None
     ],
     ids=["another issuer", "no address", "half an address", "no host"],
 )
-async def test_metadata_that_leads_elsewhere_is_not_followed(
+async def test_metadata_that_redirects_elsewhere_is_not_followed(
     page: Page, change: dict[str, str]
 ) -> None:
     for name, value in change.items():

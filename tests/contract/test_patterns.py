@@ -38,7 +38,7 @@ def patterns(request: pytest.FixtureRequest, tmp_path: Path) -> Patterns:
         ("autoscaler' OR \"cpu* --", "patterns/stateless-service.md", ""),
     ],
 )  # fmt: skip
-async def test_the_best_section_of_the_best_page_answers(
+async def test_the_best_section_of_the_best_page_is_returned(
     patterns: Patterns, text: str, file: str, section: str
 ) -> None:
     (found,) = await patterns.search(text, 1)
@@ -46,13 +46,13 @@ async def test_the_best_section_of_the_best_page_answers(
     assert not found.text.startswith("#")
 
 
-async def test_what_no_one_wrote_about_is_not_found(patterns: Patterns) -> None:
+async def test_a_topic_without_a_page_finds_nothing(patterns: Patterns) -> None:
     assert list(await patterns.search("blockchain", 5)) == []
     with pytest.raises(InvalidArguments, match="name words"):
         await patterns.search("???", 5)
 
 
-async def test_a_page_that_changes_is_read_again(tmp_path: Path) -> None:
+async def test_a_changed_page_is_read_again(tmp_path: Path) -> None:
     pages = FolderPages(tmp_path)
     assert list(await pages.search("kafka", 5)) == []
     file = write(tmp_path, "kafka.md", "# Kafka lag\n\nScale the consumers.\n")
@@ -62,7 +62,7 @@ async def test_a_page_that_changes_is_read_again(tmp_path: Path) -> None:
     assert list(await pages.search("kafka", 5)) == []
 
 
-async def test_what_is_no_page_of_the_folder_is_not_read(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_page_of_the_folder_is_not_read(tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     outside = write(tmp_path, "outside.md", "# Kafka\n\nsecret\n")
     write(folder, ".git/kafka.md", "# Kafka\n\nhidden\n")
@@ -72,12 +72,12 @@ async def test_what_is_no_page_of_the_folder_is_not_read(tmp_path: Path) -> None
     assert list(await FolderPages(folder).search("kafka", 5)) == []
 
 
-async def test_a_folder_that_is_gone_is_unavailable(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_unavailable(tmp_path: Path) -> None:
     with pytest.raises(CapabilityUnavailable, match="cannot be read"):
         await FolderPages(tmp_path / "none").search("kafka", 5)
 
 
-def test_a_heading_in_code_or_front_matter_is_none() -> None:
+def test_a_heading_in_code_or_front_matter_does_not_count() -> None:
     text = "---\ntitle: x\n---\n# Deploy\r\n\r\n```sh\n# not a heading\nrun\n```\n## Then\nwait\n"
     page = read_page("a.md", text)
     assert page.title == "Deploy"

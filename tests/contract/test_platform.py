@@ -40,7 +40,7 @@ class PlatformContract:
         )
         assert found["checkout"].resource_count == 1
 
-    async def test_an_application_shows_its_resources_and_nothing_secret(
+    async def test_an_application_shows_its_resources_without_secrets(
         self, platform: Platform
     ) -> None:
         found = await platform.application("checkout", CALL)
@@ -49,7 +49,7 @@ class PlatformContract:
         assert "not-for-you" not in repr(found)
         assert "postgres://" not in repr(found)
 
-    async def test_workflows_come_newest_first_and_filtered(self, platform: Platform) -> None:
+    async def test_workflows_are_listed_newest_first_and_filtered(self, platform: Platform) -> None:
         times = [one.started_at for one in await platform.workflows("", "", CALL)]
         assert times == sorted(times, reverse=True)
         assert len(times) > 1
@@ -57,7 +57,7 @@ class PlatformContract:
         assert (done.application, done.status) == ("checkout", "completed")
         assert list(await platform.workflows("checkout", "failed", CALL)) == []
 
-    async def test_a_workflow_is_reported_step_by_step(self, platform: Platform) -> None:
+    async def test_a_workflow_is_shown_step_by_step(self, platform: Platform) -> None:
         (done,) = await platform.workflows("checkout", "", CALL)
         found = await platform.workflow(done.id, CALL)
         assert found.id == done.id
@@ -70,14 +70,14 @@ class PlatformContract:
         assert [one.name for one in await platform.resources("checkout", "", CALL)] == ["orders-db"]
         assert list(await platform.resources("checkout", "redis", CALL)) == []
 
-    async def test_the_platform_is_reported_in_numbers(self, platform: Platform) -> None:
+    async def test_the_platforms_statistics_are_shown(self, platform: Platform) -> None:
         found = await platform.stats(CALL)
         assert found.applications == len(await platform.applications(CALL))
         assert found.resources == len(await platform.resources("", "", CALL))
         assert sum(found.resources_by_type.values()) == found.resources
 
     @pytest.mark.parametrize("name", ["chekout", "../stats", "a/b", "%2e%2e", "..", "."])
-    async def test_what_is_not_known_is_said(self, platform: Platform, name: str) -> None:
+    async def test_an_unknown_name_is_reported(self, platform: Platform, name: str) -> None:
         with pytest.raises(InvalidArguments):
             await platform.application(name, CALL)
         with pytest.raises(InvalidArguments):
@@ -119,7 +119,7 @@ class TestHttpPlatform(PlatformContract):
         return await opened(PlatformServer(keyed=request.param == "lists by name"))
 
 
-async def test_each_asks_with_their_own_token_and_is_named(opened: Open) -> None:
+async def test_each_asker_uses_their_own_token_and_is_named(opened: Open) -> None:
     server = PlatformServer()
     platform = await opened(server)
     await platform.stats(CALL)
@@ -137,7 +137,7 @@ async def test_each_asks_with_their_own_token_and_is_named(opened: Open) -> None
     "connections",
     [(), ("platform:bob",), ("platform:nobody",), ("other:alice",), ("platform:alice", "platform:bob")],
 )  # fmt: skip
-async def test_without_one_connection_that_has_a_token_nothing_is_asked(
+async def test_an_asker_without_exactly_one_connection_requests_nothing(
     opened: Open, connections: tuple[str, ...]
 ) -> None:
     server = PlatformServer()
@@ -158,14 +158,14 @@ async def test_an_invalid_answer_is_a_failure(opened: Open, status: int, body: s
         await platform.applications(CALL)
 
 
-async def test_an_answer_larger_than_any_platform_is_not_read(opened: Open) -> None:
+async def test_an_oversized_answer_is_not_read(opened: Open) -> None:
     body = orjson.dumps([{"name": "x" * 1000}] * 5000).decode()
     platform = await opened(PlatformServer((200, body)))
     with pytest.raises(UpstreamFailed, match="more than"):
         await platform.applications(CALL)
 
 
-async def test_a_platform_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
+async def test_an_unreachable_platform_is_unavailable(unused_tcp_port: int) -> None:
     settings = {
         "kind": "http",
         "url": f"http://127.0.0.1:{unused_tcp_port}",
@@ -183,7 +183,7 @@ async def test_a_platform_that_is_gone_is_unavailable(unused_tcp_port: int) -> N
     [("U1", {"platform:a", "mesh:m"}), ("U2", {"platform:all", "mesh:m"}), ("*", {"platform:all"}),
      ("", {"platform:all"})],
 )  # fmt: skip
-def test_a_persons_own_connection_comes_before_everybodys(user: str, expected: set[str]) -> None:
+def test_a_personal_connection_comes_before_a_shared_one(user: str, expected: set[str]) -> None:
     rules = [
         ConnectionRule("platform:all", ("*",)),
         ConnectionRule("platform:a", ("U1",)),

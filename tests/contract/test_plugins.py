@@ -50,7 +50,7 @@ async def opened(
         yield make
 
 
-async def test_it_asks_in_its_place_and_shows_the_declared_fields(
+async def test_a_plugin_calls_its_server_and_shows_the_declared_fields(
     opened: Callable[[str], Bench], bridge: Bridge, url: str
 ) -> None:
     outcome = await opened(manifest(url)).run('{"product": "a/b?x#y", "text": "1&admin=1#x"}', NAME)
@@ -59,7 +59,7 @@ async def test_it_asks_in_its_place_and_shows_the_declared_fields(
     assert bridge.asked == [("/tickets/a%2Fb%3Fx%23y?text=1%26admin%3D1%23x&limit=3", TOKEN)]
 
 
-async def test_it_exists_in_its_sessions_only(
+async def test_a_plugin_exists_only_in_its_sessions(
     opened: Callable[[str], Bench], bridge: Bridge, url: str
 ) -> None:
     outcome = await opened(manifest(url)).run(
@@ -71,7 +71,7 @@ async def test_it_exists_in_its_sessions_only(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_a_network_that_is_not_declared_is_not_reached(
+async def test_an_undeclared_network_is_not_contacted(
     opened: Callable[[str], Bench], bridge: Bridge, url: str, host: str
 ) -> None:
     text = manifest(url.replace("127.0.0.1", host), "10.0.0.0/8")
@@ -116,7 +116,7 @@ def settings_of(folder: Path) -> Settings:
     return Settings.model_validate({"plugins": {"folder": str(folder)}})
 
 
-async def test_bad_ones_are_named_and_the_rest_load(
+async def test_bad_plugins_are_named_and_the_others_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
@@ -141,7 +141,7 @@ async def test_bad_ones_are_named_and_the_rest_load(
     assert await asyncio.to_thread(plugin_secrets, settings_of(tmp_path)) == {TOKEN}
 
 
-async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         plugins = await asyncio.to_thread(open_plugins, settings_of(tmp_path / "none"), stack)
 

@@ -28,7 +28,7 @@ from tests.fixtures_providers import (
 
 @pytest.mark.parametrize("cut_at", range(4))
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_cut_connection_is_an_error_and_asks_for_no_tool(wire: str, cut_at: int) -> None:
+async def test_a_cut_connection_is_an_error_without_a_tool_call(wire: str, cut_at: int) -> None:
     script = [Round(text=("a", "b"), calls=(Call("core__get_logs", {"x": 1}),), cut_at=cut_at)]
     async with serving(wire, script) as (provider, _):
         chunks = await everything(provider, ASKED)
@@ -62,7 +62,7 @@ async def test_an_error_within_the_stream_ends_it(wire: str) -> None:
     ],
 )
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_status_becomes_the_kind_that_decides_failover(
+async def test_a_status_decides_the_kind_of_failure(
     wire: str, status: int, kind: ErrorKind
 ) -> None:
     error = await failure(wire, Round(failure=Failure(status)))
@@ -80,7 +80,7 @@ async def test_a_status_becomes_the_kind_that_decides_failover(
     ],
 )
 @pytest.mark.parametrize("wire", WIRES)
-async def test_the_wait_comes_from_the_headers(
+async def test_the_wait_is_read_from_the_headers(
     wire: str, headers: dict[str, str], wait_s: float | None, should_retry: bool | None
 ) -> None:
     error = await failure(wire, Round(failure=Failure(429, headers=headers)))
@@ -104,7 +104,7 @@ async def test_the_wait_comes_from_the_headers(
         ("nirmata", "prompt is too long: 210000 tokens > 200000 maximum"),
     ],
 )
-async def test_a_prompt_that_does_not_fit_is_distinguished(wire: str, message: str) -> None:
+async def test_an_oversized_prompt_is_a_separate_failure(wire: str, message: str) -> None:
     error = await failure(wire, Round(failure=Failure(400, message)))
     assert error.kind is ErrorKind.CONTEXT_OVERFLOW
 
@@ -126,14 +126,14 @@ async def test_a_prompt_that_does_not_fit_is_distinguished(wire: str, message: s
         ),
     ],
 )
-async def test_spent_money_is_not_a_rate_limit(wire: str, body: dict[str, object]) -> None:
+async def test_a_spent_balance_is_not_a_rate_limit(wire: str, body: dict[str, object]) -> None:
     error = await failure(wire, Round(failure=Failure(429, body=body)))
     assert error.kind is ErrorKind.QUOTA
 
 
 @pytest.mark.parametrize("status", [400, 401, 500])
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_key_that_the_vendor_quotes_is_not_repeated(wire: str, status: int) -> None:
+async def test_a_quoted_key_is_not_repeated(wire: str, status: int) -> None:
     key = "sk-live-abcdef0123456789"
     words = f"Incorrect API key provided: {key}."
     error = await failure(wire, Round(failure=Failure(status, words)), api_key=key)
@@ -141,7 +141,7 @@ async def test_a_key_that_the_vendor_quotes_is_not_repeated(wire: str, status: i
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_server_that_is_not_there_is_unreachable(wire: str) -> None:
+async def test_an_unreachable_server_is_reported(wire: str) -> None:
     provider = create(config_for(wire, "http://127.0.0.1:9"))
     chunks = await everything(provider, ASKED)
     await provider.aclose()
@@ -185,7 +185,7 @@ async def test_a_stream_left_early_hangs_up(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_the_guard_keeps_requests_from_leaving(wire: str) -> None:
+async def test_the_egress_guard_stops_requests(wire: str) -> None:
     async with ModelServer([Round(text=("a",))]) as server:
         provider = create(
             config_for(wire, server.url, allowed_hosts=frozenset({"models.internal"}))

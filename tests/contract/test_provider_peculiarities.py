@@ -33,7 +33,7 @@ async def asked_once(config: ProviderConfig) -> Any:
     return answer
 
 
-async def test_nirmata_is_asked_as_its_own_client_asks() -> None:
+async def test_nirmata_gets_the_requests_of_its_own_client() -> None:
     async with serving("nirmata", [Round(text=("ok",))]) as (provider, server):
         await collect(provider.stream(ASKED))
     (request,) = server.requests
@@ -146,7 +146,7 @@ CONVERSED = {
         ),
     ],
 )
-async def test_a_provider_may_be_asked_for_one_answer_in_one_piece(
+async def test_an_answer_without_streaming_can_be_requested(
     wire: str, path: str, reply: Any, usage: Usage, query: str
 ) -> None:
     async with replying(path, reply) as (url, seen):
@@ -156,7 +156,7 @@ async def test_a_provider_may_be_asked_for_one_answer_in_one_piece(
     assert seen[0].query_string == query
 
 
-async def test_bedrock_takes_an_api_key_and_keeps_the_whole_id_in_one_segment() -> None:
+async def test_bedrock_accepts_an_api_key_and_sends_the_whole_model_id_in_one_segment() -> None:
     async with serving("bedrock", [Round(text=("ok",))], model=PROFILE) as (provider, server):
         await collect(provider.stream(ASKED))
     (request,) = server.requests
@@ -173,7 +173,7 @@ AWS = {
 }
 
 
-async def test_bedrock_signs_what_arrives() -> None:
+async def test_bedrock_signs_the_request_as_it_arrives() -> None:
     async with serving("bedrock", [Round(text=("ok",))], api_key="", model=PROFILE, extra=AWS) as (
         provider,
         server,
@@ -218,7 +218,7 @@ async def test_bedrock_without_any_key_is_unavailable() -> None:
         ({}, {"test-model": ModelOverride(api="responses")}, "/v1/responses"),
     ],
 )
-async def test_openai_s_interface_is_chosen_per_model(
+async def test_openai_s_interface_is_selected_per_model(
     extra: dict[str, Any], own: dict[str, ModelOverride], path: str
 ) -> None:
     script = [Round(text=("ok",))]
@@ -231,7 +231,7 @@ async def test_openai_s_interface_is_chosen_per_model(
     ("model", "responses"),
     [("gpt-5.6-sol", True), ("gpt-6.1-sol", True), ("gpt-5", False), ("gpt-4o", False)],
 )
-def test_at_openai_itself_the_model_decides(model: str, responses: bool) -> None:
+def test_the_model_selects_the_interface_at_openai(model: str, responses: bool) -> None:
     provider: Any = create(ProviderConfig("openai", api_key="k", model=model))
     assert provider.uses_responses(model) is responses
 

@@ -162,7 +162,7 @@ async def test_ollama_offers_the_models_it_has_the_configured_one_first() -> Non
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_very_long_history_arrives_whole(wire: str) -> None:
+async def test_a_very_long_history_arrives_complete(wire: str) -> None:
     long = "ä" * 1_500_000
     request = replace(ASKED, messages=(Message(Role.USER, long),))
     async with serving(wire, [Round(text=("ok",))]) as (provider, server):
@@ -172,7 +172,7 @@ async def test_a_very_long_history_arrives_whole(wire: str) -> None:
     assert server.requests[0].headers["content-length"] == str(len(server.requests[0].raw))
 
 
-async def test_a_model_found_to_have_no_tools_is_asked_again_with_emulated_ones() -> None:
+async def test_a_model_without_tools_is_asked_again_with_emulated_ones() -> None:
     async with ModelServer([Round(text=("ok",))] * 2, tools={"test-model": True}) as server:
         provider = create(ProviderConfig("ollama", base_url=server.url, model="test-model"))
         await collect(provider.stream(ASKED))
@@ -183,7 +183,7 @@ async def test_a_model_found_to_have_no_tools_is_asked_again_with_emulated_ones(
     assert [("tools" in body) for body in server.bodies] == [True, True, False]
 
 
-async def test_what_a_model_can_is_asked_once() -> None:
+async def test_a_models_capabilities_are_requested_once() -> None:
     async with ModelServer([Round(text=("ok",))] * 2) as server:
         provider = create(ProviderConfig("ollama", base_url=server.url, model="test-model"))
         await collect(provider.stream(ASKED))

@@ -102,7 +102,9 @@ async def test_every_backend_names_its_unreadable_file(
         make_observed(settings, FakeClock(), FakeDeploys(), FakeHistory(), stack)
 
 
-async def test_so_do_the_others(stack: AsyncExitStack, files: None) -> None:
+async def test_the_other_clients_name_their_unreadable_file(
+    stack: AsyncExitStack, files: None
+) -> None:
     ca: dict[str, Any] = {"ca_file": "/nowhere"}
     settings = Settings.model_validate(
         {
@@ -139,7 +141,9 @@ async def test_so_do_the_others(stack: AsyncExitStack, files: None) -> None:
         ({"client_certificate": "client.test.pem", "client_key": "none"}, "client_key: .*no file"),
     ],
 )
-def test_a_bad_file_is_named(access: dict[str, str], named: str, certificates: Path) -> None:
+def test_a_bad_certificate_file_is_named(
+    access: dict[str, str], named: str, certificates: Path
+) -> None:
     paths = {key: f"{certificates}/{name}" for key, name in access.items()}
 
     with pytest.raises(ConfigurationError, match=rf"^observe\.logs\.{named}"):
@@ -168,12 +172,12 @@ def test_a_bad_file_is_named(access: dict[str, str], named: str, certificates: P
         {"timeout": "0s"},
     ],
 )
-def test_what_cannot_be_is_refused_without_a_secret(access: dict[str, Any]) -> None:
+def test_an_invalid_combination_is_refused_without_a_secret(access: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         AccessSettings.model_validate(access)
 
 
-async def test_its_own_authority_is_trusted_and_no_other(
+async def test_a_backend_trusts_only_its_own_certificate_authority(
     stack: AsyncExitStack, files: None, certificates: Path
 ) -> None:
     pem = certificates / "localhost.pem"
@@ -185,7 +189,7 @@ async def test_its_own_authority_is_trusted_and_no_other(
         await client_to(url, stack, ca_file=other).get("/")
 
 
-async def test_it_goes_as_its_certificate(
+async def test_a_client_certificate_is_sent(
     stack: AsyncExitStack, files: None, certificates: Path
 ) -> None:
     pem, own = certificates / "localhost.pem", certificates / "client.test.pem"
@@ -197,7 +201,7 @@ async def test_it_goes_as_its_certificate(
         await client_to(url, stack, ca_file=str(pem)).get("/")
 
 
-async def test_a_proxy_tunnels_and_is_told_no_credentials_but_its_own(
+async def test_a_proxy_tunnels_and_gets_only_its_own_credentials(
     stack: AsyncExitStack, files: None, certificates: Path
 ) -> None:
     pem = certificates / "localhost.pem"
@@ -214,7 +218,7 @@ async def test_a_proxy_tunnels_and_is_told_no_credentials_but_its_own(
     assert "t-1" not in head
 
 
-async def test_in_local_only_mode_the_proxy_is_local_as_well_as_the_server(
+async def test_local_only_mode_requires_a_local_proxy_and_a_local_server(
     stack: AsyncExitStack,
 ) -> None:
     async def handler(request: web.Request) -> web.Response:
@@ -236,7 +240,7 @@ async def test_in_local_only_mode_the_proxy_is_local_as_well_as_the_server(
     assert "Proxy-Authorization: Basic dTpw" in head
 
 
-def test_what_a_name_leads_to_cannot_be_judged_behind_a_proxy() -> None:
+def test_a_name_behind_a_proxy_cannot_be_resolved_and_is_refused() -> None:
     with pytest.raises(ValueError, match="proxy"):
         http_client(proxy="http://proxy:3128", reachable=ReachableAddresses())
 
@@ -263,7 +267,7 @@ async def test_a_redirect_carries_nothing_to_another_host(stack: AsyncExitStack)
     assert reached == []
 
 
-async def test_a_rota_and_a_sink_go_the_same_way(
+async def test_a_rota_and_a_sink_use_their_own_route(
     stack: AsyncExitStack, files: None, certificates: Path
 ) -> None:
     seen: list[str] = []
@@ -296,7 +300,7 @@ def test_a_sink_has_one_identity() -> None:
         Settings.model_validate({"audit": audit})
 
 
-def test_every_secret_of_a_way_is_masked() -> None:
+def test_every_secret_of_a_route_is_masked() -> None:
     logs = {
         "url": "https://kortex:in%20url-1@loki",
         "headers": {"X-Key": "in-header-2"},
@@ -311,7 +315,7 @@ def test_every_secret_of_a_way_is_masked() -> None:
     assert "in-header-2" not in repr(route_of(settings.observe.logs, KEY))
 
 
-async def test_files_are_read_at_the_start_and_off_the_loop(
+async def test_files_are_read_at_start_and_off_the_loop(
     stack: AsyncExitStack, files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_the_loop: list[bool] = []
@@ -336,7 +340,7 @@ async def test_files_are_read_at_the_start_and_off_the_loop(
     assert on_the_loop == [False, False]
 
 
-async def test_orders_to_the_control_plane_go_by_its_way_without_its_credentials(
+async def test_dispatches_use_the_control_planes_route_without_its_credentials(
     stack: AsyncExitStack, files: None, certificates: Path
 ) -> None:
     async def handler(request: web.Request) -> web.Response:

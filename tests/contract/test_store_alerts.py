@@ -111,7 +111,7 @@ async def test_alerts_of_a_group_and_other_alerts_of_the_product_share_a_thread(
     assert thread.total == 4
 
 
-async def test_another_product_or_rule_has_a_thread_of_its_own(database: Database) -> None:
+async def test_another_product_or_rule_has_its_own_thread(database: Database) -> None:
     store = StoredAlerts(database)
     another = replace(RULE, name="errors")
     threads = await file(
@@ -124,7 +124,7 @@ async def test_another_product_or_rule_has_a_thread_of_its_own(database: Databas
     }
 
 
-async def test_what_fires_after_the_window_has_a_thread_of_its_own_unless_of_the_group(
+async def test_an_alert_after_the_window_opens_a_new_thread_unless_it_is_of_the_group(
     database: Database,
 ) -> None:
     store = StoredAlerts(database)
@@ -134,7 +134,7 @@ async def test_what_fires_after_the_window_has_a_thread_of_its_own_unless_of_the
     assert (first.total, second.total) == (2, 1)
 
 
-async def test_a_thread_whose_message_is_gone_has_none_unless_it_has_another(
+async def test_a_deleted_thread_message_is_replaced_by_another_one(
     database: Database,
 ) -> None:
     store = StoredAlerts(database)
@@ -150,7 +150,9 @@ async def test_a_thread_whose_message_is_gone_has_none_unless_it_has_another(
     assert await store.opened(thread.id, MessageTs("3.1")) == "2.1"
 
 
-async def test_it_is_resolved_when_the_last_alert_is_and_may_fire_again(database: Database) -> None:
+async def test_an_incident_is_resolved_with_its_last_alert_and_may_fire_again(
+    database: Database,
+) -> None:
     store = StoredAlerts(database)
     await store.file([alert("a"), alert("b")], LIMITS)
     (one,) = await file(store, alert("a", RESOLVED, 5))
@@ -165,7 +167,7 @@ async def test_it_is_resolved_when_the_last_alert_is_and_may_fire_again(database
     assert again.listed[0].fires == 2
 
 
-async def test_what_fires_again_long_after_is_another_incident(database: Database) -> None:
+async def test_an_alert_that_fires_again_much_later_is_another_incident(database: Database) -> None:
     store = StoredAlerts(database)
     await store.file([alert("a")], LIMITS)
     await store.file([alert("a", RESOLVED, 5)], LIMITS)
@@ -173,7 +175,7 @@ async def test_what_fires_again_long_after_is_another_incident(database: Databas
     assert len(await file(store, alert("a", FIRING, 300))) == 2
 
 
-async def test_what_goes_on_firing_for_a_day_stays_one_incident(database: Database) -> None:
+async def test_an_alert_that_fires_for_a_day_stays_one_incident(database: Database) -> None:
     store = StoredAlerts(database)
     await store.file([alert("a")], LIMITS)
     await later(database, 24 * 3_600)
@@ -185,7 +187,7 @@ async def test_what_goes_on_firing_for_a_day_stays_one_incident(database: Databa
     [(RESOLVED, -5, 1), (RESOLVED, 0, 0), (FIRING, -5, 1)],
     ids=["an end told late", "an end at once", "a start told late"],
 )
-async def test_what_was_told_later_stands(
+async def test_a_later_alert_state_is_kept(
     database: Database, state: AlertState, minute: int, firing: int
 ) -> None:
     store = StoredAlerts(database)
@@ -202,11 +204,11 @@ async def test_an_old_start_does_not_undo_an_end(database: Database) -> None:
     assert thread.firing == 1
 
 
-async def test_the_end_of_what_was_never_reported_opens_nothing(database: Database) -> None:
+async def test_the_end_of_an_unknown_alert_opens_nothing(database: Database) -> None:
     assert await file(StoredAlerts(database), alert("a", RESOLVED)) == []
 
 
-async def test_replicas_that_are_reported_at_once_open_one_thread(
+async def test_replicas_that_get_an_alert_at_once_open_one_thread(
     database: Database, other: Database
 ) -> None:
     stores = [StoredAlerts(database), StoredAlerts(other)] * 4
@@ -248,7 +250,7 @@ async def test_a_storm_of_one_product_is_one_thread(database: Database) -> None:
     assert (thread.firing, len(thread.listed)) == (1_000, 10)
 
 
-async def test_what_alerts_may_spend_today_is_a_limit_of_its_own(database: Database) -> None:
+async def test_alerts_have_their_own_daily_limit(database: Database) -> None:
     store, limits = StoredAlerts(database), AlertLimits(daily_usd_micros=1_500)
     ledger = StoredLedger(database)
     await ledger.record(replace(ROUND, round=1))  # a person's
@@ -259,7 +261,7 @@ async def test_what_alerts_may_spend_today_is_a_limit_of_its_own(database: Datab
     assert told == {("checkout", ""), ("payments", "today's budget for alerts is spent")}
 
 
-async def test_words_of_alerts_go_when_messages_do(database: Database) -> None:
+async def test_alert_texts_are_deleted_with_the_messages(database: Database) -> None:
     store = StoredAlerts(database)
     await store.file([alert("a")], LIMITS)
     await StoredRetention(database).drop_messages(60.0)
@@ -273,7 +275,7 @@ async def test_words_of_alerts_go_when_messages_do(database: Database) -> None:
     assert [(each.title, each.labels) for each in after.listed] == [("", {})]
 
 
-async def test_one_caller_shows_it_at_a_time_and_what_came_in_the_meantime_is_shown_after(
+async def test_one_caller_shows_an_incident_at_a_time_and_later_changes_follow(
     database: Database, other: Database
 ) -> None:
     store, second = StoredAlerts(database), StoredAlerts(other)
@@ -290,7 +292,7 @@ async def test_one_caller_shows_it_at_a_time_and_what_came_in_the_meantime_is_sh
     assert await store.due(10) == []
 
 
-async def test_who_died_showing_it_is_followed_by_another_who_knows(database: Database) -> None:
+async def test_a_caller_that_dies_while_showing_is_replaced(database: Database) -> None:
     store = StoredAlerts(database)
     await store.file([alert("a")], LIMITS)
     await claimed(store)

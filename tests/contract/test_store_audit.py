@@ -76,7 +76,7 @@ async def test_a_key_written_twenty_times_at_once_is_one_row(stores: Stores) -> 
     assert len(await stores.trail()) == 1
 
 
-async def test_a_row_says_what_when_who_and_where(database: Database) -> None:
+async def test_a_row_has_an_event_a_time_an_actor_and_a_place(database: Database) -> None:
     before = await database.now()
     await StoredAudit(database).append(EVENT)
     (row,) = await rows(database)
@@ -92,9 +92,7 @@ async def test_a_body_is_canonical(database: Database) -> None:
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800", "x\udfff\x00"])
-async def test_text_that_a_database_cannot_store_does_no_harm(
-    database: Database, text: str
-) -> None:
+async def test_text_that_a_database_cannot_store_is_harmless(database: Database, text: str) -> None:
     event = AuditEvent(AuditKind.TOOL_CALL, text, {text: [text, {"in": text}]}, text, text)
     await StoredAudit(database).append(event)
     await StoredAudit(database).append(event)
@@ -102,7 +100,7 @@ async def test_text_that_a_database_cannot_store_does_no_harm(
     assert list(orjson.loads(row.body))
 
 
-async def test_numbers_have_no_gap_under_fifty_writers(database: Database, other: Database) -> None:
+async def test_numbers_have_no_gap_with_fifty_writers(database: Database, other: Database) -> None:
     logs = (StoredAudit(database), StoredAudit(other))
     async with asyncio.TaskGroup() as group:
         for n in range(50):
@@ -127,7 +125,7 @@ async def seal_unless_it_holds(database: Database, found: Summary) -> None:
         await seal(database, found, by="cli:somebody", reason="there was no key")
 
 
-async def test_without_a_seal_nothing_is_written_with_a_key_over_rows_without(
+async def test_without_a_seal_nothing_is_written_with_a_key_after_rows_without(
     database_url: str,
 ) -> None:
     unkeyed = await Database.open(database_url)
@@ -140,7 +138,7 @@ async def test_without_a_seal_nothing_is_written_with_a_key_over_rows_without(
     await database.close()
 
 
-async def test_nothing_is_written_after_a_tail_that_was_cut(database_url: str) -> None:
+async def test_nothing_is_written_after_a_truncated_tail(database_url: str) -> None:
     database = await Database.open(database_url, sealing=KEYED)
     for n in range(5):
         await StoredAudit(database).append(keyed(str(n)))
@@ -154,7 +152,7 @@ async def test_nothing_is_written_after_a_tail_that_was_cut(database_url: str) -
     await database.close()
 
 
-async def test_a_trail_is_verified_while_it_grows(
+async def test_an_audit_log_is_verified_while_it_grows(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = await Database.open(database_url, sealing=KEYED)
@@ -174,7 +172,7 @@ async def test_a_trail_is_verified_while_it_grows(
     await database.close()
 
 
-async def test_a_gentle_reading_rests_between_pages_by_what_each_took(database: Database) -> None:
+async def test_a_slow_verification_pauses_between_pages(database: Database) -> None:
     for n in range(7):
         await StoredAudit(database).append(keyed(str(n)))
     rested: list[float] = []
@@ -198,7 +196,7 @@ async def test_only_the_newest_row_has_a_tip(database: Database) -> None:
             await connection.execute(sa.text("UPDATE audit SET tip = NULL WHERE seq = 4"))
 
 
-async def test_a_key_may_come_later_and_change(database_url: str) -> None:
+async def test_a_key_may_be_added_later_and_rotated(database_url: str) -> None:
     rotated = AuditKeys("2", {"1": b"a" * 32, "2": b"b" * 32})
     for keys in (AuditKeys(), KEYED.keys, rotated):
         database = await Database.open(database_url, sealing=Sealing(keys))
@@ -210,7 +208,7 @@ async def test_a_key_may_come_later_and_change(database_url: str) -> None:
         await database.close()
 
 
-async def test_what_is_written_is_redacted(database_url: str) -> None:
+async def test_a_written_event_is_redacted(database_url: str) -> None:
     database = await Database.open(database_url, sealing=Sealing(redactor=REDACTOR))
     body: dict[str, JsonValue] = {"arguments": {"query": ["password hunter2hunter2"]}, "ok": True}
     await StoredAudit(database).append(AuditEvent(AuditKind.TOOL_CALL, "U1", body))
@@ -220,7 +218,7 @@ async def test_what_is_written_is_redacted(database_url: str) -> None:
     await database.close()
 
 
-async def test_rows_that_are_written_together_are_each_redacted(database_url: str) -> None:
+async def test_rows_written_together_are_each_redacted(database_url: str) -> None:
     database = await Database.open(database_url, sealing=Sealing(redactor=REDACTOR))
     bodies: list[dict[str, JsonValue]] = [
         {"tool": "core__get_logs", "count": 3},
@@ -267,7 +265,7 @@ def test_redaction_leaves_checkpoints() -> None:
     ] == []
 
 
-async def test_what_cannot_be_redacted_is_not_done(database_url: str) -> None:
+async def test_an_event_that_cannot_be_redacted_is_not_written(database_url: str) -> None:
     class Broken:
         def redact(self, text: str) -> Redacted:
             raise RedactionFailed("broken")
@@ -307,7 +305,7 @@ async def test_a_change_behind_the_triggers_is_found(database: Database, change:
     assert found.bad.seq == 3
 
 
-async def test_a_cut_tail_is_found_by_the_kept_checkpoint(database: Database) -> None:
+async def test_a_truncated_tail_is_found_by_the_stored_checkpoint(database: Database) -> None:
     for n in range(5):
         await StoredAudit(database).append(keyed(str(n)))
     trail = StoredTrail(database)
@@ -350,7 +348,7 @@ async def test_a_session_is_erased_in_batches(
     assert (found.bad, found.erased, found.rows) == (None, 5, 8)
 
 
-async def test_a_row_is_undone_with_its_transaction_and_leaves_no_gap(database: Database) -> None:
+async def test_a_rolled_back_row_leaves_no_gap(database: Database) -> None:
     class Undo(Exception):
         pass
 
@@ -365,7 +363,7 @@ async def test_a_row_is_undone_with_its_transaction_and_leaves_no_gap(database: 
     assert [row.seq for row in await rows(database)] == [1]
 
 
-async def test_two_rows_of_one_transaction_follow_each_other(database: Database) -> None:
+async def test_two_rows_of_one_transaction_are_adjacent(database: Database) -> None:
     async with writing(database) as connection:
         await append_audit(connection, keyed("a"))
         await append_audit(connection, keyed("b"))
@@ -405,7 +403,7 @@ REPLACE = {
 }
 
 
-async def test_the_back_door_of_each_database_is_closed(database: Database) -> None:
+async def test_the_bypass_of_each_database_is_closed(database: Database) -> None:
     await StoredAudit(database).append(EVENT)
     with pytest.raises((sa.exc.ProgrammingError, sa.exc.IntegrityError), match="append-only"):
         async with writing(database) as connection:

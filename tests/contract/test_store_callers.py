@@ -36,7 +36,7 @@ async def _end(database: Database, table: sa.Table, column: str) -> None:
         await connection.execute(table.update().values({column: past}))
 
 
-async def test_a_token_is_its_callers_until_it_is_revoked(database: Database) -> None:
+async def test_a_token_belongs_to_its_caller_until_it_is_revoked(database: Database) -> None:
     stored, elsewhere = StoredCallers(database), StoredCallers(database)
     made = await stored.create(ALICE, None, "cli:op")
 
@@ -57,7 +57,7 @@ async def test_a_token_is_its_callers_until_it_is_revoked(database: Database) ->
     assert kinds == [AuditKind.CALLER_ADMITTED, AuditKind.CALLER_REVOKED]
 
 
-async def test_neither_the_database_nor_the_trail_holds_a_token(database: Database) -> None:
+async def test_neither_the_database_nor_the_audit_log_contains_a_token(database: Database) -> None:
     stored = StoredCallers(database)
     made = await stored.create(ALICE, timedelta(hours=1), "cli:op")
 
@@ -70,7 +70,7 @@ async def test_neither_the_database_nor_the_trail_holds_a_token(database: Databa
 
 
 @pytest.mark.parametrize("guess", ["", "kortex_", "\ud800", "x" * 100_000, "{made}x", "'"])
-async def test_what_is_no_token_is_no_ones(database: Database, guess: str) -> None:
+async def test_an_invalid_token_belongs_to_no_caller(database: Database, guess: str) -> None:
     stored = StoredCallers(database)
     made = await stored.create(ALICE, None, "cli:op")
 
@@ -89,7 +89,7 @@ async def test_an_expired_token_is_refused_by_the_databases_clock(database: Data
     assert [entry.is_live for entry in await stored.tokens()] == [False]
 
 
-async def test_all_live_tokens_of_a_person_give_the_same(database: Database) -> None:
+async def test_all_live_tokens_of_a_person_have_the_same_rights(database: Database) -> None:
     stored = StoredCallers(database)
     first = await stored.create(ALICE, None, "cli:op")
     await stored.create(ALICE, None, "cli:op")
@@ -107,7 +107,9 @@ async def test_all_live_tokens_of_a_person_give_the_same(database: Database) -> 
     assert await stored.shown(first.token) is None
 
 
-async def test_who_an_identity_provider_told_of_is_known_until_then(database: Database) -> None:
+async def test_a_caller_from_an_identity_provider_is_known_until_the_expiry(
+    database: Database,
+) -> None:
     stored = StoredCallers(database)
     until = await database.now() + timedelta(minutes=5)
     await stored.told_of(ALICE, until)

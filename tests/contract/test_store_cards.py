@@ -69,7 +69,7 @@ async def test_a_new_proposal_has_a_card_to_paint_and_then_remembers_its_message
     assert await stores.proposals.get(ID) == a_proposal(card_ts=TS)
 
 
-async def test_every_change_of_the_row_makes_its_card_differ(stores: Stores) -> None:
+async def test_every_change_of_the_row_makes_its_card_outdated(stores: Stores) -> None:
     await shown(stores)
     for change in (confirm, dispatch, succeed):
         await change(stores)
@@ -79,7 +79,7 @@ async def test_every_change_of_the_row_makes_its_card_differ(stores: Stores) -> 
         assert await stores.cards.due(10) == [], change.__name__
 
 
-async def test_a_vote_and_the_old_card_of_an_edit_differ_too(stores: Stores) -> None:
+async def test_a_vote_and_an_edit_make_the_card_outdated(stores: Stores) -> None:
     await shown(stores, approvals=2)
     await confirm(stores)
     await stores.cards.showed(await claimed(stores), TS)
@@ -92,7 +92,7 @@ async def test_a_vote_and_the_old_card_of_an_edit_differ_too(stores: Stores) -> 
     assert sorted(await stores.cards.due(10)) == [ID, "prop-2"]
 
 
-async def test_of_many_painters_one_has_leave(stores: Stores) -> None:
+async def test_one_of_many_painters_gets_the_claim(stores: Stores) -> None:
     await shown(stores)
     await reject(stores)
 
@@ -112,7 +112,7 @@ async def test_a_claim_of_a_dead_process_lapses(stores: Stores) -> None:
     assert await stores.cards.due(10) == [ID]
 
 
-async def test_a_change_while_it_is_painted_is_painted_too(stores: Stores) -> None:
+async def test_a_change_during_painting_is_painted_too(stores: Stores) -> None:
     await shown(stores)
     await confirm(stores)
     claim = await claimed(stores)
@@ -123,7 +123,7 @@ async def test_a_change_while_it_is_painted_is_painted_too(stores: Stores) -> No
     assert (await claimed(stores)).proposal.state is S.DISPATCHING
 
 
-async def test_one_who_painted_after_another_took_over_has_it_painted_again(
+async def test_a_painter_that_was_overtaken_has_the_card_painted_again(
     stores: Stores,
 ) -> None:
     await shown(stores)
@@ -139,7 +139,7 @@ async def test_one_who_painted_after_another_took_over_has_it_painted_again(
 
 
 @pytest.mark.parametrize(("again_s", "found"), [(0.0, [ID]), (60.0, [])])
-async def test_one_that_could_not_be_painted_waits_for_its_next_try(
+async def test_a_card_that_could_not_be_painted_waits_for_its_next_attempt(
     stores: Stores, again_s: float, found: list[ProposalId]
 ) -> None:
     await shown(stores)
@@ -150,7 +150,7 @@ async def test_one_that_could_not_be_painted_waits_for_its_next_try(
     assert await stores.cards.due(10) == found
 
 
-async def test_a_press_ends_the_wait_of_a_card_that_lies(stores: Stores) -> None:
+async def test_a_press_on_an_outdated_card_ends_its_wait(stores: Stores) -> None:
     await shown(stores)
     await reject(stores)
     for _ in range(2):
@@ -162,7 +162,7 @@ async def test_a_press_ends_the_wait_of_a_card_that_lies(stores: Stores) -> None
     assert await stores.cards.due(10) == [ID]
 
 
-async def test_a_press_shows_which_message_the_card_is_and_never_changes_it(
+async def test_a_press_reports_a_cards_message_and_never_changes_it(
     stores: Stores,
 ) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
@@ -173,7 +173,7 @@ async def test_a_press_shows_which_message_the_card_is_and_never_changes_it(
     assert await stores.proposals.get(ID) == a_proposal(card_ts=TS)
 
 
-async def test_a_channel_in_reach_again_frees_what_waits_there_and_nothing_else(
+async def test_a_channel_within_reach_again_frees_only_its_own_cards(
     stores: Stores,
 ) -> None:
     await shown(stores)
@@ -189,7 +189,7 @@ async def test_a_channel_in_reach_again_frees_what_waits_there_and_nothing_else(
     assert (await claimed(stores)).tries > 1
 
 
-async def test_what_is_being_painted_when_the_channel_comes_back_is_painted_once_more(
+async def test_a_card_being_painted_when_its_channel_returns_is_painted_again(
     stores: Stores,
 ) -> None:
     await shown(stores)
@@ -203,7 +203,7 @@ async def test_what_is_being_painted_when_the_channel_comes_back_is_painted_once
     assert await stores.cards.due(10) == [ID]
 
 
-async def test_a_true_card_in_a_channel_in_reach_again_stays_as_it_is(stores: Stores) -> None:
+async def test_a_correct_card_in_a_channel_within_reach_again_is_unchanged(stores: Stores) -> None:
     await shown(stores)
     here = a_proposal().place
     assert await stores.cards.in_reach(here.team, here.channel, 10) == []

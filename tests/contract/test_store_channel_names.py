@@ -22,11 +22,11 @@ async def names(request: pytest.FixtureRequest, database: Database) -> NameStore
     return kinds[request.param]
 
 
-async def test_what_no_one_read_is_not_known(names: NameStore) -> None:
+async def test_an_unread_name_is_unknown(names: NameStore) -> None:
     assert await names.get(HERE) is None
 
 
-async def test_a_name_is_kept_for_the_whole_channel_and_no_other(names: NameStore) -> None:
+async def test_a_name_is_stored_for_its_whole_channel_only(names: NameStore) -> None:
     assert await names.keep(HERE, "incident-checkout", None)
     kept = await names.get(IN_ANOTHER_THREAD)
     assert kept is not None
@@ -43,7 +43,7 @@ async def test_a_newer_reading_replaces_the_one_it_was_made_for(names: NameStore
     assert kept.name == "new"
 
 
-async def test_a_reading_that_a_rename_overtook_is_not_kept(names: NameStore) -> None:
+async def test_a_reading_that_a_rename_overtook_is_discarded(names: NameStore) -> None:
     await names.keep(HERE, "old", None)
     asked_for = await names.get(HERE)
     await names.forget(HERE)
@@ -53,13 +53,15 @@ async def test_a_reading_that_a_rename_overtook_is_not_kept(names: NameStore) ->
     assert kept.name == ""
 
 
-async def test_a_first_reading_that_a_rename_overtook_is_not_kept(names: NameStore) -> None:
+async def test_a_first_reading_that_a_rename_overtook_is_discarded(names: NameStore) -> None:
     asked_for = await names.get(HERE)
     await names.forget(HERE)
     assert not await names.keep(HERE, "old", asked_for)
 
 
-async def test_the_last_reading_of_several_channels_is_reported_at_once(database: Database) -> None:
+async def test_the_last_readings_of_several_channels_are_returned_at_once(
+    database: Database,
+) -> None:
     names = StoredNames(database)
     await names.keep(HERE, "incident-checkout", None)
     await names.keep(ELSEWHERE, "theirs", None)

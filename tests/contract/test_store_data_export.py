@@ -83,7 +83,7 @@ async def left(database: Database, *tables: sa.Table) -> list[int]:
     [(Subject(session=SESSION), [0, 0]), (Subject(person=PERSON), [1, 1])],
     ids=["session", "person"],
 )
-async def test_all_of_a_subject_goes_once_nothing_of_it_is_open(
+async def test_a_subject_is_deleted_once_nothing_of_it_is_open(
     database: Database, subject: Subject, kept: list[int]
 ) -> None:
     await conversation(database)
@@ -105,7 +105,7 @@ async def test_all_of_a_subject_goes_once_nothing_of_it_is_open(
     assert await records.delete() == 0
 
 
-async def test_the_engines_records_are_found_by_name_and_deleted_once_they_ended(
+async def test_the_engines_records_are_found_by_name_and_deleted_after_their_end(
     database_url: str,
 ) -> None:
     client = DBOSClient(
@@ -131,7 +131,7 @@ async def test_the_engines_records_are_found_by_name_and_deleted_once_they_ended
     client.destroy()
 
 
-async def test_of_a_person_rows_that_name_them_are_erased_too(database: Database) -> None:
+async def test_rows_that_name_a_person_are_erased_too(database: Database) -> None:
     trail = StoredAudit(database)
     bodies: list[dict[str, JsonValue]] = [{"by": "U1"}, {"by": "U11"}, {"roles": ["x", "U1"]}]
     for body in bodies:

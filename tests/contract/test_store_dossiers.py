@@ -56,7 +56,7 @@ async def test_threads_with_proposals_come_first_and_all_are_counted(database: D
     assert found.total == 3
 
 
-async def test_of_a_name_the_others_and_those_with_proposals_are_counted(
+async def test_other_threads_of_a_name_and_those_with_proposals_are_counted(
     database: Database,
 ) -> None:
     for minutes_ago in (1, 2, 3, 4):

@@ -51,7 +51,7 @@ async def test_a_vote_counts_once_and_may_be_changed(stores: Stores) -> None:
     assert await given(stores) == 3
 
 
-async def test_of_two_presses_at_once_one_counts(stores: Stores) -> None:
+async def test_one_of_two_presses_at_once_counts(stores: Stores) -> None:
     turn = await answered(stores)
     async with asyncio.TaskGroup() as both:
         votes = [both.create_task(stores.feedback.vote(turn, ANNA, DOWN, k)) for k in ("a", "b")]
@@ -60,7 +60,7 @@ async def test_of_two_presses_at_once_one_counts(stores: Stores) -> None:
     assert await given(stores) == 1
 
 
-async def test_what_is_not_known_or_not_over_cannot_be_judged(stores: Stores) -> None:
+async def test_an_unknown_or_running_turn_cannot_be_rated(stores: Stores) -> None:
     now = datetime.now(UTC)
     ask = Ask(PLACE, MessageTs("3.3"), ANNA, Redacted("why?"), "incident")
     await stores.sessions.begin_turn(ask, "incident", now)
@@ -70,7 +70,7 @@ async def test_what_is_not_known_or_not_over_cannot_be_judged(stores: Stores) ->
     assert await given(stores) == 0
 
 
-async def test_a_reason_stands_beside_a_vote_that_stands(stores: Stores) -> None:
+async def test_a_reason_is_stored_only_with_a_vote(stores: Stores) -> None:
     turn = await answered(stores)
     await stores.feedback.vote(turn, ANNA, DOWN, "k1")
     assert await stores.feedback.explain(turn, ANNA, Redacted("wrong service"), "k1:why")
@@ -90,7 +90,7 @@ async def test_a_reason_stands_beside_a_vote_that_stands(stores: Stores) -> None
     assert await stores.feedback.reasons(10) == []
 
 
-async def test_votes_are_counted_by_who_answered_and_read_by_when_it_was_asked(
+async def test_votes_are_counted_by_provider_and_filtered_by_the_turns_time(
     stores: Stores,
 ) -> None:
     first = await answered(stores)
@@ -110,7 +110,7 @@ async def test_votes_are_counted_by_who_answered_and_read_by_when_it_was_asked(
 
 
 @pytest.mark.parametrize("retain", [True, False])
-async def test_reasons_go_with_what_was_said_and_votes_stay(
+async def test_reasons_are_deleted_with_the_messages_and_votes_stay(
     database: Database, retain: bool
 ) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=9)

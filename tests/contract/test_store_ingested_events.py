@@ -59,7 +59,7 @@ def state(step: str, minute: int) -> IngestedEvent:
     )
 
 
-async def test_a_course_that_is_reported_again_at_the_step_it_is_at_is_no_news(
+async def test_a_repeated_step_of_a_rollout_is_not_new(
     stores: Stores,
 ) -> None:
     told = [state("v1", 0), state("v1", 1), state("v2", 2), state("v2", 90), state("v1", 91)]
@@ -68,14 +68,14 @@ async def test_a_course_that_is_reported_again_at_the_step_it_is_at_is_no_news(
     assert not await stores.events.add([state("v2", 2)])  # a late repetition
 
 
-async def test_a_course_is_not_taken_for_one_whose_name_begins_alike(stores: Stores) -> None:
+async def test_a_rollout_is_not_mixed_up_with_one_of_the_same_prefix(stores: Stores) -> None:
     await stores.events.add([state("v1", 0)])
     other = replace(state("v1", 1), id="K/shop/web-2/v1/x", course="K/shop/web-2")
 
     assert await stores.events.add([other])
 
 
-async def test_of_a_batch_each_event_is_added_once(stores: Stores) -> None:
+async def test_each_event_of_a_batch_is_added_once(stores: Stores) -> None:
     await stores.events.add([replace(DEPLOY, id="3")])
     batch = [replace(DEPLOY, id=str(number % 400)) for number in range(1_000)]
     course = [state("v1", 0), state("v1", 1), state("v2", 2)]
@@ -85,7 +85,7 @@ async def test_of_a_batch_each_event_is_added_once(stores: Stores) -> None:
     assert await stores.events.add([]) == 0
 
 
-async def test_an_incident_whose_id_a_database_cannot_store_can_be_found(
+async def test_an_incident_with_an_unstorable_id_can_be_found(
     database: Database,
 ) -> None:
     odd = replace(DEPLOY, type="koder.incident.opened", id="a\x00b", source="s\x00")
@@ -98,7 +98,7 @@ async def test_an_incident_whose_id_a_database_cannot_store_can_be_found(
     ]
 
 
-async def test_of_a_batch_each_incident_can_be_found(database: Database) -> None:
+async def test_each_incident_of_a_batch_can_be_found(database: Database) -> None:
     opened = replace(DEPLOY, type="koder.incident.opened")
     batch = [replace(opened, id=f"i{n}", data={"title": f"queue {n} is full"}) for n in range(450)]
     await StoredEvents(database).add([*batch, *batch])
@@ -109,7 +109,7 @@ async def test_of_a_batch_each_incident_can_be_found(database: Database) -> None
     ]
 
 
-async def test_a_large_batch_takes_few_transactions(
+async def test_a_large_batch_needs_few_transactions(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = 0
@@ -127,31 +127,33 @@ async def test_a_large_batch_takes_few_transactions(
     assert begun == 30
 
 
-async def test_added_twenty_times_at_once_it_is_new_once(stores: Stores) -> None:
+async def test_an_event_added_twenty_times_at_once_is_new_once(stores: Stores) -> None:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(stores.events.add([DEPLOY])) for _ in range(20)]
     assert [task.result() for task in tasks].count(1) == 1
 
 
-async def test_data_that_a_database_cannot_store_does_no_harm(stores: Stores) -> None:
+async def test_data_that_a_database_cannot_store_is_harmless(stores: Stores) -> None:
     assert await stores.events.add([replace(DEPLOY, data={"a\x00": ["\ud800", "\x00"]})])
 
 
-async def test_a_deploy_is_read_whole(database: Database) -> None:
+async def test_a_deploy_is_read_completely(database: Database) -> None:
     await StoredEvents(database).add([DEPLOY])
     assert list(await StoredDeploys(database).between("checkout", HOUR)) == [
         Deploy("checkout", "1.4.2", NOW, "ci", "h1", "abc123", "ok", "1.4.1", 12.0)
     ]
 
 
-async def test_a_deploy_that_says_little_is_kept(database: Database) -> None:
+async def test_a_deploy_with_few_fields_is_kept(database: Database) -> None:
     await StoredEvents(database).add([replace(DEPLOY, type="deploy", data={"actor": ["odd"]})])
     assert list(await StoredDeploys(database).between("checkout", HOUR)) == [
         Deploy("checkout", "unknown", NOW)
     ]
 
 
-async def test_deploys_are_within_the_half_open_interval_newest_first(database: Database) -> None:
+async def test_deploys_of_a_half_open_interval_are_returned_newest_first(
+    database: Database,
+) -> None:
     offsets = {"before": -1, "start": 0, "middle": 30, "last": 3599, "end": 3600}
     for name, offset_s in offsets.items():
         at = NOW + timedelta(seconds=offset_s)
@@ -160,7 +162,7 @@ async def test_deploys_are_within_the_half_open_interval_newest_first(database: 
     assert [deploy.version for deploy in found] == ["last", "middle", "start"]
 
 
-async def test_deploys_are_of_one_product_or_all(database: Database) -> None:
+async def test_deploys_of_one_product_or_all_are_returned(database: Database) -> None:
     await StoredEvents(database).add([DEPLOY])
     await StoredEvents(database).add([replace(DEPLOY, id="2", product="search")])
     deploys = StoredDeploys(database)
@@ -168,7 +170,7 @@ async def test_deploys_are_of_one_product_or_all(database: Database) -> None:
     assert len(await deploys.between("*", HOUR)) == 2
 
 
-async def test_other_events_are_no_deploys(database: Database) -> None:
+async def test_other_events_are_not_deploys(database: Database) -> None:
     await StoredEvents(database).add([replace(DEPLOY, type="koder.incident.opened")])
     assert list(await StoredDeploys(database).between("*", HOUR)) == []
 
@@ -212,7 +214,7 @@ def test_the_kind_follows_from_the_type(event_type: str, kind: str) -> None:
     assert kind_of(event_type) == kind
 
 
-async def test_a_store_that_cannot_be_read_is_an_unavailable_capability() -> None:
+async def test_an_unreadable_store_is_unavailable() -> None:
     url = "postgresql+asyncpg://u:p@/none?host=/nonexistent"
     nowhere = await Database.open(url, patience_s=(0.0, 0.0))
     with pytest.raises(CapabilityUnavailable):

@@ -121,7 +121,9 @@ async def test_a_workspace_is_installed_found_installed_again_and_removed(
     ]
 
 
-async def test_no_token_stands_in_a_row_or_opens_in_another_workspaces(database: Database) -> None:
+async def test_no_token_is_stored_in_clear_or_opens_in_another_workspace(
+    database: Database,
+) -> None:
     store = kept(database)
     await store.save(ACME, "U1")
     (sealed,) = await _rows(database, sa.select(table.c.sealed))
@@ -149,7 +151,7 @@ async def test_keys_are_rotated_and_the_old_one_retired(database: Database) -> N
     assert await kept(database, OLD).reseal() == 0
 
 
-async def test_a_state_is_good_once_for_ten_minutes_and_kept_as_a_digest(
+async def test_an_install_state_works_once_within_ten_minutes_and_is_stored_as_a_digest(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states = StoredOAuthStates(database)
@@ -204,7 +206,7 @@ async def _live(database: Database, team: TeamId) -> None:
 
 @pytest.mark.parametrize(("whose", "seen"), [(HOME, 0), (ACME.team, 1), ("TNONE", None), (None, 2)])
 @pytest.mark.parametrize("installed", [True, False], ids=["installed", "removed since"])
-async def test_what_admins_are_told_is_their_own_workspaces(
+async def test_admins_see_only_their_own_workspaces_figures(
     database: Database, whose: TenantScope, seen: int | None, installed: bool
 ) -> None:
     await kept(database).save(ACME, "U1")
@@ -227,7 +229,7 @@ async def test_what_admins_are_told_is_their_own_workspaces(
     assert {row.session_id.split(":")[1] for row in told if row.session_id} == set(own)
 
 
-async def test_a_workspaces_limit_is_its_own_and_so_are_its_people_and_channels(
+async def test_limits_people_and_channels_belong_to_one_workspace(
     database: Database,
 ) -> None:
     ledger = StoredLedger(database)
@@ -244,7 +246,7 @@ async def test_a_workspaces_limit_is_its_own_and_so_are_its_people_and_channels(
     assert await ledger.reserve(HELD, at_home) is None
 
 
-async def test_rows_of_one_workspace_are_not_another_ones_whose_id_begins_alike(
+async def test_rows_of_a_workspace_are_not_mixed_up_with_an_id_of_the_same_prefix(
     database: Database,
 ) -> None:
     await kept(database).save(ACME, "U1")
@@ -268,7 +270,7 @@ async def _rows_of(database: Database, person: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("person", "own"), [("U1", 0), ("TACME/U1", 1)])
-async def test_one_id_in_two_workspaces_is_two_people_to_an_export_and_a_deletion(
+async def test_an_export_and_a_deletion_distinguish_equal_ids_of_two_workspaces(
     database: Database, person: str, own: int
 ) -> None:
     await kept(database).save(ACME, "U0")
@@ -306,13 +308,13 @@ async def _unerased(database: Database) -> list[TrailEntry]:
     return [row for row in rows if row.session_id and row.actor]
 
 
-async def test_a_person_of_a_workspace_that_never_was_is_refused(database: Database) -> None:
+async def test_a_person_of_an_unknown_workspace_is_refused(database: Database) -> None:
     with pytest.raises(UnknownWorkspace, match=r"TNONE never installed .* bare id: U1"):
         await SubjectRecords(database, Subject(person="TNONE/U1")).check_workspace()
     await SubjectRecords(database, Subject(person="@idp/U1")).check_workspace()
 
 
-async def test_a_channel_of_the_same_id_elsewhere_reads_neither_incidents_nor_alerts(
+async def test_an_equal_channel_id_elsewhere_reads_neither_incidents_nor_alerts(
     database: Database,
 ) -> None:
     """Home's past is not another workspace's, nor the other way round."""

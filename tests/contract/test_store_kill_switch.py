@@ -54,11 +54,11 @@ async def read_only(database: Database) -> AsyncIterator[None]:
     await run(OPEN[database.dialect])
 
 
-async def test_it_starts_off(database: Database) -> None:
+async def test_the_switch_starts_off(database: Database) -> None:
     assert not (await switch(database).state()).on
 
 
-async def test_a_freeze_holds_on_every_replica_and_is_audited(
+async def test_a_freeze_applies_on_every_replica_and_is_audited(
     database: Database, other: Database
 ) -> None:
     assert await switch(database).freeze("U1", "the sale")
@@ -69,7 +69,7 @@ async def test_a_freeze_holds_on_every_replica_and_is_audited(
     assert await stored(database).trail() == [AuditKind.FREEZE_CHANGED] * 2
 
 
-async def test_freezing_works_at_once_while_nothing_can_be_written(
+async def test_a_freeze_applies_at_once_when_nothing_can_be_written(
     database: Database, other: Database, tmp_path: Path
 ) -> None:
     here = switch(database, tmp_path / "freeze")
@@ -95,7 +95,7 @@ async def test_a_freeze_that_could_not_be_stored_survives_a_restart(
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"by": 1}'])
-async def test_a_file_made_by_hand_freezes(
+async def test_a_file_created_by_hand_freezes(
     database: Database, other: Database, tmp_path: Path, content: str
 ) -> None:
     (tmp_path / "freeze").write_text(content)
@@ -103,7 +103,7 @@ async def test_a_file_made_by_hand_freezes(
     assert (await switch(other).state()).reason == "the file freeze is there"
 
 
-async def test_lifting_that_cannot_be_stored_lifts_nothing(
+async def test_a_lift_that_cannot_be_stored_lifts_nothing(
     database: Database, tmp_path: Path
 ) -> None:
     here = switch(database, tmp_path / "freeze")
@@ -115,7 +115,7 @@ async def test_lifting_that_cannot_be_stored_lifts_nothing(
     assert (await here.state()).on
 
 
-async def test_lifting_takes_back_a_freeze_that_was_not_stored_yet(
+async def test_a_lift_cancels_a_freeze_that_is_not_stored_yet(
     database: Database, tmp_path: Path
 ) -> None:
     here = switch(database, tmp_path / "freeze")
@@ -126,7 +126,7 @@ async def test_lifting_takes_back_a_freeze_that_was_not_stored_yet(
     assert not (await here.state()).on
 
 
-async def test_a_marker_that_cannot_be_written_freezes_all_the_same(
+async def test_a_marker_that_cannot_be_written_still_freezes(
     database: Database, tmp_path: Path
 ) -> None:
     here = switch(database, tmp_path / "no such folder" / "freeze")

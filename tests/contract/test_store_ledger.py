@@ -34,7 +34,7 @@ async def test_a_round_counts_once(stores: Stores) -> None:
     assert (await stores.ledger.today()).spent_usd_micros == 1500
 
 
-async def test_recorded_twenty_times_at_once_it_counts_once(stores: Stores) -> None:
+async def test_a_round_recorded_twenty_times_at_once_counts_once(stores: Stores) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(20):
             group.create_task(stores.ledger.record(ROUND))
@@ -50,7 +50,7 @@ async def test_another_turn_round_or_provider_counts_too(
     assert (await stores.ledger.today()).spent_usd_micros == 3000
 
 
-async def test_an_unknown_price_is_reported_not_counted_as_free(stores: Stores) -> None:
+async def test_an_unknown_price_is_reported_and_not_counted_as_free(stores: Stores) -> None:
     await stores.ledger.record(ROUND)
     await stores.ledger.record(replace(ROUND, round=2, cost_usd_micros=None))
     assert (await stores.ledger.today()).spent_usd_micros == 1500
@@ -67,7 +67,7 @@ async def test_an_unknown_price_is_reported_not_counted_as_free(stores: Stores) 
         ("session", ["session:1"]),
     ],
 )
-async def test_a_report_groups_the_most_expensive_first(
+async def test_a_report_lists_the_most_expensive_first(
     stores: Stores, by: str, names: list[str]
 ) -> None:
     await stores.ledger.record(ROUND)
@@ -78,14 +78,14 @@ async def test_a_report_groups_the_most_expensive_first(
     assert sum(row.tokens for row in report) == 260
 
 
-async def test_a_report_is_whole_numbers(stores: Stores) -> None:
+async def test_a_report_has_whole_numbers(stores: Stores) -> None:
     await stores.ledger.record(ROUND)
     assert list(await stores.ledger.report(None, "provider")) == [
         SpentBy("anthropic", 1500, 1, 0, 130)
     ]
 
 
-async def test_a_report_is_of_one_day(stores: Stores) -> None:
+async def test_a_report_covers_one_day(stores: Stores) -> None:
     await stores.ledger.record(ROUND)
     today = datetime.now(UTC).date()
     days = [today + timedelta(days=n) for n in (-1, 0, 1)]
@@ -102,7 +102,7 @@ async def test_an_unknown_grouping_is_refused(stores: Stores) -> None:
 THOUSAND = BudgetLimits(daily_usd_micros=1000)
 
 
-async def test_what_is_held_counts_until_what_it_cost_takes_its_place(stores: Stores) -> None:
+async def test_a_reservation_counts_until_its_cost_replaces_it(stores: Stores) -> None:
     assert await stores.ledger.reserve(HELD, THOUSAND) is None
     refused = await stores.ledger.reserve(replace(HELD, id="r2"), THOUSAND)
     assert refused == Refusal(Limit.DAILY, most=1000, spent=0, held=600, wanted=600)
@@ -115,21 +115,21 @@ async def test_what_is_held_counts_until_what_it_cost_takes_its_place(stores: St
     assert await stores.ledger.reserve(replace(HELD, id="r2"), THOUSAND) is None
 
 
-async def test_the_same_reservation_again_replaces_what_it_held(stores: Stores) -> None:
+async def test_a_repeated_reservation_replaces_its_amount(stores: Stores) -> None:
     for amount in (600, 900, 900):
         again = replace(HELD, usd_micros=amount)
         assert await stores.ledger.reserve(again, THOUSAND) is None
     assert (await stores.ledger.today()).held_usd_micros == 900
 
 
-async def test_a_reservation_let_go_counts_no_more(stores: Stores) -> None:
+async def test_a_released_reservation_counts_no_more(stores: Stores) -> None:
     await stores.ledger.reserve(HELD, THOUSAND)
     await stores.ledger.release("r1")
     await stores.ledger.release("r1")
     assert (await stores.ledger.today()).held_usd_micros == 0
 
 
-async def test_a_refused_reservation_holds_what_it_held_before(stores: Stores) -> None:
+async def test_a_refused_reservation_keeps_its_earlier_amount(stores: Stores) -> None:
     await stores.ledger.reserve(HELD, THOUSAND)
     refused = await stores.ledger.reserve(replace(HELD, usd_micros=1001), THOUSAND)
     assert refused == Refusal(Limit.DAILY, most=1000, spent=0, held=0, wanted=1001)
@@ -145,7 +145,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("limit", list(LIMITS))
 @pytest.mark.parametrize("spent", [True, False], ids=["spent", "held"])
-async def test_each_limit_holds_for_its_own_and_for_no_one_else(
+async def test_each_limit_applies_only_to_its_own_scope(
     stores: Stores, limit: Limit, spent: bool
 ) -> None:
     limits, elsewhere = LIMITS[limit]
@@ -171,7 +171,7 @@ async def _age(database: Database, seconds: float) -> None:
         await connection.execute(reservations.update().values(at=at))
 
 
-async def test_what_a_dead_process_held_of_a_thread_lapses_without_any_daily_limit(
+async def test_a_dead_processs_reservation_of_a_thread_lapses_without_a_daily_limit(
     database: Database,
 ) -> None:
     ledger = StoredLedger(database)
@@ -183,14 +183,14 @@ async def test_what_a_dead_process_held_of_a_thread_lapses_without_any_daily_lim
     assert await ledger.reserve(OTHERS, CAPPED) is None
 
 
-async def test_a_turn_that_goes_on_after_a_death_is_not_held_back_by_its_own(
+async def test_a_resumed_turn_is_not_blocked_by_its_own_reservation(
     stores: Stores,
 ) -> None:
     assert await stores.ledger.reserve(HELD, CAPPED) is None
     assert await stores.ledger.reserve(replace(HELD, id="its next process"), CAPPED) is None
 
 
-async def test_the_holds_of_the_dead_do_not_pile_up(database: Database) -> None:
+async def test_reservations_of_dead_processes_do_not_accumulate(database: Database) -> None:
     ledger = StoredLedger(database)
     await ledger.reserve(HELD, CAPPED)
     await _age(database, 3 * 86_400)

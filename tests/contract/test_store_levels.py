@@ -25,7 +25,7 @@ __all__ = ["database", "database_url"]
 EVENT = AuditEvent(AuditKind.DISPATCH_INTENT, "U1", {})
 
 
-async def test_what_waits_is_reported_by_how_long_the_oldest_has_waited(database: Database) -> None:
+async def test_waiting_work_is_reported_by_its_oldest_age(database: Database) -> None:
     levels, store = StoredLevels(database), StoredProposals(database)
     nothing = await levels.stuck_s()
     late = datetime.now(UTC) - timedelta(minutes=5)
@@ -45,7 +45,7 @@ async def test_what_waits_is_reported_by_how_long_the_oldest_has_waited(database
     assert 0.0 <= after["under_way"] < 120
 
 
-async def test_a_sink_is_behind_by_the_rows_it_has_not_taken_and_for_how_long(
+async def test_a_sinks_lag_is_reported_in_rows_and_seconds(
     database: Database,
 ) -> None:
     levels, cursors = StoredLevels(database), SinkCursors(database)
@@ -64,7 +64,7 @@ async def test_a_sink_is_behind_by_the_rows_it_has_not_taken_and_for_how_long(
     assert 0.0 <= behind["nats"].seconds <= behind["http"].seconds < 120
 
 
-async def test_a_sink_is_stalled_once_a_row_has_waited_for_long(
+async def test_a_sink_with_a_long_waiting_row_is_stalled(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = replace(proposal(), id=ProposalId("one"), state=ProposalState.PENDING)
@@ -77,7 +77,7 @@ async def test_a_sink_is_stalled_once_a_row_has_waited_for_long(
     assert [line.split(",")[0] for line in stalled] == ["log is 1 rows behind"]
 
 
-async def test_a_check_says_which_sink_is_far_behind(
+async def test_check_names_the_sink_that_is_far_behind(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "FAR_ROWS", 2)

@@ -32,7 +32,7 @@ async def begun(database: Database, asked: Ask, at: datetime = NOW) -> None:
     await sessions.begin_turn(asked, "incident", at)
 
 
-async def test_what_runs_comes_first_and_then_what_waits(database: Database) -> None:
+async def test_running_turns_come_before_waiting_ones(database: Database) -> None:
     first, second, over = ask("1.1"), ask("2.2"), ask("3.3", "C2")
     await begun(database, first)
     await begun(database, over)
@@ -48,7 +48,7 @@ async def test_what_runs_comes_first_and_then_what_waits(database: Database) -> 
     assert len(await overview.under_way(1)) == 1
 
 
-async def test_only_what_can_still_be_decided_is_open(database: Database) -> None:
+async def test_only_undecided_proposals_are_open(database: Database) -> None:
     store = StoredProposals(database)
     for name, minutes in (("p_late", 90), ("p_soon", 60), ("p_past", -1)):
         expires = NOW + timedelta(minutes=minutes)
@@ -60,7 +60,7 @@ async def test_only_what_can_still_be_decided_is_open(database: Database) -> Non
     assert [row.id for row in found] == ["p_soon", "p_late"]
 
 
-async def test_conversations_are_reported_newest_first_with_who_asked_last(
+async def test_conversations_are_listed_newest_first_with_the_last_asker(
     database: Database,
 ) -> None:
     later = NOW + timedelta(minutes=5)

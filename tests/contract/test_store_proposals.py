@@ -93,13 +93,13 @@ async def confirm(stores: Stores, proposal_id: ProposalId = ID) -> None:
     await stores.proposals.decide(proposal_id, decision(S.CONFIRMED), audit_of(S.CONFIRMED))
 
 
-async def test_a_created_proposal_is_read_back_whole(stores: Stores) -> None:
+async def test_a_created_proposal_is_read_back_completely(stores: Stores) -> None:
     proposal = a_proposal(card_ts=MessageTs("1.2"), reason="r", outcome='{"a":1}')
     assert await stores.proposals.create(proposal, CREATED) == proposal
     assert await stores.proposals.get(ID) == proposal
 
 
-async def test_an_unknown_proposal_is_none(stores: Stores) -> None:
+async def test_an_unknown_proposal_is_not_found(stores: Stores) -> None:
     assert await stores.proposals.get(ID) is None
     assert await stores.proposals.decide(ID, decision(S.CONFIRMED), CREATED) is None
     assert await stores.trail() == []
@@ -126,7 +126,7 @@ async def test_a_decision_in_time_wins_and_is_audited(stores: Stores, to: Propos
 
 
 @pytest.mark.parametrize("to", [S.CONFIRMED, S.REJECTED])
-async def test_a_person_is_too_late_after_the_time(stores: Stores, to: ProposalState) -> None:
+async def test_a_decision_after_the_expiry_is_too_late(stores: Stores, to: ProposalState) -> None:
     await stores.proposals.create(OVERDUE, CREATED)
     verdict = await stores.proposals.decide(ID, decision(to), audit_of(to))
     assert verdict is not None
@@ -135,7 +135,7 @@ async def test_a_person_is_too_late_after_the_time(stores: Stores, to: ProposalS
     assert await stores.trail() == [AuditKind.PROPOSAL_CREATED]
 
 
-async def test_the_clock_may_not_expire_early(stores: Stores) -> None:
+async def test_the_clock_may_not_expire_a_proposal_early(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     verdict = await stores.proposals.decide(ID, decision(S.EXPIRED), audit_of(S.EXPIRED))
     assert verdict is not None
@@ -143,7 +143,7 @@ async def test_the_clock_may_not_expire_early(stores: Stores) -> None:
     assert verdict.proposal.state is S.PENDING
 
 
-async def test_the_clock_expires_what_is_overdue(stores: Stores) -> None:
+async def test_the_clock_expires_an_overdue_proposal(stores: Stores) -> None:
     await stores.proposals.create(OVERDUE, CREATED)
     verdict = await stores.proposals.decide(ID, decision(S.EXPIRED), audit_of(S.EXPIRED))
     assert verdict is not None
@@ -151,14 +151,14 @@ async def test_the_clock_expires_what_is_overdue(stores: Stores) -> None:
     assert verdict.proposal.state is S.EXPIRED
 
 
-async def test_the_same_key_again_is_the_same_win(stores: Stores) -> None:
+async def test_a_repeated_key_is_the_same_win(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     first = await stores.proposals.decide(ID, decision(S.CONFIRMED), audit_of(S.CONFIRMED))
     assert await stores.proposals.decide(ID, decision(S.CONFIRMED), audit_of(S.CONFIRMED)) == first
     assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_CONFIRMED]
 
 
-async def test_the_same_key_is_a_win_after_the_dispatch_too(stores: Stores) -> None:
+async def test_a_repeated_key_is_a_win_after_the_dispatch_too(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     await confirm(stores)
     await stores.proposals.begin_dispatch(ID, INTENT)
@@ -182,12 +182,14 @@ async def test_the_loser_learns_who_won(stores: Stores) -> None:
 
 
 @pytest.mark.parametrize("to", [S.DISPATCHING, S.SUCCEEDED, S.PENDING])
-async def test_a_decision_is_only_what_the_machine_has(stores: Stores, to: ProposalState) -> None:
+async def test_a_decision_must_be_a_transition_of_the_state_machine(
+    stores: Stores, to: ProposalState
+) -> None:
     with pytest.raises(IllegalTransition):
         await stores.proposals.decide(ID, decision(to), CREATED)
 
 
-async def test_a_confirmed_one_advances_step_by_step(stores: Stores) -> None:
+async def test_a_confirmed_proposal_advances_step_by_step(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     await confirm(stores)
     assert (await stores.proposals.begin_dispatch(ID, INTENT)).is_ours
@@ -217,12 +219,12 @@ async def test_advancing_twice_succeeds_once(stores: Stores) -> None:
     assert not (await stores.proposals.begin_dispatch(ID, INTENT)).is_ours
 
 
-async def test_advancing_where_the_machine_has_no_edge_is_refused(stores: Stores) -> None:
+async def test_advancing_without_a_transition_is_refused(stores: Stores) -> None:
     with pytest.raises(IllegalTransition):
         await stores.proposals.advance(ID, S.PENDING, S.DISPATCHING, "", INTENT)
 
 
-async def test_due_are_the_pending_past_their_time_longest_first(stores: Stores) -> None:
+async def test_due_proposals_are_listed_longest_overdue_first(stores: Stores) -> None:
     for name, state, age_s in (
         ("b", S.PENDING, 10),
         ("a", S.PENDING, 10),
@@ -236,7 +238,7 @@ async def test_due_are_the_pending_past_their_time_longest_first(stores: Stores)
     assert await stores.proposals.due(1) == ["c"]
 
 
-async def test_a_session_lists_its_own_oldest_first(stores: Stores) -> None:
+async def test_a_session_lists_its_proposals_oldest_first(stores: Stores) -> None:
     newer = a_proposal(id="1", digest="01", created_at=NOW + timedelta(seconds=1))
     older = a_proposal(id="2", digest="02")
     decided = a_proposal(id="3", digest="03", state=S.REJECTED)
@@ -250,7 +252,7 @@ async def test_a_session_lists_its_own_oldest_first(stores: Stores) -> None:
     ]  # fmt: skip
 
 
-async def test_a_channels_other_threads_tell_what_is_open_and_what_people_decided(
+async def test_other_threads_of_a_channel_show_open_and_decided_proposals(
     stores: Stores,
 ) -> None:
     here = a_proposal().place
@@ -311,7 +313,7 @@ async def vote(stores: Stores, by: str, key: str = "") -> Verdict:
     return verdict
 
 
-async def test_the_last_vote_wanted_decides_and_every_vote_is_audited(stores: Stores) -> None:
+async def test_the_last_required_vote_decides_and_every_vote_is_audited(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(approvals=3), CREATED)
     verdicts = [await vote(stores, by) for by in ("U2", "U3", "U4")]
     assert [(v.won, v.voted) for v in verdicts] == [(False, True), (False, True), (True, False)]
@@ -326,7 +328,7 @@ async def test_the_last_vote_wanted_decides_and_every_vote_is_audited(stores: St
     ]
 
 
-async def test_a_person_counts_once_however_often_they_press(stores: Stores) -> None:
+async def test_a_persons_repeated_presses_count_once(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(approvals=2), CREATED)
     first = await vote(stores, "U2")
     again = await vote(stores, "U2", "another click")
@@ -336,7 +338,7 @@ async def test_a_person_counts_once_however_often_they_press(stores: Stores) -> 
     assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_VOTED]
 
 
-async def test_the_same_vote_again_is_the_same_vote(stores: Stores) -> None:
+async def test_a_repeated_vote_is_the_same_vote(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(approvals=2), CREATED)
     assert await vote(stores, "U2") == await vote(stores, "U2")
     decided = await vote(stores, "U3")
@@ -345,13 +347,15 @@ async def test_the_same_vote_again_is_the_same_vote(stores: Stores) -> None:
     assert (late.won, late.voted, late.proposal) == (False, True, decided.proposal)
 
 
-async def test_no_vote_counts_after_the_time(stores: Stores) -> None:
+async def test_no_vote_counts_after_the_expiry(stores: Stores) -> None:
     await stores.proposals.create(replace(OVERDUE, approvals=2), CREATED)
     verdict = await vote(stores, "U2")
     assert (verdict.won, verdict.voted, verdict.proposal.votes) == (False, False, ())
 
 
-async def test_one_rejection_ends_what_wants_several_confirmations(stores: Stores) -> None:
+async def test_one_rejection_ends_a_proposal_with_several_required_confirmations(
+    stores: Stores,
+) -> None:
     await stores.proposals.create(a_proposal(approvals=2), CREATED)
     await vote(stores, "U2")
     rejected = await stores.proposals.decide(
@@ -363,7 +367,7 @@ async def test_one_rejection_ends_what_wants_several_confirmations(stores: Store
     assert (late.won, late.voted, late.proposal.state) == (False, False, S.REJECTED)
 
 
-async def test_of_twenty_votes_at_once_on_two_replicas_the_third_person_decides(
+async def test_the_third_person_decides_among_twenty_votes_at_once_on_two_replicas(
     database: Database, other: Database
 ) -> None:
     await StoredProposals(database).create(a_proposal(approvals=3), CREATED)
@@ -390,7 +394,7 @@ async def replaced(stores: Stores, key: str = "edit-1") -> Verdict:
     return verdict
 
 
-async def test_a_successor_is_stored_with_the_end_of_the_old_one(stores: Stores) -> None:
+async def test_a_successor_is_stored_together_with_the_end_of_the_old_one(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     verdict = await replaced(stores)
     assert await replaced(stores) == verdict
@@ -407,7 +411,9 @@ async def test_a_successor_is_stored_with_the_end_of_the_old_one(stores: Stores)
 
 
 @pytest.mark.parametrize("late", [OVERDUE, a_proposal(state=S.CONFIRMED)], ids=["over", "taken"])
-async def test_what_is_not_open_any_more_gets_no_successor(stores: Stores, late: Proposal) -> None:
+async def test_a_proposal_that_is_no_longer_open_gets_no_successor(
+    stores: Stores, late: Proposal
+) -> None:
     await stores.proposals.create(late, CREATED)
     verdict = await replaced(stores)
     assert (verdict.won, verdict.proposal) == (False, late)
@@ -422,7 +428,7 @@ PEOPLE = {S.CONFIRMED, S.REJECTED}
     [(a_proposal(), PEOPLE), (OVERDUE, {S.EXPIRED})],
     ids=["in time", "overdue"],
 )
-async def test_of_twenty_at_once_on_two_replicas_exactly_one_wins(
+async def test_one_of_twenty_decisions_at_once_on_two_replicas_wins(
     database: Database, other: Database, proposal: Proposal, possible: set[ProposalState]
 ) -> None:
     await StoredProposals(database).create(proposal, CREATED)

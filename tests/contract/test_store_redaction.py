@@ -51,7 +51,7 @@ async def stored(database: Database) -> str:
     return await database.fetch(work)
 
 
-async def test_an_event_and_its_incident_hold_no_secret(sealed: Database) -> None:
+async def test_an_event_and_its_incident_contain_no_secret(sealed: Database) -> None:
     await StoredEvents(sealed).add([OPENED])
     await StoredEvents(sealed).add([replace(OPENED, id="2", type="koder.incident.closed")])
 
@@ -61,7 +61,7 @@ async def test_an_event_and_its_incident_hold_no_secret(sealed: Database) -> Non
     assert "secret" not in kept
 
 
-async def test_a_column_of_text_from_outside_redacts_whoever_writes_it(sealed: Database) -> None:
+async def test_an_outside_text_column_is_redacted_for_every_writer(sealed: Database) -> None:
     async def work(connection: AsyncConnection) -> None:
         row = {"name": "freeze", "is_on": True, "reason": "SECRET-why", "at": OPENED.at}
         await connection.execute(switches.insert().values(**row))
@@ -71,7 +71,7 @@ async def test_a_column_of_text_from_outside_redacts_whoever_writes_it(sealed: D
     assert f"'{MASK}'" in await stored(sealed)
 
 
-async def test_what_cannot_be_redacted_is_not_kept(
+async def test_text_that_cannot_be_redacted_is_not_stored(
     sealed: Database, redactor: FakeRedactor
 ) -> None:
     redactor.fails = True

@@ -38,11 +38,11 @@ async def silent_for(database: Database, replica: str, seconds: float) -> None:
         )
 
 
-async def test_the_first_beat_has_none_before_it(database: Database) -> None:
+async def test_the_first_heartbeat_has_no_predecessor(database: Database) -> None:
     assert await Replicas(database).beat("a") is None
 
 
-async def test_a_beat_says_how_long_ago_the_last_one_was(database: Database) -> None:
+async def test_a_heartbeat_returns_the_age_of_the_last_one(database: Database) -> None:
     leases = Replicas(database)
     await leases.beat("a")
     await silent_for(database, "a", 100)
@@ -54,13 +54,13 @@ async def test_a_beat_says_how_long_ago_the_last_one_was(database: Database) -> 
     assert 0 <= again_s < 30
 
 
-async def test_who_beats_is_not_stale(database: Database) -> None:
+async def test_a_replica_with_a_heartbeat_is_not_stale(database: Database) -> None:
     leases = Replicas(database)
     await leases.beat("a")
     assert [*await leases.silent(LEASE_S)] == []
 
 
-async def test_the_silent_are_stale_longest_first(database: Database) -> None:
+async def test_silent_replicas_are_stale_longest_first(database: Database) -> None:
     leases = Replicas(database)
     for name, silence_s in (("a", 7), ("b", 70), ("c", 0)):
         await leases.beat(name)
@@ -68,7 +68,7 @@ async def test_the_silent_are_stale_longest_first(database: Database) -> None:
     assert [*await leases.silent(LEASE_S)] == ["b", "a"]
 
 
-async def test_who_beats_again_is_alive_again(database: Database) -> None:
+async def test_a_replica_with_a_new_heartbeat_is_alive_again(database: Database) -> None:
     leases = Replicas(database)
     await leases.beat("a")
     await silent_for(database, "a", 70)
@@ -84,7 +84,9 @@ async def test_a_replica_is_forgotten_once(database: Database) -> None:
     assert await leases.beat("a") is None
 
 
-async def test_one_that_woke_up_is_neither_claimed_again_nor_buried(database: Database) -> None:
+async def test_a_replica_that_woke_up_is_neither_claimed_again_nor_removed(
+    database: Database,
+) -> None:
     leases = Replicas(database)
     await leases.beat("a")
     assert await leases.claim("a", LEASE_S) is None
@@ -98,7 +100,7 @@ async def test_one_that_woke_up_is_neither_claimed_again_nor_buried(database: Da
     assert not await leases.bury("a", again)
 
 
-async def test_a_dead_one_is_claimed_by_one_and_by_the_next_when_that_one_dies(
+async def test_a_dead_replica_is_claimed_by_one_and_by_the_next_when_that_one_dies(
     database: Database, other: Database
 ) -> None:
     leases = [Replicas(each) for each in (database, other)]
@@ -110,7 +112,7 @@ async def test_a_dead_one_is_claimed_by_one_and_by_the_next_when_that_one_dies(
     assert await leases[1].claim("a", LEASE_S) is not None
 
 
-async def test_a_claim_whose_dead_left_nothing_buries_it(database: Database) -> None:
+async def test_a_dead_replica_without_work_is_removed_by_its_claim(database: Database) -> None:
     leases = Replicas(database)
     await leases.beat("a")
     await silent_for(database, "a", 7)
@@ -131,7 +133,7 @@ async def present(postgres_url: str) -> AsyncIterator[tuple[Database, Presence]]
 
 
 @pytest.mark.parametrize(("silence_s", "taken"), [(7, False), (17, False), (19, True)])
-async def test_a_slow_one_whose_connection_is_there_is_not_dead_before_it_must_freeze(
+async def test_a_slow_replica_with_a_connection_is_alive_until_it_must_freeze(
     present: tuple[Database, Presence], silence_s: float, taken: bool
 ) -> None:
     opened, presence = present
@@ -140,7 +142,7 @@ async def test_a_slow_one_whose_connection_is_there_is_not_dead_before_it_must_f
     assert (await Replicas(opened).claim("slow", LEASE_S) is not None) == taken
 
 
-async def test_one_whose_connection_is_gone_is_dead_after_its_lease(
+async def test_a_replica_without_a_connection_is_dead_after_its_lease(
     present: tuple[Database, Presence],
 ) -> None:
     opened, _ = present
@@ -150,7 +152,7 @@ async def test_one_whose_connection_is_gone_is_dead_after_its_lease(
     assert await Replicas(opened).claim("slow", LEASE_S) is not None
 
 
-async def test_one_that_was_cut_off_says_so_and_is_there_again(
+async def test_a_disconnected_replica_notices_and_is_alive_again(
     present: tuple[Database, Presence],
 ) -> None:
     opened, presence = present
@@ -164,7 +166,7 @@ async def test_one_that_was_cut_off_says_so_and_is_there_again(
     assert await Replicas(opened).claim("slow", LEASE_S) is None
 
 
-async def test_a_beat_waits_for_no_one_who_holds_every_other_connection(
+async def test_a_heartbeat_does_not_wait_for_busy_connections(
     present: tuple[Database, Presence],
 ) -> None:
     opened, presence = present
@@ -174,7 +176,7 @@ async def test_a_beat_waits_for_no_one_who_holds_every_other_connection(
         assert await presence.beat()
 
 
-async def test_beats_at_once_do_not_collide(database: Database) -> None:
+async def test_simultaneous_heartbeats_do_not_collide(database: Database) -> None:
     leases = Replicas(database)
     async with asyncio.TaskGroup() as group:
         for n in range(20):
@@ -184,7 +186,7 @@ async def test_beats_at_once_do_not_collide(database: Database) -> None:
         assert list(found) == ["a", "b"]
 
 
-async def test_who_is_alive_says_which_steps_it_knows(database: Database) -> None:
+async def test_live_replicas_list_their_step_versions(database: Database) -> None:
     for name, version in (("a", "1"), ("b", "2"), ("c", "2"), ("d", None), ("e", "3")):
         await Replicas(database, version).beat(name)
     replicas = Replicas(database)
@@ -210,7 +212,7 @@ async def _holds(database: Database, ready: asyncio.Event, go_on: asyncio.Event)
         await connection.execute(sa.text("SELECT 1"))
 
 
-async def test_of_a_frozen_one_what_it_has_open_is_ended_and_nothing_else(
+async def test_only_a_frozen_replicas_open_transactions_are_ended(
     present: tuple[Database, Presence], heir: Database
 ) -> None:
     frozen, presence = present
@@ -227,13 +229,13 @@ async def test_of_a_frozen_one_what_it_has_open_is_ended_and_nothing_else(
     assert await presence.beat()
 
 
-async def test_nothing_is_ended_of_one_that_is_gone(database: Database) -> None:
+async def test_no_transaction_of_a_removed_replica_is_ended(database: Database) -> None:
     leases = Replicas(database)
     await leases.beat("a")
     assert await leases.end_transactions("a") == 0
 
 
-async def test_who_leaves_with_work_of_the_last_moment_is_not_forgotten(database: Database) -> None:
+async def test_a_replica_that_leaves_with_late_work_is_not_forgotten(database: Database) -> None:
     leases, workflows = Replicas(database), workflow_status(database.dialect)
     await leases.beat("a")
     async with writing(database) as connection:

@@ -61,7 +61,7 @@ async def decided(database: Database, name: str) -> None:
     await StoredAudit(database).append(AuditEvent(AuditKind.STARTED, "test", {"as": name}))
 
 
-async def test_a_database_knows_itself_from_the_first_start_on(
+async def test_a_database_recognises_itself_from_the_first_start(
     database: Database, other: Database, origin: RestoreGuard
 ) -> None:
     assert await origin.judge() is Standing.ITSELF  # of a release before there was a row
@@ -73,7 +73,7 @@ async def test_a_database_knows_itself_from_the_first_start_on(
     assert await RestoreGuard(other, origin._mark).judge() is Standing.ITSELF
 
 
-async def test_what_someone_called_a_copy_is_one_until_it_is_settled(origin: RestoreGuard) -> None:
+async def test_a_declared_copy_is_a_copy_until_it_is_settled(origin: RestoreGuard) -> None:
     await origin.settle()
     await origin.mark_copied()
     assert await origin.judge() is Standing.COPY
@@ -83,7 +83,7 @@ async def test_what_someone_called_a_copy_is_one_until_it_is_settled(origin: Res
     assert await origin.judge() is Standing.ITSELF
 
 
-async def test_a_pending_proposal_is_at_stake_for_as_long_as_it_lives(
+async def test_a_pending_proposal_is_at_stake_until_it_expires(
     database: Database, origin: RestoreGuard
 ) -> None:
     store, event = StoredProposals(database), AuditEvent(AuditKind.PROPOSAL_CREATED, "U1")
@@ -106,7 +106,7 @@ async def _live(database: Database, name: str, minutes: int) -> None:
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-async def test_what_a_dump_was_read_into_is_a_copy(
+async def test_a_database_loaded_from_a_dump_is_a_copy(
     database: Database, origin: RestoreGuard
 ) -> None:
     await origin.settle()
@@ -119,7 +119,7 @@ async def test_what_a_dump_was_read_into_is_a_copy(
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-async def test_a_rewritten_table_is_no_copy_and_another_timeline_is_in_doubt(
+async def test_a_rewritten_table_is_not_a_copy_and_another_timeline_is_in_doubt(
     database: Database, origin: RestoreGuard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await origin.settle()
@@ -138,7 +138,7 @@ async def test_a_rewritten_table_is_no_copy_and_another_timeline_is_in_doubt(
     assert await origin.is_served(60.0)
 
 
-async def test_what_was_made_of_it_as_a_template_is_in_doubt(postgres_url: str) -> None:
+async def test_a_database_cloned_from_a_template_is_in_doubt(postgres_url: str) -> None:
     database = await Database.open(postgres_url)
     await RestoreGuard(database, None).settle()
     await database.close()
@@ -153,7 +153,7 @@ async def test_what_was_made_of_it_as_a_template_is_in_doubt(postgres_url: str) 
     assert standing is Standing.DOUBTFUL
 
 
-async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: str) -> None:
+async def test_an_older_file_in_the_databases_place_is_a_copy(sqlite_url: str) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
     origin = RestoreGuard(database, mark_of(path))
@@ -185,7 +185,7 @@ async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: 
 @pytest.mark.parametrize(
     "kept", [b"", b"\xff" * 80, b"1 2 3", b"9" * 5000, b"9" * 80 + b" x", b"-1 x"]
 )
-async def test_a_mark_that_says_nothing_leaves_doubt(
+async def test_an_unreadable_mark_leaves_doubt(
     sqlite_url: str, tmp_path: Path, kept: bytes
 ) -> None:
     database = await Database.open(sqlite_url)
@@ -199,7 +199,7 @@ async def test_a_mark_that_says_nothing_leaves_doubt(
     await database.close()
 
 
-async def test_a_copy_from_just_before_an_order_was_sent_is_known_as_one(sqlite_url: str) -> None:
+async def test_a_copy_from_just_before_a_dispatch_is_recognised(sqlite_url: str) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
     origin = RestoreGuard(database, mark_of(path))
@@ -218,7 +218,7 @@ async def test_a_copy_from_just_before_an_order_was_sent_is_known_as_one(sqlite_
     await copy.close()
 
 
-async def test_nothing_is_sent_without_a_mark(sqlite_url: str) -> None:
+async def test_nothing_is_dispatched_without_a_mark(sqlite_url: str) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
     origin = RestoreGuard(database, mark_of(path))
@@ -240,7 +240,7 @@ async def test_nothing_is_sent_without_a_mark(sqlite_url: str) -> None:
     await database.close()
 
 
-async def test_nothing_is_sent_from_a_file_that_another_replaced(sqlite_url: str) -> None:
+async def test_nothing_is_dispatched_from_a_replaced_file(sqlite_url: str) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
     origin = RestoreGuard(database, mark_of(path))
@@ -287,7 +287,7 @@ async def read(database: Database) -> None:
         lambda database: database.fetch(nothing),
     ],
 )
-async def test_a_file_that_another_replaced_is_neither_read_nor_written(
+async def test_a_replaced_file_is_neither_read_nor_written(
     sqlite_url: str, use: Callable[[Database], Awaitable[object]]
 ) -> None:
     path = Path(sqlite_url.partition(":///")[2])
@@ -308,7 +308,7 @@ async def test_a_file_that_another_replaced_is_neither_read_nor_written(
     await database.close()
 
 
-async def test_a_copy_ends_what_was_open_and_shows_no_one_anything_new(
+async def test_a_copy_ends_open_work_and_shows_nothing_new(
     database: Database, origin: RestoreGuard
 ) -> None:
     store, event = StoredProposals(database), AuditEvent(AuditKind.PROPOSAL_CREATED, "U1")
@@ -367,7 +367,7 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-async def test_of_replicas_that_start_on_a_copy_one_closes_it(
+async def test_one_of_the_replicas_that_start_on_a_copy_closes_it(
     database: Database, other: Database, database_url: str
 ) -> None:
     first = RestoreGuard(database, None)

@@ -67,7 +67,7 @@ async def counts(database: Database) -> tuple[int, int, int]:
         (KeptFor(0, 0, nothing=True), (2, 1, 3)),
     ],
 )
-async def test_what_is_old_goes_and_the_rest_stays(
+async def test_old_rows_are_deleted_and_new_ones_stay(
     database: Database, kept: KeptFor, left: tuple[int, int, int]
 ) -> None:
     sessions = StoredSessions(database)
@@ -82,7 +82,7 @@ async def test_what_is_old_goes_and_the_rest_stays(
     assert await counts(database) == left
 
 
-async def test_notices_go_with_the_results(database: Database) -> None:
+async def test_notices_are_deleted_with_the_results(database: Database) -> None:
     sessions = StoredSessions(database)
     for days, ts in ((3, "2.0"), (30, "1.0")):
         await turn(sessions, ts, datetime.now(UTC) - timedelta(days=days))
@@ -93,7 +93,7 @@ async def test_notices_go_with_the_results(database: Database) -> None:
     assert told == [["openai was down"], []]
 
 
-async def test_a_running_turn_and_the_trail_are_left_alone(database: Database) -> None:
+async def test_a_running_turn_and_the_audit_log_are_left_alone(database: Database) -> None:
     sessions = StoredSessions(database)
     old = datetime.now(UTC) - timedelta(days=30)
     await sessions.begin_turn(ask("1.0"), "checkout", old)
@@ -104,7 +104,7 @@ async def test_a_running_turn_and_the_trail_are_left_alone(database: Database) -
     assert kinds == [AuditKind.TURN_STARTED.value]
 
 
-async def test_steps_that_an_older_release_left_go_with_the_results(database: Database) -> None:
+async def test_steps_of_an_older_release_are_deleted_with_the_results(database: Database) -> None:
     now = datetime.now(UTC)
     for days, ts in ((3, "2.0"), (30, "1.0")):
         await turn(StoredSessions(database), ts, now - timedelta(days=days))
@@ -119,7 +119,7 @@ async def test_steps_that_an_older_release_left_go_with_the_results(database: Da
     assert left == [ask("2.0").turn_id]
 
 
-async def test_a_summary_goes_with_the_messages_it_sums_up(database: Database) -> None:
+async def test_a_summary_is_deleted_with_its_messages(database: Database) -> None:
     sessions = StoredSessions(database)
     await turn(sessions, "1.0", datetime.now(UTC) - timedelta(days=30))
     async with writing(database) as connection:
@@ -138,7 +138,7 @@ async def summaries(database: Database) -> list[str]:
         return list(await connection.scalars(sa.select(tables.sessions.c.summary)))
 
 
-async def test_without_retention_a_turn_leaves_nothing_said_or_read(database: Database) -> None:
+async def test_without_retention_a_turn_leaves_no_content(database: Database) -> None:
     sessions = StoredSessions(database, retain=False)
     await turn(sessions, "1.0", datetime.now(UTC))
     await turn(sessions, "2.0", datetime.now(UTC))
@@ -163,7 +163,7 @@ async def test_without_retention_a_turn_leaves_nothing_said_or_read(database: Da
         (KeptFor(0, 0, nothing=True), 1),
     ],
 )
-async def test_the_engines_record_goes_with_the_shorter_of_both_within_a_day_and_a_week(
+async def test_the_engines_record_is_deleted_with_the_shorter_retention_between_a_day_and_a_week(
     kept: KeptFor, days: int
 ) -> None:
     asked: list[float] = []

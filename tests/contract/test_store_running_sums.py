@@ -140,7 +140,7 @@ def _may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
 
 
 @pytest.mark.usefixtures("_may_block")
-async def test_the_sums_are_those_of_the_rounds_after_any_changes(database_url: str) -> None:
+async def test_the_sums_equal_the_rounds_after_any_changes(database_url: str) -> None:
     engine = sa.create_engine(engine_database(database_url))
 
     @given(changes)
@@ -163,7 +163,7 @@ async def _recorded(url: str, *rounds: Row) -> None:
     await database.close()
 
 
-async def test_the_day_of_the_upgrade_counts_what_was_spent_before_it(
+async def test_the_day_of_the_upgrade_includes_earlier_spending(
     empty_url: str, tmp_path: Path
 ) -> None:
     await migrated_to(BEFORE, empty_url, tmp_path)
@@ -193,7 +193,7 @@ def _session(name: str, active_at: datetime) -> sa.Insert:
     return sessions.insert().values({**rest, **of})
 
 
-async def test_threads_of_the_last_month_go_on_counting_after_the_upgrade(
+async def test_threads_of_the_last_month_keep_counting_after_the_upgrade(
     empty_url: str, tmp_path: Path
 ) -> None:
     await migrated_to("0028", empty_url, tmp_path)
@@ -259,7 +259,7 @@ async def _upgraded_meanwhile(
         await engine.dispose()
 
 
-async def test_a_round_that_is_being_written_as_the_upgrade_begins_counts_once(
+async def test_a_round_written_during_the_upgrade_counts_once(
     tmp_path: Path,
 ) -> None:
     async with _upgraded_meanwhile(BEFORE, tmp_path) as connection:
@@ -269,7 +269,7 @@ async def test_a_round_that_is_being_written_as_the_upgrade_begins_counts_once(
         assert await connection.scalar(sa.select(spent_days.c.cost_usd_micros)) == 5
 
 
-async def test_an_upgrade_and_a_turn_that_wait_for_each_other_both_get_there(
+async def test_an_upgrade_and_a_turn_that_wait_for_each_other_both_finish(
     tmp_path: Path,
 ) -> None:
     then = ("SET LOCAL deadlock_timeout = '60s'", "SELECT count(*) FROM turns")  # not this one

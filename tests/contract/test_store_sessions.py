@@ -63,7 +63,7 @@ async def test_a_session_is_found_by_its_id(stores: Stores) -> None:
     assert await stores.sessions.get(session.id) == session
 
 
-async def test_opening_again_only_moves_its_activity(stores: Stores) -> None:
+async def test_opening_again_only_updates_its_activity(stores: Stores) -> None:
     first = await stores.sessions.begin_turn(ASK, "incident-checkout", NOW)
     again = await stores.sessions.begin_turn(ASK, "renamed", LATER)
     assert again == replace(first, active_at=LATER)
@@ -74,7 +74,7 @@ async def test_activity_never_moves_back(stores: Stores) -> None:
     assert (await stores.sessions.begin_turn(ASK, "n", NOW)).active_at == LATER
 
 
-async def test_a_session_is_new_to_its_first_turn_alone(stores: Stores) -> None:
+async def test_a_session_is_new_only_to_its_first_turn(stores: Stores) -> None:
     later = an_ask("1700000009.000000")
     begun = [await stores.sessions.begin_turn(ask, "n", NOW) for ask in (ASK, ASK, later, ASK)]
     assert [session.is_new for session in begun] == [True, True, False, False]
@@ -87,7 +87,7 @@ async def test_another_thread_is_another_session(stores: Stores) -> None:
     assert other.id != first.id
 
 
-async def test_opened_twenty_times_at_once_it_is_one_session(stores: Stores) -> None:
+async def test_a_session_opened_twenty_times_at_once_is_one(stores: Stores) -> None:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(stores.sessions.begin_turn(ASK, "n", NOW)) for _ in range(20)]
     assert {task.result() for task in tasks} == {await stores.sessions.find(PLACE)}
@@ -122,14 +122,14 @@ async def test_beginning_and_finishing_are_audited_once(stores: Stores) -> None:
     assert await stores.sessions.running_turn(PLACE) is None
 
 
-async def test_begun_twenty_times_at_once_it_is_one_turn(stores: Stores) -> None:
+async def test_a_turn_begun_twenty_times_at_once_is_one(stores: Stores) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(20):
             group.create_task(stores.sessions.begin_turn(ASK, "n", NOW))
     assert await stores.trail() == [AuditKind.TURN_STARTED]
 
 
-async def test_history_is_what_earlier_turns_said_oldest_first(stores: Stores) -> None:
+async def test_history_contains_earlier_turns_oldest_first(stores: Stores) -> None:
     first, second, third = (an_ask(f"170000000{n}.000000", f"q{n}") for n in (1, 2, 3))
     for ask in (first, second, third):
         session = await begin(stores, ask)
@@ -144,7 +144,7 @@ async def test_history_is_what_earlier_turns_said_oldest_first(stores: Stores) -
     ]
 
 
-async def test_history_leaves_out_the_turn_itself_later_and_running_ones(stores: Stores) -> None:
+async def test_history_excludes_the_turn_itself_later_and_running_ones(stores: Stores) -> None:
     running, this, later = (an_ask(f"170000000{n}.000000") for n in (1, 2, 3))
     for ask in (running, this, later):
         session = await begin(stores, ask)
@@ -211,7 +211,7 @@ async def test_evidence_is_found_by_its_number(stores: Stores) -> None:
     assert await stores.sessions.evidence(TurnId("turn:unknown"), 1) is None
 
 
-async def test_all_results_of_a_turn_are_listed_with_what_they_were_asked_for(
+async def test_all_results_of_a_turn_are_listed_with_their_arguments(
     stores: Stores,
 ) -> None:
     second = replace(EVIDENCE, number=2, tool_call_id="call_2")
@@ -240,7 +240,7 @@ async def test_the_notices_of_a_turn_are_kept_in_their_order(stores: Stores) -> 
     assert list(await stores.sessions.notices(TurnId("turn:unknown"))) == []
 
 
-async def test_what_a_result_was_asked_for_is_found_by_its_call(stores: Stores) -> None:
+async def test_the_arguments_of_a_result_are_found_by_its_call(stores: Stores) -> None:
     await begin(stores)
     await finish(stores)
     assert await stores.sessions.asked(ASK.turn_id, "call_1") == {"a": 1}
@@ -249,7 +249,7 @@ async def test_what_a_result_was_asked_for_is_found_by_its_call(stores: Stores) 
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "a\ud800b", "\udfff", "🎉\x00"])
-async def test_text_that_a_database_cannot_store_does_no_harm(stores: Stores, text: str) -> None:
+async def test_text_that_a_database_cannot_store_is_harmless(stores: Stores, text: str) -> None:
     earlier, this = an_ask("1700000001.000000", text), an_ask("1700000002.000000")
     for ask in (earlier, this):
         session = await begin(stores, ask)
@@ -275,7 +275,7 @@ async def _read(stores: Stores, ask: Ask, at: datetime) -> list[str]:
     [(WEEK, ["why?", "the pool"]), (WEEK + timedelta(seconds=1), [])],
     ids=["a week", "longer"],
 )
-async def test_a_session_idle_for_too_long_begins_again(
+async def test_a_session_idle_for_too_long_starts_again(
     stores: Stores, silence: timedelta, read: list[str]
 ) -> None:
     await begin(stores)
@@ -298,7 +298,7 @@ async def test_a_return_delivered_twice_is_one_return(stores: Stores) -> None:
     assert first.resumed_by == BACK.turn_id
 
 
-async def test_after_a_return_the_new_conversation_is_remembered(stores: Stores) -> None:
+async def test_a_conversation_restarted_after_a_return_is_remembered(stores: Stores) -> None:
     await begin(stores)
     await finish(stores, said="old")
     late = NOW + 2 * WEEK
@@ -309,7 +309,7 @@ async def test_after_a_return_the_new_conversation_is_remembered(stores: Stores)
     assert await _read(stores, third, late + timedelta(minutes=1)) == ["and today?", "new"]
 
 
-async def test_a_summary_stands_for_the_oldest_turns_from_the_next_one_on(stores: Stores) -> None:
+async def test_a_summary_replaces_the_oldest_turns_from_the_next_turn_on(stores: Stores) -> None:
     asks = [an_ask(f"17000001{n:02}.000100", f"q{n}") for n in range(5)]
     for ask in asks[:3]:
         await begin(stores, ask)

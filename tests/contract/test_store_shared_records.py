@@ -88,7 +88,7 @@ def commits() -> Iterator[list[sa.Connection]]:
         sa.event.remove(sa.Engine, "commit", committed)
 
 
-async def test_records_that_are_ready_while_another_is_written_share_a_transaction(
+async def test_records_ready_during_a_write_share_a_transaction(
     database: Database, steps: TurnSteps
 ) -> None:
     turns = [f"t{number:02}" for number in range(2 + MOST_TOGETHER)]
@@ -154,7 +154,7 @@ async def test_a_record_that_cannot_be_written_fails_alone(
     assert await written(database, steps, turns) == ["t1", "t2", "t4"]
 
 
-async def test_a_turn_that_lost_its_ticket_writes_nothing_and_the_others_do(
+async def test_a_turn_that_lost_its_ticket_writes_nothing_and_the_other_turns_do(
     database: Database, steps: TurnSteps
 ) -> None:
     turns = ["t1", "t2", "t3"]
@@ -167,7 +167,7 @@ async def test_a_turn_that_lost_its_ticket_writes_nothing_and_the_others_do(
 
 
 @pytest.mark.parametrize("cancelled", [0, 1], ids=["it writes", "it waits"])
-async def test_a_turn_that_is_cancelled_leaves_the_records_of_others(
+async def test_a_cancelled_turn_leaves_the_records_of_other_turns(
     database: Database, steps: TurnSteps, cancelled: int
 ) -> None:
     turns = ["t0", "t1", "t2", "t3"]
@@ -188,7 +188,7 @@ async def test_a_turn_that_is_cancelled_leaves_the_records_of_others(
     assert await written(database, steps, turns) == others
 
 
-async def test_a_question_is_looked_up_while_many_turns_wait_for_the_trail(
+async def test_a_question_is_looked_up_while_many_turns_wait_for_the_audit_log(
     database: Database, other: Database, steps: TurnSteps
 ) -> None:
     turns = [f"t{number:02}" for number in range(POSTGRESQL_CONNECTIONS)]

@@ -73,7 +73,7 @@ async def confirmed(database: Database, name: str, *path: ProposalState) -> Prop
 
 @pytest.mark.parametrize("path", [(), (S.DISPATCHING,)], ids=["confirmed", "dispatching"])
 @pytest.mark.parametrize("status", OVER)
-async def test_what_a_dead_decision_left_is_found(
+async def test_a_decision_abandoned_by_a_dead_process_is_found(
     database: Database, engine: Engine, status: str, path: tuple[ProposalState, ...]
 ) -> None:
     left = await confirmed(database, "p1", *path)
@@ -83,7 +83,7 @@ async def test_what_a_dead_decision_left_is_found(
 
 
 @pytest.mark.parametrize("status", ALIVE)
-async def test_what_someone_carries_on_is_left_alone(
+async def test_a_decision_that_still_runs_is_left_alone(
     database: Database, engine: Engine, status: str
 ) -> None:
     await confirmed(database, "p1", S.DISPATCHING)
@@ -93,7 +93,7 @@ async def test_what_someone_carries_on_is_left_alone(
 
 
 @pytest.mark.parametrize("end", [S.SUCCEEDED, S.FAILED, S.UNKNOWN])
-async def test_what_came_to_its_end_is_left_alone(
+async def test_a_finished_decision_is_left_alone(
     database: Database, engine: Engine, end: ProposalState
 ) -> None:
     await confirmed(database, "p1", S.DISPATCHING, end)
@@ -101,7 +101,7 @@ async def test_what_came_to_its_end_is_left_alone(
     assert await StrandedProposals(database).find(10) == []
 
 
-async def test_the_oldest_decisions_come_first_and_not_more_than_asked_for(
+async def test_the_oldest_decisions_come_first_up_to_the_limit(
     database: Database, engine: Engine
 ) -> None:
     left = [await confirmed(database, f"p{n}") for n in range(3)]

@@ -88,7 +88,7 @@ async def test_a_turn_that_never_began_is_reported(rows: Rows, status: str, told
 @pytest.mark.parametrize(
     ("status", "told"), list(zip(OVER, [False, False, True, True], strict=True))
 )
-async def test_a_turn_cut_off_in_the_midst_is_reported_and_one_that_failed_is_recorded(
+async def test_an_interrupted_turn_is_reported_and_a_failed_one_recorded(
     rows: Rows, status: str, told: bool
 ) -> None:
     await rows.ticket()
@@ -98,9 +98,7 @@ async def test_a_turn_cut_off_in_the_midst_is_reported_and_one_that_failed_is_re
 
 
 @pytest.mark.parametrize("status", OVER[:2])
-async def test_a_turn_cut_off_before_its_answer_was_delivered_is_reported(
-    rows: Rows, status: str
-) -> None:
+async def test_a_turn_interrupted_before_its_delivery_is_reported(rows: Rows, status: str) -> None:
     await rows.ticket()
     await rows.row(TurnState.ANSWERED)
     await rows.workflow(ASK.turn_id, status)
@@ -110,7 +108,7 @@ async def test_a_turn_cut_off_before_its_answer_was_delivered_is_reported(
 
 
 @pytest.mark.parametrize("status", OVER)
-async def test_a_turn_that_lost_its_place_is_found_by_its_row_until_it_is_being_ended(
+async def test_a_turn_without_a_place_is_found_by_its_row_until_it_is_ended(
     rows: Rows, status: str
 ) -> None:
     await rows.running()
@@ -121,19 +119,19 @@ async def test_a_turn_that_lost_its_place_is_found_by_its_row_until_it_is_being_
 
 
 @pytest.mark.parametrize("status", ["PENDING", "ENQUEUED", "DELAYED"])
-async def test_a_turn_that_goes_on_is_not_stranded(rows: Rows, status: str) -> None:
+async def test_a_running_turn_is_not_stranded(rows: Rows, status: str) -> None:
     await rows.ticket()
     await rows.running()
     await rows.workflow(ASK.turn_id, status)
     assert await rows.found() == []
 
 
-async def test_a_turn_whose_start_is_under_way_is_not_stranded(rows: Rows) -> None:
+async def test_a_starting_turn_is_not_stranded(rows: Rows) -> None:
     await rows.ticket()
     assert await rows.found() == []
 
 
-async def test_work_of_versions_that_no_one_knows_is_found_while_it_is_to_go_on(rows: Rows) -> None:
+async def test_work_of_unknown_versions_is_found_while_it_should_continue(rows: Rows) -> None:
     for number, status in enumerate(["PENDING", "ENQUEUED", "DELAYED", *OVER]):
         await rows.workflow(f"w{number}", status, "2")
     await rows.workflow("mine", "PENDING", "1")

@@ -98,7 +98,7 @@ async def test_the_first_turn_of_a_thread_enters(engine: Engine, tickets: Ticket
     assert (await tickets.try_enter("t1", THREAD, "1", "a")).entered
 
 
-async def test_a_turn_in_line_is_found_by_its_place_until_it_ends(
+async def test_a_queued_turn_is_found_by_its_place_until_it_ends(
     engine: Engine, tickets: Tickets, database: Database
 ) -> None:
     ts = MessageTs("1700000000.000100")
@@ -115,13 +115,13 @@ async def test_a_turn_in_line_is_found_by_its_place_until_it_ends(
     assert await sessions.running_turn(place) is None
 
 
-async def test_entering_again_is_still_being_in(engine: Engine, tickets: Tickets) -> None:
+async def test_entering_again_keeps_the_place(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
     await tickets.try_enter("t1", THREAD, "1", "a")
     assert (await tickets.try_enter("t1", THREAD, "1", "a")).entered
 
 
-async def test_the_next_waits_until_the_first_leaves(engine: Engine, tickets: Tickets) -> None:
+async def test_the_next_turn_waits_until_the_first_leaves(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
     await engine.run("t2", "b")
     await tickets.try_enter("t1", THREAD, "1", "a")
@@ -137,9 +137,7 @@ async def test_threads_do_not_wait_for_each_other(engine: Engine, tickets: Ticke
     assert (await tickets.try_enter("t2", "another", "2", "a")).entered
 
 
-async def test_among_the_waiting_the_oldest_message_is_next(
-    engine: Engine, tickets: Tickets
-) -> None:
+async def test_the_oldest_waiting_message_is_next(engine: Engine, tickets: Tickets) -> None:
     for name in ("t1", "t2", "t3"):
         await engine.run(name, "a")
     await tickets.try_enter("t1", THREAD, "1", "a")
@@ -158,7 +156,7 @@ async def accept(database: Database, name: str, ask: str = "{}") -> None:
         await connection.execute(table.insert(), place)
 
 
-async def test_a_place_that_an_earlier_release_kept_is_taken_by_a_first_attempt(
+async def test_a_place_kept_by_an_earlier_release_is_taken_by_a_first_attempt(
     engine: Engine, tickets: Tickets
 ) -> None:
     await accept(engine.database, "t1")
@@ -167,7 +165,7 @@ async def test_a_place_that_an_earlier_release_kept_is_taken_by_a_first_attempt(
     assert await states(engine.database) == {"t1": ("running", "a")}
 
 
-async def test_an_attempt_is_the_first_once(engine: Engine, tickets: Tickets) -> None:
+async def test_an_attempt_is_the_first_only_once(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
     attempts = [await tickets.try_enter("t1", THREAD, "1", "a") for _ in range(2)]
     await engine.run("t1", "b")
@@ -183,7 +181,7 @@ class AnswerLost(Database):
         return await super().transact(work, again=again)
 
 
-async def test_a_first_attempt_whose_commit_was_not_heard_of_is_still_the_first(
+async def test_a_first_attempt_with_a_lost_commit_reply_is_still_the_first(
     engine: Engine, tickets: Tickets, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await engine.run("t1", "a")
@@ -191,7 +189,7 @@ async def test_a_first_attempt_whose_commit_was_not_heard_of_is_still_the_first(
     assert (await tickets.try_enter("t1", THREAD, "1", "a")).is_first
 
 
-async def test_a_turn_has_its_place_from_its_ticket_on_or_needs_none_when_it_is_over(
+async def test_a_turn_has_a_place_from_its_ticket_on_or_is_over(
     engine: Engine, tickets: Tickets
 ) -> None:
     await engine.run("t1", "a")
@@ -203,7 +201,7 @@ async def test_a_turn_has_its_place_from_its_ticket_on_or_needs_none_when_it_is_
     assert await tickets.is_placed("t2")
 
 
-async def test_what_an_earlier_release_accepted_without_a_workflow_is_found(
+async def test_a_turn_that_an_earlier_release_accepted_without_a_workflow_is_found(
     engine: Engine, half_started: HalfStarted
 ) -> None:
     for name in ("t1", "t2", "t3"):
@@ -216,7 +214,7 @@ async def test_what_an_earlier_release_accepted_without_a_workflow_is_found(
     assert await half_started.accepted() == {}
 
 
-async def test_a_place_that_no_workflow_will_take_is_dropped_at_the_second_look(
+async def test_a_place_without_a_workflow_is_dropped_at_the_second_check(
     engine: Engine, half_started: HalfStarted
 ) -> None:
     for name in ("t1", "t2", "t3", "t4"):
@@ -231,7 +229,7 @@ async def test_a_place_that_no_workflow_will_take_is_dropped_at_the_second_look(
     assert set(await states(engine.database)) == {"t2", "t3", "t4"}
 
 
-async def test_an_older_message_that_comes_late_waits_and_keeps_its_ticket(
+async def test_a_late_older_message_waits_and_keeps_its_ticket(
     engine: Engine, tickets: Tickets
 ) -> None:
     await engine.run("t1", "a")
@@ -255,7 +253,7 @@ async def test_a_turn_taken_over_keeps_its_slot(engine: Engine, tickets: Tickets
     ("executor", "status"),
     [("b", "PENDING"), ("a", "ENQUEUED"), ("a", "CANCELLED"), ("a", "SUCCESS")],
 )
-async def test_who_lost_the_workflow_may_not_enter(
+async def test_a_replica_that_lost_the_workflow_may_not_enter(
     engine: Engine, tickets: Tickets, executor: str, status: str
 ) -> None:
     await engine.run("t1", executor, status)
@@ -264,9 +262,7 @@ async def test_who_lost_the_workflow_may_not_enter(
     assert await states(engine.database) == {}
 
 
-async def test_a_zombie_waiting_at_the_gate_does_not_take_the_slot(
-    engine: Engine, tickets: Tickets
-) -> None:
+async def test_a_zombie_that_waits_does_not_take_the_slot(engine: Engine, tickets: Tickets) -> None:
     for name in ("t1", "t2"):
         await engine.run(name, "a")
     await tickets.try_enter("t1", THREAD, "1", "a")
@@ -310,7 +306,7 @@ async def test_a_cancelled_turn_may_leave(engine: Engine, tickets: Tickets) -> N
 @pytest.mark.parametrize(
     "status", ["CANCELLED", "ERROR", "SUCCESS", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 )
-async def test_the_ticket_of_a_workflow_that_is_over_is_dropped(
+async def test_the_ticket_of_a_finished_workflow_is_dropped(
     engine: Engine, tickets: Tickets, status: str
 ) -> None:
     for name in ("t1", "t2"):
@@ -322,7 +318,7 @@ async def test_the_ticket_of_a_workflow_that_is_over_is_dropped(
 
 
 @pytest.mark.parametrize("status", ["PENDING", "ENQUEUED", "DELAYED"])
-async def test_the_ticket_of_a_workflow_that_goes_on_is_kept(
+async def test_the_ticket_of_a_running_workflow_is_kept(
     engine: Engine, tickets: Tickets, status: str
 ) -> None:
     await engine.run("t1", "a")
@@ -345,7 +341,7 @@ async def test_deaths_are_counted_while_no_step_is_finished(
     assert counted == [Deaths(1, 0), Deaths(2, 1), Deaths(3, 2), Deaths(1, 0)]
 
 
-async def test_crashes_beside_other_turns_never_give_a_turn_up(
+async def test_crashes_together_with_other_turns_never_abandon_a_turn(
     database: Database, engine: Engine, tickets: Tickets
 ) -> None:
     journals = TurnJournals(tickets, TurnSteps(database), "a")
@@ -386,7 +382,7 @@ async def test_only_the_suspect_that_began_last_died_alone(
     assert counted == [Deaths(2, 0), Deaths(2, 1), Deaths(1, 0)]
 
 
-async def test_a_suspect_that_another_turn_joined_did_not_die_alone(
+async def test_a_suspect_joined_by_another_turn_did_not_die_alone(
     engine: Engine, tickets: Tickets
 ) -> None:
     for name in ("t1", "fresh"):
@@ -399,7 +395,7 @@ async def test_a_suspect_that_another_turn_joined_did_not_die_alone(
     assert counted == [Deaths(2, 0), Deaths(1, 0)]
 
 
-async def test_after_progress_a_death_is_the_first(engine: Engine, tickets: Tickets) -> None:
+async def test_a_death_after_progress_counts_as_the_first(engine: Engine, tickets: Tickets) -> None:
     for name in ("t1", "t2"):
         await engine.run(name, name)
         await tickets.try_enter(name, name, "1", name)
@@ -411,7 +407,7 @@ async def test_after_progress_a_death_is_the_first(engine: Engine, tickets: Tick
     assert counted == [Deaths(1, 0), Deaths(2, 1)]
 
 
-async def test_what_is_handed_over_has_not_died(engine: Engine, tickets: Tickets) -> None:
+async def test_a_handed_over_turn_has_not_died(engine: Engine, tickets: Tickets) -> None:
     for name in ("t1", "t2"):
         await engine.run(name, name)
         await tickets.try_enter(name, name, "1", name)
@@ -423,11 +419,11 @@ async def test_what_is_handed_over_has_not_died(engine: Engine, tickets: Tickets
     assert await tickets.count_death("t2") == Deaths(2, 1)
 
 
-async def test_nothing_is_counted_of_a_turn_that_has_left(tickets: Tickets) -> None:
+async def test_a_turn_that_left_is_not_counted(tickets: Tickets) -> None:
     assert await tickets.count_death("t1") == Deaths(0, 0)
 
 
-async def test_a_turn_is_asked_to_stop_wherever_it_runs(engine: Engine, tickets: Tickets) -> None:
+async def test_a_turn_is_asked_to_stop_on_its_own_replica(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
     await engine.run("t2", "b")
     await tickets.try_enter("t1", THREAD, "1", "a")
@@ -447,7 +443,7 @@ async def test_a_stop_follows_the_turn_to_its_next_owner(engine: Engine, tickets
     assert list(await tickets.stops_for("b")) == ["t1"]
 
 
-async def test_what_does_not_run_cannot_be_stopped(engine: Engine, tickets: Tickets) -> None:
+async def test_a_turn_that_does_not_run_cannot_be_stopped(engine: Engine, tickets: Tickets) -> None:
     assert not await tickets.request_stop("t1", "U1")
 
 
@@ -486,7 +482,7 @@ async def test_twenty_turns_on_two_replicas_never_overlap(
     assert await states(database) == {}
 
 
-async def test_three_at_once_on_an_idle_thread_let_one_in(
+async def test_only_one_of_three_at_once_enters_an_idle_thread(
     engine: Engine, database: Database, other: Database
 ) -> None:
     gates = [Tickets(database), Tickets(other), Tickets(other)]
@@ -538,7 +534,7 @@ IN_LINE = {
 
 @pytest.mark.parametrize("running", [True, False], ids=["running", "waiting"])
 @pytest.mark.parametrize("line", IN_LINE.values(), ids=IN_LINE.keys())
-async def test_blocked_are_those_whose_try_would_fail(
+async def test_blocked_turns_are_those_whose_attempt_would_fail(
     engine: Engine,
     tickets: Tickets,
     database: Database,
@@ -559,7 +555,7 @@ async def test_blocked_are_those_whose_try_would_fail(
 
 
 @pytest.mark.parametrize(("executor", "status"), [("b", "PENDING"), ("a", "ENQUEUED")])
-async def test_who_lost_the_workflow_is_not_blocked_but_told(
+async def test_a_turn_that_lost_its_workflow_is_not_reported_as_blocked(
     engine: Engine, tickets: Tickets, executor: str, status: str
 ) -> None:
     for name, ts in (("t1", "1"), ("t2", "2")):

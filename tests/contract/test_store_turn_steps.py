@@ -50,7 +50,7 @@ async def _trail(database: Database) -> list[str]:
         return list(await connection.scalars(sa.select(audit.c.kind).order_by(audit.c.seq)))
 
 
-async def test_steps_come_back_in_order(steps: TurnSteps) -> None:
+async def test_steps_are_read_in_order(steps: TurnSteps) -> None:
     assert await steps.keep(TURN, "me", [FIRST], StepRows())
     assert await steps.keep(TURN, "me", [SECOND, Step(2, "keep", "null")], StepRows())
 
@@ -72,7 +72,7 @@ async def test_a_record_and_its_rows_are_written_together_or_not_at_all(
     assert await _trail(database) == ["model.call", "tool.call"]
 
 
-async def test_who_was_given_up_records_nothing(steps: TurnSteps, database: Database) -> None:
+async def test_a_replaced_owner_records_nothing(steps: TurnSteps, database: Database) -> None:
     await _hold(database, "successor")
 
     assert not await steps.keep(TURN, "me", [FIRST], StepRows([], [PAID]))
@@ -81,7 +81,7 @@ async def test_who_was_given_up_records_nothing(steps: TurnSteps, database: Data
     assert await _trail(database) == []
 
 
-async def test_the_same_record_again_is_one(steps: TurnSteps, database: Database) -> None:
+async def test_a_repeated_record_is_one(steps: TurnSteps, database: Database) -> None:
     for _ in range(2):
         assert await steps.keep(TURN, "me", [FIRST], StepRows([], [PAID, PAID, READ]))
 
@@ -89,7 +89,7 @@ async def test_the_same_record_again_is_one(steps: TurnSteps, database: Database
     assert await _trail(database) == ["model.call", "tool.call"]
 
 
-async def test_what_is_on_record_goes_when_the_turn_leaves_its_thread(
+async def test_steps_are_deleted_when_the_turn_leaves_its_thread(
     steps: TurnSteps, database: Database
 ) -> None:
     await steps.keep(TURN, "me", [FIRST], StepRows())
@@ -102,7 +102,7 @@ async def test_what_is_on_record_goes_when_the_turn_leaves_its_thread(
     assert not (await steps.past(TURN)).steps
 
 
-async def test_a_turn_that_has_left_is_over_and_one_that_never_began_is_not(
+async def test_a_turn_that_left_is_over_and_one_that_never_began_is_not(
     steps: TurnSteps, database: Database
 ) -> None:
     assert not (await steps.past(TURN)).is_over
@@ -115,7 +115,7 @@ async def test_a_turn_that_has_left_is_over_and_one_that_never_began_is_not(
     assert (await steps.past(TURN)).is_over
 
 
-async def test_a_turn_that_an_earlier_release_began_has_its_steps_in_the_engine(
+async def test_a_turn_of_an_earlier_release_has_its_steps_in_the_engine(
     steps: TurnSteps, database: Database
 ) -> None:
     row = {"workflow_uuid": TURN, "function_id": 1, "function_name": "open"}
@@ -130,7 +130,7 @@ async def test_a_turn_that_an_earlier_release_began_has_its_steps_in_the_engine(
     assert not past.is_over
 
 
-async def test_what_was_paid_is_kept_of_a_step_that_was_cut_off(
+async def test_the_cost_of_an_interrupted_step_is_kept(
     steps: TurnSteps, database: Database
 ) -> None:
     assert await steps.keep(TURN, "me", [], StepRows([], [PAID]))
@@ -139,7 +139,7 @@ async def test_what_was_paid_is_kept_of_a_step_that_was_cut_off(
     assert await _trail(database) == ["model.call"]
 
 
-async def test_rows_of_a_step_wait_for_it_and_others_do_not(database: Database) -> None:
+async def test_a_steps_rows_wait_for_it_and_other_rows_do_not(database: Database) -> None:
     sessions, trail = StoredSessions(database), StoredAudit(database)
     await sessions.begin_turn(ASK, "incident", AT)
     before = await _trail(database)

@@ -27,7 +27,7 @@ def final() -> TurnFinished:
     )
 
 
-async def test_an_end_comes_back_as_it_was_and_is_gone_once_settled(database: Database) -> None:
+async def test_a_final_event_is_stored_unchanged_until_it_is_delivered(database: Database) -> None:
     store = StoredUndelivered(database)
     await store.keep(ASK, final())
     await store.keep(ASK, finished(text="a second end"))
@@ -47,7 +47,7 @@ async def test_an_end_comes_back_as_it_was_and_is_gone_once_settled(database: Da
     assert await store.claim(10, HOUR_S) == []
 
 
-async def test_one_caller_of_many_has_it_and_a_dead_one_gives_it_up(
+async def test_one_of_many_callers_gets_an_answer_and_a_dead_one_releases_it(
     database: Database, other: Database
 ) -> None:
     stores = [StoredUndelivered(database), StoredUndelivered(other)] * 3
@@ -60,7 +60,7 @@ async def test_one_caller_of_many_has_it_and_a_dead_one_gives_it_up(
     assert len(await stores[1].claim(10, HOUR_S)) == 1
 
 
-async def test_data_that_is_too_old_to_be_shown_is_only_found_as_overdue(
+async def test_an_answer_too_old_to_show_is_found_only_as_overdue(
     database: Database,
 ) -> None:
     store = StoredUndelivered(database)

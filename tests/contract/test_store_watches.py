@@ -14,7 +14,7 @@ FIRST, SECOND = ProposalId("p_1"), ProposalId("p_2")
 PROGRESS, EFFECT = WatchKind.PROGRESS, WatchKind.EFFECT
 
 
-async def test_only_what_is_due_is_given_and_not_again_for_a_while(database: Database) -> None:
+async def test_only_due_work_is_claimed_once_per_interval(database: Database) -> None:
     watches = StoredWatches(database)
     await watches.begin(FIRST, PROGRESS, 0, 3600)
     await watches.begin(SECOND, PROGRESS, 3600, 7200)
@@ -23,7 +23,7 @@ async def test_only_what_is_due_is_given_and_not_again_for_a_while(database: Dat
     assert await watches.claim(10, 60) == []
 
 
-async def test_a_second_begin_changes_nothing_and_an_end_is_one(database: Database) -> None:
+async def test_a_second_begin_changes_nothing_and_an_end_is_final(database: Database) -> None:
     watches = StoredWatches(database)
     await watches.begin(FIRST, PROGRESS, 0, 0)
     await watches.begin(FIRST, PROGRESS, 3600, 3600)
@@ -36,7 +36,9 @@ async def test_a_second_begin_changes_nothing_and_an_end_is_one(database: Databa
     assert [w.kind for w in await watches.claim(10, 60)] == [EFFECT]
 
 
-async def test_of_two_replicas_one_looks(database: Database, other: Database) -> None:
+async def test_only_one_of_two_replicas_claims_the_work(
+    database: Database, other: Database
+) -> None:
     await StoredWatches(database).begin(FIRST, PROGRESS, 0, 3600)
 
     async with asyncio.TaskGroup() as both:

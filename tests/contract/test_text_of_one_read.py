@@ -31,7 +31,7 @@ async def test_the_words_of_one_read_are_one_text(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_call_of_the_same_read_comes_behind_its_words(wire: str) -> None:
+async def test_a_call_of_the_same_read_follows_its_words(wire: str) -> None:
     calls = (Call("core__get_logs", {"product": "checkout", "limit": 5}),)
     chunks = await answer(wire, Round(text=("Let me ", "look."), calls=calls, at_once=True))
 
@@ -40,7 +40,7 @@ async def test_a_call_of_the_same_read_comes_behind_its_words(wire: str) -> None
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_an_error_of_the_same_read_takes_no_words_away(wire: str) -> None:
+async def test_an_error_of_the_same_read_loses_no_words(wire: str) -> None:
     words = Round(text=("half ", "an ", "answer ", "is "), error_at=4, at_once=True)
     said, error = await answer(wire, words)
 
@@ -51,7 +51,7 @@ async def test_an_error_of_the_same_read_takes_no_words_away(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_who_leaves_after_the_first_words_of_a_burst_hangs_up(wire: str) -> None:
+async def test_leaving_after_the_first_words_of_a_burst_hangs_up(wire: str) -> None:
     never = asyncio.Event()
     script = [Round(text=("word ",) * 1_000, hold=never, hold_at=900)]
     async with serving(wire, script) as (provider, server):

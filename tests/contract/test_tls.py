@@ -40,7 +40,7 @@ Trust = Callable[[Path], ssl.SSLContext | None]
     ],
     ids=["self-signed", "another host", "expired"],
 )
-async def test_nothing_is_sent_to_a_server_that_cannot_prove_itself(
+async def test_nothing_is_sent_to_a_server_with_an_invalid_certificate(
     tmp_path: Path, trust: Trust, host: str, until: datetime, request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
@@ -50,7 +50,9 @@ async def test_nothing_is_sent_to_a_server_that_cannot_prove_itself(
             await client.get(url)
 
 
-async def test_one_that_can_is_asked(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+async def test_a_server_with_a_valid_certificate_is_asked(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
     file = certificate(tmp_path, "localhost", NOW + timedelta(days=9))
     headers = {"authorization": "Bearer t"}
@@ -61,7 +63,7 @@ async def test_one_that_can_is_asked(tmp_path: Path, request: pytest.FixtureRequ
 @pytest.mark.parametrize(
     ("host", "is_asked"), [("pinned.test", True), ("localhost", False)], ids=["named", "another"]
 )
-async def test_a_server_behind_a_checked_address_proves_the_name(
+async def test_a_server_behind_a_checked_address_must_prove_its_name(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
@@ -84,7 +86,7 @@ async def test_a_server_behind_a_checked_address_proves_the_name(
     assert [isinstance(each, httpx.Response) for each in told] == [is_asked]
 
 
-async def test_a_stray_answer_in_the_same_packet_is_nobodys(
+async def test_a_stray_answer_in_the_same_packet_is_discarded(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """TLS holds it back in a record of its own, where the socket shows nothing of it."""

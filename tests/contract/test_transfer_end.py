@@ -49,7 +49,9 @@ async def answering(headers: bytes, body: bytes) -> AsyncIterator[str]:
     ],
     ids=["chunked", "counted", "chunked and cut", "counted and cut", "ended by hanging up"],
 )
-async def test_an_answer_without_an_end_marker(headers: bytes, body: bytes, end: type) -> None:
+async def test_an_answer_without_an_end_marker_is_refused(
+    headers: bytes, body: bytes, end: type
+) -> None:
     async with answering(headers, body) as url:
         provider = create(config_for("nirmata", url, timeout_s=5.0))
         chunks = await everything(provider, replace(ASKED, tools=()))

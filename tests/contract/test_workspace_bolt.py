@@ -179,7 +179,7 @@ async def test_more_edits_than_allowed_get_429_with_retry_after() -> None:
         assert workspace.counters.limited["chat.update"] == 1
 
 
-async def test_an_event_without_acknowledgement_is_delivered_again() -> None:
+async def test_an_unacknowledged_event_is_delivered_again() -> None:
     setup = Setup(delivery=DeliveryPolicy(ack_timeout_s=0.05, retry_delays_s=(0.0,)))
     async with served(setup) as workspace, web_client(workspace) as client:
         opened = await client.apps_connections_open(app_token=workspace.app_token)
@@ -200,7 +200,7 @@ async def test_an_event_without_acknowledgement_is_delivered_again() -> None:
         assert workspace.outbox.undelivered == []
 
 
-async def test_the_client_reconnects_when_asked_and_misses_nothing() -> None:
+async def test_the_client_reconnects_on_request_and_misses_nothing() -> None:
     async with served() as workspace, bolt(workspace) as app:
         answer_and_collect(app)
         async with connected(workspace, app):
@@ -209,7 +209,7 @@ async def test_the_client_reconnects_when_asked_and_misses_nothing() -> None:
             await workspace.wait_for(lambda: len(workspace.thread(CHECKOUT, root)) > 1)
 
 
-async def test_each_envelope_goes_to_one_of_several_connections() -> None:
+async def test_each_envelope_is_sent_to_one_of_several_connections() -> None:
     async with served() as workspace, bolt(workspace) as one, bolt(workspace) as two:
         received = [answer_and_collect(one), answer_and_collect(two)]
         async with connected(workspace, one), connected(workspace, two):

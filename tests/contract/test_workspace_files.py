@@ -65,7 +65,7 @@ async def test_a_message_with_a_file_reaches_the_app_as_a_mention_and_as_a_messa
     assert {each["files"][0]["name"] for each in heard} == {"app.log"}
 
 
-async def test_the_private_address_gives_the_content_to_the_apps_token_alone(
+async def test_the_private_address_serves_content_only_to_the_apps_token(
     workspace: Workspace,
 ) -> None:
     url = str((await shared(workspace))["url_private_download"])
@@ -75,7 +75,7 @@ async def test_the_private_address_gives_the_content_to_the_apps_token_alone(
     assert (await got(url, "xoxb-of-another-app"))[0] == 302
 
 
-async def test_without_the_scope_neither_the_description_nor_the_content_is_given() -> None:
+async def test_without_the_scope_neither_description_nor_content_is_served() -> None:
     app = AppIdentity()
     bare = replace(app, scopes=app.scopes - {"files:read"})
     async with served(Setup(app=bare)) as workspace, web_client(workspace) as client:
@@ -100,7 +100,7 @@ async def test_a_file_is_described_until_it_is_deleted(workspace: Workspace) -> 
     assert (await got(before["url_private_download"], workspace.bot_token))[0] == 404
 
 
-async def test_an_event_names_a_strangers_file_by_its_id_only(workspace: Workspace) -> None:
+async def test_an_event_names_a_foreign_file_only_by_its_id(workspace: Workspace) -> None:
     described = await shared(workspace, user=STRANGER)
 
     assert described == {
@@ -108,7 +108,7 @@ async def test_an_event_names_a_strangers_file_by_its_id_only(workspace: Workspa
     }  # fmt: skip
 
 
-async def test_a_file_needs_a_name_and_a_message_something(workspace: Workspace) -> None:
+async def test_a_file_needs_a_name_and_a_message_needs_content(workspace: Workspace) -> None:
     with pytest.raises(CannotDoThat, match="a file needs a name"):
         await workspace.say(RESPONDER, CHECKOUT, "", files=[Upload(" ", b"x")])
     with pytest.raises(CannotDoThat, match="a message needs text"):

@@ -81,14 +81,14 @@ def collecting(app: AsyncApp) -> list[dict[str, Any]]:
     ("user", "channel"),
     [(DEACTIVATED, CHECKOUT), (RESPONDER, ARCHIVED), (MEMBER, DIRECT), ("U0NOBODY", CHECKOUT)],
 )
-async def test_no_one_speaks_where_slack_would_not_let_them(
+async def test_people_can_write_only_where_slack_allows_it(
     workspace: Workspace, user: str, channel: str
 ) -> None:
     with pytest.raises(CannotDoThat):
         await workspace.say(user, channel, "hi")
 
 
-async def test_a_mention_in_a_direct_message_is_a_message_only() -> None:
+async def test_a_mention_in_a_direct_message_is_only_a_message() -> None:
     async with served() as workspace, bolt(workspace) as app:
         received = collecting(app)
         async with connected(workspace, app):
@@ -100,7 +100,7 @@ async def test_a_mention_in_a_direct_message_is_a_message_only() -> None:
     ]
 
 
-async def test_a_strangers_message_names_their_team() -> None:
+async def test_a_foreign_users_message_names_their_team() -> None:
     async with served() as workspace, bolt(workspace) as app:
         received = collecting(app)
         async with connected(workspace, app):
@@ -112,7 +112,7 @@ async def test_a_strangers_message_names_their_team() -> None:
     assert received[0]["is_ext_shared_channel"] is True
 
 
-async def test_another_bots_message_says_so() -> None:
+async def test_another_bots_message_is_marked() -> None:
     async with served() as workspace, bolt(workspace) as app:
         received = collecting(app)
         async with connected(workspace, app):
@@ -186,7 +186,7 @@ async def pressed_menu() -> AsyncIterator[tuple[Workspace, str, list[dict[str, A
             yield workspace, str(posted["ts"]), received
 
 
-async def test_a_choice_arrives_as_the_whole_option(
+async def test_a_choice_arrives_as_the_complete_option(
     pressed_menu: tuple[Workspace, str, list[dict[str, Any]]],
 ) -> None:
     workspace, ts, received = pressed_menu
@@ -205,7 +205,7 @@ async def test_a_choice_arrives_as_the_whole_option(
     assert received[0]["state"] == {"values": {"b": {"open": state}}}
 
 
-async def test_a_button_s_press_says_that_nothing_is_chosen(
+async def test_a_button_s_press_has_no_selected_option(
     pressed_menu: tuple[Workspace, str, list[dict[str, Any]]],
 ) -> None:
     workspace, ts, received = pressed_menu
@@ -231,7 +231,7 @@ async def test_the_page_s_choice_is_the_message_s_own_option(
     assert "forged" not in str(received)
 
 
-async def test_what_the_menu_does_not_offer_cannot_be_chosen(
+async def test_an_option_outside_the_menu_cannot_be_chosen(
     pressed_menu: tuple[Workspace, str, list[dict[str, Any]]],
 ) -> None:
     workspace, ts, received = pressed_menu
@@ -302,7 +302,7 @@ async def test_a_command_arrives_with_its_mentions_escaped() -> None:
     assert ack.body == {"text": "done"}
 
 
-async def test_the_answer_to_a_command_is_shown_to_the_one_who_ran_it() -> None:
+async def test_a_commands_answer_is_shown_to_its_sender() -> None:
     async with served() as workspace, bolt(workspace) as app:
 
         @app.command("/kortex")
@@ -315,7 +315,7 @@ async def test_the_answer_to_a_command_is_shown_to_the_one_who_ran_it() -> None:
     assert [message.text for message in workspace.whispers(RESPONDER)] == ["done"]
 
 
-async def test_the_page_may_load_nothing_from_elsewhere(page: aiohttp.ClientSession) -> None:
+async def test_the_page_may_load_nothing_from_other_hosts(page: aiohttp.ClientSession) -> None:
     async with page.get("/") as response:
         html = await response.text()
         policy = response.headers["content-security-policy"]
@@ -333,7 +333,7 @@ async def test_the_pages_files_are_served(page: aiohttp.ClientSession, name: str
         assert response.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_the_page_learns_what_groups_are_called(page: aiohttp.ClientSession) -> None:
+async def test_the_page_gets_the_names_of_groups(page: aiohttp.ClientSession) -> None:
     async with page.get("/person/workspace") as response:
         assert (await response.json())["groups"] == {RESPONDERS: "responders"}
 
@@ -343,7 +343,7 @@ async def test_another_host_name_is_refused(page: aiohttp.ClientSession) -> None
         assert response.status == 421
 
 
-async def test_listening_on_every_address_it_still_answers_to_loopbacks_names_alone() -> None:
+async def test_a_server_on_every_address_accepts_only_loopback_names() -> None:
     async with serving(Workspace(), "0.0.0.0") as origin, aiohttp.ClientSession(origin) as page:
         async with page.get("/person/workspace", headers={"host": "192.0.2.1:8420"}) as response:
             assert response.status == 421
@@ -380,20 +380,20 @@ async def test_our_own_page_can_post(page: aiohttp.ClientSession) -> None:
         assert response.status == 200
 
 
-async def test_another_sites_form_cannot_speak(page: aiohttp.ClientSession) -> None:
+async def test_another_sites_form_cannot_post(page: aiohttp.ClientSession) -> None:
     form = {"user": RESPONDER, "channel": CHECKOUT, "text": "x"}
     async with page.post("/person/messages", data=form) as response:
         assert response.status == 415
 
 
-async def test_what_cannot_be_done_is_said_in_words(page: aiohttp.ClientSession) -> None:
+async def test_an_impossible_action_is_refused_with_a_message(page: aiohttp.ClientSession) -> None:
     body = {"user": DEACTIVATED, "channel": CHECKOUT, "text": "x"}
     async with page.post("/person/messages", json=body) as response:
         assert response.status == 409
         assert await response.json() == {"error": "lee is deactivated"}
 
 
-async def test_the_feed_shows_messages_and_only_ones_own_whispers(
+async def test_the_feed_shows_messages_and_only_the_viewers_ephemeral_ones(
     workspace: Workspace, page: aiohttp.ClientSession
 ) -> None:
     async with (
@@ -414,7 +414,7 @@ async def test_the_feed_shows_messages_and_only_ones_own_whispers(
     ]
 
 
-async def test_a_tab_that_was_closed_is_nothing_to_report(
+async def test_a_closed_tab_is_not_logged(
     workspace: Workspace, page: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     tab = await page.get("/person/feed", params={"user": MEMBER})

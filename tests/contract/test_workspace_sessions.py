@@ -29,7 +29,7 @@ async def client(workspace: Workspace) -> AsyncIterator[AsyncWebClient]:
         yield client
 
 
-async def test_a_thread_stands_as_the_app_said_last(
+async def test_a_thread_has_the_last_status_that_the_app_set(
     workspace: Workspace, client: AsyncWebClient
 ) -> None:
     thread = await workspace.say(MEMBER, CHECKOUT, "why?")
@@ -43,7 +43,9 @@ async def test_a_thread_stands_as_the_app_said_last(
     assert (told["title"], told["thread_ts"]) == ("Why?", thread)
 
 
-async def test_a_stream_is_work_until_it_ends(workspace: Workspace, client: AsyncWebClient) -> None:
+async def test_a_stream_counts_as_work_until_it_ends(
+    workspace: Workspace, client: AsyncWebClient
+) -> None:
     thread = await workspace.say(MEMBER, CHECKOUT, "why?")
     answer = await client.chat_startStream(
         channel=CHECKOUT,
@@ -57,7 +59,7 @@ async def test_a_stream_is_work_until_it_ends(workspace: Workspace, client: Asyn
     assert (began, workspace.sessions.of(CHECKOUT, thread).status) == ("processing", "suspended")
 
 
-async def test_stop_ends_what_grows_and_is_there_only_while_something_is_worked_on(
+async def test_stop_ends_a_stream_and_is_offered_only_during_work(
     workspace: Workspace, client: AsyncWebClient
 ) -> None:
     thread = await workspace.say(MEMBER, CHECKOUT, "why?")
@@ -85,7 +87,7 @@ async def test_stop_ends_what_grows_and_is_there_only_while_something_is_worked_
         ("assistant.threads.setSuggestedPrompts", {"prompts": [{"title": "x"}]}, "invalid_arguments"),
     ],
 )  # fmt: skip
-async def test_what_slack_refuses(
+async def test_slack_refuses_an_invalid_session_call(
     client: AsyncWebClient, method: str, arguments: dict[str, Any], error: str
 ) -> None:
     with pytest.raises(SlackApiError) as refused:
@@ -94,7 +96,7 @@ async def test_what_slack_refuses(
     assert refused.value.response["error"] == error
 
 
-async def test_prompts_are_kept_for_a_conversation(
+async def test_prompts_are_stored_per_conversation(
     workspace: Workspace, client: AsyncWebClient
 ) -> None:
     await client.assistant_threads_setSuggestedPrompts(channel_id=DIRECT, prompts=[PROMPT])
@@ -102,7 +104,7 @@ async def test_prompts_are_kept_for_a_conversation(
     assert workspace.sessions.prompts[DIRECT] == (PROMPT,)
 
 
-async def test_an_app_that_does_not_hear_of_stop_is_warned() -> None:
+async def test_an_app_without_the_stop_event_gets_a_warning() -> None:
     app = AppIdentity(subscriptions=frozenset({"app_mention"}))
     async with (
         served(Setup(app=app, limits=RateLimits.unlimited())) as workspace,

@@ -68,7 +68,7 @@ def task(status: str = "in_progress", **more: Any) -> dict[str, Any]:
     return {"type": "task_update", "id": "a", "title": "logs", "status": status, **more}
 
 
-async def test_a_message_grows_and_then_is_one_like_any_other(slack: Slack) -> None:
+async def test_a_grown_message_becomes_a_normal_one(slack: Slack) -> None:
     ts = await slack.started(chunks=[{"type": "plan_update", "title": "Looking"}],
                              task_display_mode="plan")  # fmt: skip
     await slack.append(ts, task(), said("It is "))
@@ -86,7 +86,7 @@ async def test_a_message_grows_and_then_is_one_like_any_other(slack: Slack) -> N
     assert (message.text, message.metadata) == ("It is up.", {"event_type": "e", "event_payload": {"n": 1}})  # fmt: skip
 
 
-async def test_what_it_shows_is_its_tasks_its_text_and_what_is_put_below(slack: Slack) -> None:
+async def test_a_stream_shows_its_tasks_its_text_and_its_final_blocks(slack: Slack) -> None:
     ts = await slack.started(task_display_mode="plan")
     await slack.append(ts, task("complete"), said("It is "), said("down."))
     await slack.client.chat_stopStream(channel=CHECKOUT, ts=ts, blocks=[{"type": "divider"}])
@@ -120,7 +120,7 @@ async def test_what_it_shows_is_its_tasks_its_text_and_what_is_put_below(slack: 
         ({"chunks": [{"type": "blocks", "blocks": [{"type": "section"}]}]}, "invalid_blocks"),
     ],
 )
-async def test_a_stream_that_slack_does_not_begin(
+async def test_slack_refuses_to_start_an_invalid_stream(
     slack: Slack, more: dict[str, Any], error: str
 ) -> None:
     assert await slack.refused("chat.startStream", **slack.begin(**more)) == error
@@ -136,7 +136,7 @@ async def test_a_direct_message_needs_no_reader(slack: Slack) -> None:
     assert answer["ok"]
 
 
-async def test_what_grows_is_not_edited(slack: Slack) -> None:
+async def test_a_growing_message_cannot_be_edited(slack: Slack) -> None:
     ts = await slack.started()
 
     assert (
@@ -168,7 +168,7 @@ async def test_a_stream_ends_after_five_minutes_and_can_be_edited_then(slack: Sl
         ({"chunks": "x"}, "invalid_arguments"),
     ],
 )
-async def test_an_append_that_slack_refuses(
+async def test_slack_refuses_an_invalid_append(
     slack: Slack, arguments: dict[str, Any], error: str
 ) -> None:
     ts = await slack.started(markdown_text="There is this. ")
@@ -177,14 +177,14 @@ async def test_an_append_that_slack_refuses(
     assert await slack.refused("chat.appendStream", **call) == error
 
 
-async def test_a_message_that_never_grew_is_not_appended_to(slack: Slack) -> None:
+async def test_a_normal_message_cannot_be_appended_to(slack: Slack) -> None:
     posted = await slack.client.chat_postMessage(channel=CHECKOUT, text="a")
 
     call = {"channel": CHECKOUT, "ts": posted["ts"], "markdown_text": "x"}
     assert await slack.refused("chat.appendStream", **call) == "message_not_in_streaming_state"
 
 
-async def test_a_workspace_that_has_not_got_a_method() -> None:
+async def test_a_workspace_without_a_method_refuses_it() -> None:
     setup = Setup(refused={"chat.startStream": "unknown_method"})
     async with served(setup) as workspace, web_client(workspace) as client:
         with pytest.raises(SlackApiError) as refused:

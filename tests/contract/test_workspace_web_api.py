@@ -71,7 +71,7 @@ async def refusal(client: AsyncWebClient, method: str, **arguments: Any) -> str:
         ({"channel": CHECKOUT, "markdown_text": "x" * 12_001}, "msg_too_long"),
     ],
 )
-async def test_a_post_that_slack_refuses(
+async def test_slack_refuses_an_invalid_post(
     client: AsyncWebClient, arguments: dict[str, Any], error: str
 ) -> None:
     assert await refusal(client, "chat.postMessage", **arguments) == error
@@ -87,7 +87,7 @@ async def test_every_problem_with_the_arguments_is_named(client: AsyncWebClient)
     ]
 
 
-async def test_an_unknown_method(client: AsyncWebClient) -> None:
+async def test_an_unknown_method_is_refused(client: AsyncWebClient) -> None:
     assert await refusal(client, "chat.shout", text="x") == "unknown_method"
 
 
@@ -183,7 +183,7 @@ async def test_rich_text_is_not_replaced_by_other_blocks(client: AsyncWebClient)
     assert error == "block_mismatch"
 
 
-async def test_a_whisper_shows_only_in_a_thread_that_exists(
+async def test_an_ephemeral_message_is_shown_only_in_an_existing_thread(
     client: AsyncWebClient, workspace: Workspace
 ) -> None:
     root = await workspace.say(RESPONDER, CHECKOUT, "root")
@@ -195,12 +195,12 @@ async def test_a_whisper_shows_only_in_a_thread_that_exists(
     assert workspace.whispers(MEMBER) == ()
 
 
-async def test_a_whisper_needs_someone_in_the_channel(client: AsyncWebClient) -> None:
+async def test_an_ephemeral_message_needs_a_channel_member(client: AsyncWebClient) -> None:
     error = await refusal(client, "chat.postEphemeral", channel=DIRECT, user=GUEST, text="x")
     assert error == "user_not_in_channel"
 
 
-async def test_replies_come_in_pages_with_the_root_first(
+async def test_replies_are_paged_with_the_root_first(
     client: AsyncWebClient, workspace: Workspace
 ) -> None:
     root = await workspace.say(RESPONDER, CHECKOUT, "0")
@@ -229,19 +229,19 @@ async def test_reading_methods_ignore_json_bodies(client: AsyncWebClient) -> Non
         (STRANGER, "is_stranger", True),
     ],
 )
-async def test_people_say_what_they_are(
+async def test_users_info_describes_people(
     client: AsyncWebClient, user: str, member: str, value: bool
 ) -> None:
     found = await client.users_info(user=user)
     assert found["user"][member] is value
 
 
-async def test_groups_list_their_people(client: AsyncWebClient) -> None:
+async def test_groups_list_their_members(client: AsyncWebClient) -> None:
     found = await client.usergroups_users_list(usergroup=RESPONDERS)
     assert found["users"] == [RESPONDER, SECOND_RESPONDER]
 
 
-async def test_a_form_with_its_token_inside_is_served(workspace: Workspace) -> None:
+async def test_a_form_with_its_token_in_the_body_is_served(workspace: Workspace) -> None:
     form = {"token": workspace.bot_token, "channel": CHECKOUT, "text": "x", "blocks": "[]"}
     async with (
         aiohttp.ClientSession() as session,
@@ -253,7 +253,7 @@ async def test_a_form_with_its_token_inside_is_served(workspace: Workspace) -> N
     assert workspace.calls[-1].arguments == {"channel": CHECKOUT, "text": "x", "blocks": "[]"}
 
 
-async def test_a_token_inside_json_does_not_count(workspace: Workspace) -> None:
+async def test_a_token_in_a_json_body_does_not_count(workspace: Workspace) -> None:
     async with (
         aiohttp.ClientSession() as session,
         session.post(
@@ -276,7 +276,7 @@ CHART = {
 }
 
 
-async def test_a_chart_is_posted_where_the_workspace_has_them(client: AsyncWebClient) -> None:
+async def test_a_chart_is_posted_where_the_workspace_supports_it(client: AsyncWebClient) -> None:
     answer = await client.api_call(
         "chat.postMessage", json={"channel": CHECKOUT, "text": "x", "blocks": [CHART]}
     )
@@ -284,7 +284,7 @@ async def test_a_chart_is_posted_where_the_workspace_has_them(client: AsyncWebCl
     assert answer["message"]["blocks"][0]["chart"] == CHART["chart"]
 
 
-async def test_a_workspace_without_charts_says_which_kind_it_does_not_know() -> None:
+async def test_a_workspace_without_charts_names_the_unknown_block() -> None:
     setup = Setup(unknown_blocks=frozenset({"data_visualization"}))
     async with served(setup) as workspace, web_client(workspace) as client:
         with pytest.raises(SlackApiError) as refused:

@@ -57,14 +57,14 @@ ALLOWED_VOLUMES = {
 
 @pytest.mark.parametrize("version", ["1.27", "1.37"])
 @pytest.mark.parametrize("values", VALUES)
-def test_every_object_is_what_kubernetes_knows(values: Object, version: str) -> None:
+def test_every_object_is_valid_for_kubernetes(values: Object, version: str) -> None:
     for one in rendered(values):
         if one["kind"] != "PodMonitor":  # of the Prometheus operator, not of Kubernetes
             kubernetes_validate.validate(one, version, strict=True)
 
 
 @pytest.mark.parametrize("values", VALUES)
-def test_its_pods_pass_the_restricted_standard(values: Object) -> None:
+def test_the_pods_pass_the_restricted_standard(values: Object) -> None:
     (deployment,) = of_kind(rendered(values), "Deployment")
     pod = deployment["spec"]["template"]["spec"]
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
@@ -83,7 +83,7 @@ def test_its_pods_pass_the_restricted_standard(values: Object) -> None:
         assert not [port for port in container.get("ports", []) if "hostPort" in port]
 
 
-def test_each_worker_is_scraped_on_a_port_of_its_own() -> None:
+def test_each_worker_is_scraped_on_its_own_port() -> None:
     objects = rendered(EVERYTHING | {"workers": 2})
     (deployment,), (monitor,) = of_kind(objects, "Deployment"), of_kind(objects, "PodMonitor")
     (policy,) = of_kind(objects, "NetworkPolicy")
@@ -109,7 +109,7 @@ def test_both_security_contexts_can_be_overridden() -> None:
         assert container["securityContext"]["allowPrivilegeEscalation"] is False
 
 
-def test_it_may_read_what_the_tools_read_and_nothing_else() -> None:
+def test_the_role_allows_only_what_the_tools_read() -> None:
     (role,) = of_kind(rendered({"kubernetes": {"enabled": True}}), "ClusterRole")
     assert reads_of(role["rules"]) == reads_of(role["rules"], verbs={"get", "list"})
     assert not [rule for rule in role["rules"] if "secrets" in rule["resources"]]
@@ -117,7 +117,7 @@ def test_it_may_read_what_the_tools_read_and_nothing_else() -> None:
     assert EVERYTHING["kubernetes"]["extraRules"][0] in everything["rules"]
 
 
-def test_named_namespaces_bound_what_it_may_read() -> None:
+def test_named_namespaces_limit_the_role() -> None:
     objects = rendered(NAMESPACED)
     roles, bindings = of_kind(objects, "Role"), of_kind(objects, "RoleBinding")
     assert {one["metadata"]["namespace"] for one in roles} == {"shop", "payments"}
@@ -137,19 +137,19 @@ def test_named_namespaces_bound_what_it_may_read() -> None:
     "config",
     ["  [slack]\n[http]\n", 'a = "{{ .Values.image }}"\n', "\tb = '<&>'\n\n\n", 'c = "ü\u2028"'],
 )
-def test_the_configuration_arrives_as_it_was_written(config: str) -> None:
+def test_the_configuration_arrives_unchanged(config: str) -> None:
     (written,) = of_kind(rendered({"config": config}), "ConfigMap")
     assert written["data"] == {"kortex.toml": config}
 
 
-def test_without_kubernetes_there_are_no_rights_and_no_token() -> None:
+def test_without_kubernetes_the_chart_creates_no_rights_and_no_token() -> None:
     objects = rendered({})
     (deployment,) = of_kind(objects, "Deployment")
     assert deployment["spec"]["template"]["spec"]["automountServiceAccountToken"] is False
     assert not [one for one in objects if "Role" in one["kind"]]
 
 
-def test_the_network_policy_names_all_that_is_reached() -> None:
+def test_the_network_policy_names_every_destination() -> None:
     (policy,) = of_kind(rendered(EVERYTHING), "NetworkPolicy")
     spec = policy["spec"]
     ports = [[port["port"] for port in rule["ports"]] for rule in spec["egress"]]
@@ -185,6 +185,6 @@ def test_the_network_policy_names_all_that_is_reached() -> None:
     ],
     ids=str,
 )
-def test_values_that_mean_nothing_or_too_much_are_refused(values: dict[str, Any]) -> None:
+def test_meaningless_and_excessive_values_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(Refused):
         rendered(values)

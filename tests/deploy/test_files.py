@@ -39,7 +39,7 @@ def test_compose_reads_its_file() -> None:
     assert whole["networks"]["inside"]["internal"] is True
 
 
-def test_systemd_takes_the_unit_and_finds_it_confined(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit_as_confined(tmp_path: Path) -> None:
     unit = (DEPLOY / "systemd/kortex.service").read_text()
     here = tmp_path / "kortex.service"
     here.write_text(unit.replace("/opt/kortex/bin/kortex", f"{sys.prefix}/bin/kortex"))

@@ -50,12 +50,12 @@ kind = "recorded"
 """
 
 
-def test_it_is_small(image: Image) -> None:
+def test_the_image_is_small(image: Image) -> None:
     sys.stdout.write(f"\nthe image: {image.size / 1e6:.1f} MB\n")
     assert image.size <= MOST_BYTES
 
 
-def test_it_says_what_it_is_and_runs_as_no_one(image: Image) -> None:
+def test_the_image_has_labels_and_runs_as_an_unprivileged_user(image: Image) -> None:
     version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
     told = image.config["Labels"]
     assert image.config["User"] == "65532:65532"
@@ -66,7 +66,7 @@ def test_it_says_what_it_is_and_runs_as_no_one(image: Image) -> None:
     assert told["org.opencontainers.image.licenses"] == "Apache-2.0"
 
 
-def test_it_has_no_shell_nothing_setuid_and_nothing_that_its_user_could_change(
+def test_the_image_has_no_shell_no_setuid_file_and_nothing_writable(
     image: Image,
 ) -> None:
     files = [path for path in image.root.rglob("*") if not path.is_symlink()]
@@ -85,7 +85,7 @@ def test_it_has_no_shell_nothing_setuid_and_nothing_that_its_user_could_change(
     } <= {Path("tmp"), Path("var/tmp"), Path("var/lock")}
 
 
-def test_its_modules_are_compiled_for_good(image: Image) -> None:
+def test_the_modules_are_precompiled(image: Image) -> None:
     packages = image.root / "opt/kortex/lib/python3.13/site-packages"
     compiled = {
         source: source.parent / "__pycache__" / f"{source.stem}.cpython-313.pyc"
@@ -98,13 +98,15 @@ def test_its_modules_are_compiled_for_good(image: Image) -> None:
     assert {path.read_bytes()[4:8] for path in packages.rglob("*.pyc")} == {UNCHECKED}
 
 
-async def test_it_says_its_version_on_a_read_only_root(image: Image, started: Start) -> None:
+async def test_the_image_prints_its_version_on_a_read_only_root(
+    image: Image, started: Start
+) -> None:
     async with started(KORTEX, "--version") as program:
         told, _ = await program.communicate()
     assert told.decode() == f"kortex {image.config['Labels']['org.opencontainers.image.version']}\n"
 
 
-async def test_it_answers_a_question(started: Start) -> None:
+async def test_the_image_answers_a_question(started: Start) -> None:
     async with started(KORTEX, "demo", "--ask", "why is checkout slow?", "--json") as program:
         told, _ = await program.communicate()
     assert program.returncode == 0
@@ -124,7 +126,7 @@ async def test_the_demo_runs_on_postgresql_as_compose_runs_it(
     assert not await _healthy(started, f"http://127.0.0.1:{unused_tcp_port}/")
 
 
-async def test_it_serves_a_workspace_from_postgresql(
+async def test_the_image_serves_a_workspace_from_postgresql(
     started: Start,
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,

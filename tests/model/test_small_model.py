@@ -136,7 +136,7 @@ def _counted(url: str, text: str) -> int:
         return len(json.load(answer)["tokens"])
 
 
-def test_a_digest_takes_no_more_tokens_than_were_counted_without_its_vocabulary(
+def test_a_digest_needs_no_more_tokens_than_were_estimated(
     server: str,
 ) -> None:
     read = as_read(looked(*fifty_hostile()))

@@ -22,7 +22,7 @@ ALERT_MUTANTS = (
         "bot/store/alerts.py",
         "            await lock_alerts(connection)\n",
         "",
-        (f"{_STORE}test_replicas_that_are_reported_at_once_open_one_thread[postgresql]",),
+        (f"{_STORE}test_replicas_that_get_an_alert_at_once_open_one_thread[postgresql]",),
     ),
     Mutant(
         "the message stored last is the thread's",

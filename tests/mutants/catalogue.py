@@ -39,7 +39,7 @@ MUTANTS = (
             f"{_CLICKS}test_two_approvers_who_confirm_at_once_dispatch_once",
             f"{_CLICKS}test_a_rejection_before_a_confirmation_wins",
             f"{_DECIDING}test_a_confirmation_before_an_edit_runs_the_shown_arguments",
-            f"{_RACES}test_twenty_presses_at_once_have_one_effect_at_most[sqlite]",
+            f"{_RACES}test_twenty_presses_at_once_have_at_most_one_effect[sqlite]",
         ),
     ),
     Mutant(
@@ -108,7 +108,7 @@ MUTANTS = (
         "if False:",
         (
             "tests/contract/test_chat_log.py::"
-            "test_what_a_dead_replica_began_is_reported_on_by_its_successor",
+            "test_a_dead_replicas_answer_is_continued_by_its_successor",
         ),
     ),
     # Dispatch.
@@ -178,7 +178,7 @@ MUTANTS = (
         'mine = (tickets.c.id == sa.bindparam("turn"), sa.bindparam("owner") != "")',
         (
             "tests/contract/test_store_turn_steps.py::"
-            "test_who_was_given_up_records_nothing[postgresql]",
+            "test_a_replaced_owner_records_nothing[postgresql]",
         ),
     ),
     Mutant(
@@ -268,7 +268,7 @@ MUTANTS = (
         "bot/engine/journal.py",
         "gives_up = deaths.alone >= DEATHS_ALONE",
         "gives_up = deaths.counted >= DEATHS_ALONE",
-        (f"{_TICKETS}test_crashes_beside_other_turns_never_give_a_turn_up[sqlite]",),
+        (f"{_TICKETS}test_crashes_together_with_other_turns_never_abandon_a_turn[sqlite]",),
     ),
     Mutant(
         "suspects begin side by side",
@@ -448,14 +448,14 @@ MUTANTS = (
         "bot/store/accepted.py",
         "if gone := found & set(before):",
         "if gone := found:",
-        (f"{_TICKETS}test_a_place_that_no_workflow_will_take_is_dropped_at_the_second_look",),
+        (f"{_TICKETS}test_a_place_without_a_workflow_is_dropped_at_the_second_check",),
     ),
     Mutant(
         "who lost the workflow may still take the thread's slot",
         "bot/store/tickets.py",
         "is None:\n                raise Superseded(ticket)",
         "is None:\n                pass",
-        (f"{_TICKETS}test_a_zombie_waiting_at_the_gate_does_not_take_the_slot",),
+        (f"{_TICKETS}test_a_zombie_that_waits_does_not_take_the_slot",),
     ),
     Mutant(
         "who lost the workflow may still free its successor's slot",

@@ -20,21 +20,21 @@ GUARD_MUTANTS = (
         "bot/store/proposals.py",
         "if (same := await order_in_the_way(connection, row)) is not None:",
         "if (same := None) is not None:",
-        (f"{_ONE_ORDER}test_two_that_passed_every_guard_are_let_out_one_after_the_other",),
+        (f"{_ONE_ORDER}test_two_equal_dispatches_that_passed_every_guard_run_one_after_the_other",),
     ),
     Mutant(
         "guard: equal orders take no turns",
         "bot/store/proposals.py",
         "            await lock_order(connection, row.digest)\n",
         "",
-        (f"{_ONE_ORDER}test_two_that_passed_every_guard_are_let_out_one_after_the_other",),
+        (f"{_ONE_ORDER}test_two_equal_dispatches_that_passed_every_guard_run_one_after_the_other",),
     ),
     Mutant(
         "guard: an equal order counts only while it runs",
         "bot/store/duplicate_orders.py",
         "sa.func.coalesce(ended < raised, sa.false())",
         "ended.is_not(None)",
-        (f"{_ONE_ORDER}test_raised_before_that_end_it_is_refused_and_after_it_let_out",),
+        (f"{_ONE_ORDER}test_an_equal_raised_before_that_end_is_refused_and_after_it_sent",),
     ),
     # Who decided.
     Mutant(
@@ -94,14 +94,14 @@ GUARD_MUTANTS = (
         "bot/store/proposals.py",
         "decides = len(votes) >= before.approvals",
         "decides = len(votes) >= before.approvals - 1",
-        (f"{_KEPT}test_the_last_vote_wanted_decides_and_every_vote_is_audited",),
+        (f"{_KEPT}test_the_last_required_vote_decides_and_every_vote_is_audited",),
     ),
     Mutant(
         "guard: a person may vote twice",
         "bot/store/proposals.py",
         "if mine is not None:",
         "if False:",
-        (f"{_KEPT}test_a_person_counts_once_however_often_they_press",),
+        (f"{_KEPT}test_a_persons_repeated_presses_count_once",),
     ),
     # When.
     Mutant(

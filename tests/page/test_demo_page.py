@@ -53,7 +53,7 @@ async def _ask(page: Page) -> Locator:
     return thread
 
 
-async def test_after_an_answer_its_headline_is_in_sight_and_the_thread_outlives_a_switch(
+async def test_the_headline_is_visible_after_an_answer_and_the_thread_survives_a_switch(
     page: Page,
 ) -> None:
     thread = await _ask(page)
@@ -97,7 +97,7 @@ async def test_the_text_of_an_answer_fits_a_phone_with_one_chart_and_one_row_of_
     await expect(answer.get_by_role("button", name="Evidence")).to_have_count(1)
 
 
-async def test_the_lines_of_a_result_are_wrapped_so_that_none_is_out_of_sight(page: Page) -> None:
+async def test_the_lines_of_a_result_wrap_within_the_view(page: Page) -> None:
     thread = await _ask(page)
     await thread.get_by_role("button", name="Evidence").click()
     await page.get_by_role("button", name="Open E2").click()
@@ -110,7 +110,7 @@ async def test_the_lines_of_a_result_are_wrapped_so_that_none_is_out_of_sight(pa
     assert hidden == 0
 
 
-async def test_an_edited_version_that_was_never_deployed_is_warned_of_on_the_new_card(
+async def test_a_new_card_warns_of_an_undeployed_version(
     page: Page,
 ) -> None:
     thread = await _ask(page)
@@ -128,7 +128,7 @@ async def test_an_edited_version_that_was_never_deployed_is_warned_of_on_the_new
     ("channel", "said"),
     [(BOTLESS, "until then it reads nothing here"), (ARCHIVED, "This channel is archived")],
 )
-async def test_a_channel_where_nothing_can_be_asked_does_not_ask_for_a_mention(
+async def test_a_channel_without_askers_does_not_ask_for_a_mention(
     page: Page, origin: str, channel: str, said: str
 ) -> None:
     await page.goto(f"{origin}/?channel={channel}")
@@ -137,7 +137,7 @@ async def test_a_channel_where_nothing_can_be_asked_does_not_ask_for_a_mention(
     await expect(page.locator("#intro")).not_to_contain_text("Mention @kortex")
 
 
-async def test_a_command_that_a_hint_names_works_in_a_thread_as_well(page: Page) -> None:
+async def test_a_command_from_a_hint_works_in_a_thread_too(page: Page) -> None:
     await _ask(page)
     await page.locator("#thread-text").fill("/kortex help")
     await page.locator("#thread-text").press("Enter")

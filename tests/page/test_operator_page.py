@@ -194,7 +194,7 @@ async def test_a_card_is_confirmed_by_keyboard_alone_and_runs_once(
         assert orjson.loads(order.body)["confirmed_by"] == "@person/mira"
 
 
-async def test_what_came_of_a_card_stands_as_a_block_and_waits_no_longer(
+async def test_the_result_of_a_card_is_a_block_and_the_card_stops_waiting(
     stage: Stage, visit: Visit
 ) -> None:
     stage.plane.post = says(200, {"rolled_back_to": "v2.3.7", "by": "*a* <b>b</b> `c`"})
@@ -222,7 +222,7 @@ async def test_what_came_of_a_card_stands_as_a_block_and_waits_no_longer(
         assert await visitor.faults() == []
 
 
-async def test_a_card_is_rejected_with_a_reason_and_another_s_press_comes_first(
+async def test_a_card_is_rejected_with_a_reason_unless_another_press_came_first(
     stage: Stage, visit: Visit, http: aiohttp.ClientSession
 ) -> None:
     await _proposed(stage, http, "v1.0.2")
@@ -252,9 +252,7 @@ async def test_a_card_is_rejected_with_a_reason_and_another_s_press_comes_first(
         assert stage.plane.received == []
 
 
-async def test_channels_and_people_of_slack_are_called_by_their_names_and_linked(
-    stage: Stage, visit: Visit
-) -> None:
+async def test_slack_channels_and_people_have_names_and_links(stage: Stage, visit: Visit) -> None:
     asked = await stage.ask("@kortex propose v1.0.7", RESPONDER)
     await stage.answer(asked)
     await stage.card(asked)
@@ -291,7 +289,7 @@ async def test_channels_and_people_of_slack_are_called_by_their_names_and_linked
         await expect(main).not_to_contain_text(re.compile("session:|@direct"))
 
 
-async def test_a_card_says_its_effect_and_has_the_json_behind_a_button(
+async def test_a_card_shows_its_effect_and_the_json_behind_a_button(
     stage: Stage, visit: Visit, http: aiohttp.ClientSession
 ) -> None:
     await _proposed(stage, http, "v1.0.9")
@@ -308,7 +306,7 @@ async def test_a_card_says_its_effect_and_has_the_json_behind_a_button(
         await expect(raw.locator("pre").first).to_contain_text('"version": "v1.0.9"')
 
 
-async def test_a_card_of_an_edited_version_that_was_never_deployed_warns_before_it_runs(
+async def test_a_card_of_an_undeployed_version_warns_before_it_runs(
     stage: Stage, visit: Visit, http: aiohttp.ClientSession
 ) -> None:
     await _proposed(stage, http, "v9.9.9")
@@ -324,7 +322,7 @@ async def test_a_card_of_an_edited_version_that_was_never_deployed_warns_before_
         await expect(visitor.page.get_by_role("dialog")).to_contain_text(warning)
 
 
-async def test_who_lacks_the_role_is_told_so_and_sees_no_reports(
+async def test_a_person_without_the_role_gets_a_message_and_no_reports(
     stage: Stage, visit: Visit
 ) -> None:
     async with visit() as visitor:
@@ -338,7 +336,7 @@ async def test_who_lacks_the_role_is_told_so_and_sees_no_reports(
         await expect(card.get_by_role("button")).to_have_count(0)
 
 
-async def test_a_revoked_token_ends_the_page_by_itself(stage: Stage, visit: Visit) -> None:
+async def test_a_revoked_token_closes_the_page(stage: Stage, visit: Visit) -> None:
     async with visit() as visitor:
         page = visitor.page
         await page.goto(visitor.origin)
@@ -395,7 +393,7 @@ async def test_hostile_text_stays_text(stage: Stage, visit: Visit) -> None:
         assert took_ms < 3_000  # one of them took minutes
 
 
-async def test_no_one_is_kept_out_by_light_dark_or_a_phone(
+async def test_the_page_is_accessible_in_light_dark_and_on_a_phone(
     stage: Stage, visit: Visit, http: aiohttp.ClientSession
 ) -> None:
     await _proposed(stage, http, "v1.0.5")

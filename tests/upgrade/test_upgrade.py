@@ -51,7 +51,7 @@ async def answered(world: World, asked: Asked, name: str) -> None:
     assert answer.text.count(f"Final of {name}.") == 1
 
 
-async def test_work_of_the_release_before_goes_on_in_this_one(tmp_path: Path) -> None:
+async def test_work_of_the_previous_release_continues_in_this_one(tmp_path: Path) -> None:
     packages = await asyncio.to_thread(build, tmp_path)
     async with world_on("postgresql", tmp_path, migrated=False) as world:
         scripts(world)
