@@ -1,8 +1,8 @@
 """Detect a database that is an older copy of itself.
 
 A backup is marked as one. Otherwise, on SQLite, a file beside the database names the newest row of
-the trail: a database without that row is an older copy, and without the file it is unknown. On
-PostgreSQL the row names the transaction that wrote it: after reading in a dump it is another one. A
+the trail and the database's inode: a database without that row is an older copy; without the file,
+or with another inode (the whole folder was copied or restored), it is unknown. On PostgreSQL the row names the transaction that wrote it: after reading in a dump it is another one. A
 database made from it as a template has another number. A promoted standby, or a log played to an
 earlier moment, shows another timeline; these two look the same.
 """
@@ -46,6 +46,7 @@ _MARK_BYTES: Final = 256
 _TOO_LARGE: Final = 1 << 63
 # Number and MAC of a row of the trail; 0 and nothing of one without rows.
 Newest = tuple[int, str]
+Inode = tuple[int, int]  # and, before it, the device, whose number may change with a restart
 _NONE: Final[Newest] = (0, "")
 _REPLACED: Final = (
     "{name} was replaced or deleted while Kortex had it open. Put the file back or restart Kortex"
@@ -69,24 +70,25 @@ class SeenMark:
     path: Path
     database: Path
 
-    def inode(self) -> tuple[int, int]:
-        """Device and inode of the file at the database's path. Raises OSError."""
+    def inode(self) -> Inode:
+        """Of the file at the database's path. Raises OSError."""
         found = self.database.stat()
         return found.st_dev, found.st_ino
 
-    def read(self) -> "Newest | None":
+    def read(self) -> tuple[Newest, bool] | None:
+        """The row, and whether the mark is of this file; one of an earlier release does not say."""
         with suppress(OSError, ValueError):
             with self.path.open("rb") as kept:
-                seq, mac = kept.read(_MARK_BYTES).decode("ascii").split(" ")
-            if 0 <= int(seq) < _TOO_LARGE:
-                return int(seq), mac
+                seq, mac, *inode = kept.read(_MARK_BYTES).decode("ascii").split(" ")
+            if 0 <= int(seq) < _TOO_LARGE and len(inode) < 2:
+                return (int(seq), mac), inode in ([], [str(self.inode()[1])])
         return None
 
-    def write(self, newest: "Newest") -> None:
+    def write(self, newest: Newest) -> None:
         """Whole or not at all. Raises OSError."""
         fresh = self.path.with_name(self.path.name + ".new")
         with fresh.open("w", encoding="ascii") as kept:
-            kept.write("{} {}".format(*newest))
+            kept.write("{} {} {}".format(*newest, self.inode()[1]))
             kept.flush()
             os.fsync(kept.fileno())
         fresh.replace(self.path)
@@ -103,7 +105,7 @@ class RestoreGuard:
         self._database = database
         self._mark = mark
         self._noted: Newest | None = None
-        self._inode: tuple[int, int] | None = None  # of the file that was settled
+        self._inode: Inode | None = None  # of the file that was settled
         self._noting = asyncio.Lock()  # an older mark must not replace a newer one
         self._is_settled = False
 
@@ -146,7 +148,10 @@ class RestoreGuard:
             return Standing.ITSELF  # the mark may be of one that was deleted since
         if seen is None:
             return Standing.DOUBTFUL
-        return Standing.ITSELF if await self._has(seen) else Standing.COPY
+        newest, is_of_this_file = seen
+        if not await self._has(newest):
+            return Standing.COPY
+        return Standing.ITSELF if is_of_this_file else Standing.DOUBTFUL
 
     def _proof(self) -> tuple[sa.ColumnElement[str], ...]:
         if self._mark is not None:
@@ -161,7 +166,7 @@ class RestoreGuard:
                 "its server is on another timeline, after a failover or a recovery to a moment, or "
                 "it was made of another database as its template"
             )
-        return f"{self._mark.path.name}, which marks it, is not beside it"
+        return f"{self._mark.path.name}, which marks it, is missing or was made for another file"
 
     async def at_stake(self) -> int:
         """How many proposals could still be sent."""
@@ -180,7 +185,9 @@ class RestoreGuard:
         """
         if self._mark is not None:
             return False
-        beating = sa.select(replicas.c.id).where(replicas.c.beat >= seconds_ago(lease_s))
+        # A beat of the future is a restored row: the clock of the server that it came from was ahead.
+        is_live = replicas.c.beat.between(seconds_ago(lease_s), seconds_ago(-lease_s))
+        beating = sa.select(replicas.c.id).where(is_live)
 
         async def work(connection: AsyncConnection) -> bool:
             return await connection.scalar(beating.limit(1)) is not None

@@ -29,7 +29,7 @@ from bot.store.proposals import StoredProposals
 from bot.store.replicas import Replicas
 from bot.store.restore_guard import CopyInDoubt, RestoreGuard, SeenMark, Standing, mark_of
 from bot.store.restored import UNKNOWN, close_restored
-from bot.store.tables import proposals
+from bot.store.tables import proposals, replicas
 from bot.store.undelivered import StoredUndelivered
 from bot.store.watches import StoredWatches
 from tests.contract.test_store_alerts import alert, file
@@ -138,6 +138,21 @@ async def test_a_rewritten_table_is_not_a_copy_and_another_timeline_is_in_doubt(
     assert await origin.is_served(60.0)
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("ahead_s", [-3600, 3600, 10 * 365 * 86_400])
+async def test_a_restored_beat_of_another_clock_is_not_a_running_replica(
+    database: Database, origin: RestoreGuard, ahead_s: int
+) -> None:
+    await Replicas(database).beat("one of the original")
+    async with writing(database) as connection:
+        moved = sa.type_coerce(replicas.c.beat, sa.BigInteger()) + ahead_s * 1_000_000
+        await connection.execute(
+            replicas.update().values(beat=sa.type_coerce(moved, sa.BigInteger()))
+        )
+
+    assert not await origin.is_served(60.0)
+
+
 async def test_a_database_cloned_from_a_template_is_in_doubt(postgres_url: str) -> None:
     database = await Database.open(postgres_url)
     await RestoreGuard(database, None).settle()
@@ -183,7 +198,8 @@ async def test_an_older_file_in_the_databases_place_is_a_copy(sqlite_url: str) -
 
 
 @pytest.mark.parametrize(
-    "kept", [b"", b"\xff" * 80, b"1 2 3", b"9" * 5000, b"9" * 80 + b" x", b"-1 x"]
+    "kept",
+    [b"", b"\xff" * 80, b"1 2 3", b"0  1 2", b"9" * 5000, b"9" * 80 + b" x", b"-1 x", b"0  \xb9"],
 )
 async def test_an_unreadable_mark_leaves_doubt(
     sqlite_url: str, tmp_path: Path, kept: bytes
@@ -197,6 +213,58 @@ async def test_an_unreadable_mark_leaves_doubt(
 
     assert standing is not Standing.ITSELF
     await database.close()
+
+
+@pytest.mark.parametrize(
+    ("mark", "standing"),
+    [
+        ("{seq} {mac} {inode}", Standing.ITSELF),
+        ("{seq} {mac}", Standing.ITSELF),  # of an earlier release
+        ("{seq} {mac} 7", Standing.DOUBTFUL),
+        ("{seq} {mac} ", Standing.DOUBTFUL),
+        ("99 {mac} {inode}", Standing.COPY),
+        ("99 {mac} 7", Standing.COPY),
+        ("{seq} another {inode}", Standing.COPY),
+    ],
+)
+async def test_a_mark_of_another_file_is_in_doubt_and_one_of_a_lost_row_a_copy(
+    sqlite_url: str, mark: str, standing: Standing
+) -> None:
+    path = Path(sqlite_url.partition(":///")[2])
+    database = await Database.open(sqlite_url)
+    guard = RestoreGuard(database, mark_of(path))
+    await decided(database, "first")
+    await guard.settle()
+    seen = mark_of(path).path
+    seq, mac, inode = (await asyncio.to_thread(seen.read_text)).split(" ")
+
+    await asyncio.to_thread(seen.write_text, mark.format(seq=seq, mac=mac, inode=inode))
+
+    assert await guard.judge() is standing
+    await database.close()
+
+
+async def test_a_copied_folder_is_in_doubt_and_a_renamed_one_is_itself(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    path = Path(sqlite_url.partition(":///")[2])
+    database = await Database.open(sqlite_url)
+    await RestoreGuard(database, mark_of(path)).settle()
+    await database.close()
+    home, elsewhere, renamed = (tmp_path / name for name in ("home", "copy", "renamed"))
+    home.mkdir()
+    for each in (path, mark_of(path).path):
+        each.rename(home / each.name)
+    await asyncio.to_thread(shutil.copytree, home, elsewhere)
+    home.rename(renamed)
+
+    for folder, standing in ((elsewhere, Standing.DOUBTFUL), (renamed, Standing.ITSELF)):
+        opened = await Database.open(f"sqlite:///{folder / path.name}")
+        guard = RestoreGuard(opened, mark_of(folder / path.name))
+        assert await guard.judge() is standing
+        await guard.settle()  # as its operator says
+        assert await guard.judge() is Standing.ITSELF
+        await opened.close()
 
 
 async def test_a_copy_from_just_before_a_dispatch_is_recognised(sqlite_url: str) -> None:

@@ -132,13 +132,26 @@ async def proposed(stage: Stage, what: str = "a") -> Asked:
     return asked
 
 
+def without_mark(folder: Path) -> None:
+    (folder / "kortex.db.seen").unlink()
+
+
+def with_its_mark(folder: Path) -> None:
+    """As an archive of the whole folder restores it: the same bytes in another file."""
+    by_vacuum(folder / "kortex.db", folder / "whole")
+    for each in folder.glob("kortex.db-*"):
+        each.unlink()
+    (folder / "whole").rename(folder / "kortex.db")
+
+
+@pytest.mark.parametrize("move", [without_mark, with_its_mark])
 async def test_a_moved_database_needs_confirmation_only_while_actions_are_open(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], move: Callable[[Path], None]
 ) -> None:
     async with on_stage(tmp_path, Model()) as stage:
         asked = await proposed(stage)
         await ended(stage)
-        (tmp_path / "kortex.db.seen").unlink()
+        await asyncio.to_thread(move, tmp_path)
 
         with pytest.raises(ExceptionGroup) as refused:
             async with serving(stage.settings, QUICK):
